@@ -1,7 +1,7 @@
-//! Who asks, and whether they may: the seams for authentication and authorization.
+//! Users and their rights: the hooks for authentication and authorization.
 //!
-//! Handlers see only a [`User`] and an [`Authorizer`]. How users are found (certificates, tokens) and
-//! which rules hold (RBAC) is decided by whoever installs the two hooks.
+//! Handlers see only a [`User`] and an [`Authorizer`]. The two installed hooks decide how a user is
+//! found (certificates, tokens) and which rules hold (RBAC).
 
 mod authenticate;
 mod impersonate;
@@ -31,42 +31,43 @@ pub struct User {
 }
 
 impl User {
-    /// A user with groups.
+    /// Returns a user with a name and groups, without uid and extra attributes.
     pub fn new(name: impl Into<String>, groups: &[&str]) -> Self {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         Self { name: name.into(), groups, ..Self::default() }
     }
 
-    /// The administrator of in-memory connections.
+    /// Returns the administrator of in-memory connections.
     pub fn admin() -> Self {
+        // A master: RBAC allows everything without reading the roles.
         Self::new("system:admin", &["system:masters", "system:authenticated"])
     }
 
-    /// What the server itself writes as.
+    /// Returns the user of the server's own writes.
     pub(crate) fn server() -> Self {
         Self::new("system:apiserver", &["system:masters"])
     }
 }
 
-/// What a connection proved before its first request.
+/// The identity that a connection proved before its first request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
-    /// The user, when the connection itself says so (in memory, client certificate).
+    /// The user, if the connection itself proves it (in memory, client certificate).
     pub(crate) user: Option<User>,
 }
 
-/// Finds out who sent a request.
+/// Authentication: finds the user of a request.
 pub(crate) trait Authenticator: Send + Sync {
-    /// The user, or the answer to a stranger.
+    /// Returns the user, or the answer to a request without a valid user.
     fn authenticate(&self, request: &Parts, connection: &Identity) -> Result<User, ApiError>;
 
-    /// Whose bearer token is it?
+    /// Returns the user of a bearer token; `None` for an unknown token.
     fn token(&self, _token: &str) -> Option<User> {
         None
     }
 }
 
-/// The user of the connection; strangers are refused.
+/// Takes the user of the connection, and refuses requests on connections without a user.
 #[derive(Debug)]
 pub(crate) struct ByConnection;
 
@@ -76,7 +77,7 @@ impl Authenticator for ByConnection {
     }
 }
 
-/// What somebody wants to do.
+/// The subject of an authorization check: a verb on a resource or a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// `get`, `list`, `watch`, `create`, … or the lower-case method for paths.
@@ -85,35 +86,35 @@ pub(crate) struct Attributes {
     pub(crate) group: String,
     /// API version.
     pub(crate) version: String,
-    /// Plural; empty when this is about a path.
+    /// Plural; empty for a check of a path.
     pub(crate) resource: String,
-    /// Subresource, may be empty.
+    /// Subresource; may be empty.
     pub(crate) subresource: String,
-    /// Namespace, may be empty.
+    /// Namespace; may be empty.
     pub(crate) namespace: String,
-    /// Name, may be empty.
+    /// Name; may be empty.
     pub(crate) name: String,
     /// The path of the URL.
     pub(crate) path: String,
 }
 
-/// Decides who may do what.
+/// Authorization: decides whether a user may do something.
 pub(crate) trait Authorizer: Send + Sync {
-    /// Allowed, or why not (may be empty).
+    /// Returns `Ok` if allowed, else the reason of the refusal (may be empty).
     fn authorize(&self, user: &User, attributes: &Attributes) -> Result<(), String>;
 
-    /// The same, with the reason why it is allowed (may be empty).
+    /// Same check as `authorize`, with the reason why the request is allowed (may be empty).
     fn explain(&self, user: &User, attributes: &Attributes) -> Result<String, String> {
         self.authorize(user, attributes).map(|()| String::new())
     }
 
-    /// All rules that hold for a user in a namespace, in the form of RBAC's.
+    /// Returns all rules that hold for a user in a namespace, in the form of RBAC's.
     fn rules(&self, _user: &User, _namespace: &str) -> Vec<Value> {
         Vec::new()
     }
 }
 
-/// Everybody may do everything.
+/// Allows every request of every user.
 #[derive(Debug)]
 pub(crate) struct AllowAll;
 
@@ -123,9 +124,10 @@ impl Authorizer for AllowAll {
     }
 }
 
-/// The 403 for a refusal.
+/// Returns the 403 for a refused request.
 pub(crate) fn refusal(user: &User, wanted: &Attributes, why: &str) -> ApiError {
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    // A path has no group, resource or namespace to name.
     if wanted.resource.is_empty() {
         let text =
             format!("User {:?} cannot {} path {:?}{why}", user.name, wanted.verb, wanted.path);

@@ -1,14 +1,14 @@
-//! The server's wall clock: a start time plus what tokio's clock says has passed.
+//! The server's wall clock: a start time plus the time that has passed on tokio's clock.
 //!
-//! One source of time makes a paused test clock move timestamps too. It holds no timers; those are
-//! tokio's.
+//! With this one source of time a paused test clock stops timestamps too. The clock holds no
+//! timers; those are tokio's.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// Wall time, advancing with tokio's clock.
+/// Wall time that advances with tokio's clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     start: Timestamp,
@@ -16,45 +16,47 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows the system's time now.
+    /// Returns a clock that shows the system's time now.
     pub(crate) fn system() -> Self {
         Self { start: Timestamp::now(), origin: Instant::now() }
     }
 
-    /// A clock that shows `seconds` since 1970 now.
+    /// Returns a clock that shows `seconds` since 1970 now.
     pub(crate) fn at(seconds: i64) -> Self {
+        // A time that cannot be represented counts as the beginning of 1970.
         let start = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
         Self { start, origin: Instant::now() }
     }
 
+    /// Returns the present time; an overflow stays at the largest time.
     fn now(&self) -> Timestamp {
         let passed = Instant::now().saturating_duration_since(self.origin);
         self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
-    /// Whole seconds since 1970.
+    /// Returns whole seconds since 1970.
     pub(crate) fn seconds(&self) -> i64 {
         self.now().as_second()
     }
 
-    /// Since the server started.
+    /// Returns the time since the server started.
     pub(crate) fn elapsed(&self) -> Duration {
         Instant::now().saturating_duration_since(self.origin)
     }
 
-    /// `2026-01-02T03:04:05Z`, the form of metadata timestamps.
+    /// Returns the time as `2026-01-02T03:04:05Z`, the form of metadata timestamps.
     pub(crate) fn rfc3339(&self) -> String {
         self.rfc3339_after(0)
     }
 
-    /// The same, `seconds` from now.
+    /// Returns the time `seconds` from now, in the same form.
     pub(crate) fn rfc3339_after(&self, seconds: i64) -> String {
         let at = self.seconds().saturating_add(seconds);
         Timestamp::from_second(at).unwrap_or(Timestamp::MAX).to_string()
     }
 }
 
-/// Seconds since 1970 of an RFC 3339 timestamp.
+/// Returns the seconds since 1970 of an RFC 3339 timestamp; `None` if the text is none.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_second)
 }

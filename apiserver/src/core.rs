@@ -1,7 +1,7 @@
-//! What all parts of a running server share.
+//! State that all parts of a running server share.
 //!
-//! One value behind an `Arc`: store, kinds, clock, randomness, hooks, faults. It wires; it decides
-//! nothing itself.
+//! One value behind an `Arc`: store, kinds, clock, randomness, hooks, faults. It connects the parts
+//! and decides nothing itself.
 
 use std::sync::Arc;
 
@@ -21,28 +21,31 @@ use crate::storage::Store;
 use crate::verbs::options::WriteOptions;
 use crate::verbs::{Call, create};
 
-/// The shared state of a server.
+/// Shared state of a server.
 pub(crate) struct Core {
-    /// Wall time.
+    /// Wall clock of timestamps.
     pub(crate) clock: Clock,
-    /// Randomness.
+    /// Source of all randomness.
     pub(crate) entropy: Entropy,
-    /// Objects.
+    /// Store of all objects.
     pub(crate) store: Store,
-    /// Kinds.
+    /// Kinds that are served.
     pub(crate) registry: Registry,
-    /// Faults to show.
+    /// Faults that tests have added.
     pub(crate) faults: Faults,
-    /// What was asked.
+    /// Log of answered requests.
     pub(crate) requests: Requests,
     /// Held while an address is chosen and its Service stored.
     pub(crate) addresses: Mutex<()>,
     /// Certificate of the authority, in PEM; empty unless the server listens.
     pub(crate) root_ca: Mutex<String>,
-    /// Ends everything.
+    /// Cancels every connection and every controller when the server shuts down.
     pub(crate) stop: CancellationToken,
+    /// Cancels the connections that are open now; a child of `stop`, replaced by each cut.
     connections: Mutex<CancellationToken>,
+    /// Installed authentication hook.
     authenticator: RwLock<Arc<dyn Authenticator>>,
+    /// Installed authorization hook.
     authorizer: RwLock<Arc<dyn Authorizer>>,
 }
 
@@ -56,7 +59,7 @@ impl std::fmt::Debug for Core {
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
 impl Core {
-    /// A server with nothing but what exists from the start.
+    /// Returns a server that holds only the objects that exist from the start.
     pub(crate) fn new(clock: Clock, entropy: Entropy) -> Arc<Self> {
         let stop = CancellationToken::new();
         let core = Arc::new(Self {
@@ -73,6 +76,8 @@ impl Core {
             authenticator: RwLock::new(Arc::new(ByConnection)),
             authorizer: RwLock::new(Arc::new(AllowAll)),
         });
+        // Before the first object is written: the history of each resource is complete from the
+        // beginning.
         for kind in core.registry.table().stored() {
             core.store.serve(&kind.storage, false);
         }
@@ -80,6 +85,7 @@ impl Core {
         core
     }
 
+    /// Creates the initial namespaces and the Service `kubernetes`.
     fn bootstrap(&self) {
         for name in NAMESPACES {
             self.seed("", "namespaces", "", json!({"metadata": {"name": name}}));
@@ -92,7 +98,7 @@ impl Core {
         self.seed("", "services", "default", service);
     }
 
-    /// Creates an object as the server itself; a failure is logged.
+    /// Creates an object as the server itself. A failure is logged.
     pub(crate) fn seed(&self, group: &str, resource: &str, namespace: &str, object: Value) {
         let made = self.call(group, resource, namespace, "");
         let made = made.and_then(|call| create::create(self, &call, object, &mut Vec::new()));
@@ -101,7 +107,7 @@ impl Core {
         }
     }
 
-    /// A call by the server itself, for bootstrapping and controllers.
+    /// Returns a call by the server itself, for bootstrapping and controllers.
     pub(crate) fn call(
         &self,
         group: &str,
@@ -122,18 +128,20 @@ impl Core {
         })
     }
 
-    /// A kind by group and plural, in its stored version when that is served.
+    /// Returns a kind by group and plural, in its stored version if that version is served.
     pub(crate) fn kind(&self, group: &str, resource: &str) -> Option<Arc<Kind>> {
         self.registry.table().resource(group, resource)
     }
 
-    /// Ends with the present connections.
+    /// Returns a token that is cancelled when the present connections are cut.
     pub(crate) fn connections(&self) -> CancellationToken {
         self.connections.lock().clone()
     }
 
     /// Cuts every connection; later ones are not affected.
     pub(crate) fn cut(&self) {
+        // Replaced before the cancellation: a client that reconnects at once gets the new token,
+        // and is not cut a second time.
         let old = {
             let mut slot = self.connections.lock();
             std::mem::replace(&mut *slot, self.stop.child_token())
@@ -141,7 +149,7 @@ impl Core {
         old.cancel();
     }
 
-    /// Sets who finds out who asks, and who decides what is allowed.
+    /// Installs the hooks for authentication and authorization.
     pub(crate) fn install(
         &self,
         authenticator: Arc<dyn Authenticator>,
@@ -151,12 +159,12 @@ impl Core {
         *self.authorizer.write() = authorizer;
     }
 
-    /// Who finds out who asks.
+    /// Returns the installed authentication hook.
     pub(crate) fn authenticator(&self) -> Arc<dyn Authenticator> {
         self.authenticator.read().clone()
     }
 
-    /// Who decides what is allowed.
+    /// Returns the installed authorization hook.
     pub(crate) fn authorizer(&self) -> Arc<dyn Authorizer> {
         self.authorizer.read().clone()
     }

@@ -1,7 +1,7 @@
-//! Life of `CustomResourceDefinition`s: what they make the server serve, and how they go.
+//! Life cycle of `CustomResourceDefinition`s: names, serving and deletion.
 //!
-//! On a real cluster controllers do this a little later; here it happens within the write, so that a
-//! definition is served once its POST is answered. Checking schemas is not done here.
+//! On a real cluster controllers do this a little later; here it happens within the write, so that
+//! a definition is served once its POST is answered. Schemas are checked elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::core::Core;
 use crate::kinds::{Kind, custom, meta};
 use crate::storage::Object;
 
-/// Resource of definitions in the store.
+/// Store resource of definitions.
 pub(crate) const STORAGE: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
-/// Holds a definition until its instances are gone.
+/// Finalizer that holds a definition until its instances are gone.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// The status of a definition nobody has looked at yet.
+/// Returns the status of a definition whose names have not been checked yet.
 pub(crate) fn initial_status(definition: &Value) -> Value {
     let stored = stored_version(definition);
     json!({
@@ -28,13 +28,14 @@ pub(crate) fn initial_status(definition: &Value) -> Value {
     })
 }
 
+/// Returns the name of the version that is stored.
 fn stored_version(definition: &Value) -> Option<String> {
     let versions = definition["spec"]["versions"].as_array()?;
     let stored = versions.iter().find(|version| version["storage"] == true)?;
     stored["name"].as_str().map(str::to_owned)
 }
 
-/// Marks a definition that is being deleted.
+/// Marks a definition as being deleted, in a condition.
 pub(crate) fn mark(definition: &mut Value, now: &str) {
     if !has_condition(definition, "Terminating", "True") {
         let text =
@@ -43,7 +44,7 @@ pub(crate) fn mark(definition: &mut Value, now: &str) {
     }
 }
 
-/// Looks at a write: definitions and instances have consequences.
+/// Acts on a write of a definition (serve it, withdraw it) or on the deletion of an instance.
 pub(crate) fn observe(
     core: &Core,
     kind: &Kind,
@@ -53,6 +54,8 @@ pub(crate) fn observe(
     if kind.storage == STORAGE {
         match (before, after) {
             (_, Some(now)) => {
+                // Logged here and not in the handler: definitions that tests create without a
+                // request are logged, too.
                 crate::unevaluated::log(&now.value);
                 settle(core, meta::text(&now.value, "name"));
             }
@@ -63,22 +66,26 @@ pub(crate) fn observe(
             (None, None) => {}
         }
     } else if let (Some(custom), None) = (&kind.custom, after) {
+        // The last instance may have been the one that the deletion of its definition waits for.
         finish(core, &custom.definition);
     }
 }
 
+/// Withdraws the kinds of a definition and ends their watches.
 fn unserve(core: &Core, definition: &Value) {
     let storage = custom::storage(definition);
     core.registry.replace(&storage, Vec::new());
     core.store.end(&storage);
 }
 
-/// Changes a definition; gives up quietly when it is gone.
+/// Changes a definition and returns the stored object; `None` if the definition is gone.
 fn change(core: &Core, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<Object>> {
+    // A concurrent write makes `put` fail: the change is then computed from the newer state.
     loop {
         let held = core.store.get(STORAGE, name)?;
         let mut next = held.value.clone();
         make(&mut next);
+        // Nothing to write: a write without a change would still wake every watch.
         if next == held.value {
             return Some(held);
         }
@@ -89,7 +96,7 @@ fn change(core: &Core, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<Obje
     }
 }
 
-/// Notes that the server wrote a status.
+/// Records the server as manager of the status that it wrote.
 fn track(core: &Core, old: &Value, new: &Value) -> Value {
     let Some(kind) = core.kind("apiextensions.k8s.io", "customresourcedefinitions") else {
         return new.clone();
@@ -106,7 +113,8 @@ fn track(core: &Core, old: &Value, new: &Value) -> Value {
     )
 }
 
-/// Accepts names, establishes and serves a definition, or moves its deletion on.
+/// Accepts the names of a definition, establishes and serves it; continues its deletion if it is
+/// being deleted.
 fn settle(core: &Core, name: &str) {
     let Some(held) = core.store.get(STORAGE, name) else { return };
     if meta::terminating(&held.value) {
@@ -117,6 +125,7 @@ fn settle(core: &Core, name: &str) {
     let others = names_of_others(core, &held.value);
     let accepted = change(core, name, |definition| accept(definition, &others, &now));
     let Some(accepted) = accepted else { return };
+    // Not served until the conflict is over.
     if !has_condition(&accepted.value, "NamesAccepted", "True") {
         return;
     }
@@ -129,14 +138,17 @@ fn settle(core: &Core, name: &str) {
     }
 }
 
+/// Serves the kinds of a definition.
 fn serve(core: &Core, definition: &Value) {
     let storage = custom::storage(definition);
     let kinds = custom::kinds(definition);
+    // The store first: a request that finds the kind must also find its resource served.
     core.store.serve(&storage, true);
     core.registry.replace(&storage, kinds);
 }
 
-/// A conflict may be over once another definition is gone.
+/// Checks definitions with conflicting names again: a conflict may be over once another definition
+/// is gone.
 fn retry_conflicts(core: &Core) {
     let (definitions, _) = core.store.snapshot(STORAGE);
     for (name, held) in &definitions {
@@ -153,6 +165,7 @@ struct Names {
     kinds: BTreeSet<String>,
 }
 
+/// Returns the accepted names of all other definitions of the group.
 fn names_of_others(core: &Core, definition: &Value) -> Names {
     let mut names = Names::default();
     let (definitions, _) = core.store.snapshot(STORAGE);
@@ -172,7 +185,7 @@ fn names_of_others(core: &Core, definition: &Value) -> Names {
     names
 }
 
-/// Enters accepted names and the conditions about them.
+/// Writes the accepted names, the stored versions and the conditions about them.
 fn accept(definition: &mut Value, others: &Names, now: &str) {
     let conflict = accept_names(definition, others);
     let mut stored: Vec<String> = texts(&definition["status"]["storedVersions"]);
@@ -193,7 +206,7 @@ fn accept(definition: &mut Value, others: &Names, now: &str) {
     }
 }
 
-/// Accepts the names that nobody else holds; gives the last conflict.
+/// Accepts the names that no other definition holds, and returns the last conflict.
 fn accept_names(definition: &mut Value, others: &Names) -> Option<(&'static str, String)> {
     let wanted = definition["spec"]["names"].clone();
     let mut accepted = definition["status"]["acceptedNames"].clone();
@@ -215,6 +228,7 @@ fn accept_names(definition: &mut Value, others: &Names) -> Option<(&'static str,
     for name in short.filter(|name| others.plurals.contains(*name)) {
         conflict = Some(("ShortNamesConflict", format!("{name:?} is already in use")));
     }
+    // Short names and categories are accepted only if no name conflicts.
     for field in ["shortNames", "categories"] {
         if wanted[field].is_array() && conflict.is_none() {
             accepted[field] = wanted[field].clone();
@@ -224,11 +238,12 @@ fn accept_names(definition: &mut Value, others: &Names) -> Option<(&'static str,
     conflict
 }
 
+/// Returns the texts of a list.
 fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Deletes the instances of a dying definition.
+/// Deletes the instances of a definition that is being deleted.
 fn terminate(core: &Core, name: &str) {
     let now = core.clock.rfc3339();
     let Some(held) = core.store.get(STORAGE, name) else { return };
@@ -251,9 +266,11 @@ fn terminate(core: &Core, name: &str) {
         });
         delete_instances(core, &kind);
     }
+    // Without instances there is no deletion that would call this.
     finish(core, name);
 }
 
+/// Deletes all instances of a kind; finalizers may hold some of them.
 fn delete_instances(core: &Core, kind: &Arc<Kind>) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (_, held) in &snapshot {
@@ -262,6 +279,7 @@ fn delete_instances(core: &Core, kind: &Arc<Kind>) {
         else {
             continue;
         };
+        // `call` looks the kind up by name, which may find another version: this kind is meant.
         call.kind = kind.clone();
         let options = crate::verbs::options::DeleteOptions::default();
         if let Err(error) = crate::verbs::delete::delete(core, &call, &options, &mut Vec::new()) {
@@ -270,7 +288,7 @@ fn delete_instances(core: &Core, kind: &Arc<Kind>) {
     }
 }
 
-/// Lets a dying definition go once no instance is left.
+/// Removes the finalizer of a definition that is being deleted, once no instance is left.
 fn finish(core: &Core, name: &str) {
     let Some(held) = core.store.get(STORAGE, name) else { return };
     let waiting = meta::finalizers(&held.value).iter().any(|finalizer| finalizer == FINALIZER);
@@ -285,6 +303,7 @@ fn finish(core: &Core, name: &str) {
         meta::clean(definition);
     });
     if let Some(done) = done.filter(|done| meta::finalizers(&done.value).is_empty())
+        // A concurrent change of the definition leads here again.
         && core.store.remove(STORAGE, name, &done).is_ok()
     {
         unserve(core, &done.value);
@@ -292,12 +311,13 @@ fn finish(core: &Core, name: &str) {
     }
 }
 
+/// Whether a definition has a condition with this status.
 fn has_condition(definition: &Value, kind: &str, status: &str) -> bool {
     let conditions = definition["status"]["conditions"].as_array();
     conditions.into_iter().flatten().any(|one| one["type"] == kind && one["status"] == status)
 }
 
-/// Sets a condition; its time changes only with its status.
+/// Sets a condition. Its transition time changes only with its status.
 fn set_condition(
     definition: &mut Value,
     kind: &str,

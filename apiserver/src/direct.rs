@@ -1,8 +1,8 @@
-//! Past the API: writes without a request, and backups that are restored.
+//! Access past the API: writes without a request, and backups that can be restored.
 //!
 //! A test that makes a million versions cannot afford a request for each, and no request makes an
-//! object that its own kind refuses, or a server whose versions go backwards. Only what is written
-//! differs: lists and watches show it as they show everything else.
+//! object that its own kind refuses, or a server whose versions go backwards. Only the writing
+//! differs: lists and watches show these objects as they show all others.
 
 use serde_json::Value;
 
@@ -12,24 +12,24 @@ use crate::storage;
 use crate::verbs::options::DeleteOptions;
 use crate::verbs::{create, delete};
 
-/// What a server stored at one moment.
+/// All objects that a server stored at one moment.
 #[derive(Clone, Debug)]
 pub struct Backup {
     pub(crate) state: storage::Backup,
 }
 
 impl Backup {
-    /// The newest resourceVersion in it.
+    /// Returns the newest resourceVersion in the backup.
     pub fn revision(&self) -> u64 {
         self.state.revision()
     }
 }
 
 impl ApiServer {
-    /// Creates an object as the administrator does, with all checks, and gives it as it is stored.
+    /// Creates an object as the administrator, with all checks, and returns the stored object.
     ///
     /// # Errors
-    /// What a request would be answered.
+    /// The failure that a request would be answered with.
     pub fn create_object(
         &self,
         group: &str,
@@ -41,10 +41,10 @@ impl ApiServer {
         create::create(&self.core, &call, object, &mut Vec::new()).map(|answer| answer.value)
     }
 
-    /// Deletes an object as the administrator does; finalizers hold it.
+    /// Deletes an object as the administrator; finalizers delay the deletion.
     ///
     /// # Errors
-    /// What a request would be answered.
+    /// The failure that a request would be answered with.
     pub fn delete_object(
         &self,
         group: &str,
@@ -56,9 +56,11 @@ impl ApiServer {
         delete::delete(&self.core, &call, &DeleteOptions::default(), &mut Vec::new()).map(drop)
     }
 
-    /// Stores a state of an object as it is, without any check or default; `None` removes it. Gives
-    /// the write's resourceVersion; `None` when the kind is not served, or when there is nothing to
-    /// remove.
+    /// Stores a state of an object unchanged, without any check or default; `None` removes the
+    /// object.
+    ///
+    /// Returns the write's resourceVersion; `None` if the kind is not served, or if there is no
+    /// object to remove.
     pub fn commit(
         &self,
         group: &str,
@@ -70,7 +72,7 @@ impl ApiServer {
         let kind = self.core.kind(group, plural)?;
         let key = storage::key(namespace, name);
         let (store, resource) = (&self.core.store, &kind.storage);
-        // Another writer may be faster: then its state is the one to replace.
+        // A concurrent write may come between `get` and `put`: then its state is replaced instead.
         loop {
             let held = store.get(resource, &key);
             let done = match (&object, &held) {
@@ -86,20 +88,22 @@ impl ApiServer {
         }
     }
 
-    /// What is stored now.
+    /// Returns a backup of everything that is stored now.
     pub fn backup(&self) -> Backup {
         Backup { state: self.core.store.backup() }
     }
 
     /// Goes back to a backup, as a restored etcd does: connections are cut, the watch history is
-    /// lost and **resourceVersions go backwards**. As with a real kube-apiserver, a watch from a version
-    /// that does not exist yet is answered 200 and then nothing, until versions have got there;
-    /// [`Builder::expire_future_versions`](crate::Builder::expire_future_versions) has it answered 410.
-    /// Which kinds are served does not change.
+    /// lost and **resourceVersions go backwards**.
+    ///
+    /// As with a real kube-apiserver, a watch from a version that does not exist yet is answered
+    /// 200 and then nothing, until versions have reached it.
+    /// [`Builder::expire_future_versions`](crate::Builder::expire_future_versions) changes that
+    /// answer to 410. The set of served kinds does not change.
     pub async fn restore(&self, backup: &Backup) {
         self.core.store.restore(&backup.state);
         self.core.cut();
-        // Whoever was connected gets to see it before anybody goes on.
+        // Lets the tasks of the cut connections run before the caller goes on.
         tokio::task::yield_now().await;
     }
 }

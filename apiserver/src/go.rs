@@ -1,8 +1,8 @@
-//! Words of Go's standard library, where kube-apiserver passes them on to clients.
+//! Texts of Go's standard library that kube-apiserver passes on to clients.
 
 use serde_json::Value;
 
-/// Name of a value's type in decoding errors.
+/// Returns the name of a value's type in decoding errors.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -14,13 +14,13 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// `json: cannot unmarshal number into Go struct field X of type Y`.
+/// Returns `json: cannot unmarshal number into Go struct field X of type Y`.
 pub(crate) fn mismatch(value: &Value, field: &str, wanted: &str) -> String {
     let found = type_name(value);
     format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
 }
 
-/// What the decoder says about a body that is no object.
+/// Returns the decoder's error for a body that is no object.
 pub(crate) fn not_an_object(value: &Value) -> String {
     let found = type_name(value);
     let tag = |name: &str, key: &str| format!("{name} string \"json:\\\"{key},omitempty\\\"\"");
@@ -30,7 +30,7 @@ pub(crate) fn not_an_object(value: &Value) -> String {
     )
 }
 
-/// A text in double quotes with Go's escapes.
+/// Returns a text in double quotes with Go's escapes.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -52,11 +52,12 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// A parse error in Go's words, as near as its causes can be told apart.
+/// Returns a parse error in Go's words, as far as its causes can be distinguished.
 pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     if error.is_eof() || bytes.is_empty() {
         return "unexpected end of JSON input".to_owned();
     }
+    // serde_json reports line and column, Go the character: the byte offset is computed from both.
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let start: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
     let at = (start + error.column()).saturating_sub(1);
@@ -68,7 +69,7 @@ pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
     }
 }
 
-/// Where the parser was when it met a character it did not expect.
+/// Returns the state of the parser before an unexpected character, in Go's words.
 fn place(before: &[u8]) -> String {
     let letters = before.iter().rev().take_while(|byte| byte.is_ascii_lowercase()).count();
     let word = String::from_utf8_lossy(&before[before.len() - letters..]).into_owned();
@@ -90,7 +91,7 @@ fn place(before: &[u8]) -> String {
     place.to_owned()
 }
 
-/// The bracket that is still open.
+/// Returns the innermost bracket that is still open.
 fn open(before: &[u8]) -> Option<u8> {
     let mut stack = Vec::new();
     let mut text = false;
@@ -108,7 +109,7 @@ fn open(before: &[u8]) -> Option<u8> {
     stack.pop()
 }
 
-/// Does a text that ends here stand where a key belongs?
+/// Whether a text that ends here stands in the position of an object key.
 fn is_key(before: &[u8]) -> bool {
     let trimmed = before.trim_ascii_end();
     let inner = trimmed.get(..trimmed.len().saturating_sub(1)).unwrap_or_default();

@@ -1,8 +1,9 @@
-//! A Kubernetes API server in a library: for tests, quickstarts and development.
+//! A Kubernetes API server as a library: for tests, quickstarts and development.
 //!
-//! It imports nothing of the operator framework: client and server are two independent readings of
-//! the Kubernetes API. It behaves like kube-apiserver 1.36, keeps everything in memory, shares
-//! tokio's clock and draws all randomness from one seed, so tests can pause time and repeat runs.
+//! The crate imports nothing of the operator framework: client and server are two independent
+//! readings of the Kubernetes API. The server behaves like kube-apiserver 1.36, keeps everything in
+//! memory, shares tokio's clock and draws all randomness from one seed, so that tests can pause
+//! time and repeat runs.
 
 pub mod apply;
 mod auth;

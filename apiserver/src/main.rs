@@ -1,4 +1,4 @@
-//! `windlass-apiserver`: the embedded Kubernetes API server standing alone.
+//! `windlass-apiserver`: the embedded Kubernetes API server as a program of its own.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use windlass_apiserver::ApiServer;
 #[derive(Debug, Parser)]
 #[command(name = "windlass-apiserver", version)]
 struct Arguments {
-    /// Where to listen; port 0 picks a free one.
+    /// Address to listen on; port 0 picks a free one.
     #[arg(long, default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
 
@@ -28,6 +28,7 @@ struct Arguments {
     stand_ins: bool,
 }
 
+/// Runs the server and reports a failure.
 #[tokio::main]
 async fn main() -> ExitCode {
     match run(Arguments::parse()).await {
@@ -39,7 +40,9 @@ async fn main() -> ExitCode {
     }
 }
 
+/// Starts the server, writes the kubeconfig and serves until a signal arrives.
 async fn run(arguments: Arguments) -> Result<(), String> {
+    // Installed first: a signal during the start also ends the program in the orderly way.
     let signals = Signals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
     let mut builder = ApiServer::builder().stand_ins(arguments.stand_ins);
     if let Some(path) = &arguments.token_auth_file {
@@ -60,15 +63,17 @@ async fn run(arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file that only its owner may read, in one step.
+/// Writes a file that only its owner may read. Readers see the whole file or none.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write;
 
+    // The process id keeps two servers that write the same path from sharing a temporary file.
     let mut part = path.as_os_str().to_owned();
     part.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(part);
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
+    // Set at creation: changed afterwards, other users could open the file in between.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options
@@ -76,13 +81,13 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| std::fs::rename(&part, path));
     if written.is_err() {
-        // The first error is the one to report.
+        // Best effort: the error of the write is the one to report.
         drop(std::fs::remove_file(&part));
     }
     written
 }
 
-/// Ctrl-C and SIGTERM; noticed from the moment it is made.
+/// Ctrl-C and SIGTERM, caught from the moment this value is made.
 struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -100,12 +105,13 @@ impl Signals {
         })
     }
 
+    /// Nothing to install: Ctrl-C is caught on first use.
     #[cfg(not(unix))]
     fn new() -> std::io::Result<Self> {
         Ok(Self {})
     }
 
-    /// Waits for either.
+    /// Waits for the first signal of either kind.
     #[cfg(unix)]
     async fn received(mut self) {
         tokio::select! {
@@ -115,6 +121,7 @@ impl Signals {
         }
     }
 
+    /// Waits for Ctrl-C.
     #[cfg(not(unix))]
     async fn received(self) {
         if let Err(error) = tokio::signal::ctrl_c().await {

@@ -1,4 +1,4 @@
-//! What clients asked: a ring of past requests for tests to look at.
+//! Log of answered requests: a bounded ring that tests inspect.
 
 use std::collections::VecDeque;
 
@@ -14,13 +14,13 @@ pub struct Request {
     pub group: String,
     /// Plural, or the path.
     pub resource: String,
-    /// Subresource, may be empty.
+    /// Subresource; may be empty.
     pub subresource: String,
-    /// Namespace, may be empty.
+    /// Namespace; may be empty.
     pub namespace: String,
-    /// Name, may be empty.
+    /// Name; may be empty.
     pub name: String,
-    /// Who asked.
+    /// Name of the user.
     pub user: String,
     /// `User-Agent` header.
     pub agent: String,
@@ -30,36 +30,38 @@ pub struct Request {
     pub at: u64,
 }
 
-/// How many requests are remembered.
+/// Number of requests that are kept; older ones are dropped.
 const KEPT: usize = 16_384;
 
-/// The ring.
+/// Ring of the last requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     ring: Mutex<VecDeque<Request>>,
 }
 
 impl Requests {
-    /// An empty ring.
+    /// Returns an empty ring.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a request.
+    /// Adds a request, and drops the oldest one if the ring is full.
     pub(crate) fn record(&self, request: Request) {
         let mut ring = self.ring.lock();
+        // Bounded: long tests make more requests than memory should hold.
         if ring.len() == KEPT {
             ring.pop_front();
         }
         ring.push_back(request);
     }
 
-    /// All remembered requests, oldest first.
+    /// Returns all kept requests, oldest first.
     pub(crate) fn all(&self) -> Vec<Request> {
+        // A copy: requests are recorded while tests look at it.
         self.ring.lock().iter().cloned().collect()
     }
 
-    /// Forgets them.
+    /// Drops all kept requests.
     pub(crate) fn clear(&self) {
         self.ring.lock().clear();
     }

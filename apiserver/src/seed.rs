@@ -1,7 +1,7 @@
 //! Randomness from a seed: uids, name suffixes, tokens.
 //!
-//! SHA-256 in counter mode, so a fixed seed repeats a whole run and an unknown one cannot be guessed
-//! from what it produced. Nothing else in the server draws random numbers.
+//! SHA-256 in counter mode, so that a fixed seed repeats a whole run and an unknown seed cannot be
+//! guessed from its output. Nothing else in the server draws random numbers.
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
@@ -12,22 +12,23 @@ pub(crate) struct Entropy {
     state: Mutex<State>,
 }
 
+/// The key, and the number of blocks drawn.
 #[derive(Debug)]
 struct State {
     key: [u8; 32],
     counter: u64,
 }
 
-/// Letters and digits of generated names: no vowels, nothing that looks like another.
+/// Letters and digits of generated names: no vowels and no characters that look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 impl Entropy {
-    /// Repeats with the same seed.
+    /// Returns a source that repeats with the same seed.
     pub(crate) fn seeded(seed: u64) -> Self {
         Self::keyed(Sha256::digest(seed.to_be_bytes()).into())
     }
 
-    /// From the operating system.
+    /// Returns a source with a seed from the operating system.
     pub(crate) fn system() -> Self {
         let mut key = [0; 32];
         if rustls::crypto::ring::default_provider().secure_random.fill(&mut key).is_err() {
@@ -36,13 +37,15 @@ impl Entropy {
         Self::keyed(key)
     }
 
+    /// Returns a source with a key.
     fn keyed(key: [u8; 32]) -> Self {
         Self { state: Mutex::new(State { key, counter: 0 }) }
     }
 
-    /// 32 random bytes.
+    /// Returns 32 random bytes.
     pub(crate) fn bytes(&self) -> [u8; 32] {
         let mut state = self.state.lock();
+        // Under the lock: each block is drawn once.
         state.counter += 1;
         let mut hash = Sha256::new();
         hash.update(state.key);
@@ -50,19 +53,21 @@ impl Entropy {
         hash.finalize().into()
     }
 
-    /// A number below `bound` (0 gives 0).
+    /// Returns a number below `bound` (0 gives 0).
     pub(crate) fn below(&self, bound: u64) -> u64 {
         let bytes = self.bytes();
         let mut head = [0; 8];
         head.copy_from_slice(&bytes[..8]);
+        // Slightly uneven for large bounds; the bounds of this server are small.
         u64::from_be_bytes(head).checked_rem(bound).unwrap_or(0)
     }
 
-    /// A version 4 uid.
+    /// Returns a version 4 uid.
     pub(crate) fn uid(&self) -> String {
         let bytes = self.bytes();
         let mut id = [0; 16];
         id.copy_from_slice(&bytes[..16]);
+        // Version and variant of RFC 4122.
         id[6] = (id[6] & 0x0f) | 0x40;
         id[8] = (id[8] & 0x3f) | 0x80;
         let hex = |part: &[u8]| part.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -70,7 +75,7 @@ impl Entropy {
         parts.map(hex).join("-")
     }
 
-    /// Five characters for `generateName`.
+    /// Returns five characters for `generateName`.
     pub(crate) fn suffix(&self) -> String {
         let bytes = self.bytes();
         let pick = |byte: &u8| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]);

@@ -1,7 +1,7 @@
-//! What the server serves: one value per group, version and resource.
+//! Served resources: one value per group, version and resource.
 //!
 //! Built-in kinds and custom resources are described alike, so discovery, tables, OpenAPI and the
-//! request handlers need no second path. It holds facts only; behaviour is elsewhere.
+//! request handlers need no second path. The values hold facts only; behaviour is elsewhere.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ pub struct Served {
     pub short_names: Vec<String>,
     /// Categories, as in `kubectl get all`.
     pub categories: Vec<String>,
-    /// Does it live in namespaces?
+    /// Whether objects live in namespaces.
     pub namespaced: bool,
     /// Verbs, in the order in which discovery prints them.
     pub verbs: Vec<String>,
     /// Subresources.
     pub subresources: Vec<Subresource>,
-    /// Is this a custom resource?
+    /// Whether this is a custom resource.
     pub custom: bool,
     /// The `openAPIV3Schema` of a custom resource's version.
     pub schema: Option<Arc<Value>>,
@@ -40,7 +40,7 @@ pub struct Served {
     pub columns: Vec<Column>,
     /// Fields besides name and namespace that field selectors may name, such as `.spec.host`.
     pub selectable: Vec<String>,
-    /// The version is deprecated; the text of its warning.
+    /// Text of the deprecation warning; `None` if the version is not deprecated.
     pub deprecated: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Subresource {
     pub kind: String,
     /// Its verbs.
     pub verbs: Vec<String>,
-    /// `scale` of a custom resource: specReplicasPath, statusReplicasPath, labelSelectorPath.
+    /// `scale` of a custom resource: `specReplicasPath`, `statusReplicasPath`, `labelSelectorPath`.
     pub paths: Vec<String>,
 }
 
@@ -68,29 +68,29 @@ pub struct Column {
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub kind: String,
-    /// OpenAPI format, may be empty.
+    /// OpenAPI format; may be empty.
     pub format: String,
-    /// Help text, may be empty.
+    /// Help text; may be empty.
     pub description: String,
-    /// 0 is always shown; more only in wide output.
+    /// Priority: a column with 0 is always shown, one with more only in wide output.
     pub priority: i64,
     /// Simple JSON path, such as `.spec.host`.
     pub json_path: String,
 }
 
-/// One fault in an object: the shape of a Status cause.
+/// One fault in an object, in the shape of a Status cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cause {
     /// `FieldValueInvalid`, `FieldValueRequired`, …
     pub reason: String,
-    /// Text, without the field: `Invalid value: 0: spec.size in body should be …`.
+    /// Text without the field: `Invalid value: 0: spec.size in body should be …`.
     pub message: String,
     /// Path of the field, such as `spec.size`.
     pub field: String,
 }
 
 impl Served {
-    /// `group/version`, or the version alone for the core group.
+    /// Returns `group/version`, or the version alone for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -99,7 +99,7 @@ impl Served {
         }
     }
 
-    /// `plural.group`, or the plural alone for the core group.
+    /// Returns `plural.group`, or the plural alone for the core group.
     pub fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()

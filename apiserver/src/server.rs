@@ -1,4 +1,4 @@
-//! The server as its users see it: configure, start, connect, look inside, stop.
+//! Public interface of the server: configure, start, connect, inspect, stop.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,30 +15,34 @@ use crate::requests::Request;
 use crate::seed::Entropy;
 use crate::{controllers, http, rbac, storage, tls};
 
-/// Bytes that may be under way in each direction of a connection in memory.
+/// Capacity in bytes of each direction of an in-memory connection.
 const PIPE: usize = 64 * 1024;
 
 /// Configures an [`ApiServer`]. Its `Debug` shows no tokens.
 #[derive(Clone, Default)]
 pub struct Builder {
     seed: Option<u64>,
+    /// Wall time at the start, in seconds since 1970; `None` for the system's.
     epoch: Option<i64>,
     stand_ins: bool,
+    /// Whether the controllers are off.
     bare: bool,
     tokens: String,
+    /// Whether a watch from a future version is answered 410.
     expires_future: bool,
 }
 
-/// A running API server; cheap to clone.
+/// A running API server. Clones are cheap and share the server.
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     pub(crate) core: Arc<Core>,
+    /// Bearer tokens, shared with the authentication hook.
     tokens: Arc<Tokens>,
 }
 
 /// A server that listens on a socket. Its `Debug` shows the address only.
 pub struct Listening {
-    /// Where it listens.
+    /// Address of the socket.
     pub addr: SocketAddr,
     /// A kubeconfig for the administrator (client certificate and token, CA inline), as YAML.
     pub kubeconfig: String,
@@ -64,53 +68,57 @@ impl fmt::Debug for Listening {
 }
 
 impl Builder {
-    /// Seed of uids, suffixes and tokens. Default: from the operating system.
+    /// Sets the seed of uids, suffixes and tokens. Default: from the operating system.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Wall time starts here (seconds since 1970) and advances with tokio's clock; default: the system's.
+    /// Sets the wall time at the start, in seconds since 1970; it advances with tokio's clock.
+    /// Default: the system's time.
     #[must_use]
     pub fn epoch(mut self, seconds: i64) -> Self {
         self.epoch = Some(seconds);
         self
     }
 
-    /// Stand-ins that report Deployments available. Default: off.
+    /// Turns on stand-ins that report Deployments available. Default: off.
     #[must_use]
     pub fn stand_ins(mut self, on: bool) -> Self {
         self.stand_ins = on;
         self
     }
 
-    /// Garbage collection, namespace deletion and role aggregation, as kube-controller-manager does
-    /// them. Default: on; off, the server behaves like a lone kube-apiserver.
+    /// Turns on garbage collection, namespace deletion and role aggregation, as
+    /// kube-controller-manager does them. Default: on. If off, the server behaves like a lone
+    /// kube-apiserver.
     #[must_use]
     pub fn controllers(mut self, on: bool) -> Self {
         self.bare = !on;
         self
     }
 
-    /// More users, in kube-apiserver's CSV format: token,user,uid,"group1,group2".
+    /// Adds users in kube-apiserver's CSV format: token,user,uid,"group1,group2".
     #[must_use]
     pub fn tokens(mut self, csv: &str) -> Self {
         csv.clone_into(&mut self.tokens);
         self
     }
 
-    /// A watch from a version that does not exist yet, which a client can know only from before the
-    /// server's store was set back ([`ApiServer::restore`]), is answered 410, so that the client lists
-    /// again. Default: off; as with a real kube-apiserver such a watch is answered 200 and nothing
-    /// comes, no bookmark either, until versions have got there.
+    /// Answers 410 to a watch from a version that does not exist yet, so that the client lists
+    /// again. Default: off.
+    ///
+    /// A client can know such a version only from before the server's store was set back
+    /// ([`ApiServer::restore`]). If off, such a watch is answered 200, as by a real kube-apiserver,
+    /// and delivers nothing, no bookmark either, until versions have reached it.
     #[must_use]
     pub fn expire_future_versions(mut self, on: bool) -> Self {
         self.expires_future = on;
         self
     }
 
-    /// Starts it inside the current tokio runtime.
+    /// Starts the server inside the current tokio runtime.
     pub fn start(self) -> ApiServer {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
         let entropy = self.seed.map_or_else(Entropy::system, Entropy::seeded);
@@ -122,11 +130,14 @@ impl Builder {
         if let Err(fault) = tokens.add_csv(&self.tokens) {
             tracing::warn!(fault, "some of the given tokens are not known");
         }
+        // Weak: the hooks live inside the core, and a strong reference would keep it alive for
+        // ever.
         let weak = Arc::downgrade(&core);
         core.install(
             Arc::new(Authentication::new(tokens.clone(), weak.clone())),
             Arc::new(rbac::Rbac::new(weak)),
         );
+        // Before the controllers: role aggregation finds the default roles when it starts.
         rbac::defaults::seed(&core);
         if !self.bare {
             controllers::start(&core, self.stand_ins);
@@ -136,12 +147,12 @@ impl Builder {
 }
 
 impl ApiServer {
-    /// A server with default settings, to configure.
+    /// Returns a builder with default settings.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// A connection in memory, as the administrator (`system:masters`).
+    /// Opens an in-memory connection as the administrator (`system:masters`).
     ///
     /// # Errors
     /// `NotConnected` once the server has been shut down.
@@ -149,7 +160,7 @@ impl ApiServer {
         self.connect_user(User::admin())
     }
 
-    /// A connection in memory as `user` with `groups`.
+    /// Opens an in-memory connection as `user` with `groups`.
     ///
     /// # Errors
     /// `NotConnected` once the server has been shut down.
@@ -157,6 +168,7 @@ impl ApiServer {
         self.connect_user(User::new(user, groups))
     }
 
+    /// Opens an in-memory connection and serves it in a task of its own.
     fn connect_user(&self, user: User) -> std::io::Result<DuplexStream> {
         if self.core.stop.is_cancelled() {
             let why = "the API server has been shut down";
@@ -168,62 +180,64 @@ impl ApiServer {
         Ok(client)
     }
 
-    /// What is wrong with more users in kube-apiserver's CSV format, as [`Builder::tokens`] takes them.
+    /// Checks users in kube-apiserver's CSV format, as [`Builder::tokens`] takes them.
     ///
     /// # Errors
-    /// The number of the first bad line, and what it lacks.
+    /// The number of the first bad line, and the reason why it is bad.
     pub fn check_tokens(csv: &str) -> Result<(), String> {
         Tokens::default().add_csv(csv)
     }
 
     /// Listens with TLS until [`ApiServer::shutdown`]; port 0 picks a free one.
     ///
-    /// Every call makes its own authority, certificates and administrator's token.
+    /// Each call makes its own authority, certificates and administrator's token.
     ///
     /// # Errors
-    /// The address cannot be bound, or certificates cannot be made.
+    /// The address cannot be bound, or the certificates cannot be made.
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<Listening> {
         let authority = tls::Authority::generate(addr.ip())?;
         let token: String =
             self.core.entropy.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         let admin = User::new("kubernetes-admin", &[rbac::MASTERS]);
         self.tokens.add(&token, admin);
+        // Published before the server listens: the first client may already read the certificate.
         controllers::publish_root(&self.core, &authority.certificate);
         tls::listen(self.core.clone(), addr, &authority, &token).await
     }
 
-    /// The newest resourceVersion.
+    /// Returns the newest resourceVersion.
     pub fn revision(&self) -> u64 {
         self.core.store.revision()
     }
 
-    /// resourceVersion of the last write to a resource; 0 when there was none or it is unknown.
+    /// Returns the resourceVersion of the last write to a resource; 0 if there was none or the
+    /// resource is unknown.
     pub fn resource_revision(&self, group: &str, plural: &str) -> u64 {
         let kind = self.core.kind(group, plural);
         kind.map_or(0, |kind| self.core.store.resource_revision(&kind.storage))
     }
 
-    /// Faults for clients to survive.
+    /// Returns the faults of the server, to add and remove them.
     pub fn faults(&self) -> &Faults {
         &self.core.faults
     }
 
-    /// Forgets the history: lists and watches from before now are answered 410.
+    /// Drops the watch history: lists and watches from earlier versions are answered 410.
     pub fn compact(&self) {
         self.core.store.compact();
     }
 
-    /// What clients asked so far (the last 16384 requests), oldest first.
+    /// Returns the last 16384 requests of clients, oldest first.
     pub fn requests(&self) -> Vec<Request> {
         self.core.requests.all()
     }
 
-    /// Forgets what clients asked so far.
+    /// Drops the kept requests of clients.
     pub fn clear_requests(&self) {
         self.core.requests.clear();
     }
 
-    /// An object as it is stored; an empty namespace for cluster-wide ones.
+    /// Returns an object as it is stored; the namespace is empty for cluster-wide kinds.
     pub fn get_object(
         &self,
         group: &str,
@@ -236,7 +250,7 @@ impl ApiServer {
         Some(kind.present(&held.value))
     }
 
-    /// All objects of a namespace (of all when empty), in list order.
+    /// Returns all objects of a namespace (of all namespaces when empty), in list order.
     pub fn list_objects(&self, group: &str, plural: &str, namespace: &str) -> Vec<Value> {
         let Some(kind) = self.core.kind(group, plural) else { return Vec::new() };
         let (snapshot, _) = self.core.store.snapshot(&kind.storage);
@@ -245,15 +259,15 @@ impl ApiServer {
             .collect()
     }
 
-    /// Cuts every connection and forgets the watch history, as a restart does; objects stay.
+    /// Cuts every connection and drops the watch history, as a restart does; objects stay.
     pub async fn restart(&self) {
         self.core.cut();
         self.core.store.compact();
-        // Whoever was connected gets to see it before anybody goes on.
+        // Lets the tasks of the cut connections run before the caller goes on.
         tokio::task::yield_now().await;
     }
 
-    /// Stops everything.
+    /// Stops the server: connections, controllers and sockets end.
     pub async fn shutdown(&self) {
         self.core.stop.cancel();
         tokio::task::yield_now().await;

@@ -1,7 +1,7 @@
-//! "Something changed", to whoever waits for it, in the order in which they began to wait.
+//! Change notification that wakes its waiters in the order in which they began to wait.
 //!
-//! tokio's `watch` wakes its receivers in a random order that no seed reaches, and with it two runs
-//! of one seed part. Values are not carried: whoever is woken looks.
+//! tokio's `watch` wakes its receivers in a random order that no seed controls, so two runs of one
+//! seed would diverge. No value is carried: a woken waiter looks at the state itself.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,46 +9,53 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// Says that something changed.
+/// Sender of notifications.
 #[derive(Debug, Default)]
 pub(crate) struct Signal {
+    /// Number of notifications so far.
     count: AtomicU64,
+    /// Wakes the waiters.
     told: Notify,
 }
 
-/// One who wants to know.
+/// A receiver of notifications.
 #[derive(Debug)]
 pub(crate) struct Ear {
     signal: Arc<Signal>,
+    /// Number of notifications that this receiver has seen.
     heard: u64,
 }
 
 impl Signal {
-    /// Something changed.
+    /// Notifies all receivers of a change.
     pub(crate) fn tell(&self) {
+        // Counted before the wake-up: a woken receiver must find the new count.
         self.count.fetch_add(1, Ordering::SeqCst);
         self.told.notify_waiters();
     }
 
-    /// Hears what is told from now on.
+    /// Returns a receiver of later notifications.
     pub(crate) fn ear(self: &Arc<Self>) -> Ear {
+        // Notifications before this moment are known.
         Ear { signal: Arc::clone(self), heard: self.count.load(Ordering::SeqCst) }
     }
 }
 
 impl Ear {
-    /// Whatever was told until now is known.
+    /// Marks all notifications until now as seen.
     pub(crate) fn hear(&mut self) {
         self.heard = self.signal.count.load(Ordering::SeqCst);
     }
 
-    /// Waits until something is told that is not known; at once when it has been. Cancel safe.
+    /// Waits for a notification that was not seen yet; returns at once if there was one. Cancel
+    /// safe.
     pub(crate) async fn next(&mut self) {
         loop {
             let mut told = pin!(self.signal.told.notified());
-            // Registered before the look, so that nothing is told in between.
+            // Registered before the count is read: a notification between the two is not missed.
             told.as_mut().enable();
             let count = self.signal.count.load(Ordering::SeqCst);
+            // Any number of notifications since the last one count as one.
             if count != self.heard {
                 self.heard = count;
                 return;

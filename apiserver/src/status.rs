@@ -1,27 +1,31 @@
-//! Failures as kube-apiserver words them: code, reason, message, details.
+//! Failures in kube-apiserver's words: code, reason, message, details.
 //!
 //! Clients branch on these fields, so each case has one constructor here and no handler writes a
-//! Status by hand. Successes are ordinary objects and not here.
+//! Status by hand. Successes are ordinary objects and are made elsewhere.
 
 use serde_json::{Map, Value, json};
 
 use crate::served::{Cause, Served};
 
-/// A failed request: becomes a `Status` object (or plain text) and headers.
+/// A failed request. Becomes a `Status` object (or plain text) and headers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiError(Box<Failure>);
 
+/// Contents of a failure.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Failure {
     code: u16,
     reason: &'static str,
     message: String,
     details: Option<Details>,
+    /// Fresh token for a list whose token has expired.
     continue_token: Option<String>,
     retry_after: Option<u64>,
+    /// Whether the answer is plain text instead of a Status.
     plain: bool,
 }
 
+/// The `details` of a Status.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Details {
     name: String,
@@ -40,28 +44,29 @@ impl std::fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
-/// What `details` of most failures names.
+/// Subject of a failure, as its `details` name it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About<'a> {
     /// API group.
     pub(crate) group: &'a str,
-    /// Plural resource or kind, as the case demands.
+    /// Plural resource or kind, depending on the failure.
     pub(crate) kind: &'a str,
     /// Name of the object.
     pub(crate) name: &'a str,
 }
 
 impl<'a> About<'a> {
-    /// By plural resource: lookups and conflicts.
+    /// Returns a subject named by plural resource: for lookups and conflicts.
     pub(crate) fn resource(served: &'a Served, name: &'a str) -> Self {
         Self { group: &served.group, kind: &served.plural, name }
     }
 
-    /// By kind: invalid objects.
+    /// Returns a subject named by kind: for invalid objects.
     pub(crate) fn kind(served: &'a Served, name: &'a str) -> Self {
         Self { group: &served.group, kind: &served.kind, name }
     }
 
+    /// Returns `kind.group`, or the kind alone for the core group.
     fn qualified(&self) -> String {
         if self.group.is_empty() {
             self.kind.to_owned()
@@ -70,6 +75,7 @@ impl<'a> About<'a> {
         }
     }
 
+    /// Returns details that name the subject, without causes.
     fn details(&self) -> Details {
         Details {
             name: self.name.to_owned(),
@@ -80,17 +86,17 @@ impl<'a> About<'a> {
     }
 }
 
-/// A cause, as validation makes them.
+/// Returns a cause, in the form in which validation makes them.
 pub(crate) fn cause(reason: &str, field: &str, message: impl Into<String>) -> Cause {
     Cause { reason: reason.to_owned(), message: message.into(), field: field.to_owned() }
 }
 
-/// `Invalid value: "x": detail`.
+/// Returns the cause `Invalid value: "x": detail`.
 pub(crate) fn invalid_value(field: &str, value: &Value, detail: &str) -> Cause {
     cause("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
 
-/// `Required value: detail`.
+/// Returns the cause `Required value: detail`.
 pub(crate) fn required(field: &str, detail: &str) -> Cause {
     let message = if detail.is_empty() {
         "Required value".to_owned()
@@ -100,12 +106,12 @@ pub(crate) fn required(field: &str, detail: &str) -> Cause {
     cause("FieldValueRequired", field, message)
 }
 
-/// `Forbidden: detail`.
+/// Returns the cause `Forbidden: detail`.
 pub(crate) fn forbidden_field(field: &str, detail: &str) -> Cause {
     cause("FieldValueForbidden", field, format!("Forbidden: {detail}"))
 }
 
-/// `Unsupported value: "x": supported values: …`.
+/// Returns the cause `Unsupported value: "x": supported values: …`.
 pub(crate) fn unsupported(field: &str, value: &str, supported: &[&str]) -> Cause {
     let list = supported.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>().join(", ");
     cause(
@@ -116,97 +122,101 @@ pub(crate) fn unsupported(field: &str, value: &str, supported: &[&str]) -> Cause
 }
 
 impl ApiError {
+    /// Returns a failure without details.
     fn of(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Failure { code, reason, message: message.into(), ..Failure::default() }))
     }
 
+    /// Sets the details.
     fn detailed(mut self, details: Details) -> Self {
         self.0.details = Some(details);
         self
     }
 
+    /// Asks the client to wait, in the `Retry-After` header and in the details.
     fn after(mut self, seconds: u64) -> Self {
         self.0.retry_after = Some(seconds);
         self.0.details.get_or_insert_default().retry_after = Some(seconds);
         self
     }
 
-    /// HTTP status code.
+    /// Returns the HTTP status code.
     pub fn code(&self) -> u16 {
         self.0.code
     }
 
-    /// Reason, empty for unclassified failures.
+    /// Returns the reason; empty for unclassified failures.
     pub fn reason(&self) -> &'static str {
         self.0.reason
     }
 
-    /// Text for people.
+    /// Returns the message, a text for people.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The causes in its details.
+    /// Returns the causes in the details.
     #[cfg(test)]
     pub(crate) fn causes(&self) -> &[Cause] {
         self.0.details.as_ref().map_or(&[], |details| &details.causes)
     }
 
-    /// Value of the `Retry-After` header, in seconds.
+    /// Returns the value of the `Retry-After` header, in seconds.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.0.retry_after
     }
 
-    /// Is the answer plain text instead of a Status?
+    /// Whether the answer is plain text instead of a Status.
     pub(crate) fn is_plain(&self) -> bool {
         self.0.plain
     }
 
-    /// Any code and reason with a message and no details.
+    /// Returns a failure with any code and reason, a message and no details.
     pub(crate) fn custom(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self::of(code, reason, message)
     }
 
-    /// The object is not there.
+    /// 404: the object does not exist.
     pub(crate) fn not_found(about: About<'_>) -> Self {
         let message = format!("{} {:?} not found", about.qualified(), about.name);
         Self::of(404, "NotFound", message).detailed(about.details())
     }
 
-    /// The resource is not there.
+    /// 404: the resource does not exist.
     pub(crate) fn no_resource() -> Self {
         Self::of(404, "NotFound", "the server could not find the requested resource")
             .detailed(Details::default())
     }
 
-    /// The path is not there: plain text.
+    /// 404 as plain text: the path does not exist.
     pub(crate) fn no_path() -> Self {
         let mut error = Self::of(404, "", "404 page not found\n");
+        // The router's own answer, which is no Status.
         error.0.plain = true;
         error
     }
 
-    /// The router knows the path but not the method.
+    /// 405: the router knows the path but not the method.
     pub(crate) fn method() -> Self {
         let text = "the server does not allow this method on the requested resource";
         Self::of(405, "MethodNotAllowed", text).detailed(Details::default())
     }
 
-    /// A custom resource's handler does not know the verb.
+    /// 405: a custom resource's handler does not know the verb.
     pub(crate) fn verb(verb: &str, served: &Served) -> Self {
         let about = About::resource(served, "");
         let text = format!("{verb} is not supported on resources of kind {:?}", about.qualified());
         Self::of(405, "MethodNotAllowed", text).detailed(about.details())
     }
 
-    /// The name is taken; `terminating` when its holder is being deleted.
+    /// 409: the name is taken; `terminating` if the existing object is being deleted.
     pub(crate) fn already_exists(about: About<'_>, terminating: bool) -> Self {
         let prefix = if terminating { "object is being deleted: " } else { "" };
         let message = format!("{prefix}{} {:?} already exists", about.qualified(), about.name);
         Self::of(409, "AlreadyExists", message).detailed(about.details())
     }
 
-    /// Eight generated names were taken.
+    /// 409: eight generated names were taken.
     pub(crate) fn no_unique_name(about: About<'_>) -> Self {
         let message = format!(
             "{} {:?} already exists, the server was not able to generate a unique name for the object",
@@ -216,7 +226,7 @@ impl ApiError {
         Self::of(409, "AlreadyExists", message).detailed(about.details()).after(1)
     }
 
-    /// Somebody else wrote first, or a precondition failed.
+    /// 409: another client wrote first, or a precondition failed.
     pub(crate) fn conflict(about: About<'_>, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} {:?}: {why}",
@@ -226,27 +236,29 @@ impl ApiError {
         Self::of(409, "Conflict", message).detailed(about.details())
     }
 
-    /// The resourceVersion is not the current one.
+    /// 409: the resourceVersion is not the current one.
     pub(crate) fn modified(about: About<'_>) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(about, why)
     }
 
-    /// Apply conflicts with other managers.
+    /// 409: an apply conflicts with other managers.
     pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
         Self::of(409, "Conflict", message).detailed(Details { causes, ..Details::default() })
     }
 
-    /// The object breaks rules; the message shows each cause once.
+    /// 422: the object breaks rules; the message shows each cause once.
     pub(crate) fn invalid(about: About<'_>, causes: Vec<Cause>) -> Self {
         let mut shown: Vec<String> = Vec::new();
         for cause in &causes {
             let text = format!("{}: {}", cause.field, cause.message);
+            // The causes keep duplicates, as upstream reports them; only the message is shortened.
             if !shown.contains(&text) {
                 shown.push(text);
             }
         }
         let list = match shown.as_slice() {
+            // Go's text for an error without causes.
             [] => "<nil>".to_owned(),
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -255,23 +267,23 @@ impl ApiError {
         Self::of(422, "Invalid", message).detailed(Details { causes, ..about.details() })
     }
 
-    /// Request options break rules.
+    /// 422: request options break rules.
     pub(crate) fn invalid_options(kind: &str, causes: Vec<Cause>) -> Self {
         Self::invalid(About { group: "meta.k8s.io", kind, name: "" }, causes)
     }
 
-    /// The router's 422 for patches that do not work.
+    /// 422 of the router, for patches that do not apply.
     pub(crate) fn unprocessable() -> Self {
         let text = "the server rejected our request due to an error in our request";
         Self::of(422, "Invalid", text).detailed(Details::default())
     }
 
-    /// The request makes no sense.
+    /// 400: the request makes no sense.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::of(400, "BadRequest", message)
     }
 
-    /// Not allowed, about an object.
+    /// 403: an operation on an object is not allowed.
     pub(crate) fn forbidden(about: About<'_>, why: &str) -> Self {
         let subject = if about.name.is_empty() {
             format!("{} is forbidden: {why}", about.qualified())
@@ -281,34 +293,34 @@ impl ApiError {
         Self::of(403, "Forbidden", subject).detailed(about.details())
     }
 
-    /// Not allowed, about a path.
+    /// 403: a request for a path is not allowed.
     pub(crate) fn forbidden_path(why: &str) -> Self {
         Self::of(403, "Forbidden", format!("forbidden: {why}")).detailed(Details::default())
     }
 
-    /// Adds a cause to its details.
+    /// Adds a cause to the details.
     pub(crate) fn because(mut self, cause: Cause) -> Self {
         self.0.details.get_or_insert_default().causes.push(cause);
         self
     }
 
-    /// Who are you?
+    /// 401: the request has no valid credentials.
     pub(crate) fn unauthorized() -> Self {
         Self::of(401, "Unauthorized", "Unauthorized")
     }
 
-    /// No reason, code 500: what kube-apiserver did not classify.
+    /// 500 without a reason: a failure that kube-apiserver did not classify.
     pub(crate) fn unclassified(message: impl Into<String>) -> Self {
         Self::of(500, "", message)
     }
 
-    /// Reason `InternalError` with the message repeated as a cause.
+    /// 500 with reason `InternalError`; the message is repeated as a cause.
     pub(crate) fn internal(message: &str) -> Self {
         Self::of(500, "InternalError", format!("Internal error occurred: {message}"))
             .detailed(Details { causes: vec![cause("", "", message)], ..Details::default() })
     }
 
-    /// The body's media type is none the server reads.
+    /// 415: the server does not read the body's media type.
     pub(crate) fn unsupported_body(accepted: &[&str]) -> Self {
         let text = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
@@ -317,36 +329,36 @@ impl ApiError {
         Self::of(415, "UnsupportedMediaType", text)
     }
 
-    /// The router's own 415.
+    /// 415 of the router.
     pub(crate) fn unsupported_by_router() -> Self {
         Self::of(415, "UnsupportedMediaType", "415: Unsupported Media Type")
             .detailed(Details::default())
     }
 
-    /// The client accepts nothing the server writes.
+    /// 406: the client accepts nothing that the server writes.
     pub(crate) fn not_acceptable(accepted: &[&str]) -> Self {
         let text = format!("only the following media types are accepted: {}", accepted.join(", "));
         Self::of(406, "NotAcceptable", text)
     }
 
-    /// The router's own 406.
+    /// 406 of the router.
     pub(crate) fn not_acceptable_by_router(available: &[&str]) -> Self {
         let text =
             format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
         Self::of(406, "NotAcceptable", text).detailed(Details::default())
     }
 
-    /// The body is too long.
+    /// 413: the body is too long.
     pub(crate) fn too_large(message: impl Into<String>) -> Self {
         Self::of(413, "RequestEntityTooLarge", message)
     }
 
-    /// The history no longer reaches back that far.
+    /// 410: the history no longer reaches back that far.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::of(410, "Expired", message)
     }
 
-    /// The same for a continue token, with a fresh one.
+    /// 410 for a continue token, with a fresh token.
     pub(crate) fn expired_token(fresh: String) -> Self {
         let text = "The provided continue parameter is too old to display a consistent list result. You \
 can start a new list without the continue parameter, or use the continue token in this response to \
@@ -358,7 +370,7 @@ and now may show up in the list.";
         error
     }
 
-    /// The asked version lies in the future.
+    /// 504: the requested version lies in the future.
     pub(crate) fn future_version(asked: u64, current: u64) -> Self {
         let text = format!("Too large resource version: {asked}, current: {current}");
         let causes = vec![cause("ResourceVersionTooLarge", "", "Too large resource version")];
@@ -367,12 +379,12 @@ and now may show up in the list.";
             .after(1)
     }
 
-    /// Come back in `seconds`.
+    /// 429: the client is asked to wait `seconds`.
     pub(crate) fn too_many(message: &str, seconds: u64) -> Self {
         Self::of(429, "TooManyRequests", message).detailed(Details::default()).after(seconds)
     }
 
-    /// The Status object.
+    /// Returns the Status object.
     pub fn body(&self) -> Value {
         let failure = &*self.0;
         let mut metadata = Map::new();
@@ -394,6 +406,7 @@ and now may show up in the list.";
 }
 
 impl Details {
+    /// Returns the details without their empty fields.
     fn json(&self) -> Value {
         let mut out = Map::new();
         let texts = [
@@ -417,6 +430,7 @@ impl Details {
     }
 }
 
+/// Returns a cause without its empty fields.
 fn cause_json(cause: &Cause) -> Value {
     let mut out = Map::new();
     let texts = [("reason", &cause.reason), ("message", &cause.message), ("field", &cause.field)];
@@ -428,7 +442,7 @@ fn cause_json(cause: &Cause) -> Value {
     Value::Object(out)
 }
 
-/// The Status of a success, as DELETE answers it.
+/// Returns the Status of a success, as DELETE answers it.
 pub(crate) fn deleted(served: &Served, name: &str, uid: &str) -> Value {
     let mut details = json!({"name": name, "kind": served.plural, "uid": uid});
     if !served.group.is_empty() {
@@ -437,7 +451,7 @@ pub(crate) fn deleted(served: &Served, name: &str, uid: &str) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
-/// The Status of an accepted action, as binding and eviction answer it.
+/// Returns the Status of an accepted action, as binding and eviction answer it.
 pub(crate) fn accepted() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }

@@ -1,8 +1,9 @@
-//! Warnings of validation rules that this server stores and does not evaluate.
+//! Warnings about validation rules that this server stores and does not evaluate.
 //!
-//! An object that breaks such a rule is accepted here and refused by a real API server, which nothing
-//! else would show. The client that writes the definition gets a `Warning` header, as real API servers
-//! use it for definitions that do less than they say; the log gets each text once in a process.
+//! An object that breaks such a rule is accepted here and refused by a real API server, which
+//! nothing else would show. The client that writes the definition gets a `Warning` header, as real
+//! API servers use it for definitions that are not fully enforced. The log gets each text once per
+//! process.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +12,23 @@ use serde_json::Value;
 
 use crate::crd_schema::{Rule, Schema};
 
-/// Rules that one warning names; a header must stay short.
+/// Most rules that one warning names; a header must stay short.
 const MOST_NAMED: usize = 8;
-/// Characters of an expression that are shown.
+/// Most characters of an expression that are shown.
 const MOST_SHOWN: usize = 60;
-/// Texts that are remembered as logged. Definitions beyond that are logged again.
+/// Most texts that are remembered as logged. Beyond that all are forgotten, and logged again.
 const REMEMBERED: usize = 1024;
 
 /// Texts that this process has logged.
 static LOGGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// A warning for each version of the definition that has rules.
+/// Returns a warning for each version of the definition that has rules.
 pub(crate) fn warnings(definition: &Value) -> Vec<String> {
     let versions = definition["spec"]["versions"].as_array();
     versions.into_iter().flatten().filter_map(|version| warning(definition, version)).collect()
 }
 
+/// Returns the warning for one version; `None` without rules.
 fn warning(definition: &Value, version: &Value) -> Option<String> {
     let schema = Schema::compile(version.pointer("/schema/openAPIV3Schema")?);
     let rules = schema.rules();
@@ -48,10 +50,11 @@ fn warning(definition: &Value, version: &Value) -> Option<String> {
     ))
 }
 
-/// `spec.hosts[*]: self.size() < 9`
+/// Returns a rule as the warning names it: `spec.hosts[*]: self.size() < 9`.
 fn name(rule: &Rule) -> String {
     let path = if rule.path.is_empty() { "the object" } else { &rule.path };
     let expression = rule.rule["rule"].as_str().unwrap_or_default();
+    // A header is one line.
     let plain = expression.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut shown: String = plain.take(MOST_SHOWN).collect();
     if expression.chars().count() > MOST_SHOWN {
@@ -60,9 +63,10 @@ fn name(rule: &Rule) -> String {
     format!("{path}: {shown}")
 }
 
-/// Logs what the definition's warnings say, each text once in this process.
+/// Logs the definition's warnings, each text once per process.
 pub(crate) fn log(definition: &Value) {
     for text in warnings(definition) {
+        // The lock is released before the text is logged: a subscriber may take any time.
         let is_new = {
             let mut logged = LOGGED.lock();
             if logged.len() >= REMEMBERED {
@@ -87,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the texts of warnings.
+    /// Subscriber that keeps the texts of warnings.
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<String>>>);
 

@@ -1,7 +1,7 @@
 //! kubectl 1.36.3 against the program `windlass-apiserver`.
 //!
-//! kubectl is built by `tests/kube-apiserver/build.sh`; where it is missing these tests are ignored and say
-//! why, because a machine with only the Rust toolchain must pass.
+//! kubectl is built by `tests/kube-apiserver/build.sh`. If kubectl is missing, these tests are
+//! ignored and print the reason, because a machine with only the Rust toolchain must pass.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -45,7 +45,7 @@ spec:
           status: { type: object, properties: { replicas: { type: integer } } }
 "#;
 
-/// A running server; ends with the test.
+/// A running server that ends with its test.
 struct Server {
     process: Child,
     folder: PathBuf,
@@ -62,7 +62,7 @@ impl Drop for Server {
     }
 }
 
-/// A test of the function's name, with a server of its own.
+/// Declares a test with the function's name and with a server of its own.
 macro_rules! needs_kubectl {
     ($name:ident) => {
         Trial::ignorable_test(stringify!($name), || {
@@ -123,7 +123,7 @@ fn without_kubectl_all_are_ignored_with_the_reason_and_none_passes(count: usize)
 }
 
 impl Server {
-    /// A server with an empty store.
+    /// Starts a server with an empty store.
     fn start(kubectl: PathBuf) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl Server {
         child.wait_with_output().unwrap()
     }
 
-    /// Runs kubectl; its standard output. Fails the test unless it exits with 0.
+    /// Runs kubectl and returns its standard output. Fails the test unless it exits with 0.
     #[track_caller]
     fn ok(&self, args: &[&str]) -> String {
         self.ok_with(args, "")
@@ -187,7 +187,7 @@ impl Server {
         out.into_owned()
     }
 
-    /// Runs kubectl, which must fail; its standard error.
+    /// Runs kubectl, which must fail, and returns its standard error.
     #[track_caller]
     fn fails(&self, args: &[&str], input: &str) -> String {
         let output = self.run(args, input);
@@ -195,7 +195,7 @@ impl Server {
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
-    /// Installs the Website kind and waits for it.
+    /// Installs the kind `Website` and waits until it is served.
     #[track_caller]
     fn install_websites(&self) {
         self.ok_with(&["apply", "-f", "-"], CRD);

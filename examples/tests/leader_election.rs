@@ -1,5 +1,5 @@
-//! The program `leader_election` as a new user runs it: a leader with an API server of its own, a
-//! rival beside it.
+//! The program `leader_election`, run as a new user runs it: a leader with an API server of its
+//! own, and a rival beside it.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -38,7 +38,7 @@ impl Process {
         Self { child, lines }
     }
 
-    /// The next line that contains `part`.
+    /// Returns the next line that contains `part`.
     fn says(&mut self, part: &str) -> String {
         let mut seen = Vec::new();
         loop {
@@ -73,7 +73,7 @@ fn mechanism_71_a_rival_leads_when_the_leader_stops_or_dies() {
     server.says("server: new leader: this process");
     server.says("server: started leading");
 
-    // Rivals of a lease of their own: they can stop and die without ending the API server.
+    // Rivals for a lease of their own: they can stop and die without ending the API server.
     let mut one = Process::start(&home, "one", Some(&path), &[]);
     one.says("one: started leading");
     let mut two = Process::start(&home, "two", Some(&path), &[]);

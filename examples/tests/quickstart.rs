@@ -1,4 +1,4 @@
-//! The program `website` as a new user runs it.
+//! The program `website`, run as a new user runs it.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -15,7 +15,7 @@ use windlass::api::Patch;
 use windlass::client::{Client, ClientConfig};
 use windlass::resource::{ResourceInfo, Scope};
 
-/// The program, without any cluster configured.
+/// Returns the program, without any cluster configured.
 fn website(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_website"));
     let home = std::env::temp_dir().join(format!("windlass-quickstart-{}", std::process::id()));
@@ -68,7 +68,7 @@ fn ctrl_c_drains_and_ends_with_0() {
 
 #[test]
 fn a_wait_in_vain_ends_with_the_reason_and_every_task_in_order() {
-    // The sample is of a namespace that it does not look at.
+    // The sample is in a namespace that the operator does not watch.
     let flags = ["--until-ready", "--ready-timeout=1s", "--watch-namespace=elsewhere"];
     let output = website(&flags).output().unwrap();
     let text = text(&output);
@@ -96,7 +96,7 @@ impl Screen {
         Self { child, lines, log }
     }
 
-    /// The output up to the line that contains `part`.
+    /// Returns the output up to the line that contains `part`.
     fn until(&mut self, part: &str) -> String {
         let mut text = String::new();
         for line in self.lines.by_ref().map_while(Result::ok) {
@@ -109,7 +109,7 @@ impl Screen {
         panic!("{part:?} was not shown:\n{text}");
     }
 
-    /// The whole log of a program that is asked to end.
+    /// Returns the whole log of a program that is asked to end.
     fn close(mut self) -> String {
         signal(&self.child, "-INT");
         self.lines.by_ref().for_each(drop);
@@ -118,7 +118,7 @@ impl Screen {
     }
 }
 
-/// A test that fails leaves no program behind.
+/// Kills the program, so that a failing test leaves none behind.
 impl Drop for Screen {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -1,4 +1,4 @@
-//! What the derive macros call, and what tests reach behind the public API. Not public API: it may
+//! Functions for the derive macros and for tests behind the public API. Not public API: it may
 //! change in any release.
 
 pub mod cache;
@@ -29,7 +29,7 @@ pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, 
 
 pub use crate::resource::Reads;
 
-/// Decodes a projection by the scanner; `None` when that fails.
+/// Decodes a projection with the scanner; `None` when that fails.
 pub fn lean<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
     crate::wire::lean::decoded(text)
 }
@@ -38,17 +38,17 @@ pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
 
 use crate::controller::Reconciler;
 
-/// The one type that `metadata` can have.
+/// The only type that `metadata` can have.
 #[diagnostic::on_unimplemented(
     message = "`metadata` is an `ObjectMeta` of `k8s_openapi`, not a `{Self}`",
     label = "write `ObjectMeta` here"
 )]
 pub trait Meta: Sized {
-    /// As what it is.
+    /// Returns the metadata.
     fn get(&self) -> &ObjectMeta;
-    /// As what it is, to change.
+    /// Returns the metadata, to change.
     fn get_mut(&mut self) -> &mut ObjectMeta;
-    /// With that name.
+    /// Creates metadata with that name.
     fn named(name: String) -> Self;
 }
 
@@ -66,17 +66,18 @@ impl Meta for ObjectMeta {
     }
 }
 
-/// [`Serialize`], with a text for types of fields that are not.
+/// [`Serialize`], with an error text of its own for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a resource: it is not `Serialize`",
     note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
 )]
 pub trait Written: Serialize {}
 
+// Not recommended: the compiler then shows the text of the trait, and not this bound.
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> Written for T {}
 
-/// [`Deserialize`], with a text for types of fields that are not.
+/// [`Deserialize`], with an error text of its own for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a resource: it is not `Deserialize`",
     note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
@@ -86,7 +87,7 @@ pub trait Readable<'de>: Deserialize<'de> {}
 #[diagnostic::do_not_recommend]
 impl<'de, T: Deserialize<'de>> Readable<'de> for T {}
 
-/// [`JsonSchema`], with a text for types of fields that have none.
+/// [`JsonSchema`], with an error text of its own for the compiler.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of a resource: it is not `JsonSchema`",
     note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`",
@@ -102,7 +103,7 @@ pub fn schema_of<T: Described>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Begins an object: `apiVersion` and `kind`.
+/// Begins an object with `apiVersion` and `kind`.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -118,7 +119,7 @@ pub fn begin<S: Serializer>(
     Ok(out)
 }
 
-/// One field.
+/// Writes one field.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -130,7 +131,7 @@ pub fn write<S: SerializeStruct, T: Written>(
     out.serialize_field(name, value)
 }
 
-/// One field, left out when absent.
+/// Writes one field, left out when absent.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -145,9 +146,9 @@ pub fn write_option<S: SerializeStruct, T: Written>(
     }
 }
 
-/// The next of `fields` by its place in the list; `None` behind the last. Other fields are skipped,
-/// `apiVersion` and `kind` checked: they may be empty (items of lists carry none) and the version
-/// another one, but group and kind not somebody else's.
+/// Reads the next name in `fields` and returns its position; `None` behind the last. Other fields
+/// are skipped, `apiVersion` and `kind` checked: they may be empty (items of lists have none) and
+/// the version another one, but not the group or the kind.
 ///
 /// # Errors
 /// Those of the deserializer; another group or kind.
@@ -160,10 +161,12 @@ pub fn next_field<'de, A: MapAccess<'de>>(
     while let Some(name) = map.next_key_seed(Names(fields))? {
         match name {
             Name::Field(place) => return Ok(Some(place)),
+            // Only the group: an object of another version is read, too.
             Name::ApiVersion => {
                 map.next_value_seed(Same { expected: group(api_version), found: group })?;
             }
             Name::Kind => map.next_value_seed(Same { expected: kind, found: |text| text })?,
+            // The server may know fields that the type does not have.
             Name::Other => drop(map.next_value::<IgnoredAny>()?),
         }
     }
@@ -173,7 +176,7 @@ pub fn next_field<'de, A: MapAccess<'de>>(
 /// Reads the value of field `name`.
 ///
 /// # Errors
-/// Those of the deserializer; the field stood there before.
+/// Those of the deserializer; a duplicate field.
 pub fn read<'de, A: MapAccess<'de>, T: Readable<'de>>(
     map: &mut A,
     name: &'static str,
@@ -186,14 +189,15 @@ pub fn read<'de, A: MapAccess<'de>, T: Readable<'de>>(
     Ok(())
 }
 
-/// The value of a field that may not be absent.
+/// Returns the value of a required field.
 ///
 /// # Errors
-/// It is absent.
+/// The field is absent.
 pub fn required<T, E: serde::de::Error>(value: Option<T>, name: &'static str) -> Result<T, E> {
     value.ok_or_else(|| E::missing_field(name))
 }
 
+/// A recognised name.
 enum Name {
     Field(usize),
     ApiVersion,
@@ -228,11 +232,12 @@ impl Visitor<'_> for Names {
     }
 }
 
+/// The group of an `apiVersion`; empty for the core group.
 fn group(api_version: &str) -> &str {
     api_version.rsplit_once('/').map_or("", |(group, _)| group)
 }
 
-/// A text that must say `expected`, or nothing.
+/// A text that must equal `expected`, or be empty.
 struct Same {
     expected: &'static str,
     found: fn(&str) -> &str,
@@ -266,7 +271,7 @@ impl Visitor<'_> for Same {
     }
 }
 
-/// A field that an index over values of type `V` can be made of.
+/// A field that can be indexed by values of type `V`.
 #[diagnostic::on_unimplemented(
     message = "an index of `{V}` cannot be made of a field of type `{Self}`",
     label = "this field is a `{Self}`",
@@ -274,7 +279,7 @@ impl Visitor<'_> for Same {
     note = "look into options and lists: `#[index(by_host = spec.tls?.hosts[])]`"
 )]
 pub trait IndexField<V> {
-    /// The values under which the object is found.
+    /// Values under which the index finds the object.
     fn index_values(&self) -> Vec<V>;
 }
 
@@ -305,7 +310,7 @@ impl<V: Clone> IndexField<V> for BTreeSet<V> {
     }
 }
 
-/// Is it the same type?
+/// Holds if both types are the same.
 #[diagnostic::on_unimplemented(
     message = "the controller is `for = {K}`, but its reconciler's `Object` is `{Self}`",
     label = "its reconciler works on `{Self}`",
@@ -322,12 +327,13 @@ where
 {
 }
 
-/// Each derived controller is granted everything on this kind, which has no objects and is no resource.
-/// With a single impl of a grant the compiler would take its kind for the one that is meant, and speak of
-/// mismatched types instead of the grant that is missing.
+/// A kind without objects, on which each derived controller is granted everything.
+///
+/// With a single impl of a grant the compiler would assume the kind of that impl, and report
+/// mismatched types instead of the missing grant.
 #[derive(Clone, Copy, Debug)]
 pub enum Nothing {}
 
-/// As [`Nothing`], beside it where nothing else is granted.
+/// As [`Nothing`]: the second impl if nothing else is granted.
 #[derive(Clone, Copy, Debug)]
 pub enum Neither {}

@@ -1,8 +1,8 @@
 //! Time that tests can move.
 //!
-//! All of the framework reads time here and nowhere else. Monotonic time is tokio's, so a paused
-//! runtime moves it; wall time is the system's, or in a simulation a fixed epoch plus the
-//! monotonic time that passed. There is no third way to wait.
+//! The framework reads time only here. Monotonic time is tokio's, so a paused runtime moves it;
+//! wall time is the system's, or in a simulation a fixed epoch plus the monotonic time that passed.
+//! There is no third way to wait.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,14 +18,15 @@ pub struct Clock {
     wall: Arc<Wall>,
 }
 
+/// Source of wall time.
 #[derive(Debug)]
 enum Wall {
     System,
     Simulated { epoch: Timestamp, started: Instant, slept: Mutex<Duration> },
 }
 
-/// A moment, read from every clock that the machine has, so that a stopped process or machine, or a
-/// changed wall clock, cannot make time look shorter than it was.
+/// A reading of every clock of the machine at one moment, so that a stopped process or machine, or
+/// a changed wall clock, cannot make a duration look shorter than it was.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     steady: Instant,
@@ -34,25 +35,26 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// A moment from its three readings; `boot` is the time since the machine started, sleep
-    /// included, where the machine tells it. Made by [`Clock::mark`]; public for simulations.
+    /// Returns a mark from its three readings; `boot` is the time since the machine started, sleep
+    /// included, if the machine reports it. Made by [`Clock::mark`]; public for simulations.
     pub fn new(steady: Instant, boot: Option<Duration>, wall: Timestamp) -> Self {
         Self { steady, boot, wall }
     }
 
-    /// The most time that can have passed until `later`: the largest of monotonic, boot-time and
-    /// wall-clock difference. For "may I still?".
+    /// Returns the longest time that can have passed until `later`: the largest of monotonic,
+    /// boot-time and wall-clock difference. For deadlines, which must not be exceeded.
     pub fn longest_until(&self, later: &Mark) -> Duration {
         let boot = match (self.boot, later.boot) {
             (Some(from), Some(to)) => to.saturating_sub(from),
             _ => Duration::ZERO,
         };
+        // A wall clock that was set back counts as no time.
         let wall = Duration::try_from(later.wall.duration_since(self.wall)).unwrap_or_default();
         self.steady_until(later).max(boot).max(wall)
     }
 
-    /// Time that the monotonic clock counted until `later`; it may leave out the machine's sleep.
-    /// For "has it been long enough?".
+    /// Returns the time that the monotonic clock counted until `later`; it may leave out the
+    /// machine's sleep. For waits, which must be long enough.
     pub fn steady_until(&self, later: &Mark) -> Duration {
         later.steady.saturating_duration_since(self.steady)
     }
@@ -65,30 +67,32 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// Returns the machine's clock.
     pub fn system() -> Self {
         Self { wall: Arc::new(Wall::System) }
     }
 
-    /// A clock whose wall time is `epoch` plus the runtime's elapsed time: with a paused runtime it
-    /// is the same in every run. Call it inside the runtime that it serves.
+    /// Returns a clock whose wall time is `epoch` plus the runtime's elapsed time: with a paused
+    /// runtime it is the same in every run. To be called inside the runtime that it serves.
     pub fn simulated(epoch: Timestamp) -> Self {
         let started = Instant::now();
         Self { wall: Arc::new(Wall::Simulated { epoch, started, slept: Mutex::default() }) }
     }
 
-    /// Monotonic now.
+    /// Returns the current monotonic time.
     pub fn now(&self) -> Instant {
         Instant::now()
     }
 
-    /// Monotonic now, and `time` later; a time that no clock can hold is a century.
+    /// Returns the monotonic time `time` from now; a time that no clock can represent counts as a
+    /// century.
     pub(crate) fn after(&self, time: Duration) -> Instant {
         const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
         self.now().checked_add(time).unwrap_or_else(|| self.now() + CENTURY)
     }
 
-    /// Wall-clock now, for time stamps that others read; never for measuring durations.
+    /// Returns the current wall-clock time, for time stamps in objects; never for measuring
+    /// durations.
     pub fn wall(&self) -> Timestamp {
         match &*self.wall {
             Wall::System => Timestamp::now(),
@@ -100,7 +104,7 @@ impl Clock {
         }
     }
 
-    /// Now, by every clock.
+    /// Reads every clock.
     pub fn mark(&self) -> Mark {
         let boot = match &*self.wall {
             Wall::System => boot_time(),
@@ -109,8 +113,8 @@ impl Clock {
         Mark { steady: self.now(), boot, wall: self.wall() }
     }
 
-    /// A simulated clock behaves as if the machine had slept: boot time and wall time move ahead,
-    /// the monotonic clock does not. The system's clock ignores it.
+    /// Makes a simulated clock behave as if the machine had slept: boot time and wall time move
+    /// ahead, the monotonic clock does not. The system's clock ignores the call.
     pub fn sleep_machine(&self, duration: Duration) {
         if let Wall::Simulated { slept, .. } = &*self.wall {
             *slept.lock() += duration;
@@ -139,8 +143,8 @@ impl Clock {
     }
 }
 
-/// Time since the machine started, sleep included, in steps of 10 ms; `None` where `/proc` does not
-/// tell.
+/// Returns the time since the machine started, sleep included, in steps of 10 ms; `None` where
+/// `/proc/uptime` cannot be read.
 fn boot_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;

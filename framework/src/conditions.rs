@@ -1,9 +1,9 @@
-//! Conditions: what is true of an object, since when, and why.
+//! Conditions: statements about an object, with the time and the reason of their last change.
 //!
-//! `met`, `unmet` and `unknown` say it, [`Conditions`] keeps one entry per type as Kubernetes
-//! expects it. Writing them is [`Context::set_condition`](crate::controller::Context::set_condition).
+//! `met`, `unmet` and `unknown` make one, [`Conditions`] keeps one entry per type as Kubernetes
+//! expects. [`Context::set_condition`](crate::controller::Context::set_condition) writes them.
 //!
-//! Absent: any opinion on which types a kind should have.
+//! Absent: any opinion on the types that a kind should have.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// What the API server takes at most.
+/// Longest message that the API server accepts, in bytes.
 const MESSAGE_LIMIT: usize = 32_768;
 
 /// The condition `type_` is true.
@@ -30,7 +30,7 @@ pub fn unmet(type_: &str, reason: &str, message: impl Into<String>) -> Condition
     condition(type_, "False", reason, message.into())
 }
 
-/// Whether the condition `type_` is true cannot be told; as [`met`] otherwise.
+/// The state of the condition `type_` is unknown; as [`met`] otherwise.
 pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, "Unknown", reason, message.into())
 }
@@ -42,19 +42,22 @@ fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condit
         reason: reason.to_owned(),
         message: crate::events::shorten(message, MESSAGE_LIMIT),
         observed_generation: None,
+        // `Conditions::set` replaces this time.
         last_transition_time: Time(Timestamp::UNIX_EPOCH),
     }
 }
 
-/// The conditions of a status: `pub conditions: Conditions`. At most one per type; in the schema a
-/// list with map semantics by `type`, so that several writers can each own theirs. Where they are absent or
-/// null there are none: the field needs no `#[serde(default)]`.
+/// The conditions of a status: `pub conditions: Conditions`.
+///
+/// At most one per type; in the schema a list with map semantics by `type`, so that several
+/// writers can each own theirs. An absent or null field means no conditions: the field needs no
+/// `#[serde(default)]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Conditions(Vec<Condition>);
 
 impl<'de> Deserialize<'de> for Conditions {
-    /// As an option: serde takes an absent one for `None`.
+    /// Reads an `Option`, because serde accepts an absent field for that type.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::deserialize(deserializer).map(|list| Self(list.unwrap_or_default()))
     }
@@ -71,14 +74,15 @@ impl Conditions {
         self.0.iter().find(|condition| condition.type_ == type_)
     }
 
-    /// Is the condition of that type true? False when there is none.
+    /// Whether the condition of that type is true. False when there is none.
     pub fn is_met(&self, type_: &str) -> bool {
         self.get(type_).is_some_and(|condition| condition.status == "True")
     }
 
-    /// Puts `condition` in the place of the one of its type, or at the end. Its transition time
-    /// becomes `now` when the status differs from before, and stays as it was otherwise. True when
-    /// anything but the transition time changed.
+    /// Replaces the condition of the same type by `condition`, or appends it.
+    ///
+    /// Its transition time becomes `now` when the status differs from before, and stays as it was
+    /// otherwise. Returns true when anything but the transition time changed.
     pub fn set(&mut self, mut condition: Condition, now: Timestamp) -> bool {
         condition.last_transition_time = Time(now);
         let Some(old) = self.0.iter_mut().find(|old| old.type_ == condition.type_) else {
@@ -95,7 +99,7 @@ impl Conditions {
         true
     }
 
-    /// Removes the condition of that type; true when there was one.
+    /// Removes the condition of that type; returns true when there was one.
     pub fn remove(&mut self, type_: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|condition| condition.type_ != type_);
@@ -112,7 +116,7 @@ impl Deref for Conditions {
 }
 
 impl FromIterator<Condition> for Conditions {
-    /// Of several conditions of one type the last one stays.
+    /// The last condition of each type wins.
     fn from_iter<I: IntoIterator<Item = Condition>>(conditions: I) -> Self {
         let mut kept = Self::default();
         for condition in conditions {

@@ -12,7 +12,7 @@ use crate::client::{BoxIo, Client, ClientConfig, Connect};
 use crate::error::Error;
 use crate::seams::Seams;
 
-/// Opens pipes to an [`ApiServer`], as its administrator or as somebody else.
+/// Opens pipes to an [`ApiServer`], as its administrator or as another user.
 pub(crate) struct InProcess {
     server: ApiServer,
     user: Option<(String, Vec<String>)>,
@@ -37,13 +37,14 @@ impl Connect for InProcess {
     }
 }
 
-/// A client of `server` whose default namespace is `namespace`.
+/// Builds a client of `server` whose default namespace is `namespace`.
 pub(crate) fn client(
     server: &ApiServer,
     user: Option<(String, Vec<String>)>,
     namespace: &str,
     seams: Seams,
 ) -> Result<Client, Error> {
+    // The name is never resolved: the connector opens pipes.
     let config = ClientConfig::new("http://in-process.windlass")?.with_namespace(namespace);
     let connector = Arc::new(InProcess { server: server.clone(), user });
     Client::builder().config(config).connector(connector).seams(seams).build()

@@ -1,8 +1,8 @@
 //! Randomness that a seed reproduces.
 //!
-//! Jitter, suffixes and choices draw from here, never from the operating system directly. The same
-//! seed gives the same numbers; components take a [`fork`](Entropy::fork) each, so that one more
-//! draw in one component does not move another.
+//! Jitter, suffixes and choices draw their numbers here, never from the operating system directly.
+//! The same seed gives the same numbers. Each component takes a [`fork`](Entropy::fork), so that
+//! one more draw in one component does not change the numbers of another.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -10,32 +10,34 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// A seeded generator (SplitMix64); clones share its state. Not for secrets.
+/// A seeded random number generator (SplitMix64); clones share its state. Not for secrets.
 #[derive(Clone, Debug)]
 pub struct Entropy {
     state: Arc<Mutex<u64>>,
 }
 
 impl Entropy {
-    /// A generator whose numbers follow from `seed`.
+    /// Returns a generator whose numbers follow from `seed`.
     pub fn seeded(seed: u64) -> Self {
         Self { state: Arc::new(Mutex::new(seed)) }
     }
 
-    /// A generator seeded by the operating system.
+    /// Returns a generator seeded by the operating system.
     pub fn from_os() -> Self {
         Self::seeded(std::collections::hash_map::RandomState::new().build_hasher().finish())
     }
 
-    /// A generator of its own for `component`; it depends on this one's next number and the name.
+    /// Returns a separate generator for `component`; its seed is derived from the next number of
+    /// this one and the name.
     pub fn fork(&self, component: &str) -> Self {
+        // FNV-1a: unlike the standard library's hasher, it gives the same number in every process.
         let name = component.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
         });
         Self::seeded(self.next_u64() ^ name)
     }
 
-    /// The next number, uniform over all of `u64`.
+    /// Returns the next number, uniform over all of `u64`.
     pub fn next_u64(&self) -> u64 {
         let mut state = self.state.lock();
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -45,18 +47,18 @@ impl Entropy {
         z ^ (z >> 31)
     }
 
-    /// A number in `[0, 1)`.
+    /// Returns a number in `[0, 1)`.
     pub fn unit(&self) -> f64 {
-        // 53 bits are what an f64 holds exactly.
+        // An f64 represents 53 bits exactly.
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number below `bound`; 0 when `bound` is 0.
+    /// Returns a number below `bound`; 0 when `bound` is 0.
     pub fn below(&self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.next_u64() % bound }
     }
 
-    /// Full jitter: a duration uniform in `[0, bound)`.
+    /// Returns a duration uniform in `[0, bound)` (full jitter).
     pub fn jitter(&self, bound: Duration) -> Duration {
         bound.mul_f64(self.unit())
     }

@@ -1,8 +1,8 @@
-//! The one error type of the framework.
+//! The error type of the framework.
 //!
-//! `Display` says what was tried, on what and what to do, one level only; causes follow through
-//! [`source`](std::error::Error::source). Callers decide by [`Error::kind`]; an API server's own
-//! words are in [`Error::status`].
+//! `Display` names the attempted operation, its object and the remedy, one level only; causes
+//! follow through [`source`](std::error::Error::source). Callers decide by [`Error::kind`]; the
+//! API server's answer is in [`Error::status`].
 
 mod predicates;
 mod status;
@@ -20,7 +20,7 @@ use http::Method;
 /// A boxed cause.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// What went wrong, for callers to decide by.
+/// Category of an error, for callers to decide by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -28,7 +28,7 @@ pub enum ErrorKind {
     NotFound,
     /// 409 with reason `AlreadyExists`.
     AlreadyExists,
-    /// 409: somebody else wrote first, or a precondition failed.
+    /// 409: another writer was first, or a precondition failed.
     Conflict,
     /// 422: the API server refused the object's content.
     Invalid,
@@ -40,7 +40,7 @@ pub enum ErrorKind {
     Forbidden,
     /// 410, or reason `Expired`: the resourceVersion or continue token is too old.
     Expired,
-    /// 429: asked to slow down, until retries were used up.
+    /// 429: the server asked to slow down, until retries were used up.
     TooManyRequests,
     /// 415 or 406: the server does not speak this format.
     UnsupportedMediaType,
@@ -54,7 +54,7 @@ pub enum ErrorKind {
     Connect,
     /// The connection broke after the request was sent.
     Transport,
-    /// Bytes that do not decode into what was asked for.
+    /// Bytes that do not decode into the requested type.
     Decode,
     /// Configuration is missing or wrong.
     Config,
@@ -68,8 +68,9 @@ pub enum ErrorKind {
     Other,
 }
 
-/// A write whose fate is unknown: what was sent, and to where. Its `Debug` shows of the body only the
-/// length.
+/// A write whose fate is unknown: the request as it was sent, and its destination.
+///
+/// Its `Debug` shows only the length of the body.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Doubt {
     /// HTTP method.
@@ -82,7 +83,7 @@ pub struct Doubt {
     pub query: String,
     /// Content type of the body; empty for none.
     pub content_type: String,
-    /// Body; empty for one that was streamed from a reader.
+    /// Body; empty when the body was streamed from a reader.
     pub body: Bytes,
 }
 
@@ -98,11 +99,12 @@ impl fmt::Debug for Doubt {
     }
 }
 
-/// An error of the framework: what was tried, why it failed, what to do.
+/// An error of the framework: the attempted operation, the reason and the remedy.
 pub struct Error {
     inner: Box<Inner>,
 }
 
+/// Boxed, so that a `Result` stays small.
 struct Inner {
     kind: ErrorKind,
     message: String,
@@ -113,7 +115,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` with a text that says what was tried and what to do.
+    /// Creates an error of `kind` with a text that names the attempted operation and the remedy.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             inner: Box::new(Inner {
@@ -134,7 +136,8 @@ impl Error {
         self
     }
 
-    /// An error from the API server's answer to `tried`, such as `get websites "home" in "shop"`.
+    /// Creates an error from the API server's answer to `tried`, such as
+    /// `get websites "home" in "shop"`.
     pub fn from_status(tried: &str, status: ApiStatus) -> Self {
         let mut error =
             Self::new(kind_of(&status), format!("cannot {tried}: {}", describe(&status)));
@@ -144,21 +147,22 @@ impl Error {
         error
     }
 
-    /// Adds how long the server asked to wait.
+    /// Adds the time that the server asked to wait.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
+        // A given time replaces the one of the Status.
         self.inner.retry_after = retry_after.or(self.inner.retry_after);
         self
     }
 
-    /// The same error under another kind, for callers that know more than the status code says.
+    /// Changes the kind, for callers that know more than the status code says.
     #[must_use]
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.inner.kind = kind;
         self
     }
 
-    /// Adds what was sent, of a write whose fate is unknown.
+    /// Adds the request of a write whose fate is unknown.
     #[must_use]
     pub(crate) fn doubted(mut self, doubt: Doubt) -> Self {
         self.inner.doubt = Some(Box::new(doubt));
@@ -181,30 +185,32 @@ impl Error {
         self
     }
 
-    /// What went wrong.
+    /// Returns the category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
-    /// The API server's answer, when there was one.
+    /// Returns the API server's answer, if there was one.
     pub fn status(&self) -> Option<&ApiStatus> {
         self.inner.status.as_ref()
     }
 
-    /// What was sent and to where, when it is [`Ambiguous`](ErrorKind::Ambiguous): read the object
-    /// there to find out whether it was executed.
+    /// Returns the request of an [`Ambiguous`](ErrorKind::Ambiguous) write, with its destination:
+    /// read the object there to find out whether the write was executed.
     pub fn doubt(&self) -> Option<&Doubt> {
         self.inner.doubt.as_deref()
     }
 
-    /// How long the API server asked to wait.
+    /// Returns the time that the API server asked to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.inner.retry_after
     }
 }
 
+/// Maps a Status to a kind. The reason goes before the code where both decide.
 fn kind_of(status: &ApiStatus) -> ErrorKind {
     match (status.code, status.reason.as_str()) {
+        // 409 stands for both: only the reason separates a taken name from a lost race.
         (_, "AlreadyExists") => ErrorKind::AlreadyExists,
         (_, "Expired" | "Gone") | (410, _) => ErrorKind::Expired,
         (404, _) => ErrorKind::NotFound,
@@ -219,6 +225,7 @@ fn kind_of(status: &ApiStatus) -> ErrorKind {
     }
 }
 
+/// Text, code and reason of a Status.
 fn describe(status: &ApiStatus) -> String {
     let text = if status.message.is_empty() { "no message" } else { &status.message };
     match status.reason.as_str() {
@@ -237,6 +244,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.inner.kind, self.inner.message)?;
         let mut cause = self.source();
+        // `Display` shows one level; `Debug` shows the whole chain, for logs and failed tests.
         while let Some(source) = cause {
             write!(f, "; caused by: {source}")?;
             cause = source.source();

@@ -1,8 +1,8 @@
-//! Tells people what happened to an object, as Events of `events.k8s.io/v1`.
+//! Reports occurrences about an object to people, as Events of `events.k8s.io/v1`.
 //!
 //! A [`Recorder`] never waits and never fails: it puts an occurrence into a bounded queue, and one
 //! task writes them. The same occurrence again within six minutes grows a series instead of making
-//! another Event; an object that causes too many different ones is cut short.
+//! another Event; the Events of an object that causes too many different ones are dropped.
 //!
 //! Absent: delivery guarantees. Events are lost when the queue is full or the API server refuses
 //! them; nothing may depend on one.
@@ -22,23 +22,23 @@ use crate::resource::ObjectRef;
 
 pub use EventKind::{Normal, Warning};
 
-/// Occurrences that wait for being written.
+/// Most occurrences that wait to be written.
 const QUEUE: usize = 512;
 /// Limits of the API server, in bytes.
 const NOTE_LIMIT: usize = 1024;
 const WORD_LIMIT: usize = 128;
 
-/// Is it news or trouble?
+/// Severity of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
-    /// As it should be.
+    /// Normal operation.
     Normal,
-    /// Somebody should look.
+    /// A problem that needs attention.
     Warning,
 }
 
 impl EventKind {
-    /// As it stands in the Event's `type`.
+    /// The value of the Event's `type`.
     pub fn as_str(self) -> &'static str {
         match self {
             Normal => "Normal",
@@ -47,7 +47,7 @@ impl EventKind {
     }
 }
 
-/// Something that happened to an object.
+/// An occurrence about an object, which becomes an Event or grows a series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Occurrence {
     pub(crate) regarding: Regarding,
@@ -57,7 +57,7 @@ pub(crate) struct Occurrence {
     pub(crate) note: String,
 }
 
-/// The object that an event is about.
+/// The object that an Event is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Regarding {
     pub(crate) namespace: Option<String>,
@@ -90,7 +90,7 @@ impl Regarding {
     }
 }
 
-/// Takes note of what happened; cheap to clone.
+/// Queues occurrences to be written as Events; cheap to clone.
 #[derive(Clone)]
 pub struct Recorder {
     sender: mpsc::Sender<Occurrence>,
@@ -103,15 +103,15 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// A recorder, and the task that writes what it takes note of. Events name `controller` as their
+    /// Creates a recorder, and the task that writes its Events. They name `controller` as their
     /// reporter and are written through `client`.
     pub fn new(client: Client, controller: &str) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         (Self { sender }, EventWriter::new(client, controller, receiver))
     }
 
-    /// Takes note of an event about `object`. `reason` is one word in `CamelCase` for programs, `note`
-    /// a sentence for people (cut at 1 kB). Lost when 512 others wait already.
+    /// Queues an Event about `object`. `reason` is one word in `CamelCase` for programs, `note` a
+    /// sentence for people (cut at 1 kB). Lost when 512 others wait already.
     pub fn event(
         &self,
         object: &ObjectRef,
@@ -126,6 +126,7 @@ impl Recorder {
             action: "Reconcile".to_owned(),
             note: shorten(note.to_string(), NOTE_LIMIT),
         };
+        // Never waits: a full queue drops the occurrence instead of delaying a reconcile.
         if self.sender.try_send(occurrence).is_err() {
             tracing::debug!(%object, reason, "an event was dropped: too many wait, or shut down");
         }
@@ -139,6 +140,7 @@ pub(crate) fn shorten(mut text: String, limit: usize) -> String {
         return text;
     }
     let mut end = limit.saturating_sub(ELLIPSIS.len_utf8());
+    // Never inside of a character.
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -1,7 +1,8 @@
-//! Puts one finalizer on an object and takes it off again, without touching what others wrote.
+//! Adds one finalizer to an object and removes it, without touching other writers' fields.
 //!
 //! Both are merge patches that carry the resourceVersion they were computed from, so a list of
-//! finalizers that somebody else changed meanwhile is never overwritten: the API server answers 409.
+//! finalizers that another writer changed meanwhile is never overwritten: the API server answers
+//! 409.
 //!
 //! Absent: the clean-up itself, and the decision when to run it.
 
@@ -12,14 +13,14 @@ use crate::api::{Api, Patch};
 use crate::error::Error;
 use crate::resource::{Resource, ResourceExt};
 
-/// How often a removal looks again after somebody else's write.
+/// Most attempts of a removal; each reads the object again after another writer's change.
 const TRIES: u32 = 4;
 
-/// Puts `finalizer` on `object`. `None` when the object is gone.
+/// Adds `finalizer` to `object`. `None` when the object is gone.
 ///
 /// # Errors
-/// [`Conflict`](crate::ErrorKind::Conflict) when somebody else wrote since `object` was read; whatever the API server
-/// says otherwise.
+/// [`Conflict`](crate::ErrorKind::Conflict) when another writer changed the object since it was
+/// read; otherwise any error of the API server.
 pub async fn add<K: Resource>(
     api: &Api<K>,
     object: &K,
@@ -28,7 +29,7 @@ pub async fn add<K: Resource>(
     Ok(add_to(api, object, finalizer).await?.map(|(object, _)| object))
 }
 
-/// [`add`], with the API server's answer.
+/// [`add`], with the bytes of the API server's answer.
 pub(crate) async fn add_to<K: Resource>(
     api: &Api<K>,
     object: &K,
@@ -38,12 +39,14 @@ pub(crate) async fn add_to<K: Resource>(
     gone_is_none(api, object, api.patch(object.name(), patch(object, finalizers)).answered().await)
 }
 
-/// Takes `finalizer` off `object`, or off its newest version if somebody else wrote since. It is no
-/// error when the object, or the finalizer on it, is gone. Returns the object as it was left, if it
-/// is still there.
+/// Removes `finalizer` from `object`, or from its newest version if another writer changed it.
+///
+/// An object, or a finalizer on it, that is gone is no error. Returns the object as it was left,
+/// if it still exists.
 ///
 /// # Errors
-/// [`Conflict`](crate::ErrorKind::Conflict) when others keep writing; whatever the API server says otherwise.
+/// [`Conflict`](crate::ErrorKind::Conflict) when other writers keep changing the object; otherwise
+/// any error of the API server.
 pub async fn remove<K: Resource>(
     api: &Api<K>,
     object: &K,
@@ -52,7 +55,7 @@ pub async fn remove<K: Resource>(
     Ok(remove_from(api, object, finalizer).await?.map(|left| left.object))
 }
 
-/// What a removal left.
+/// Result of a removal.
 pub(crate) struct Left<K> {
     pub(crate) object: K,
     /// The resourceVersion that was patched; `None` when nothing was written.
@@ -61,7 +64,7 @@ pub(crate) struct Left<K> {
     pub(crate) answer: Bytes,
 }
 
-/// [`remove`], telling which version it wrote upon.
+/// [`remove`], with the version that the patch was based on.
 pub(crate) async fn remove_from<K: Resource>(
     api: &Api<K>,
     object: &K,
@@ -73,7 +76,8 @@ pub(crate) async fn remove_from<K: Resource>(
         let finalizers = others(&newest, finalizer).collect();
         let answer = api.patch(newest.name(), patch(&newest, finalizers)).answered().await;
         match gone_is_none(api, object, answer) {
-            // Also one that an attempt of ours may have caused: it is decided anew from what is there.
+            // Another writer was first, or an own attempt was executed without an answer: both are
+            // decided again from the newest object.
             Err(error) if error.code() == Some(409) && tries < TRIES => {}
             answer => {
                 let from = Some(newest.resource_version().to_owned());
@@ -82,7 +86,7 @@ pub(crate) async fn remove_from<K: Resource>(
         }
         tries += 1;
         match api.get_opt(object.name()).await? {
-            // Another object of that name is none of ours.
+            // An object of the same name with another uid: the one to change is gone.
             Some(other) if other.uid() != object.uid() => return Ok(None),
             Some(other) => newest = other,
             None => return Ok(None),
@@ -91,11 +95,13 @@ pub(crate) async fn remove_from<K: Resource>(
     Ok(Some(Left { object: newest, from: None, answer: Bytes::new() }))
 }
 
+/// The other finalizers of an object.
 fn others<'a, K: Resource>(object: &'a K, finalizer: &'a str) -> impl Iterator<Item = &'a str> {
     let all = object.metadata().finalizers.iter().flatten().map(String::as_str);
     all.filter(move |other| *other != finalizer)
 }
 
+/// The patch to these finalizers, bound to the version of `object`.
 fn patch<K: Resource>(object: &K, finalizers: Vec<&str>) -> Patch {
     Patch::Merge(body(object.resource_version(), &finalizers))
 }
@@ -104,7 +110,7 @@ fn body(resource_version: &str, finalizers: &[&str]) -> Value {
     json!({ "metadata": { "resourceVersion": resource_version, "finalizers": finalizers } })
 }
 
-/// A 404 about anything but the object stays an error.
+/// Turns the 404 of a deleted object into `None`. A 404 about anything else stays an error.
 fn gone_is_none<K: Resource, A>(
     api: &Api<K>,
     object: &K,
@@ -113,7 +119,7 @@ fn gone_is_none<K: Resource, A>(
     let info = api.info();
     match answer {
         Ok(answer) => Ok(Some(answer)),
-        // Also when an attempt of ours took the last finalizer off, and its answer was lost.
+        // Also when an own attempt removed the last finalizer, and its answer was lost.
         Err(error) if error.is_missing([&info.plural, &info.kind], object.name()) => Ok(None),
         Err(error) => Err(error),
     }

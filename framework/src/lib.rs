@@ -1,13 +1,17 @@
-//! A Kubernetes operator framework: derive a resource, write one `reconcile`, run a correct operator.
-//!
-//! A kind of your own is a struct that derives `CustomResource`; what brings the world in line with
-//! it is a [`Reconciler`](controller::Reconciler); a [`Manager`](manager::Manager) runs it: caches,
-//! queues, leader election, probes, metrics, shutdown. [`prelude`] holds what most operators import.
+//! A Kubernetes operator framework: derive a resource, write one `reconcile`, run a correct
+//! operator.
+//! A kind of your own is a struct that derives `CustomResource`; a
+//! [`Reconciler`](controller::Reconciler) brings the world in line with its objects; a
+//! [`Manager`](manager::Manager) runs the reconciler with caches, queues, leader election, probes,
+//! metrics and shutdown. [`prelude`] holds the names that most operators import.
+//! queues, leader election, probes, metrics, shutdown. [`prelude`] holds what most operators
+//! import.
 //!
 //! Modules import only from lower layers: [`resource`] and [`wire`] are data; [`client`], [`api`]
-//! and [`discovery`] speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`] keep caches;
-//! [`workqueue`] orders work; [`controller`] and its helpers do it; [`leader`] and [`manager`] run
-//! it. [`clock`], [`entropy`], [`metrics`] and [`error`] are leaves that all may use.
+//! and [`discovery`] speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`]
+//! keep caches; [`workqueue`] orders work; [`controller`] and its helpers do it; [`leader`] and
+//! [`manager`] run it. [`clock`], [`entropy`], [`metrics`] and [`error`] are leaves that all may
+//! use.
 //!
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
 //! server inside the program when no cluster is configured; `testing` for tests with one; `ws` for

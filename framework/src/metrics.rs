@@ -1,7 +1,7 @@
-//! Counters, gauges and histograms under controller-runtime's exact names, in one registry per
-//! operator (never a global one, so that several operators in one process stay apart).
+//! Metrics: counters, gauges and histograms under controller-runtime's exact names, in one registry
+//! per operator (never a global one, so that several operators in one process stay apart).
 //!
-//! [`names`] is the whole catalogue; a metric that is not in it cannot be fed.
+//! [`names`] is the whole catalogue; a metric that is not in the catalogue cannot be fed.
 
 mod feeders;
 mod gathered;
@@ -25,7 +25,7 @@ use self::feeders::Feeders;
 pub(crate) use self::gathered::{Durations, Gathers};
 use self::histogram::Histogram;
 
-/// What a metric is: name without the `_total` of counters, help text, label names, buckets.
+/// Definition of a metric: name without the `_total` of counters, help text, label names and kind.
 #[derive(Debug)]
 pub struct Def {
     /// Name; counters get `_total` appended by the encoder.
@@ -34,23 +34,25 @@ pub struct Def {
     pub help: &'static str,
     /// Label names, in the order in which values are given.
     pub labels: &'static [&'static str],
-    /// What it counts.
+    /// Kind of the metric.
     pub shape: Shape,
 }
 
 /// The three kinds of metrics.
 #[derive(Debug)]
 pub enum Shape {
-    /// Only grows.
+    /// A value that only grows.
     Counter,
-    /// Goes up and down.
+    /// A value that goes up and down.
     Gauge,
-    /// Distribution over these upper bounds.
+    /// A distribution over these upper bounds.
     Histogram(fn() -> Vec<f64>),
 }
 
+/// Label names and values of one series.
 type Labels = Vec<(&'static str, String)>;
 
+/// The series of one metric.
 enum Kept {
     Counter(Family<Labels, Counter>),
     Gauge(Family<Labels, Gauge<f64, AtomicU64>>),
@@ -66,7 +68,7 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// One series of a counter, found once: feeding it costs no look-up. Cheap to clone.
+/// One series of a counter. Feeding it costs no look-up. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSeries(Option<Counter>);
 
@@ -79,7 +81,7 @@ impl CounterSeries {
     }
 }
 
-/// One series of a gauge, found once: feeding it costs no look-up. Cheap to clone.
+/// One series of a gauge. Feeding it costs no look-up. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct GaugeSeries(Option<Gauge<f64, AtomicU64>>);
 
@@ -91,7 +93,7 @@ impl GaugeSeries {
         }
     }
 
-    /// Adds to the value; negative ones lower it.
+    /// Adds to the value; a negative number lowers it.
     pub fn add(&self, value: f64) {
         if let Some(gauge) = &self.0 {
             gauge.inc_by(value);
@@ -99,7 +101,7 @@ impl GaugeSeries {
     }
 }
 
-/// One series of a histogram, found once: feeding it costs no look-up. Cheap to clone.
+/// One series of a histogram. Feeding it costs no look-up. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct HistogramSeries(Option<Histogram>);
 
@@ -109,19 +111,20 @@ impl HistogramSeries {
         self.record(duration.as_secs_f64());
     }
 
-    /// Records a value that is no duration, such as a size in bytes.
+    /// Records a value that is not a duration, such as a size in bytes.
     pub fn record(&self, value: f64) {
         if let Some(histogram) = &self.0 {
             histogram.observe(value);
         }
     }
 
-    /// A place to gather durations in that are [added](Self::gather) to this series later.
+    /// Returns an empty collection for durations that are [added](Self::gather) to this series
+    /// later.
     pub(crate) fn gathering(&self) -> Durations {
         Durations::new(self.0.as_ref().map(Histogram::bounds).unwrap_or_default())
     }
 
-    /// Records all that were gathered.
+    /// Records all collected durations.
     pub(crate) fn gather(&self, durations: &Durations) {
         if let Some(histogram) = &self.0 {
             histogram.merge(durations.counts(), durations.sum());
@@ -135,10 +138,11 @@ pub struct Metrics {
     inner: Arc<Inner>,
 }
 
+/// The registry behind all handles.
 struct Inner {
     registry: Registry,
     kept: BTreeMap<&'static str, Kept>,
-    /// Those who tell their numbers when somebody reads.
+    /// Sources that add their numbers when the metrics are read.
     sources: Mutex<Vec<Weak<dyn Gathers>>>,
     feeders: Feeders,
 }
@@ -156,7 +160,7 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// A registry with every family of [`names`] and no series yet.
+    /// Returns a registry with every family of [`names`] and no series yet.
     pub fn new() -> Self {
         let mut registry = Registry::default();
         let mut kept = BTreeMap::new();
@@ -190,34 +194,37 @@ impl Metrics {
         }
     }
 
-    /// From now on `source` is asked for its numbers before anybody reads, for as long as it is there.
+    /// Registers a source, which adds its numbers before each reading, for as long as it exists.
     pub(crate) fn gather_from(&self, source: Weak<dyn Gathers>) {
         let mut sources = self.inner.sources.lock();
+        // Dropped sources are removed here, because nothing else removes them.
         sources.retain(|known| known.strong_count() > 0);
         sources.push(source);
     }
 
-    /// Who feeds the series of informers.
+    /// Returns the feeders of the series of informers.
     pub(crate) fn feeders(&self) -> &Feeders {
         &self.inner.feeders
     }
 
-    /// Has all sources tell their numbers.
+    /// Lets all sources add their numbers.
     fn gather(&self) {
-        // What is upgraded may be the last of its kind: it is dropped outside of the lock.
+        // Upgraded under the lock, used and dropped outside of it: the last reference to a source
+        // may be dropped here, and `tell` takes locks of its own.
         let sources: Vec<_> = self.inner.sources.lock().iter().filter_map(Weak::upgrade).collect();
         sources.iter().for_each(|source| source.tell());
     }
 
-    /// The series of a counter with these label values; it is visible from now on.
+    /// Returns the series of a counter with these label values, which is visible from now on.
     pub fn counter(&self, def: &Def, values: &[&str]) -> CounterSeries {
         CounterSeries(match self.inner.kept.get(def.name) {
             Some(Kept::Counter(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            // A metric that is not in the catalogue feeds nothing.
             _ => None,
         })
     }
 
-    /// The series of a gauge with these label values; it is visible from now on.
+    /// Returns the series of a gauge with these label values, which is visible from now on.
     pub fn gauge(&self, def: &Def, values: &[&str]) -> GaugeSeries {
         GaugeSeries(match self.inner.kept.get(def.name) {
             Some(Kept::Gauge(family)) => Some(family.get_or_create_owned(&labels(def, values))),
@@ -225,7 +232,7 @@ impl Metrics {
         })
     }
 
-    /// The series of a histogram with these label values; it is visible from now on.
+    /// Returns the series of a histogram with these label values, which is visible from now on.
     pub fn histogram(&self, def: &Def, values: &[&str]) -> HistogramSeries {
         HistogramSeries(match self.inner.kept.get(def.name) {
             Some(Kept::Histogram(family)) => Some(family.get_or_create_owned(&labels(def, values))),
@@ -243,7 +250,7 @@ impl Metrics {
         self.gauge(def, values).set(value);
     }
 
-    /// Forgets a gauge's or a histogram's series, because what it measured is gone.
+    /// Removes a gauge's or a histogram's series, because the thing that it measured is gone.
     pub fn forget(&self, def: &Def, values: &[&str]) {
         match self.inner.kept.get(def.name) {
             Some(Kept::Gauge(family)) => drop(family.remove(&labels(def, values))),
@@ -252,7 +259,8 @@ impl Metrics {
         }
     }
 
-    /// The value of a gauge's series; `None` when there is none. For tests and debug dumps.
+    /// Returns the value of a gauge's series; `None` when there is no such series. For tests and
+    /// debug dumps.
     pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
         self.gather();
         match self.inner.kept.get(def.name) {
@@ -271,12 +279,13 @@ impl Metrics {
         self.histogram(def, values).observe(duration);
     }
 
-    /// Records a value that is no duration, such as a size in bytes.
+    /// Records a value that is not a duration, such as a size in bytes.
     pub fn record(&self, def: &Def, values: &[&str], value: f64) {
         self.histogram(def, values).record(value);
     }
 
-    /// The value of a counter's series; 0 when nothing was counted. For tests and debug dumps.
+    /// Returns the value of a counter's series; 0 when nothing was counted. For tests and debug
+    /// dumps.
     pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
         self.gather();
         match self.inner.kept.get(def.name) {
@@ -287,7 +296,7 @@ impl Metrics {
         }
     }
 
-    /// All series in the OpenMetrics text format.
+    /// Returns all series in the OpenMetrics text format.
     pub fn encode(&self) -> String {
         self.gather();
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Who owns a child: from an owner reference to the key of the parent, and what a parent may own.
+//! Ownership of children: the key of the parent in an owner reference, and the allowed owners.
 //!
 //! Absent: garbage collection, which is the API server's.
 
@@ -6,9 +6,10 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, ObjectRef, ResourceInfo, Scope};
 use crate::store::OwnerRef;
 
-/// The key of the object of kind `parent` that is the managing controller of a child with these
-/// owner references, if there is one. Versions are not compared: the child of a `v1beta1` parent is
-/// a child of its `v1`.
+/// Returns the key of the managing controller of a child, if that is an object of kind `parent`.
+///
+/// `owners` are the owner references of `child`. Versions are not compared: the child of a
+/// `v1beta1` parent is a child of its `v1`.
 pub fn controller_key<'a>(
     owners: impl IntoIterator<Item = OwnerRef<'a>>,
     parent: &ResourceInfo,
@@ -17,22 +18,25 @@ pub fn controller_key<'a>(
     let mut owners = owners.into_iter();
     let owner = owners.find(|owner| owner.controller && is_kind(owner, parent))?;
     let namespace = match parent.scope {
+        // Owner references do not cross namespaces.
         Scope::Namespaced => Some(child.namespace()?),
         Scope::Cluster => None,
     };
     Some(ObjectKey::new(namespace, owner.name).in_cluster(child.cluster()))
 }
 
+/// Whether the reference names this kind, in any version.
 fn is_kind(owner: &OwnerRef<'_>, info: &ResourceInfo) -> bool {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
     owner.kind == info.kind && group == info.group
 }
 
-/// The namespace in which `parent` may own a child of kind `child` that says it is in `asked`.
+/// Returns the namespace in which `parent` may own a child of kind `child`; `asked` is the
+/// namespace in the child's metadata.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when an owner reference cannot say it: garbage collection would delete such
-/// a child, or never find its owner.
+/// [`ErrorKind::Usage`] when an owner reference cannot express the ownership: garbage collection
+/// would delete such a child, or never find its owner.
 pub fn child_namespace(
     parent: &ObjectRef,
     child: &ResourceInfo,

@@ -1,4 +1,4 @@
-//! Panics of code that is called, as values: what calls it goes on.
+//! Catches panics of called code and returns them as values, so that the caller goes on.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -6,12 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// A panic's payload.
+/// Payload of a panic.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// `future`, with a panic inside as an error. It is not polled again after one.
+/// Awaits `future`, and returns a panic inside it as an error. The future is not polled again
+/// after a panic.
 pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
     let mut future = pin!(future);
+    // Unwind safe: after a panic the future is dropped without another poll.
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(poll) => poll.map(Ok),
         Err(panic) => Poll::Ready(Err(panic)),
@@ -19,7 +21,7 @@ pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
     .await
 }
 
-/// What it says.
+/// The text of a panic, for logs and errors.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())

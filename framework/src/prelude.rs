@@ -1,4 +1,4 @@
-//! What most operators import: `use windlass::prelude::*`.
+//! Names that most operators import: `use windlass::prelude::*`.
 
 pub use crate::client::Client;
 pub use crate::conditions::{Conditions, met, unknown, unmet};

@@ -1,4 +1,4 @@
-//! Permissions as types and as rules.
+//! Permissions as types and as RBAC rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,8 +35,8 @@ pub mod verbs {
 
 /// `C` may use verb `V` on kind `K`. Derived from `#[controller(can(get Pod))]`.
 ///
-/// Calls ask for the trait of their verb, such as [`CanGet`], which this implies: the compiler then names the
-/// verb that is missing as it is written in `can(…)`.
+/// Methods require the trait of their verb, such as [`CanGet`], which this trait implies: the
+/// compiler then names the missing verb as it is written in `can(…)`.
 pub trait Can<V: verbs::VerbType, K> {}
 
 /// `C` may get objects of kind `K`: [`Can`]`<`[`verbs::Get`]`, K>`.
@@ -46,6 +46,7 @@ pub trait Can<V: verbs::VerbType, K> {}
 )]
 pub trait CanGet<K> {}
 
+// Here and below: the compiler then names the missing `Can…`, and not this bound.
 #[diagnostic::do_not_recommend]
 impl<C: Can<verbs::Get, K>, K> CanGet<K> for C {}
 
@@ -135,7 +136,7 @@ pub struct Rule {
     pub group: String,
     /// Plural, with `/status` and the like.
     pub resource: String,
-    /// Do its objects live in namespaces? What does not cannot be granted in one.
+    /// Scope of the resource. A cluster-scoped one cannot be granted in a namespace.
     pub scope: Scope,
     /// Verbs, as RBAC prints them.
     pub verbs: BTreeSet<&'static str>,
@@ -153,27 +154,28 @@ impl Rule {
     }
 }
 
-/// What a controller needs on the kind it reconciles: to watch it, to put its finalizer on it, to
-/// write its status, and to name it in owner references that block its deletion.
+/// Rules that a controller needs on the kind it reconciles: to watch it, to put its finalizer on
+/// it, to write its status, and to name it in owner references that block its deletion.
 pub fn main_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![
         Rule::new(info, None, &["get", "list", "watch", "patch"]),
         Rule::new(info, Some("status"), &["get", "patch", "update"]),
+        // For `blockOwnerDeletion`, which an admission plugin checks.
         Rule::new(info, Some("finalizers"), &["update"]),
     ]
 }
 
-/// What a controller needs on a kind of children: to watch and to write them.
+/// Rules that a controller needs on a kind of children: to watch and to write them.
 pub fn owned_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![Rule::new(info, None, &["get", "list", "watch", "create", "patch", "delete"])]
 }
 
-/// What a controller needs on a kind it only watches.
+/// Rules that a controller needs on a kind it only watches.
 pub fn watched_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![Rule::new(info, None, &["get", "list", "watch"])]
 }
 
-/// What writing Events needs.
+/// Rules that are needed to write Events.
 pub fn event_rules() -> Vec<Rule> {
     let info = ResourceInfo::of::<k8s_openapi::api::events::v1::Event>();
     vec![Rule::new(&info, None, &["create", "patch"])]
@@ -189,7 +191,7 @@ pub fn merge(rules: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
     merged.into_iter().map(rule).collect()
 }
 
-/// The RBAC verb of a request.
+/// The RBAC name of a request's verb.
 pub fn verb_name(verb: Verb) -> &'static str {
     match verb {
         Verb::Get => "get",
@@ -197,6 +199,7 @@ pub fn verb_name(verb: Verb) -> &'static str {
         Verb::Watch => "watch",
         Verb::Create => "create",
         Verb::Update => "update",
+        // An apply is a PATCH request: RBAC has no verb of its own for it.
         Verb::Patch | Verb::Apply => "patch",
         Verb::Delete => "delete",
         Verb::DeleteCollection => "deletecollection",

@@ -1,10 +1,10 @@
-//! The few primitives with which threads and tasks meet: a lock, a counter, a notification for tasks,
+//! Synchronization primitives of threads and tasks: a lock, a counter, a notification for tasks,
 //! and a value that tasks wait on.
 //!
 //! Code that hands work from one task to another takes them from here and from nowhere else, so
 //! that `tests/models` can compile the same source against primitives that try every interleaving.
 //!
-//! No condition variables: what waits is a task, and what it waits for is a look at
+//! There are no condition variables: all waiters are tasks, and each wake-up leads to a look at the
 //! state under a lock.
 
 mod apart;

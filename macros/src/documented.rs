@@ -1,5 +1,5 @@
-//! The tables of keys in `docs/`, which are the macros' documentation and a page of the book, name
-//! every key that the derives understand, and no other.
+//! Tests that the tables of keys in `docs/`, which are the macros' documentation and a page of the
+//! book, name every key that the derives understand, and no other.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ const CONTROLLER: &str = include_str!("../docs/controller.md");
 const PROJECTION: &str = include_str!("../docs/projection.md");
 const PAGE: &str = include_str!("../../book/src/reference/derives.md");
 
-/// The code in the first cells of the tables of a text: a row for each element.
+/// Returns the code in the first cells of the tables of a text: a row for each element.
 fn first_cells(text: &str) -> Vec<String> {
     let rows = text.lines().filter(|line| line.starts_with("| `"));
     let code = |row: &str| {
@@ -20,7 +20,7 @@ fn first_cells(text: &str) -> Vec<String> {
     rows.map(code).collect()
 }
 
-/// Identifiers in a piece of code, without the contents of its texts.
+/// Returns the identifiers in a piece of code, without the contents of its texts.
 fn words(code: &str) -> Vec<&str> {
     let outside = code.split('"').step_by(2);
     let parts = outside.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
@@ -35,7 +35,7 @@ fn all_are_named(table: &str, keys: &[&str]) {
     assert!(missing.is_empty(), "no first cell of a table names {missing:?}: {cells:#?}");
 }
 
-/// The first word of each piece of code in a first cell is a key.
+/// Checks that the first word of each piece of code in a first cell is a key.
 #[track_caller]
 fn nothing_else_begins_a_row(table: &str, keys: &[&str]) {
     for cell in first_cells(table) {

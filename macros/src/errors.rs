@@ -1,11 +1,11 @@
-//! Collects every fault of a derive, so that all of them are reported at once.
+//! Collection of every fault of a derive, so that all of them are reported at once.
 
 use std::fmt::Display;
 
 use proc_macro2::{Span, TokenStream};
 
-/// The faults found so far. Panics when dropped without [`Errors::finish`], because a fault nobody
-/// reports is a wrong program that compiles.
+/// The faults found so far. Panics when dropped without [`Errors::finish`], because a fault that is
+/// not reported is a wrong program that compiles.
 #[derive(Debug, Default)]
 pub(crate) struct Errors {
     faults: Vec<syn::Error>,
@@ -28,13 +28,13 @@ impl Errors {
         step.map_err(|fault| self.add(fault)).ok()
     }
 
-    /// The texts so far.
+    /// Returns the texts so far.
     #[cfg(test)]
     pub(crate) fn texts(&self) -> Vec<String> {
         self.faults.iter().map(ToString::to_string).collect()
     }
 
-    /// The faults as `compile_error!` items; empty when there are none.
+    /// Returns the faults as `compile_error!` items; empty when there are none.
     pub(crate) fn finish(mut self) -> TokenStream {
         self.finished = true;
         self.faults.iter().map(syn::Error::to_compile_error).collect()
@@ -44,6 +44,7 @@ impl Errors {
 impl Drop for Errors {
     fn drop(&mut self) {
         assert!(
+            // A second panic would hide the first.
             self.finished || std::thread::panicking(),
             "a derive dropped its faults without reporting them"
         );

@@ -1,4 +1,4 @@
-//! Reads comma-separated keys and goes on behind a fault.
+//! Parser of comma-separated keys that goes on behind a fault.
 //!
 //! `syn::parse_nested_meta` stops at the first fault; here the rest of a bad key is skipped up to
 //! the next comma, so that a user sees all of them in one compile.
@@ -11,14 +11,14 @@ use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Token, parenthesized};
 
 use crate::errors::Errors;
 
-/// A key, where it stands.
+/// A key and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) span: Span,
 }
 
-/// A value, where it stands.
+/// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
@@ -53,8 +53,8 @@ pub(crate) fn attributes(
 }
 
 /// Reads `key …, key …`: calls `read` behind each key, reports unknown keys, and goes on behind
-/// faults. Returns the keys that stand there or are meant, so that one with a fault is not missed
-/// as well.
+/// faults. Returns the keys that were written or meant, so that a key with a fault is not reported
+/// as missing as well.
 pub(crate) fn each_key(
     input: ParseStream<'_>,
     known: &[&str],
@@ -68,12 +68,14 @@ pub(crate) fn each_key(
             Ok(()) => errors.at(input.span(), "expected `,`"),
             Err(fault) => errors.add(fault),
         }
+        // The rest of a key with a fault is skipped: one fault, one message.
         skip_to_comma(input);
         let _ = input.parse::<Option<Token![,]>>();
     }
     tried
 }
 
+/// Reads one key and its value.
 fn one_key(
     input: ParseStream<'_>,
     known: &[&str],
@@ -81,8 +83,11 @@ fn one_key(
     errors: &mut Errors,
     read: &mut impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> syn::Result<()> {
+    // Any identifier: keys such as `for` and `type` are words of Rust.
     let ident = input.call(Ident::parse_any)?;
     let key = Key { name: ident.unraw().to_string(), span: ident.span() };
+    // A misspelt key counts as the one that it is closest to, which is then not reported as
+    // missing.
     tried.extend(closest(&key.name, known).map(ToOwned::to_owned));
     if known.contains(&key.name.as_str()) {
         read(&key, input, errors)
@@ -91,7 +96,7 @@ fn one_key(
     }
 }
 
-/// Eats everything up to the next comma, behind a fault that was reported.
+/// Skips everything up to the next comma, behind a fault that was reported.
 pub(crate) fn skip_to_comma(input: ParseStream<'_>) {
     drop(left_over(input));
 }
@@ -105,7 +110,7 @@ pub(crate) fn left_over(input: ParseStream<'_>) -> TokenStream {
     rest
 }
 
-/// Sets a value that may stand once; a second one is a fault at the second.
+/// Sets a value that may be given once; a second one is a fault, reported at the second.
 pub(crate) fn set<T>(slot: &mut Option<T>, key: &Key, value: T, errors: &mut Errors) {
     if slot.is_some() {
         errors.at(key.span, format_args!("duplicate key `{}`: it is set above", key.name));
@@ -114,7 +119,7 @@ pub(crate) fn set<T>(slot: &mut Option<T>, key: &Key, value: T, errors: &mut Err
     }
 }
 
-/// `= "text"` behind `key`.
+/// Reads `= "text"` behind `key`.
 pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<At<String>> {
     needs_value(key, input, "\"…\"")?;
     if !input.peek(LitStr) {
@@ -125,7 +130,7 @@ pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<At<String>>
     Ok(At::text(&input.parse()?))
 }
 
-/// `= "text"` or `= ["text", "text"]` behind `key`.
+/// Reads `= "text"` or `= ["text", "text"]` behind `key`.
 pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<At<String>>> {
     needs_value(key, input, "\"…\"")?;
     let found: Expr = input.parse()?;
@@ -140,7 +145,7 @@ pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<At<Str
     }
 }
 
-/// `= 1` behind `key`.
+/// Reads `= 1` behind `key`.
 pub(crate) fn number<N>(key: &Key, input: ParseStream<'_>) -> syn::Result<At<N>>
 where
     N: std::str::FromStr<Err: std::fmt::Display>,
@@ -155,12 +160,13 @@ where
     }
 }
 
-/// `= value` behind `key`, of any type that parses.
+/// Reads `= value` behind `key`, of any type that parses.
 pub(crate) fn value<T: Parse>(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<T> {
     needs_value(key, input, example)?;
     input.parse()
 }
 
+/// Reads the `=` behind a key; the fault shows the example.
 fn needs_value(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<()> {
     match input.parse::<Option<Token![=]>>()? {
         Some(_) => Ok(()),
@@ -171,7 +177,7 @@ fn needs_value(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<
     }
 }
 
-/// The content of `(…)` behind `key`.
+/// Reads the content of `(…)` behind `key`.
 pub(crate) fn group<T>(
     key: &Key,
     input: ParseStream<'_>,
@@ -187,7 +193,7 @@ pub(crate) fn group<T>(
     read(&content)
 }
 
-/// "unknown key `namespacd`; did you mean `namespaced`?", or the list of what is known.
+/// Returns "unknown key `namespacd`; did you mean `namespaced`?", or the list of the known keys.
 pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     match closest(name, known) {
         Some(meant) => format!("unknown {what} `{name}`; did you mean `{meant}`?"),
@@ -198,6 +204,7 @@ pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
+/// Returns the known name that is close enough to be a correction.
 fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = name.to_lowercase();
     let reach = name.chars().count().div_ceil(3);
@@ -209,7 +216,7 @@ fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, known)| known)
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) from `a` to `b`.
+/// Counts the edits (insert, delete, replace, swap of neighbours) from `a` to `b`.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
     let mut before = vec![0; b.len() + 1];
@@ -229,7 +236,7 @@ fn distance(a: &str, b: &str) -> usize {
     above[b.len()]
 }
 
-/// The doc comment, joined: lines of a paragraph by a blank, paragraphs by an empty line.
+/// Returns the doc comment, joined: lines of a paragraph by a blank, paragraphs by an empty line.
 pub(crate) fn docs(attributes: &[Attribute]) -> String {
     let lines: Vec<String> = attributes
         .iter()
@@ -245,7 +252,7 @@ pub(crate) fn docs(attributes: &[Attribute]) -> String {
     paragraphs.collect::<Vec<_>>().join("\n\n").trim().to_owned()
 }
 
-/// Do two pieces of source print the same?
+/// Whether two pieces of source print the same.
 pub(crate) fn same_tokens(a: &impl quote::ToTokens, b: &impl quote::ToTokens) -> bool {
     a.to_token_stream().to_string() == b.to_token_stream().to_string()
 }

@@ -1,10 +1,10 @@
 //! The derive macros of the windlass operator framework.
 //!
-//! `windlass` re-exports them, and the code they generate names `windlass` only.
-//! All work in the same steps: `attrs` reads keys with their spans, `model` is what will be
-//! generated, `check` holds the rules that span several keys, `expand` quotes. All faults are
+//! `windlass` re-exports them, and the code that they generate names `windlass` only. All derives
+//! work in the same steps: `attrs` reads keys with their spans, `model` holds the input of the code
+//! generator, `check` holds the rules that span several keys, `expand` quotes. All faults are
 //! reported at once, each on the token that is wrong; the impls are emitted even then, so that one
-//! fault does not drag others behind it.
+//! fault does not cause further ones.
 
 mod controller;
 #[cfg(test)]

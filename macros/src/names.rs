@@ -1,6 +1,7 @@
-//! What Kubernetes accepts as names, checked before a server can refuse them.
+//! Rules of Kubernetes for names, checked before a server can refuse them.
 
-/// Is it a DNS label (`a-z`, `0-9`, `-`; starts with a letter; ends with a letter or digit)?
+/// Whether `name` is a DNS label (`a-z`, `0-9`, `-`; starts with a letter; ends with a letter or
+/// digit).
 pub(crate) fn is_label(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     name.len() <= 63
@@ -9,7 +10,7 @@ pub(crate) fn is_label(name: &str) -> bool {
         && name.chars().all(|c| plain(c) || c == '-')
 }
 
-/// Is it a DNS subdomain: labels, which may start with a digit, joined by dots?
+/// Whether `name` is a DNS subdomain: labels, which may start with a digit, joined by dots.
 pub(crate) fn is_subdomain(name: &str) -> bool {
     let label = |part: &str| {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -21,14 +22,14 @@ pub(crate) fn is_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(label)
 }
 
-/// Does the API server refuse the group of a CRD unless the Kubernetes project approved it?
+/// Whether the API server refuses the group of a CRD unless the Kubernetes project approved it.
 pub(crate) fn is_protected_group(group: &str) -> bool {
     ["k8s.io", "kubernetes.io"]
         .iter()
         .any(|owned| group == *owned || group.ends_with(&format!(".{owned}")))
 }
 
-/// Is it a qualified name: `domain/name`?
+/// Whether `name` is a qualified name: `domain/name`.
 pub(crate) fn is_qualified(name: &str) -> bool {
     let Some((domain, name)) = name.split_once('/') else { return false };
     let word = |c: char| c.is_ascii_alphanumeric();
@@ -39,7 +40,7 @@ pub(crate) fn is_qualified(name: &str) -> bool {
         && name.chars().all(|c| word(c) || matches!(c, '-' | '_' | '.'))
 }
 
-/// The English plural of a lower-case kind, as Kubernetes guesses it.
+/// Returns the English plural of a lower-case kind, as Kubernetes guesses it.
 pub(crate) fn plural(singular: &str) -> String {
     let ends = |ends: &[&str]| ends.iter().any(|end| singular.ends_with(end));
     if ends(&["s", "x", "z", "ch", "sh"]) {
@@ -51,7 +52,7 @@ pub(crate) fn plural(singular: &str) -> String {
     }
 }
 
-/// `snake_case` as the JSON of Kubernetes spells it: `camelCase`.
+/// Returns a `snake_case` name in the spelling of Kubernetes' JSON: `camelCase`.
 pub(crate) fn camel(snake: &str) -> String {
     let mut camel = String::new();
     let mut upper = false;

@@ -1,12 +1,12 @@
-//! Where the programs are that `tests/kube-apiserver/build.sh` builds.
+//! Paths of the programs that `tests/kube-apiserver/build.sh` builds.
 
 use std::path::{Path, PathBuf};
 
-/// Why a test that needs kubectl does not run.
+/// Reason for which a test that needs kubectl does not run.
 pub const NO_KUBECTL: &str =
     "kubectl is not built: tests/kube-apiserver/build.sh builds it (needs Go)";
 
-/// The program in `WINDLASS_KUBE_BIN`, else in the newest build of the cache that has it.
+/// Returns the program in `WINDLASS_KUBE_BIN`, else in the newest build of the cache that has it.
 pub fn program(name: &str) -> Option<PathBuf> {
     let found = match std::env::var_os("WINDLASS_KUBE_BIN") {
         Some(folder) => PathBuf::from(folder).join(name),

@@ -1,8 +1,10 @@
-//! Which tests of the workspace do not run here, and why: read from the source and from the machine.
+//! Tests of the workspace that do not run here, and their reasons: read from the source and from
+//! the machine.
 //!
-//! A test that cannot run is ignored, with a reason, and never counts as passed. Ignored by an attribute is
-//! what must be asked for; ignored by a harness of libtest-mimic is what the machine decides when the test
-//! runs. `tests/zz_machine.rs` prints all of it at the end of `cargo test`.
+//! A test that cannot run is ignored, with a reason, and never counts as passed. A test that is
+//! ignored by an attribute must be asked for; a test that is ignored by a harness of libtest-mimic
+//! is decided by the machine when the test runs. `tests/zz_machine.rs` prints all of them at the
+//! end of `cargo test`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::built;
 
-/// Why a test that needs IPv6 does not run.
+/// Reason for which a test that needs IPv6 does not run.
 pub const NO_IPV6: &str = "this machine has no IPv6 on loopback";
 
 /// Folders of the workspace's packages that have tests.
@@ -25,13 +27,13 @@ const FOLDERS: [&str; 7] = [
     "tests/tests",
 ];
 
-/// Does loopback have IPv6?
+/// Whether loopback has IPv6.
 pub fn has_ipv6() -> bool {
     TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
 }
 
-/// A test that may not run: how a line of the source begins that says so, whether the machine lacks what it
-/// needs, and what to say then.
+/// A condition of tests: the beginning of the source lines that state it, whether the machine lacks
+/// it, and the reason to print then.
 struct Need {
     mark: &'static str,
     lacks: fn() -> bool,
@@ -47,10 +49,11 @@ const NEEDS: [Need; 2] = [
     Need { mark: "needs_ipv6!(", lacks: || !has_ipv6(), reason: NO_IPV6 },
 ];
 
-/// Reasons, and how many tests each leaves out.
+/// Reasons, and the number of tests that each leaves out.
 pub type LeftOut = BTreeMap<String, usize>;
 
-/// What `cargo test` leaves out on this machine; with `is_all`, what `--include-ignored` leaves out.
+/// Returns the tests that `cargo test` leaves out on this machine; with `is_all`, those that
+/// `--include-ignored` leaves out.
 ///
 /// # Panics
 /// When the workspace's source cannot be read.
@@ -72,7 +75,7 @@ pub fn left_out(root: &Path, is_all: bool) -> LeftOut {
     found
 }
 
-/// Lines for people.
+/// Returns the reasons as lines for people.
 pub fn report(left_out: &LeftOut) -> String {
     if left_out.is_empty() {
         return "left out of `cargo test` on this machine: nothing\n".to_owned();
@@ -85,11 +88,12 @@ pub fn report(left_out: &LeftOut) -> String {
     text
 }
 
-/// Is the line an attribute by which a test is ignored on this system? Its reason, if it has one.
+/// Returns whether the line is an attribute by which a test is ignored on this system, and its
+/// reason, if it has one.
 fn ignored(line: &str) -> Option<Option<&str>> {
     let line = line.trim();
     let rest = match line.strip_prefix("#[cfg_attr(") {
-        // The one condition there is.
+        // The one condition that the workspace uses.
         Some(rest) => rest
             .strip_prefix("not(target_os = \"linux\"), ")
             .filter(|_| cfg!(not(target_os = "linux")))?,
@@ -99,7 +103,7 @@ fn ignored(line: &str) -> Option<Option<&str>> {
     Some(rest.split('"').nth(1))
 }
 
-/// Every Rust file of the workspace's packages, sorted.
+/// Returns every Rust file of the workspace's packages, sorted.
 fn sources(root: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = FOLDERS.iter().map(|folder| root.join(folder)).collect();
@@ -121,14 +125,14 @@ fn sources(root: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Lines of test functions that end the test early, as who leaves a test out and calls it passed does. What
-/// stands deeper is a closure or a loop of something that the test has made.
+/// Finds lines of test functions that end the test early, because such a test would count as
+/// passed. Lines that are nested deeper belong to a closure or a loop inside the test.
 #[cfg(test)]
 fn early_ends(text: &str) -> Vec<usize> {
     let lines: Vec<&str> = text.lines().collect();
     let depth = |line: &str| line.len() - line.trim_start().len();
     let mut found = Vec::new();
-    // How deep the function is that is a test.
+    // Depth of the test function.
     let mut inside = None;
     let mut is_test = false;
     for (at, line) in lines.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What the integration tests share: a simulated world in which operator and API server run on one
-//! thread, on a clock that moves only when nobody can work, with one seed for everything.
+//! Shared parts of the integration tests: a simulated world in which operator and API server run on
+//! one thread, on a clock that moves only when no task can run, with one seed for everything.
 
 pub mod book;
 pub mod built;

@@ -1,5 +1,5 @@
-//! What a cache of Pods takes of the machine after updates: resident memory, not what it counts. For
-//! processes in which nothing else runs beside it.
+//! Memory that a cache of Pods takes of the machine after updates: resident memory, not the cache's
+//! own count. For processes in which nothing else runs beside it.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,15 +10,15 @@ use windlass::__private::cache::Cache;
 use windlass::resource::Resource;
 use windlass::store::{Index, Representation, Store};
 
-/// Objects of a cache.
+/// Number of objects of a cache.
 pub const OBJECTS: usize = 8_000;
-/// One by a thread that has read the first list, the others by one that has not: so it goes when a
-/// runtime's threads take an informer's task from each other.
+/// Rounds of updates: one by a thread that has read the first list, the others by a thread that has
+/// not, as when a runtime's threads take an informer's task from each other.
 const ROUNDS: usize = 4;
 /// The goal of the benchmarks for twenty updates of each object.
 const GOAL: f64 = 1.2;
 
-/// A watch's line about a Pod.
+/// Returns a watch's line about a Pod.
 fn line(number: usize, round: usize, out: &mut String) {
     out.clear();
     let version = 1_000_000 * (round + 1) + number;
@@ -62,22 +62,23 @@ fn round(cache: &mut Cache, round: usize) {
     cache.apply(&mut |_| {});
 }
 
-/// Resident bytes of this process.
+/// Returns the resident bytes of this process.
 fn resident() -> f64 {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok());
     pages.expect("the second number") * 4096.0
 }
 
-/// Fills a cache of `K` and updates all of it from two threads; gives it back.
+/// Fills a cache of `K`, updates all of it from two threads, and returns it.
 ///
 /// # Panics
-/// When an object takes other than `each` bytes after the first list, or the updates make a fifth more of it.
+/// When an object takes more or less than `each` bytes after the first list, or the updates add a
+/// fifth.
 pub fn updated<K: Resource>(representation: Representation, each: Range<f64>) -> Store<K> {
     let (to_other, from_first) = mpsc::channel::<Cache>();
     let (to_first, from_other) = mpsc::channel::<Cache>();
     let other = thread::spawn(move || {
-        // It has an arena of its own before anything is measured.
+        // The thread gets an arena of its own before the measurement.
         drop(String::with_capacity(100));
         for mut cache in from_first {
             (2..=ROUNDS).for_each(|number| round(&mut cache, number));

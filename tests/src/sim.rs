@@ -1,7 +1,7 @@
 //! Operator and API server in one process: duplex streams, paused clock, one seed.
 //!
-//! Everything that passes between the two is hashed, so two runs of a seed can be compared. An
-//! operator can be crashed at any request: from then on nothing of it reaches the server.
+//! All bytes that pass between the two are hashed, so two runs of a seed can be compared. An
+//! operator can be crashed at any request: from then on none of its bytes reaches the server.
 
 use std::future::Future;
 use std::io;
@@ -19,7 +19,7 @@ use windlass::metrics::Metrics;
 use windlass::seams::Seams;
 use windlass_apiserver::ApiServer;
 
-/// 2026-01-01T00:00:00Z: where simulated wall time begins.
+/// Start of simulated wall time: 2026-01-01T00:00:00Z.
 pub const EPOCH: i64 = 1_767_225_600;
 
 /// A world with one API server.
@@ -32,7 +32,7 @@ pub struct World {
     trace: Arc<Trace>,
 }
 
-/// What passed between clients and server, as a running hash.
+/// Traffic between clients and server, as a running hash.
 #[derive(Debug)]
 pub struct Trace {
     hash: std::sync::Mutex<Sha256>,
@@ -40,7 +40,7 @@ pub struct Trace {
     requests: AtomicU64,
 }
 
-/// One client's way to the server; can be cut. Cheap to clone.
+/// One client's connection to the server; can be cut. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Wire {
     state: Arc<WireState>,
@@ -51,13 +51,13 @@ struct WireState {
     server: ApiServer,
     trace: Arc<Trace>,
     cut: AtomicBool,
-    /// The wire cuts itself when so many requests were sent.
+    /// Number of requests after which the wire cuts itself.
     crash_at: AtomicU64,
     sent: AtomicU64,
 }
 
 impl World {
-    /// A world that follows from `seed`. Call it inside a paused, single-threaded runtime.
+    /// Creates a world that follows from `seed`. Call it inside a paused, single-threaded runtime.
     pub fn new(seed: u64) -> Self {
         let server = ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true).start();
         let trace = Trace {
@@ -68,7 +68,7 @@ impl World {
         Self { server, entropy: Entropy::seeded(seed).fork("scenario"), trace: Arc::new(trace) }
     }
 
-    /// A client with seams of its own, and the wire to cut it off.
+    /// Returns a client with seams of its own, and the wire to cut it off.
     pub fn client(&self, name: &str) -> (Client, Wire) {
         let wire = Wire {
             state: Arc::new(WireState {
@@ -87,8 +87,8 @@ impl World {
         (Client::over(Arc::new(wire.clone()), seams), wire)
     }
 
-    /// The newest versions of the kinds that an operator should leave alone once it has settled;
-    /// leases are renewed for ever.
+    /// Returns the newest versions of the kinds that an operator should leave alone once it has
+    /// settled; leases are renewed for ever.
     pub fn written(&self) -> Vec<u64> {
         const KINDS: [(&str, &str); 4] = [
             ("example.dev", "websites"),
@@ -99,7 +99,7 @@ impl World {
         KINDS.iter().map(|(group, plural)| self.server.resource_revision(group, plural)).collect()
     }
 
-    /// The hash of everything that was exchanged, and how many requests that was.
+    /// Returns the hash of all bytes that were exchanged, and the number of requests.
     pub fn trace(&self) -> (String, u64) {
         let hash = self
             .trace
@@ -130,20 +130,20 @@ impl Trace {
 }
 
 impl Wire {
-    /// Crashes its user when `requests` more requests have been sent: the last one reaches the server,
-    /// its answer does not come back.
+    /// Crashes the client when `requests` more requests have been sent: the last one reaches the
+    /// server, its answer does not come back.
     pub fn crash_after(&self, requests: u64) {
         self.state
             .crash_at
             .store(self.state.sent.load(Ordering::Relaxed) + requests, Ordering::Relaxed);
     }
 
-    /// Cuts it now: nothing passes any more, in either direction.
+    /// Cuts the wire now: nothing passes any more, in either direction.
     pub fn cut(&self) {
         self.state.cut.store(true, Ordering::Relaxed);
     }
 
-    /// Is it cut?
+    /// Whether the wire is cut.
     pub fn is_cut(&self) -> bool {
         self.state.cut.load(Ordering::Relaxed)
     }
@@ -180,7 +180,7 @@ impl Connect for Wire {
     }
 }
 
-/// A connection that records what passes.
+/// A connection that records its traffic.
 struct Tap {
     inner: DuplexStream,
     number: u64,

@@ -1,7 +1,7 @@
 //! A small kind and its controller, for tests: each `Widget` gets a ConfigMap with its text.
 //!
-//! What a reconcile does besides follows from the text: `panic` panics, `fail` fails, `slow` takes
-//! ten seconds, `brief` one, `block` never gives its thread back once the ConfigMap is there.
+//! The text also controls the reconcile: `panic` panics, `fail` fails, `slow` takes ten seconds,
+//! `brief` one, `block` never gives its thread back once the ConfigMap is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,20 +18,20 @@ use windlass::prelude::*;
 pub struct Widget {
     /// Metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state.
     pub spec: WidgetSpec,
-    /// What is.
+    /// Observed state.
     pub status: Option<WidgetStatus>,
 }
 
-/// What a widget should be.
+/// Desired state of a widget.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WidgetSpec {
     /// The ConfigMap's text.
     pub text: String,
 }
 
-/// What a widget is.
+/// Observed state of a widget.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WidgetStatus {
     /// Conditions.
@@ -44,14 +44,14 @@ pub struct WidgetStatus {
 pub struct Absent {
     /// Metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state.
     pub spec: WidgetSpec,
 }
 
-/// How often reconciles began and ended, to look at from a test.
+/// Counts of reconciles that began and ended, for tests.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// Reconciles begun.
+    /// Reconciles that began.
     pub begun: Arc<AtomicU64>,
     /// Reconciles that ran to their end.
     pub ended: Arc<AtomicU64>,
@@ -108,17 +108,17 @@ fn config_map(widget: &Widget) -> ConfigMap {
     child
 }
 
-/// A widget to create.
+/// Returns a widget to create.
 pub fn widget(name: &str, text: &str) -> Widget {
     Widget::new(name, WidgetSpec { text: text.to_owned() })
 }
 
-/// An operator for widgets, without leader election.
+/// Returns an operator for widgets, without leader election.
 pub fn operator(client: Client) -> Manager {
     counted(client, Counts::default())
 }
 
-/// The same, counting into `counts`.
+/// Returns the same operator, counting into `counts`.
 pub fn counted(client: Client, counts: Counts) -> Manager {
     Manager::new(client).install::<Widget>().controller(Widgets { counts })
 }

@@ -1,8 +1,9 @@
-//! Secrets in the values of every crate that hold some, and nothing of them in what `Debug` prints.
+//! Secrets in the values of every crate that holds some, and their absence from the output of
+//! `Debug`.
 //!
-//! What the client prints, its logs and errors included, is looked at beside its sources
-//! (`client/tests/config_secrets.rs`). The macros hold no secrets: they run in the compiler. The types of
-//! `k8s-openapi` are not ours, and its `Secret` prints its values.
+//! The client's output, its logs and errors included, is checked beside its sources
+//! (`client/tests/config_secrets.rs`). The macros hold no secrets: they run in the compiler. The
+//! types of `k8s-openapi` are not ours, and its `Secret` prints its values.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
@@ -21,7 +22,8 @@ fn printed(value: &impl Debug) -> String {
     format!("{value:?} {value:#?}")
 }
 
-/// The words after `token:` and the like in a kubeconfig, and what is behind them in base64.
+/// Returns the words after `token:` and the like in a kubeconfig, and their text decoded from
+/// base64.
 fn credentials(kubeconfig: &str) -> Vec<String> {
     let fields = ["token: ", "client-key-data: "];
     let values = kubeconfig

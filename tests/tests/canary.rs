@@ -1,5 +1,5 @@
-//! What people wrote into objects that do not decode is in no log line, no Event, no error and not on
-//! the debug page. Embedded server and paused clock only.
+//! Texts that people wrote into objects that do not decode: in no log line, no Event, no error and
+//! not on the debug page. Embedded server and paused clock only.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +19,7 @@ use windlass::testing::TestCluster;
 
 const CANARY: &str = "CANARY";
 
-/// A kind with a place for each way not to decode.
+/// A kind with a field for each way not to decode.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "test.windlass.dev", version = "v1", namespaced)]
 struct Vault {
@@ -46,7 +46,7 @@ enum Mode {
     Shut,
 }
 
-/// Its text says what was tried.
+/// A log whose text names the attempt.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 struct Refused(String);
@@ -97,7 +97,7 @@ impl io::Write for Log {
     }
 }
 
-/// Specs that do not decode, with the canary where it does not belong.
+/// Returns specs that do not decode, with the canary at a place where it does not belong.
 fn bad_specs() -> Vec<(&'static str, Value)> {
     let spec = |member: Value| {
         let mut spec = json!({"mode": "Open", "size": 1});

@@ -1,9 +1,9 @@
-//! Caches in a world that goes wrong keep their promises: `cargo run --release -p windlass-tests --bin
-//! oracle` is the same with a million versions. Embedded server and paused clock only.
+//! Promises of caches in a world with faults: `cargo run --release -p windlass-tests --bin oracle`
+//! is the same with a million versions. Embedded server and paused clock only.
 
 use windlass_tests::chaos::{Options, Report, run};
 
-/// As many as a debug build makes in some seconds.
+/// Number of versions that a debug build makes in some seconds.
 const VERSIONS: u64 = 20_000;
 
 #[track_caller]
@@ -11,7 +11,7 @@ fn survives(seed: u64, versions: u64) -> Report {
     run(Options::new(seed, versions), |_| {}).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// G-C1 … G-C9, by an oracle that knows what the server held.
+/// G-C1 … G-C9 (the promises of the cache), by an oracle that knows the server's states.
 #[test]
 fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
     let mut happened = std::collections::BTreeMap::new();
@@ -22,7 +22,7 @@ fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
             *happened.entry(what).or_insert(0) += number;
         }
     }
-    // It means something only if enough went wrong.
+    // The run means something only if enough faults happened.
     for what in [
         "backups that were restored",
         "definitions that went away unseen",

@@ -113,7 +113,7 @@ async fn b9_a_child_that_vanishes_while_its_watch_is_broken_still_triggers_its_o
     let handle = cluster.server().faults().add(broken);
     cluster.server().faults().close_watches("configmaps");
     children(&cluster).delete("a").await.unwrap();
-    // The history is lost too, so that only a list can tell that the child is gone.
+    // The history is lost too, so that only a list can show that the child is gone.
     cluster.server().restart().await;
     sleep(Duration::from_secs(30)).await;
     handle.remove();
@@ -194,7 +194,7 @@ async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
     eventually("its deletion works", async || invalid(&running, "services") == 0).await;
 }
 
-/// The error says what is wrong, and the request is not sent again and again.
+/// The error names the cause, and the request is not repeated without end.
 #[tokio::test(start_paused = true)]
 async fn b14_a_write_into_a_terminating_namespace_is_refused_once_with_its_cause() {
     let cluster = cluster().await;
@@ -348,7 +348,8 @@ async fn d2_k5_two_operators_with_one_lease_never_write_at_the_same_time() {
         }
     };
     work(5).await;
-    // The leader's way to the lease is cut: its renewals hang. It must stop writing before the other starts.
+    // The leader's connection to the lease is cut: its renewals hang. It must stop writing before
+    // the other replica starts.
     let fault = Fault::new(Do::Hang).user("one").resource("leases").always();
     let handle = cluster.server().faults().add(fault);
     work(60).await;
@@ -367,7 +368,7 @@ async fn d2_k5_two_operators_with_one_lease_never_write_at_the_same_time() {
     assert_eq!(changes, 1, "writes alternate: {writers:?}");
 }
 
-/// Who wrote ConfigMaps, in order.
+/// Returns the writers of ConfigMaps, in order.
 fn writers(cluster: &TestCluster) -> Vec<String> {
     let requests = cluster.server().requests();
     let writes = requests
@@ -474,7 +475,7 @@ async fn c7_a_cache_of_children_behind_that_of_parents_repeats_and_loses_no_writ
     assert_eq!(writes, 3, "one apply for each text, whatever the cache of children shows");
 }
 
-/// Between the child and the condition of its parent.
+/// A crash between the child and the condition of its parent.
 #[tokio::test(start_paused = true)]
 async fn d1_a_process_killed_between_two_writes_leaves_work_that_the_next_completes() {
     let cluster = cluster().await;
@@ -485,7 +486,7 @@ async fn d1_a_process_killed_between_two_writes_leaves_work_that_the_next_comple
     widgets(&cluster).create(&widget("a", "x")).await.unwrap();
     eventually("the second write is under way", async || handle.hits() > 0).await;
     assert_eq!(text_of_child(&cluster, "a").await.as_deref(), Some("x"));
-    // As a crash does.
+    // Dropped without a stop, as in a crash.
     drop(first);
     handle.remove();
     let child = children(&cluster).get("a").await.unwrap();

@@ -7,7 +7,7 @@ mod targets;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-/// Words that the parsers look for, and what hurts them.
+/// Words that the parsers search for, and words that break them.
 const WORDS: &[&str] = &[
     "{",
     "}",
@@ -56,7 +56,7 @@ const WORDS: &[&str] = &[
     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 ];
 
-/// Words and bytes in no order.
+/// Returns words and bytes in no order.
 fn soup() -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         9 => proptest::sample::select(WORDS).prop_map(|word| word.as_bytes().to_vec()),
@@ -72,7 +72,7 @@ fn scalar() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Members of an object with names of ours and others, spaces where JSON allows them.
+/// Returns members of an object with names of ours and others, spaces where JSON allows them.
 fn object(names: &'static [&'static str], inner: BoxedStrategy<String>) -> BoxedStrategy<String> {
     let member =
         (proptest::sample::select(names), inner, proptest::sample::select(&["", " ", "\r\n"][..]))
@@ -134,7 +134,7 @@ fn run(
     cases: u32,
     prefixes: &[Vec<u8>],
 ) -> u64 {
-    // The same cases on every machine; the fuzz targets look for new ones.
+    // The same cases on every machine; the fuzz targets search for new ones.
     let config = Config {
         cases,
         failure_persistence: None,
@@ -155,7 +155,7 @@ fn run(
     executed.get()
 }
 
-/// Ways to cut a stream: at every length up to 20, and mixtures.
+/// Returns ways to cut a stream: at every length up to 20, and mixtures.
 fn cuts() -> Vec<Vec<u8>> {
     let even = (1..=20).map(|length| vec![1, length]);
     let mixed = (0..20).map(|at| vec![3, at, 64 - at, (at * 7) % 31]);
@@ -167,7 +167,7 @@ const LISTS: u64 = 320_000;
 const OBJECTS: u64 = 200_000;
 const STATUSES: u64 = 100_000;
 
-/// A million and more in all; each test below does its part and counts it.
+/// A million and more in all; each test below makes and counts its part.
 const _: () = assert!(FRAMES + LISTS + OBJECTS + STATUSES >= 1_000_000);
 
 #[test]
@@ -265,7 +265,7 @@ fn a_kubeconfig_of_any_text_is_a_config_or_an_error() {
     assert_eq!(run(targets::kubeconfig, text, 1000, &[Vec::new()]), 1000);
 }
 
-/// The inputs that fuzzing begins with, and those that once failed.
+/// Runs the inputs that fuzzing begins with, and those that once failed.
 #[test]
 fn the_seeds_of_the_fuzz_targets_pass() {
     type Target = fn(&[u8]);

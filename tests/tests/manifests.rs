@@ -1,9 +1,9 @@
-//! The website operator's manifests are what an API server takes: through the client, and through
-//! kubectl, which is ignored where there is none.
+//! Acceptance of the website operator's manifests by an API server: through the client, and through
+//! kubectl, which is ignored on machines without it.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
-// The example, with its `main`: what users print is what is checked.
+// The example, with its `main`: the printed manifests of users are the checked ones.
 #[path = "../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, unused_imports, missing_docs, missing_debug_implementations)]
 mod website;
@@ -20,7 +20,7 @@ use windlass::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
 use windlass::testing::TestCluster;
 use windlass_tests::built::{NO_KUBECTL, program};
 
-/// A test of the function's name that is given kubectl.
+/// Runs the test of the function's name with kubectl.
 macro_rules! needs_kubectl {
     ($name:ident) => {
         Trial::ignorable_test(stringify!($name), || {
@@ -56,8 +56,8 @@ fn block_on(test: impl Future<Output = ()>) {
     runtime.block_on(test);
 }
 
-/// As `website manifests` prints them, without a cluster; under a name of its own, because tests
-/// share a real server.
+/// Returns the output of `website manifests`, without a cluster; under a name of its own, because
+/// tests share a real server.
 fn printed(namespace: &str) -> String {
     let options = ManifestOptions::default().namespace(namespace);
     let operator = website::operator(Client::offline()).name(format!("websites-of-{namespace}"));
@@ -112,7 +112,7 @@ async fn a_server_stores_every_document_as_it_was_printed_and_a_second_apply_cha
     }
 }
 
-/// Does `stored` hold everything of `wanted`? Defaults may have been added.
+/// Whether `stored` holds everything of `wanted`. Defaults may have been added.
 fn within(wanted: &serde_json::Value, stored: &serde_json::Value) -> bool {
     use serde_json::Value::{Array, Object};
     match (wanted, stored) {
@@ -127,7 +127,7 @@ fn within(wanted: &serde_json::Value, stored: &serde_json::Value) -> bool {
     }
 }
 
-/// The embedded server has no Pod security; there only the first half says something.
+/// The embedded server has no Pod security; there only the first half is conclusive.
 async fn the_operators_pod_is_let_into_its_namespace_and_a_privileged_one_is_not() {
     let cluster = TestCluster::start().await;
     let documents = documents(&printed(cluster.namespace()));
@@ -164,7 +164,7 @@ async fn kubectl_applies_the_manifests_dry_and_for_real(program: PathBuf) {
     let cluster = TestCluster::start().await;
     let kubectl = Kubectl::new(program, &cluster.kubeconfig().await);
     let text = printed(cluster.namespace());
-    // The namespace of the other documents is there; a dry run would not make it.
+    // The namespace of the other documents exists; a dry run would not create it.
     let dry = kubectl.ok(&["apply", "--dry-run=server", "-f", "-"], &text).await;
     assert_eq!(dry.lines().count(), 11, "{dry}");
     assert!(dry.lines().all(|line| line.ends_with("(server dry run)")), "{dry}");
@@ -216,7 +216,7 @@ impl Kubectl {
         child.wait_with_output().await
     }
 
-    /// Its standard output. Fails the test unless it exits with 0.
+    /// Returns its standard output. Fails the test unless it exits with 0.
     async fn ok(&self, args: &[&str], input: &str) -> String {
         let output = self.run(args, input).await.unwrap();
         let (out, err) =

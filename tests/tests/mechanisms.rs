@@ -1,4 +1,4 @@
-//! The book's tables of mechanisms are true: every mechanism that is owed has a row, and every test
+//! Truth of the book's tables of mechanisms: every mechanism that is owed has a row, and every test
 //! that a row names exists.
 
 use std::collections::BTreeMap;
@@ -6,14 +6,14 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Pages with a table of mechanisms, each row's first cell its number and last cell its tests: a
-/// file in backticks, then the names of tests in it.
+/// Pages with a table of mechanisms; each row's first cell is its number, and its last cell its
+/// tests: a file in backticks, then the names of tests in it.
 const PAGES: [&str; 1] = ["book/src/coming-from/client-go.md"];
 
 /// The mechanisms that must have a row. Grows until it is all 71.
 const OWED: [RangeInclusive<u32>; 2] = [1..=46, 48..=71];
 
-/// The overview, whose last column says how much of a mechanism is there.
+/// The overview, whose last column gives the extent to which a mechanism is there.
 const OVERVIEW: &str = "book/src/reference/mechanisms.md";
 
 #[test]
@@ -93,7 +93,7 @@ struct Test {
     name: String,
 }
 
-/// The tests of each mechanism, over all pages.
+/// Returns the tests of each mechanism, over all pages.
 fn rows() -> BTreeMap<u32, Vec<Test>> {
     let mut rows: BTreeMap<u32, Vec<Test>> = BTreeMap::new();
     for page in PAGES {
@@ -105,7 +105,7 @@ fn rows() -> BTreeMap<u32, Vec<Test>> {
     rows
 }
 
-/// The cells of each table row of `page` that begins with a number.
+/// Returns the cells of each table row of `page` that begins with a number.
 fn cells(page: &str) -> Vec<(u32, Vec<String>)> {
     let text = fs::read_to_string(root().join(page))
         .unwrap_or_else(|error| panic!("cannot read {page}: {error}"));
@@ -117,7 +117,7 @@ fn cells(page: &str) -> Vec<(u32, Vec<String>)> {
     text.lines().filter_map(row).collect()
 }
 
-/// What stands in backticks: a file, then names in it.
+/// Parses the words in backticks: a file, then names in it.
 fn tests(cell: &str, id: u32) -> Vec<Test> {
     let mut file = None;
     let mut tests = Vec::new();
@@ -133,7 +133,7 @@ fn tests(cell: &str, id: u32) -> Vec<Test> {
     tests
 }
 
-/// Is there a function `name` with a test attribute, and does it run?
+/// Checks that there is a function `name` with a test attribute, and that it runs.
 fn has_test(source: &str, name: &str) -> Result<(), String> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let at = lines.iter().position(|line| function(line) == Some(name));
@@ -150,7 +150,7 @@ fn has_test(source: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of the function that a line begins.
+/// Returns the name of the function that a line begins.
 fn function(line: &str) -> Option<&str> {
     let line = line.trim();
     let rest = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?;

@@ -1,4 +1,4 @@
-//! An operator as a program of its own: what flags, environment and signals do to it.
+//! An operator as a program of its own: effects of flags, environment and signals.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -18,7 +18,7 @@ use windlass::api::Api;
 use windlass::testing::TestCluster;
 use windlass_tests::widget::{Widget, widget};
 
-/// On a busy machine.
+/// Longest wait, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Program {
@@ -28,7 +28,7 @@ struct Program {
 }
 
 impl Program {
-    /// The cluster is known by the flag only; `name` is that of a file.
+    /// The cluster is given by the flag only; `name` is that of a file.
     async fn start(
         cluster: &TestCluster,
         name: &str,
@@ -54,7 +54,7 @@ impl Program {
         Self { child, log, seen: Vec::new() }
     }
 
-    /// The first line from now on that contains `part`.
+    /// Returns the first line from now on that contains `part`.
     async fn logs(&mut self, part: &str) -> String {
         loop {
             match timeout(PATIENCE, self.log.next_line()).await {
@@ -72,7 +72,7 @@ impl Program {
         assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
-    /// Its exit code, within `limit`.
+    /// Returns its exit code, within `limit`.
     async fn ends_within(&mut self, limit: Duration) -> Option<i32> {
         let ended = timeout(limit, self.child.wait()).await.expect("it ends in time");
         ended.unwrap().code()
@@ -87,8 +87,8 @@ async fn until(what: &str, mut met: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// With one thread for everything nobody is left who could see a signal; with more, the end must not
-/// wait for the one that is blocked.
+/// With one thread for everything no thread is left that could receive a signal; with more, the end
+/// must not wait for the blocked thread.
 #[tokio::test]
 async fn s2_d7_a_second_signal_ends_a_process_whose_reconcile_blocks_its_thread() {
     for threads in ["1", "4"] {
@@ -108,7 +108,7 @@ async fn s2_d7_a_second_signal_ends_a_process_whose_reconcile_blocks_its_thread(
     }
 }
 
-/// The answer's status and text.
+/// Returns the answer's status and text.
 async fn fetch(address: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");

@@ -1,5 +1,5 @@
-//! The book's tables of faults and guarantees are true: every one has tests, and every test that a row
-//! names exists and is named after it.
+//! Truth of the book's tables of faults and guarantees: every one has tests, and every test that a
+//! row names exists and is named after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,10 +11,10 @@ const PAGES: [(&str, &str); 2] = [
     ("book/src/reference/faults.md", "## Tests of the client's faults"),
     ("book/src/reference/promises.md", "## Tests"),
 ];
-/// Where tests are looked for.
+/// Folders that are searched for tests.
 const FOLDERS: [&str; 3] = ["framework/src", "tests/tests", "tests/src"];
 
-/// Everything but the guarantee and the faults of webhooks, which are later.
+/// Everything except the guarantee and the faults of webhooks, which are later.
 const OWED: [(&str, u32); 10] = [
     ("A", 15),
     ("B", 15),
@@ -27,14 +27,14 @@ const OWED: [(&str, u32); 10] = [
     ("S", 2),
     ("R", 5),
 ];
-/// A11 is B7.
+/// A11 (an API server that lags) is B7.
 const ANOTHER: &str = "A11";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The ids that must have tests.
+/// Returns the ids that must have tests.
 fn owed() -> Vec<String> {
     let of = |(kind, count): &(&str, u32)| -> Vec<String> {
         (1..=*count).map(|number| format!("{kind}{number}")).collect()
@@ -42,7 +42,7 @@ fn owed() -> Vec<String> {
     OWED.iter().flat_map(of).filter(|id| id != ANOTHER).collect()
 }
 
-/// The tests in the tables, as `file: name`, by id.
+/// Returns the tests in the tables, as `file: name`, by id.
 fn rows() -> BTreeMap<String, BTreeSet<String>> {
     let mut rows = BTreeMap::new();
     for (page, heading) in PAGES {
@@ -62,7 +62,7 @@ fn rows() -> BTreeMap<String, BTreeSet<String>> {
     rows
 }
 
-/// All functions that are named after a fault or a guarantee, by its id.
+/// Returns all functions that are named after a fault or a guarantee, by its id.
 fn named() -> BTreeMap<String, BTreeSet<String>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let owed: BTreeSet<String> = owed().into_iter().collect();
@@ -81,7 +81,7 @@ fn named() -> BTreeMap<String, BTreeSet<String>> {
     named
 }
 
-/// The ids at the beginning of a test's name: `c4_…`, `k1_k2_…`, `g_q1_to_g_q6_…`.
+/// Returns the ids at the beginning of a test's name: `c4_…`, `k1_k2_…`, `g_q1_to_g_q6_…`.
 fn ids(name: &str) -> Vec<String> {
     let mut ids = Vec::new();
     let mut words = name.split('_').peekable();
@@ -95,7 +95,8 @@ fn ids(name: &str) -> Vec<String> {
     ids
 }
 
-/// One id: its kind and its number. Only a guarantee of the cache needs its `g` to be told from a fault.
+/// Parses one id: its kind and its number. Only a guarantee of the cache needs its `g` to differ
+/// from a fault.
 fn id<'a>(words: &mut Peekable<impl Iterator<Item = &'a str>>) -> Option<(String, u32)> {
     let is_guarantee = words.next_if_eq(&"g").is_some();
     let mut letters = words.next()?.chars();

@@ -2,8 +2,8 @@
 //!
 //! A pod is bound to a node whose address and port are those of the fake kubelet
 //! (`kube-apiserver/fake-kubelet`), which runs scripted programs on the streaming server of real
-//! kubelets. Each test runs twice: once where kube-apiserver translates to SPDY for the kubelet, and
-//! once where the node declares that it speaks WebSocket itself.
+//! kubelets. Each test runs twice: once where kube-apiserver translates to SPDY for the kubelet,
+//! and once where the node declares that it speaks WebSocket itself.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use windlass::client::Client;
 use windlass::testing::TestCluster;
 use windlass_tests::built::program;
 
-/// For anything that should take no time.
+/// Longest time for a step that should take no time.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A program that ends when it is dropped.
@@ -53,7 +53,7 @@ impl Drop for Kubelet {
     }
 }
 
-/// Where `build.sh` has put it.
+/// Returns the path of `build.sh`'s fake kubelet.
 fn fake_kubelet() -> PathBuf {
     program("fake-kubelet").expect(
         "no fake kubelet in the cache or WINDLASS_KUBE_BIN: run tests/kube-apiserver/build.sh",
@@ -216,7 +216,8 @@ async fn attach_joins_what_runs() {
     }
 }
 
-/// A server on a loopback port, which stands for one in the pod: it echoes one line, then closes.
+/// Starts a server on a loopback port, which stands for one in the pod: it echoes one line, then
+/// closes.
 async fn echo_server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
@@ -264,7 +265,7 @@ async fn ports_are_forwarded() {
 #[tokio::test]
 #[ignore = "needs the real API server: see tests/README.md"]
 async fn a_kubelet_that_dies_is_no_end_of_the_command() {
-    // Where kube-apiserver translates, it has the last word.
+    // If kube-apiserver translates, its error is the one that arrives.
     let kinds = [ErrorKind::Server, ErrorKind::Ambiguous];
     for (mut world, kind) in World::both().await.into_iter().zip(kinds) {
         let mut session = world.pods.exec("db-0", &["sleep"], with_stdin()).await.unwrap();
@@ -272,9 +273,9 @@ async fn a_kubelet_that_dies_is_no_end_of_the_command() {
         world.kubelet.program.kill().unwrap();
         let error = soon(session.wait()).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
-        // Until it is gone, its socket may yet take a connection.
+        // Until the process is gone, its socket may yet take a connection.
         world.kubelet.program.wait().unwrap();
-        // Now nobody is there; either the upgrade says so or the session.
+        // Now no kubelet is there; either the upgrade reports it or the session.
         let again = async {
             let again = world.pods.exec("db-0", &["echo"], ExecOptions::default()).await?;
             again.output(100).await
@@ -324,7 +325,7 @@ async fn get_and_create_on_the_subresource_must_both_be_allowed() {
         admin.namespace::<Role>(namespace).create(&role).await.unwrap();
         admin.namespace::<RoleBinding>(namespace).create(&binding).await.unwrap();
     }
-    // Permissions become effective when the server has seen them.
+    // Permissions become effective when the server's informers have seen them.
     let printed = soon(async {
         loop {
             match exec("writer").await {

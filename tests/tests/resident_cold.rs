@@ -1,5 +1,5 @@
-//! What a cache of compressed objects takes of the machine after updates. A process of its own, as
-//! nothing else may run beside it.
+//! Memory that a cache of compressed objects takes of the machine after updates. A process of its
+//! own, because no other test may run beside it.
 
 use k8s_openapi::api::core::v1::Pod;
 use windlass::store::Representation;

@@ -1,4 +1,5 @@
-//! Real signals, sent to this process; alone in its file, because every test of a process gets it.
+//! Real signals, sent to this process; alone in its file, because every test of a process receives
+//! them.
 
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -31,7 +32,7 @@ async fn begun(counts: &Counts) {
     timeout(Duration::from_secs(30), began).await.expect("the reconcile begins");
 }
 
-/// What the test kit's operators are asked when they are dropped.
+/// Checks, as the test kit does on a drop, that no object is reconciled without end.
 fn comes_to_rest(running: &Running) {
     for (controller, unrest) in running.unrest() {
         assert!(unrest.endless.is_empty(), "{controller}: {:?}", unrest.endless);

@@ -1,6 +1,6 @@
-//! Two processes with one lease; the one that leads is stopped by SIGSTOP for longer than the lease
-//! lasts, and goes on: what it had queued must be refused, by itself. On the embedded API server, or
-//! with `WINDLASS_TEST_SERVER=real` on kube-apiserver.
+//! Two processes with one lease; the leader is stopped by SIGSTOP for longer than the lease lasts,
+//! and goes on: the writes that it had queued must be refused, by itself. On the embedded API
+//! server, or with `WINDLASS_TEST_SERVER=real` on kube-apiserver.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
@@ -25,10 +25,10 @@ use windlass::testing::TestCluster;
 
 /// Longer than any lease here takes to run out, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A leader's first writes, and those that it has queued.
+/// Numbers of a leader's first writes, and of those that it has queued.
 const FIRST: usize = 3;
 const QUEUED: usize = 20;
-/// How long they wait in the queue.
+/// Time that they wait in the queue.
 const WAIT: Duration = Duration::from_secs(4);
 
 const TEST: &str = "d5_a_leader_stopped_past_its_lease_refuses_its_own_queued_writes";
@@ -57,7 +57,7 @@ impl Process {
         Self { child, lines, seen: Vec::new() }
     }
 
-    /// Waits until a line that contains `part` was said `count` times.
+    /// Waits until a line that contains `part` was printed `count` times.
     async fn says(&mut self, part: &str, count: usize) {
         while self.said(part) < count {
             match timeout(PATIENCE, self.lines.recv()).await {
@@ -86,7 +86,7 @@ impl Drop for Process {
 
 #[tokio::test]
 async fn d5_a_leader_stopped_past_its_lease_refuses_its_own_queued_writes() {
-    // The processes are this test, too, until they are killed.
+    // The two processes run this test program, too, until they are killed.
     if let Ok(id) = std::env::var("STOPPED_ID") {
         write_as_leader(&id).await;
     }
@@ -129,7 +129,7 @@ async fn write_as_leader(id: &str) -> Infallible {
     let term = elector.campaign(&CancellationToken::new()).await.unwrap();
     let gated = client.gated(Arc::new(term.gate()));
 
-    // The work hears nothing of cancellation: what it has queued goes out, if the gate lets it.
+    // The work ignores cancellation: its queued writes go out, if the gate lets them.
     let mut writes = JoinSet::new();
     for number in 0..FIRST + QUEUED {
         let (gated, namespace, name) = (gated.clone(), namespace.clone(), format!("{id}-{number}"));

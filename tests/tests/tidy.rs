@@ -40,7 +40,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("prelude", 9),
 ];
 
-/// Lines that a source file may have, tests excluded.
+/// Largest number of lines of a source file, tests excluded.
 const MOST_LINES: usize = 800;
 
 #[test]
@@ -80,7 +80,7 @@ fn store_and_delta_know_no_runtime_and_no_sockets() {
         if !matches!(own.as_str(), "store" | "delta" | "wire" | "resource") {
             continue;
         }
-        // Where tasks meet, they wait: for each other, and for nothing else.
+        // Code that synchronizes tasks may wait for them, and for nothing else.
         let is_meeting_place = ["delta/batches.rs", "delta/handoff.rs", "delta/shared.rs"]
             .iter()
             .any(|meeting_place| file.ends_with(meeting_place));
@@ -184,7 +184,8 @@ fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
         "unimplemented!(",
     ];
     let mut faults = Vec::new();
-    // The macros write `unimplemented!` into impls that stand beside a compile error, never into a program.
+    // The macros write `unimplemented!` into impls that accompany a compile error, never into a
+    // program.
     for folder in ["framework/src", "apiserver/src", "examples/src"] {
         for file in sources(folder) {
             for (line, text) in code_lines(&file) {
@@ -201,7 +202,8 @@ fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
     );
 }
 
-/// Chapters of the book in which a sentence has a noun as its subject, not "what", "who" or "it is told".
+/// Chapters of the book in which a sentence has a noun as its subject, not "what", "who" or "it is
+/// told".
 const PLAIN_CHAPTERS: [&str; 7] = [
     "first-operator",
     "controllers/around-one-reconcile",
@@ -211,7 +213,7 @@ const PLAIN_CHAPTERS: [&str; 7] = [
     "internals",
     "coming-from/client-go",
 ];
-/// Words that hide the subject of a sentence, and how many of 1000 words may be of one group.
+/// Words that hide the subject of a sentence, and the largest number of one group in 1000 words.
 const RIDDLES: [&[&str]; 3] = [
     &["what", "whatever"],
     &["who", "whoever", "nobody", "somebody", "everybody"],
@@ -219,7 +221,7 @@ const RIDDLES: [&[&str]; 3] = [
 ];
 const MOST_RIDDLES: usize = 5;
 
-/// The words of a chapter, without its code and tables.
+/// Returns the words of a chapter, without its code and tables.
 fn prose(text: &str) -> Vec<String> {
     let mut is_code = false;
     let mut words = Vec::new();
@@ -260,7 +262,7 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every Rust file below `folder`, sorted; files of tests only are left out.
+/// Returns every Rust file below `folder`, sorted; files of tests only are left out.
 fn sources(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root().join(folder)];
@@ -288,7 +290,7 @@ fn read(file: &Path) -> String {
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
 }
 
-/// Numbered lines before the file's tests, without comment lines.
+/// Returns the numbered lines before the file's tests, without comment lines.
 fn code_lines(file: &Path) -> Vec<(usize, String)> {
     let text = read(file);
     let code = text.find("#[cfg(test)]\nmod ").map_or(text.as_str(), |at| &text[..at]);
@@ -316,7 +318,7 @@ fn layer_of(module: &str) -> u8 {
         .1
 }
 
-/// The modules that a line names as `crate::module`.
+/// Returns the modules that a line names as `crate::module`.
 fn imports(line: &str) -> Vec<String> {
     line.match_indices("crate::")
         .map(|(at, found)| {

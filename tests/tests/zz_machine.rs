@@ -1,7 +1,8 @@
-//! Tests that need more of the machine than the Rust toolchain, and the list of all that this machine leaves out.
+//! Tests that need more of the machine than the Rust toolchain, and the list of all that this
+//! machine leaves out.
 //!
-//! The name makes it the last test program of `cargo test`: packages and their tests run in the order of
-//! their names, and only documentation tests come after them.
+//! The name makes it the last test program of `cargo test`: packages and their tests run in the
+//! order of their names, and only documentation tests come after them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
@@ -15,10 +16,10 @@ use windlass::testing::TestCluster;
 use windlass_tests::left_out::{NO_IPV6, has_ipv6, left_out, report};
 use windlass_tests::widget::{Counts, counted};
 
-/// Set where this program runs itself, to see what it prints.
+/// Variable that is set when this program runs itself to check its own output.
 const ONLY_LIST: &str = "WINDLASS_TESTS_LIST";
 
-/// A test of the function's name that needs IPv6.
+/// Runs the test of the function's name on machines with IPv6.
 macro_rules! needs_ipv6 {
     ($name:ident) => {
         Trial::ignorable_test(stringify!($name), || {
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         plain!(the_list_names_what_a_missing_kubectl_leaves_out_and_not_one_that_is_there),
     ];
     let conclusion = libtest_mimic::run(&asked, trials);
-    // Who asks for some tests knows what else there is.
+    // A run that asks for certain tests needs no list of the others.
     if asked.filter.is_none() && asked.skip.is_empty() && !asked.list && !conclusion.has_failed() {
         let is_all = asked.include_ignored || asked.ignored;
         print!("{}", report(&left_out(&root(), is_all)));
@@ -99,7 +100,7 @@ fn no_test_program_runs_after_this_one() {
     assert_eq!(ours.max(), Some("-tests\""), "packages run in the order of their names");
 }
 
-/// What this program prints with kubectl in `folder`, or not in it.
+/// Returns the output of this program with kubectl in `folder`, or not in it.
 fn printed(folder: &Path) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .env("WINDLASS_KUBE_BIN", folder)

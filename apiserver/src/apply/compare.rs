@@ -1,4 +1,4 @@
-//! What changed between two versions of an object, as sets of paths.
+//! Difference between two versions of an object, as sets of paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,11 @@ use crate::typed::{Id, Kind, ListKind, Object, Table};
 /// The difference between two objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
+    /// Leaves that only the old object has.
     pub(crate) removed: PathSet,
+    /// Leaves whose value differs.
     pub(crate) modified: PathSet,
+    /// Leaves that only the new object has.
     pub(crate) added: PathSet,
 }
 
@@ -36,6 +39,7 @@ pub(crate) fn compare(
     Ok(walker.result)
 }
 
+/// A walk over both objects that collects differences and faults.
 struct Walker<'a> {
     table: &'a Table,
     path: Vec<Step>,
@@ -43,9 +47,11 @@ struct Walker<'a> {
     faults: Vec<String>,
 }
 
+/// The old and the new value of a path; `None` for an absent one.
 type Pair<'v> = (Option<&'v Value>, Option<&'v Value>);
 
 impl Walker<'_> {
+    /// Compares two values of one type; `None` is an absent value.
     fn value(&mut self, id: Id, old: Option<&Value>, new: Option<&Value>) {
         let left = self.table.kind(id, old);
         let right = self.table.kind(id, new);
@@ -53,6 +59,8 @@ impl Walker<'_> {
             (_, None) => self.by_kind(left, (old, new)),
             (None, _) => self.by_kind(right, (old, new)),
             _ if left.same(&right) => self.by_kind(right, (old, new)),
+            // The values are of different kinds: both are visited, so that the paths of each are
+            // recorded.
             _ => {
                 self.by_kind(left, (old, new));
                 self.by_kind(right, (old, new))
@@ -67,11 +75,12 @@ impl Walker<'_> {
         }
     }
 
-    /// Was it a leaf?
+    /// Compares two values as one kind; returns whether the path is a leaf.
     fn by_kind(&mut self, kind: Kind<'_>, (old, new): Pair<'_>) -> bool {
         match kind {
             Kind::Scalar(scalar) => {
                 let check = |v: Option<&Value>| v.map_or(Ok(()), |v| check_scalar(scalar, v));
+                // One valid side is enough, as in upstream's comparison.
                 if let (Err(old), Err(new)) = (check(old), check(new)) {
                     self.faults.push(format!("lhs: {old}"));
                     self.faults.push(format!("rhs: {new}"));
@@ -103,6 +112,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Records the path as added, removed or modified.
     fn leaf(&mut self, (old, new): Pair<'_>) {
         match (old, new) {
             (None, _) => self.result.added.insert(&self.path),
@@ -112,6 +122,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Compares two maps key by key.
     fn maps(
         &mut self,
         object: &Object,
@@ -128,6 +139,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Compares two lists item by item, by the identity of the items.
     fn lists(
         &mut self,
         kind: &ListKind,
@@ -135,6 +147,7 @@ impl Walker<'_> {
         old: Option<&Vec<Value>>,
         new: Option<&Vec<Value>>,
     ) {
+        // Several items may have one step: stored lists are not always free of duplicates.
         let mut pairs: BTreeMap<Step, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
         for (list, is_new) in [(old, false), (new, true)] {
             for (index, item) in list.into_iter().flatten().enumerate() {
@@ -154,7 +167,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Compares one item; an item that is there several times is one leaf.
+    /// Compares one item of a list; an item that occurs several times is one leaf.
     fn item(&mut self, items: Id, old: &[&Value], new: &[&Value]) {
         match (old.len(), new.len()) {
             (0 | 1, 0 | 1) => self.value(items, old.first().copied(), new.first().copied()),

@@ -9,13 +9,14 @@ use super::path::Step;
 use super::set::PathSet;
 use crate::typed::{Id, Kind, ListKind, Object, Table};
 
-/// Every leaf and every list item in `value`, a valid object.
+/// Returns every leaf and every list item in `value`, a valid object.
 pub(crate) fn of(table: &Table, root: Id, value: &Value) -> PathSet {
     let mut set = PathSet::default();
     walk(table, root, value, &mut Vec::new(), &mut set);
     set
 }
 
+/// Adds the fields of one value.
 fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<Step>, set: &mut PathSet) {
     match (table.kind(id, Some(value)), value) {
         (Kind::Scalar(_), _) => set.insert(path),
@@ -33,6 +34,7 @@ fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<Step>, set: &mut Pa
     }
 }
 
+/// Adds the fields of a map's value.
 fn walk_field(
     table: &Table,
     object: &Object,
@@ -40,9 +42,12 @@ fn walk_field(
     path: &mut Vec<Step>,
     set: &mut PathSet,
 ) {
+    // The value was validated before: an undeclared field does not occur.
     let Some(child) = Table::child(object, key) else { return };
     path.push(Step::Field(key.to_owned()));
     walk(table, child, value, path, set);
+    // An empty map or a null, and a key of a free map, are owned by themselves: no leaf below names
+    // them.
     let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
     if empty || !object.fields.contains_key(key) {
         set.insert(path);
@@ -50,6 +55,7 @@ fn walk_field(
     path.pop();
 }
 
+/// Adds the items of a list, and the fields of those that occur once.
 fn walk_items(
     table: &Table,
     (kind, items): (&ListKind, Id),
@@ -67,7 +73,7 @@ fn walk_items(
     }
     for (step, item) in &steps {
         path.push(step.clone());
-        // An item that is there twice is owned as one thing, without its fields.
+        // An item that occurs twice is owned as a whole, without its fields.
         if count.get(step) == Some(&1) {
             walk(table, items, item, path, set);
         }

@@ -1,4 +1,4 @@
-//! Fields that an endpoint does not write, whatever is sent to it.
+//! Fields that an endpoint does not write, whatever a client sends.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::path::Step;
 use super::set::PathSet;
 use crate::typed::TypeSchema;
 
-/// Kinds whose `/status` writes no metadata at all, besides custom resources.
+/// Kinds, besides custom resources, whose `/status` writes no metadata at all.
 const NO_METADATA: [&str; 7] = [
     "APIService",
     "CustomResourceDefinition",
@@ -17,14 +17,17 @@ const NO_METADATA: [&str; 7] = [
     "PodGroup",
 ];
 
-/// The fields that nobody comes to own through the endpoint, with everything below them.
+/// Returns the fields that no manager comes to own through the endpoint, with everything below
+/// them.
 pub(crate) fn fields(schema: &TypeSchema, subresource: Option<&str>) -> PathSet {
     let mut set = PathSet::default();
     match subresource.unwrap_or_default() {
+        // Without the subresource status is written, and owned, on the main endpoint.
         "" | "finalize" if schema.has_status_subresource() => set.insert_fields(&["status"]),
         "status" => {
             set.insert_fields(&["spec"]);
             match schema.kind() {
+                // Without a name of a built-in kind: a custom resource.
                 None => set.insert_fields(&["metadata"]),
                 Some(kind) if NO_METADATA.contains(&kind) => set.insert_fields(&["metadata"]),
                 Some("Deployment") => set.insert_fields(&["metadata", "labels"]),
@@ -40,7 +43,7 @@ pub(crate) fn fields(schema: &TypeSchema, subresource: Option<&str>) -> PathSet 
     set
 }
 
-/// Gives `new` the values that those fields have in `old`.
+/// Sets these fields in `new` to their values in `old`.
 pub(crate) fn restore(new: &mut Value, old: &Value, ignored: &PathSet) {
     let Some(map) = new.as_object_mut() else { return };
     for step in &ignored.members {

@@ -1,15 +1,15 @@
-//! Which item of a list is which: by key fields, or by value in sets.
+//! Identity of list items: by key fields, or by value in sets.
 
 use serde_json::Value;
 
 use super::path::Step;
 use crate::typed::{Id, ListKind, Table};
 
-/// The step from a list to one of its items.
+/// Returns the step from a list to one of its items.
 ///
 /// # Errors
 ///
-/// Why the item has none.
+/// The reason why the item has no step.
 pub(crate) fn step(
     table: &Table,
     kind: &ListKind,
@@ -17,12 +17,14 @@ pub(crate) fn step(
     item: &Value,
 ) -> Result<Step, String> {
     match kind {
+        // Items of atomic lists have no identity: paths end at the list.
         ListKind::Atomic(_) => Err("invalid indexing of non-associative list".to_owned()),
         ListKind::Set => set_step(item),
         ListKind::Map(keys) => key_step(table, keys, items, item),
     }
 }
 
+/// Returns the step to an item of a set.
 fn set_step(item: &Value) -> Result<Step, String> {
     let text = match item {
         Value::Object(_) => "associative list without keys has an element that's a map type",
@@ -33,6 +35,7 @@ fn set_step(item: &Value) -> Result<Step, String> {
     Err(text.to_owned())
 }
 
+/// Returns the step to an item by its key fields; absent ones count with their default.
 fn key_step(table: &Table, keys: &[String], items: Id, item: &Value) -> Result<Step, String> {
     let map = match item {
         Value::Object(map) => map,
@@ -44,6 +47,7 @@ fn key_step(table: &Table, keys: &[String], items: Id, item: &Value) -> Result<S
     let mut fields = Vec::with_capacity(keys.len());
     for key in keys {
         let default = || table.object(items)?.fields.get(key.as_str())?.default.as_ref();
+        // A key field without value and default is left out of the key.
         if let Some(value) = map.get(key).or_else(default) {
             fields.push((key.clone(), value.clone()));
         }

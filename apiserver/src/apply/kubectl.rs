@@ -1,7 +1,7 @@
-//! kubectl's step from client-side to server-side apply.
+//! Migration of kubectl from client-side to server-side apply.
 //!
-//! The first server-side apply of the manager `kubectl` takes over what its last client-side apply
-//! set, and later ones keep the annotation of client-side apply in step.
+//! The first server-side apply of the manager `kubectl` takes over the fields of its last
+//! client-side apply, and later ones keep the annotation of client-side apply up to date.
 
 use serde_json::Value;
 
@@ -10,12 +10,13 @@ use super::set::PathSet;
 use super::updater::{Clash, Updater};
 use super::{compare, fields, validate};
 
-/// The manager whose applies are treated so.
+/// The manager to which this applies.
 pub(crate) const MANAGER: &str = "kubectl";
+/// Annotation in which client-side apply keeps the last applied configuration.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The clashes about fields that kubectl did not apply itself, client side, with their present
-/// value.
+/// Returns the clashes without the fields that kubectl itself applied on the client side and that
+/// still have this value.
 pub(crate) fn without_client_side(
     request: &ApplyRequest<'_>,
     updater: &Updater<'_>,
@@ -34,6 +35,7 @@ pub(crate) fn without_client_side(
     for clash in &clashes {
         all = all.union(&clash.fields);
     }
+    // Everything is kubectl's own: no clash is left.
     if all.difference(&allowed).is_empty() {
         return Vec::new();
     }
@@ -44,9 +46,11 @@ pub(crate) fn without_client_side(
         .collect()
 }
 
+/// Returns the last client-side apply from its annotation, if it is valid and of the same version.
 fn last_applied(request: &ApplyRequest<'_>, updater: &Updater<'_>, live: &Value) -> Option<Value> {
     let text = live.get("metadata")?.get("annotations")?.get(LAST_APPLIED)?.as_str()?;
     let last: Value = serde_json::from_str(text).ok()?;
+    // A configuration of another version would name other fields.
     if last.get("apiVersion").and_then(Value::as_str) != Some(request.api_version) {
         return None;
     }
@@ -54,11 +58,13 @@ fn last_applied(request: &ApplyRequest<'_>, updater: &Updater<'_>, live: &Value)
     Some(last)
 }
 
-/// Keeps kubectl's own annotation in step when the object has one.
+/// Updates kubectl's annotation of client-side apply, if the object has one.
 pub(crate) fn renew_last_applied(intent: &Value, object: &mut Value) {
     let mut intent = intent.clone();
     let annotations = intent.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
     if let Some(annotations) = annotations {
+        // The annotation does not contain itself; an annotations map that is then empty is left
+        // out.
         annotations.remove(LAST_APPLIED);
         if annotations.is_empty()
             && let Some(meta) = intent.get_mut("metadata").and_then(Value::as_object_mut)

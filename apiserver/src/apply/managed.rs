@@ -7,21 +7,26 @@ use serde_json::{Map, Value, json};
 
 use super::set::PathSet;
 
-/// Entries of Update managers that are kept; the oldest above are folded into [`ANCIENT`].
+/// Most entries of Update managers; the oldest above that are folded into [`ANCIENT`].
 const MAX_UPDATERS: usize = 10;
+/// Manager of the folded entries.
 const ANCIENT: &str = "ancient-changes";
 
-/// Who owns fields: one entry each.
+/// Key of an entry: a manager with its operation, version and subresource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
+    /// Name of the manager.
     pub(crate) manager: String,
+    /// Whether the operation is Apply, and not Update.
     pub(crate) apply: bool,
-    /// Empty for Apply, whose entry moves along with the version.
+    /// Version of an Update; empty for Apply, whose entry moves along with the version.
     pub(crate) api_version: String,
+    /// Subresource of the write; empty for the main endpoint.
     pub(crate) subresource: String,
 }
 
 impl Owner {
+    /// Returns an owner; a manager without a name is `unknown`.
     pub(crate) fn new(manager: &str, apply: bool, version: &str, subresource: &str) -> Owner {
         Owner {
             manager: if manager.is_empty() { "unknown" } else { manager }.to_owned(),
@@ -31,7 +36,8 @@ impl Owner {
         }
     }
 
-    /// As in messages: `"m"`, `"m" using v1`, `"m" with subresource "scale" using apps/v1`.
+    /// Returns the owner as messages name it: `"m"`, `"m" using v1`, `"m" with subresource "scale"
+    /// using apps/v1`.
     pub(crate) fn print(&self) -> String {
         let mut text = format!("{:?}", self.manager);
         if !self.subresource.is_empty() {
@@ -44,27 +50,30 @@ impl Owner {
     }
 }
 
-/// What an owner owns.
+/// The fields of an owner.
 #[derive(Clone, Debug)]
 pub(crate) struct Owned {
+    /// Paths of the fields.
     pub(crate) set: PathSet,
+    /// Version in which the paths are written.
     pub(crate) api_version: String,
 }
 
 /// All entries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Managed {
+    /// The fields of each owner.
     pub(crate) owners: BTreeMap<Owner, Owned>,
-    /// Last change, RFC 3339; absent when the entry never changed the object.
+    /// Time of the last change, RFC 3339; absent if the entry never changed the object.
     pub(crate) times: BTreeMap<Owner, String>,
 }
 
 impl Managed {
-    /// The entries of an object's metadata.
+    /// Reads the entries of an object's metadata.
     ///
     /// # Errors
     ///
-    /// What is wrong with the first bad entry.
+    /// The fault of the first bad entry.
     pub(crate) fn decode(object: &Value) -> Result<Managed, String> {
         let mut managed = Managed::default();
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
@@ -78,7 +87,7 @@ impl Managed {
         Ok(managed)
     }
 
-    /// Writes the entries into an object's metadata; no entries, no field.
+    /// Writes the entries into an object's metadata; without entries the field is removed.
     pub(crate) fn encode(&self, object: &mut Value) {
         let mut entries: Vec<(&Owner, &Owned)> = self.owners.iter().collect();
         entries.sort_by(|a, b| self.order(a.0, b.0));
@@ -97,6 +106,7 @@ impl Managed {
         }
     }
 
+    /// Returns one entry.
     fn entry(&self, owner: &Owner, owned: &Owned) -> Value {
         let mut entry = json!({
             "manager": owner.manager,
@@ -114,20 +124,23 @@ impl Managed {
         entry
     }
 
-    /// Apply before Update, then by time, manager, version and subresource.
+    /// Order of entries: Apply before Update, then by time, manager, version and subresource.
     fn order(&self, a: &Owner, b: &Owner) -> Ordering {
         b.apply
             .cmp(&a.apply)
+            // Whole seconds: the precision of the stored times.
             .then_with(|| self.seconds(a).cmp(&self.seconds(b)))
             .then_with(|| a.manager.cmp(&b.manager))
             .then_with(|| self.version(a).cmp(self.version(b)))
             .then_with(|| a.subresource.cmp(&b.subresource))
     }
 
+    /// Returns the version of an owner's entry.
     fn version(&self, owner: &Owner) -> &str {
         self.owners.get(owner).map_or("", |owned| &owned.api_version)
     }
 
+    /// Returns the time of an entry in seconds; 0 without one.
     fn seconds(&self, owner: &Owner) -> i64 {
         let time = self.times.get(owner).and_then(|t| t.parse::<jiff::Timestamp>().ok());
         time.map_or(0, jiff::Timestamp::as_second)
@@ -141,18 +154,22 @@ impl Managed {
         if count <= MAX_UPDATERS {
             return;
         }
+        // Oldest first; the owner decides between entries of one second, so that the result is
+        // determined.
         updaters.sort_by_cached_key(|owner| (self.seconds(owner), owner.clone()));
         let mut first_of: BTreeMap<String, Owner> = BTreeMap::new();
         for owner in updaters {
             if count <= MAX_UPDATERS {
                 break;
             }
+            // Only entries of one version can be folded: their fields mean the same.
             let version = self.version(&owner).to_owned();
             let Some(first) = first_of.get(&version) else {
                 first_of.insert(version, owner);
                 continue;
             };
             let bucket = Owner::new(ANCIENT, false, &version, "");
+            // The first entry of a version becomes the bucket only when a second one joins it.
             if !self.owners.contains_key(&bucket)
                 && let Some(owned) = self.owners.remove(first)
             {
@@ -170,6 +187,7 @@ impl Managed {
     }
 }
 
+/// Reads one entry: the owner, its fields, and the time of the last change.
 fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<String>), String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
     let apply = match text("operation") {
@@ -194,7 +212,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<Str
             PathSet::from_json(fields).map_err(|e| format!("error decoding set: {e}"))?
         }
     };
-    // Read as it stands: an empty name is an owner too.
+    // Taken literally, not through `Owner::new`: an empty name is an owner of its own.
     let owner = Owner {
         manager: text("manager").to_owned(),
         apply,
@@ -205,7 +223,7 @@ fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<Str
     Ok((owner, Owned { set, api_version: version.to_owned() }, time))
 }
 
-/// Does the list say that tracking should start anew: `[]` or `[{}]`?
+/// Whether the list asks to start tracking anew: `[]` or `[{}]`.
 pub(crate) fn is_reset(object: &Value) -> bool {
     match object.pointer("/metadata/managedFields").and_then(Value::as_array) {
         Some(list) => match list.as_slice() {
@@ -217,7 +235,7 @@ pub(crate) fn is_reset(object: &Value) -> bool {
     }
 }
 
-/// Takes the list out of an object's metadata.
+/// Removes the list from an object's metadata and returns it.
 pub(crate) fn take(object: &mut Value) -> Option<Value> {
     object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
 }

@@ -1,4 +1,4 @@
-//! Lays an applied configuration over an object.
+//! Merge of an applied configuration into an object.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use super::path::Step;
 use super::validate::{check_scalar, join};
 use crate::typed::{Id, Kind, ListKind, Object, Table};
 
-/// `live` with what `applied` says; nothing is removed.
+/// Returns `live` with the values of `applied`; nothing is removed.
 ///
 /// # Errors
 ///
@@ -26,33 +26,40 @@ pub(crate) fn merge(
     Ok(merged.unwrap_or(Value::Null))
 }
 
+/// A walk over both objects that collects faults.
 struct Walker<'a> {
     table: &'a Table,
     faults: Vec<String>,
 }
 
-/// Items of a list with their steps; an item whose step occurs twice has no value.
+/// Items of a list with their steps. An item whose step occurs twice has no value.
 struct Indexed<'v> {
+    /// Steps in the order of the list, duplicates included.
     steps: Vec<Step>,
+    /// Items by step.
     values: BTreeMap<Step, Option<&'v Value>>,
 }
 
 static NULL: Value = Value::Null;
 
 impl Indexed<'_> {
+    /// Returns the item at a step; null for an item whose step occurs twice.
     fn get(&self, step: &Step) -> Option<&Value> {
         self.values.get(step).map(|value| value.unwrap_or(&NULL))
     }
 
+    /// Whether a step occurs.
     fn has(&self, step: &Step) -> bool {
         self.values.contains_key(step)
     }
 }
 
 impl Walker<'_> {
+    /// Merges two values of one type; `None` is an absent value.
     fn value(&mut self, id: Id, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
         let left = self.table.kind(id, live);
         let right = self.table.kind(id, applied);
+        // The applied value decides about the kind: it replaces a live value of another kind.
         let kind = if applied.is_none() { left } else { right };
         match kind {
             Kind::Scalar(scalar) => {
@@ -82,6 +89,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Merges two maps key by key; `None` for an empty result.
     fn maps(
         &mut self,
         object: &Object,
@@ -101,6 +109,7 @@ impl Walker<'_> {
         (!out.is_empty()).then_some(Value::Object(out))
     }
 
+    /// Indexes the items of a list; `duplicates` allows items to occur more than once.
     fn index<'v>(
         &mut self,
         kind: &ListKind,
@@ -114,7 +123,7 @@ impl Walker<'_> {
                 Err(text) => self.faults.push(format!("element {index}: {text}")),
                 Ok(step) if indexed.has(&step) => {
                     if duplicates {
-                        // Items that are there twice are not merged.
+                        // Items that occur twice are not merged.
                         indexed.values.insert(step.clone(), None);
                         indexed.steps.push(step);
                     } else {
@@ -130,6 +139,7 @@ impl Walker<'_> {
         indexed
     }
 
+    /// Merges two lists item by item; `None` for an empty result.
     fn lists(
         &mut self,
         kind: &ListKind,
@@ -137,8 +147,10 @@ impl Walker<'_> {
         live_list: Option<&Vec<Value>>,
         applied_list: Option<&Vec<Value>>,
     ) -> Option<Value> {
+        // Duplicates are a fault of the applied list only: a stored list may have them.
         let applied = self.index(kind, items, applied_list, false);
         let live = self.index(kind, items, live_list, true);
+        // Without valid steps the order of the items cannot be computed.
         if !self.faults.is_empty() {
             return None;
         }
@@ -146,6 +158,7 @@ impl Walker<'_> {
         let mut out = Vec::with_capacity(live.steps.len().max(applied.steps.len()));
         for pick in interleave(&live, &applied) {
             out.extend(match pick {
+                // By position: the step of a duplicate would find no value.
                 Pick::Live(index) => self.value(items, live_list.get(index), None),
                 Pick::Applied(step) => self.value(items, live.get(step), applied.get(step)),
             });
@@ -156,14 +169,14 @@ impl Walker<'_> {
 
 /// The next item of a merged list.
 enum Pick<'s> {
-    /// Only live; by position, since it may be there twice.
+    /// An item that is only live; by position, since its step may occur twice.
     Live(usize),
-    /// Applied, and perhaps live.
+    /// An item that is applied, and perhaps live.
     Applied(&'s Step),
 }
 
-/// The order of a merged list: shared items come in the applied order, the others keep their place
-/// relative to the shared ones around them.
+/// Returns the order of a merged list: shared items come in the applied order, the others keep
+/// their place relative to the shared ones around them.
 fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'s>> {
     let mut out = Vec::new();
     let mut shared: VecDeque<&Step> = applied.steps.iter().filter(|step| live.has(step)).collect();
@@ -179,6 +192,8 @@ fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'
                 shared.pop_front();
                 continue;
             }
+            // `mine` is shared, but another shared item comes first in the applied order: it is
+            // emitted when that order reaches it.
             if applied.has(mine) && shared.front().is_some_and(|next| *next != mine) {
                 l += 1;
                 continue;

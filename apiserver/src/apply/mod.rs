@@ -1,10 +1,12 @@
 //! Server-side apply and field ownership.
 //!
-//! [`apply`] merges a configuration into an object and [`track_update`] records who changed what,
-//! both in `metadata.managedFields`. The semantics are those of structured-merge-diff v6 and of the
-//! managed fields of apimachinery. They are pure functions: admission, defaulting, validation and
-//! storage are the caller's, who must also give an updated object the old values of what its
-//! endpoint does not write (an apply ignores such fields by itself).
+//! [`apply`] merges a configuration into an object and [`track_update`] records the managers of
+//! changes, both in `metadata.managedFields`. The semantics are those of structured-merge-diff v6
+//! and of the managed fields of apimachinery.
+//!
+//! Both are pure functions: admission, defaulting, validation and storage are the caller's task.
+//! The caller must also give an updated object the old values of the fields that its endpoint does
+//! not write (an apply ignores such fields by itself).
 
 mod compare;
 mod fields;
@@ -35,19 +37,19 @@ pub(crate) use validate::plain as go_plain;
 /// One server-side apply.
 #[derive(Clone, Copy, Debug)]
 pub struct ApplyRequest<'a> {
-    /// The type of the object.
+    /// Types of the object.
     pub schema: &'a TypeSchema,
-    /// The stored object; `None`: it will be created.
+    /// The stored object; `None` if it will be created.
     pub live: Option<&'a Value>,
-    /// The applied configuration. Of `/scale`: as one of the object itself, with its replicas.
+    /// The applied configuration. For `/scale` in the form of the object itself, with its replicas.
     pub intent: &'a Value,
-    /// The field manager.
+    /// Name of the field manager.
     pub manager: &'a str,
-    /// Take over fields of others instead of reporting conflicts.
+    /// Whether to take over fields of other managers instead of reporting conflicts.
     pub force: bool,
-    /// `apps/v1`: the version of the request, which the intent must have.
+    /// Version of the request, such as `apps/v1`, which the intent must have.
     pub api_version: &'a str,
-    /// `status` or `scale` when the request goes there.
+    /// Subresource of the request: `status` or `scale`.
     pub subresource: Option<&'a str>,
     /// Time of the change, RFC 3339 in seconds.
     pub now: &'a str,
@@ -56,22 +58,22 @@ pub struct ApplyRequest<'a> {
 /// A field of another manager that an apply would change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict {
-    /// Text of the Status cause: `conflict with "corpus" using v1`.
+    /// Text of the Status cause, such as `conflict with "corpus" using v1`.
     pub message: String,
-    /// The field: `.data.k`.
+    /// Path of the field, such as `.data.k`.
     pub field: String,
 }
 
-/// Why an apply failed.
+/// Failure of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApplyError {
-    /// 409: fields of others would change. Sorted by manager, then field.
+    /// 409: fields of other managers would change. Sorted by manager, then field.
     Conflicts(Vec<Conflict>),
-    /// The request is wrong.
+    /// The request is invalid.
     Invalid {
         /// HTTP status.
         code: u16,
-        /// Reason of the Status; empty for an unclassified error, which has none.
+        /// Reason of the Status; empty for an unclassified failure, which has none.
         reason: &'static str,
         /// Message of the Status.
         message: String,
@@ -79,7 +81,7 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// The HTTP status.
+    /// Returns the HTTP status.
     pub fn code(&self) -> u16 {
         match self {
             ApplyError::Conflicts(_) => 409,
@@ -87,7 +89,7 @@ impl ApplyError {
         }
     }
 
-    /// The Status reason; empty when it has none.
+    /// Returns the Status reason; empty if it has none.
     pub fn reason(&self) -> &'static str {
         match self {
             ApplyError::Conflicts(_) => "Conflict",
@@ -95,7 +97,7 @@ impl ApplyError {
         }
     }
 
-    /// The Status message, for conflicts as kube-apiserver words it.
+    /// Returns the Status message, for conflicts in kube-apiserver's words.
     pub fn message(&self) -> String {
         match self {
             ApplyError::Invalid { message, .. } => message.clone(),
@@ -103,10 +105,12 @@ impl ApplyError {
         }
     }
 
+    /// Returns a 400.
     fn bad_request(message: String) -> ApplyError {
         ApplyError::Invalid { code: 400, reason: "BadRequest", message }
     }
 
+    /// Returns a 500 without a reason, in which upstream's apply reports wrong types.
     fn internal(message: String) -> ApplyError {
         ApplyError::Invalid { code: 500, reason: "", message }
     }
@@ -120,6 +124,7 @@ impl std::fmt::Display for ApplyError {
 
 impl std::error::Error for ApplyError {}
 
+/// Returns the message of conflicts, which are sorted by manager.
 fn conflict_message(conflicts: &[Conflict]) -> String {
     if let [one] = conflicts {
         return format!("Apply failed with 1 conflict: {}: {}", one.message, one.field);
@@ -136,9 +141,9 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
     format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
 }
 
-/// Merges a configuration into an object, with its managedFields.
+/// Merges a configuration into an object, and updates its managedFields.
 ///
-/// An apply that changes nothing answers the live object as it is, unless its owners change.
+/// An apply that changes nothing returns the live object unchanged, unless its owners change.
 ///
 /// # Errors
 ///
@@ -149,22 +154,24 @@ pub fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     run::apply(request)
 }
 
-/// Gives `new` the values that the fields which an endpoint does not write have in `old`: status
-/// on the main endpoint, spec on `/status`, and for many kinds metadata there.
+/// Sets the fields that an endpoint does not write to their values in `old`: status on the main
+/// endpoint, spec on `/status`, and for many kinds metadata there.
 ///
-/// For updates and patches, before [`track_update`]; [`apply`] does it by itself.
+/// For updates and patches, before [`track_update`]; [`apply`] does the same by itself.
 pub fn keep_ignored(schema: &TypeSchema, subresource: Option<&str>, old: &Value, new: &mut Value) {
     ignored::restore(new, old, &ignored::fields(schema, subresource));
 }
 
-/// `new` with managedFields that say who changed it from `old`.
+/// Returns `new` with managedFields that record its changes since `old`.
 ///
-/// `old` is `None` on creation. An object that nobody owns stays untracked until its first apply.
+/// `old` is `None` on creation. An object without owners stays untracked until its first apply.
 /// managedFields in `new` count, unless the write goes to a subresource: `[]` and `[{}]` reset
 /// them; absent, null or bad ones keep those of `old`. Objects that do not have the type keep the
-/// old list. To be called after defaulting, with the values that the client sent: what the server
+/// old list.
+///
+/// To be called after defaulting, with the values that the client sent: fields that the server
 /// itself fills in afterwards (a cluster IP, a creation's initial status, finalizers of admission)
-/// belongs to nobody.
+/// belong to no manager.
 pub fn track_update(
     schema: &TypeSchema,
     old: Option<&Value>,
@@ -177,6 +184,7 @@ pub fn track_update(
     let mut result = new.clone();
     let mut managed = given_owners(old, new, subresource.is_some());
     managed::take(&mut result);
+    // Untracked until the first apply.
     if old.is_some() && managed.owners.is_empty() {
         return result;
     }
@@ -198,6 +206,7 @@ pub fn track_update(
             updater.update((&before, &after), &mut managed, &owner, api_version, now)
         }
     });
+    // A write is never refused for its managed fields: objects without the type keep the old list.
     if updated.is_err() {
         managed = old.map(|old| Managed::decode(old).unwrap_or_default()).unwrap_or_default();
     } else {
@@ -210,9 +219,10 @@ pub fn track_update(
     }
 }
 
-/// The owners that a write starts from.
+/// Returns the owners before a write.
 fn given_owners(old: Option<&Value>, new: &Value, subresource: bool) -> Managed {
     let of_old = || old.map(|old| Managed::decode(old).unwrap_or_default()).unwrap_or_default();
+    // A write to a subresource can neither reset nor replace the list of owners.
     if subresource {
         return of_old();
     }
@@ -225,11 +235,11 @@ fn given_owners(old: Option<&Value>, new: &Value, subresource: bool) -> Managed 
     }
 }
 
-/// `new`, with the old times of its managedFields when nothing else changed since `old`.
+/// Returns `new`, with the old times of its managedFields if nothing else changed since `old`.
 ///
-/// The last step before storing an update, after defaulting: a write that changes nothing must
-/// not be stored for its time stamps. [`apply`] and [`track_update`] have done it for what they
-/// were given.
+/// This is the last step before an update is stored, after defaulting: a write that changes nothing
+/// must not be stored for its time stamps alone. [`apply`] and [`track_update`] have done it for
+/// the objects that they were given.
 #[must_use]
 pub fn keep_times(old: &Value, mut new: Value) -> Value {
     let entries = |object: &Value| {
@@ -243,6 +253,7 @@ pub fn keep_times(old: &Value, mut new: Value) -> Value {
         })
     };
     let (Some(before), Some(after)) = (entries(old), entries(&new)) else { return new };
+    // The owners changed: that is a change, and its times count.
     if before != after {
         return new;
     }

@@ -1,4 +1,4 @@
-//! One step from an object or list to a part of it, as managedFields name it.
+//! A step from an object or list to a part of it, in the notation of managedFields.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -19,11 +19,11 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Reads `f:…`, `k:…`, `v:…` or `i:…`.
+    /// Parses `f:…`, `k:…`, `v:…` or `i:…`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text.
+    /// A description of the fault in the text.
     pub(crate) fn parse(text: &str) -> Result<Step, String> {
         let (sign, rest) = text.split_once(':').ok_or_else(|| format!("missing colon: {text}"))?;
         match sign {
@@ -39,13 +39,13 @@ impl Step {
         }
     }
 
-    /// The item with these key fields.
+    /// Returns the step to the item with these key fields.
     pub(crate) fn key(mut fields: Vec<(String, Value)>) -> Step {
         fields.sort_by(|a, b| a.0.cmp(&b.0));
         Step::Key(fields)
     }
 
-    /// As in managedFields.
+    /// Returns the step in the notation of managedFields.
     pub(crate) fn serialize(&self) -> String {
         match self {
             Step::Field(name) => format!("f:{name}"),
@@ -61,6 +61,7 @@ impl Step {
         }
     }
 
+    /// Returns the place of the step's form in the order of steps.
     fn rank(&self) -> u8 {
         match self {
             Step::Field(_) => 0,
@@ -72,7 +73,7 @@ impl Step {
 }
 
 impl fmt::Display for Step {
-    /// As in messages: `.name`, `[a=1,b="x"]`, `[="x"]`, `[0]`.
+    /// Formats the step as in messages: `.name`, `[a=1,b="x"]`, `[="x"]`, `[0]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Field(name) => write!(f, ".{name}"),
@@ -92,6 +93,7 @@ impl Ord for Step {
         match (self, other) {
             (Step::Field(a), Step::Field(b)) => a.cmp(b),
             (Step::Key(a), Step::Key(b)) => {
+                // Key fields are sorted by name, so that pairs correspond.
                 for ((an, av), (bn, bv)) in a.iter().zip(b) {
                     let order = an.cmp(bn).then_with(|| compare(av, bv));
                     if order != Ordering::Equal {
@@ -121,7 +123,7 @@ impl PartialEq for Step {
 
 impl Eq for Step {}
 
-/// Are two values equal? Unlike `==`, `1` and `1.0` are.
+/// Whether two values are equal. Unlike with `==`, `1` and `1.0` are.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
@@ -135,7 +137,7 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// A total order: numbers, strings, booleans, lists, maps, null.
+/// Compares two values in a total order: numbers, strings, booleans, lists, maps, null.
 fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b),
@@ -154,12 +156,15 @@ fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
+/// Returns the first order that is not equal.
 fn first_difference(mut orders: impl Iterator<Item = Ordering>) -> Option<Ordering> {
     orders.find(|order| *order != Ordering::Equal)
 }
 
+/// Compares two numbers by value.
 fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     match (a.as_i64(), b.as_i64()) {
+        // Integers are compared exactly: as floats, large ones would fall together.
         (Some(a), Some(b)) => a.cmp(&b),
         _ => {
             let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
@@ -168,6 +173,7 @@ fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     }
 }
 
+/// Returns the place of a value's type in the order of values.
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Number(_) => 0,

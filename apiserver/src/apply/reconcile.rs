@@ -1,20 +1,22 @@
-//! Adapts owned fields to a schema that changed from mergeable to atomic.
+//! Adaptation of owned fields to a schema that changed from mergeable to atomic.
 
 use super::path::Step;
 use super::set::PathSet;
 use crate::typed::{Id, Kind, Shape, Table};
 
-/// The owned fields with every now atomic part owned as a whole.
+/// Returns the owned fields, with every part that is now atomic owned as a whole.
 pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
     let mut walker =
         Walker { table, path: Vec::new(), remove: PathSet::default(), add: PathSet::default() };
     walker.node(root, Some(set), false);
+    // The usual case: nothing has become atomic.
     if walker.remove.is_empty() && walker.add.is_empty() {
         return set.clone();
     }
     set.recursive_difference(&walker.remove).union(&walker.add)
 }
 
+/// A walk over the owned fields that collects the parts to exchange.
 struct Walker<'a> {
     table: &'a Table,
     path: Vec<Step>,
@@ -23,7 +25,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// `whole`: the path is owned as such, with nothing below.
+    /// Visits one path; `whole` if the path itself is owned, with nothing below.
     fn node(&mut self, id: Id, set: Option<&PathSet>, whole: bool) {
         let table = self.table;
         match table.kind(id, None) {
@@ -39,6 +41,7 @@ impl Walker<'_> {
                 let deduced = object
                     .element
                     .is_some_and(|element| matches!(table.shape(element), Shape::Any));
+                // A map of values without a schema has no type of its own that could have changed.
                 if deduced && object.fields.is_empty() {
                     return;
                 }
@@ -56,11 +59,13 @@ impl Walker<'_> {
         }
     }
 
+    /// Owns the present path as a whole, in place of the fields below it.
     fn take_whole(&mut self) {
         self.remove.insert(&self.path);
         self.add.insert(&self.path);
     }
 
+    /// Visits the members and deeper paths of a set.
     fn children(&mut self, set: &PathSet, type_of: &dyn Fn(&Step) -> Option<Id>) {
         for (step, child) in &set.children {
             if !set.members.contains(step) {
@@ -73,6 +78,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Visits one step, if it still has a type.
     fn descend(
         &mut self,
         step: &Step,

@@ -1,4 +1,4 @@
-//! Takes fields and list items out of an object.
+//! Removal of fields and list items from an object.
 
 use serde_json::{Map, Value};
 
@@ -7,13 +7,14 @@ use super::path::Step;
 use super::set::PathSet;
 use crate::typed::{Id, Kind, Table};
 
-/// `value` without the members of `set`; null when nothing is left of it.
+/// Returns `value` without the members of `set`; null if nothing is left.
 pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Value {
     match (table.kind(id, Some(value)), value) {
         (Kind::Scalar(_), value) => value.clone(),
         (Kind::List(kind, items), Value::Array(list)) if !kind.is_atomic() => {
             let mut out = Vec::with_capacity(list.len());
             for item in list {
+                // An item without identity cannot be named by the set, and stays.
                 let step = items::step(table, kind, items, item).ok();
                 if step.as_ref().is_some_and(|step| set.members.contains(step)) {
                     continue;
@@ -40,6 +41,7 @@ pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Val
     }
 }
 
+/// Removes the members below one field or item.
 fn descend(table: &Table, id: Option<Id>, value: &Value, set: Option<&PathSet>) -> Value {
     match (id, set) {
         (Some(id), Some(set)) if !set.is_empty() => remove(table, id, value, set),

@@ -7,9 +7,10 @@ use super::updater::{Clash, Failure, Updater};
 use super::{ApplyError, ApplyRequest, Conflict};
 use super::{ignored, keep_times, kubectl, path, scale, set, validate};
 
-/// Owner of what an object held before its first apply.
+/// Owner of the fields that an object held before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
+/// Executes an apply.
 pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     check_intent(request)?;
     let schema = request.schema;
@@ -21,6 +22,7 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     schema.canonicalize(&mut typed_live);
     let updater = Updater::new(schema, request.subresource);
     let scaled = scale::enter(&updater, request, &mut managed);
+    // Before the types are checked: a stored object that does not have its type fails here first.
     adopt(request, &updater, &typed_live, &mut managed)?;
     if let Some(scaled) = &scaled {
         scaled.restrict(&mut managed);
@@ -28,6 +30,7 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     check_types(request, &updater, &typed_live)?;
     let mut merged = run(request, &updater, &typed_live, &mut managed)?;
     schema.canonicalize(&mut merged);
+    // The objects are compared without managed fields, whose times would always differ.
     let changed = request.live.is_none() || !path::equal(&typed_live, &merged);
     let owner = owner_of(request);
     if changed && managed.owners.contains_key(&owner) {
@@ -37,6 +40,7 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
         scaled.leave(&mut managed, &owner);
     }
     ignored::restore(&mut merged, &typed_live, &updater.ignored);
+    // Unchanged objects keep the form in which they are stored.
     let mut result = if changed { merged } else { live };
     if request.manager == kubectl::MANAGER {
         kubectl::renew_last_applied(request.intent, &mut result);
@@ -48,6 +52,7 @@ pub(super) fn apply(request: &ApplyRequest<'_>) -> Result<Value, ApplyError> {
     })
 }
 
+/// Checks that intent and live object have the type.
 fn check_types(
     request: &ApplyRequest<'_>,
     updater: &Updater<'_>,
@@ -63,7 +68,7 @@ fn check_types(
     })
 }
 
-/// Everything that an untracked object holds is owned from before its first apply.
+/// Gives all fields of an untracked object to [`BEFORE_FIRST_APPLY`].
 fn adopt(
     request: &ApplyRequest<'_>,
     updater: &Updater<'_>,
@@ -81,11 +86,13 @@ fn adopt(
     })
 }
 
+/// Returns the owner that the request applies as.
 fn owner_of(request: &ApplyRequest<'_>) -> Owner {
     let subresource = request.subresource.unwrap_or_default();
     Owner::new(request.manager, true, request.api_version, subresource)
 }
 
+/// Merges, and resolves the clashes of kubectl with its own client-side apply.
 fn run(
     request: &ApplyRequest<'_>,
     updater: &Updater<'_>,
@@ -93,6 +100,7 @@ fn run(
     managed: &mut Managed,
 ) -> Result<Value, ApplyError> {
     let owner = owner_of(request);
+    // On a copy: a failed attempt must leave the owners as they are.
     let attempt = |force: bool| {
         let mut managed = managed.clone();
         updater
@@ -102,6 +110,8 @@ fn run(
     let outcome = match attempt(request.force) {
         Err(Failure::Clashes(clashes)) if request.manager == kubectl::MANAGER => {
             let left = kubectl::without_client_side(request, updater, live, clashes);
+            // All clashes were with kubectl's own client-side applies: those fields move to the new
+            // owner.
             if left.is_empty() { attempt(true) } else { Err(Failure::Clashes(left)) }
         }
         other => other,
@@ -116,7 +126,7 @@ fn run(
     }
 }
 
-/// Conflicts by manager, its Apply before its Update, each in the order of the fields.
+/// Returns the conflicts by manager, its Apply before its Update, each in the order of the fields.
 fn report(request: &ApplyRequest<'_>, mut clashes: Vec<Clash>) -> Vec<Conflict> {
     clashes.sort_by(|a, b| {
         let order = a.owner.manager.cmp(&b.owner.manager);
@@ -133,6 +143,7 @@ fn report(request: &ApplyRequest<'_>, mut clashes: Vec<Clash>) -> Vec<Conflict> 
     conflicts
 }
 
+/// Checks version, kind, managedFields and uid of the intent.
 fn check_intent(request: &ApplyRequest<'_>) -> Result<(), ApplyError> {
     let intent = request.intent;
     let text = |name: &str| intent.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -162,7 +173,7 @@ fn check_intent(request: &ApplyRequest<'_>) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// `group/version, Kind=K`; the core group is empty.
+/// Returns `group/version, Kind=K`; the core group is empty.
 fn group_version_kind(api_version: &str, kind: &str) -> String {
     match api_version.contains('/') {
         true => format!("{api_version}, Kind={kind}"),
@@ -170,7 +181,7 @@ fn group_version_kind(api_version: &str, kind: &str) -> String {
     }
 }
 
-/// `NAMESPACE/NAME; GROUP/VERSION, Kind=KIND`.
+/// Returns `NAMESPACE/NAME; GROUP/VERSION, Kind=KIND`.
 fn describe(request: &ApplyRequest<'_>, object: &Value) -> String {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let gvk = group_version_kind(request.api_version, text("/kind"));

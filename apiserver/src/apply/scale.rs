@@ -1,8 +1,9 @@
-//! The scale subresource: its writes see only who owns the replicas.
+//! The scale subresource: its writes see only the owners of the replicas.
 //!
 //! The real server tracks a separate Scale object and carries its owners over to the object. That
-//! shows: nobody comes to own replicas through an update of `/scale` while nobody owns them, an
-//! apply finds `before-first-apply` then, versions read `autoscaling/v1`, entries have no time.
+//! has visible effects: no manager comes to own replicas through an update of `/scale` while they
+//! have no owner, an apply then finds `before-first-apply`, versions read `autoscaling/v1`, and
+//! entries have no time.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +14,24 @@ use super::set::PathSet;
 use super::updater::{Updater, stripped};
 use super::{ApplyRequest, fields};
 
-/// The subresource.
+/// Name of the subresource.
 pub(crate) const NAME: &str = "scale";
+/// Version of the Scale kind, as messages show it.
 const VERSION: &str = "autoscaling/v1";
 
-/// Owners that an apply of `/scale` does not see.
+/// The state of an apply of `/scale`: the owners that it does not see.
 #[derive(Debug)]
 pub(crate) struct Scaled {
+    /// Owners of other fields, put back at the end.
     aside: BTreeMap<Owner, Owned>,
+    /// Fields that the request applies.
     replicas: PathSet,
+    /// Whether the applied fields had no owner before.
     untracked: bool,
 }
 
-/// Leaves only the owners of the applied fields; `None` unless the request goes to `/scale`.
+/// Leaves only the owners of the applied fields in `managed`; `None` unless the request goes to
+/// `/scale`.
 pub(crate) fn enter(
     updater: &Updater<'_>,
     request: &ApplyRequest<'_>,
@@ -43,7 +49,7 @@ pub(crate) fn enter(
 }
 
 impl Scaled {
-    /// What was there before the first apply is the replicas alone.
+    /// Restricts the owner from before the first apply to the replicas.
     pub(crate) fn restrict(&self, managed: &mut Managed) {
         if self.untracked {
             managed.owners.retain(|owner, owned| {
@@ -54,7 +60,7 @@ impl Scaled {
         }
     }
 
-    /// Puts the others back.
+    /// Puts the other owners back.
     pub(crate) fn leave(self, managed: &mut Managed, owner: &Owner) {
         managed.times.remove(owner);
         for (other, owned) in self.aside {
@@ -63,7 +69,7 @@ impl Scaled {
     }
 }
 
-/// An owner as messages of the request name it.
+/// Returns an owner as messages of the request name it.
 pub(crate) fn shown(request: &ApplyRequest<'_>, mut owner: Owner) -> Owner {
     if request.subresource == Some(NAME) && !owner.apply {
         owner.api_version = VERSION.to_owned();
@@ -71,7 +77,7 @@ pub(crate) fn shown(request: &ApplyRequest<'_>, mut owner: Owner) -> Owner {
     owner
 }
 
-/// An update of `/scale`: tracked when somebody owns what changed.
+/// Executes an update of `/scale`: tracked only if the changed fields have an owner.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Sets of paths, as managedFields hold them.
+//! Sets of paths, in the form of managedFields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,20 @@ use serde_json::{Map, Value};
 use super::path::Step;
 use crate::typed::{Id, Kind, Table};
 
-/// Nesting beyond which a stored set is refused; real ones stay below 40.
+/// Deepest nesting of a stored set; deeper ones are refused. Real sets stay below 40.
 const MAX_DEPTH: usize = 256;
 
-/// A set of paths: being a member does not make the parents or children members.
+/// A set of paths. Membership of a path says nothing about its parents and children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathSet {
+    /// Members that end at this level.
     pub(crate) members: BTreeSet<Step>,
+    /// Paths that go further, by their first step.
     pub(crate) children: BTreeMap<Step, PathSet>,
 }
 
 impl PathSet {
-    /// Adds a path; the empty path is nothing.
+    /// Adds a path; the empty path is ignored.
     pub(crate) fn insert(&mut self, path: &[Step]) {
         match path {
             [] => {}
@@ -29,17 +31,18 @@ impl PathSet {
         }
     }
 
-    /// A set of one path of field names.
+    /// Adds one path of field names.
     pub(crate) fn insert_fields(&mut self, names: &[&str]) {
         let path: Vec<Step> = names.iter().map(|name| Step::Field((*name).to_owned())).collect();
         self.insert(&path);
     }
 
+    /// Whether the set has no member at any depth.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(PathSet::is_empty)
     }
 
-    /// What is in either.
+    /// Returns the members of either set.
     pub(crate) fn union(mut self, other: &PathSet) -> PathSet {
         self.members.extend(other.members.iter().cloned());
         for (step, set) in &other.children {
@@ -49,7 +52,7 @@ impl PathSet {
         self
     }
 
-    /// What is in both.
+    /// Returns the members of both sets.
     pub(crate) fn intersection(&self, other: &PathSet) -> PathSet {
         let members = self.members.intersection(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(step, set)| {
@@ -59,7 +62,8 @@ impl PathSet {
         PathSet { members, children: children.collect() }
     }
 
-    /// What is here and not there; parents and children are different paths.
+    /// Returns the members of this set that are not in the other one; parents and children are
+    /// different paths.
     pub(crate) fn difference(&self, other: &PathSet) -> PathSet {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(step, set)| {
@@ -72,7 +76,8 @@ impl PathSet {
         PathSet { members, children: children.collect() }
     }
 
-    /// What is here and neither there nor below a member of it.
+    /// Returns the members of this set that are neither in the other one nor below one of its
+    /// members.
     pub(crate) fn recursive_difference(&self, other: &PathSet) -> PathSet {
         let members = self.members.difference(&other.members).cloned().collect();
         let children = self.children.iter().filter_map(|(step, set)| {
@@ -88,7 +93,7 @@ impl PathSet {
         PathSet { members, children: children.collect() }
     }
 
-    /// The set with every declared field on the way to a member.
+    /// Returns the set with every declared field on the way to a member.
     pub(crate) fn with_named_fields(&self, table: &Table, id: Option<Id>) -> PathSet {
         let kind = id.map(|id| table.kind(id, None));
         let mut members = self.members.clone();
@@ -109,11 +114,12 @@ impl PathSet {
         PathSet { members, children }
     }
 
-    /// Calls `f` with every member, parents before children.
+    /// Calls `f` with every member; at each level members come before deeper paths.
     pub(crate) fn each(&self, f: &mut dyn FnMut(&[Step])) {
         self.each_below(&mut Vec::new(), f);
     }
 
+    /// Calls `f` with every member below a path.
     fn each_below(&self, path: &mut Vec<Step>, f: &mut dyn FnMut(&[Step])) {
         for step in &self.members {
             path.push(step.clone());
@@ -127,13 +133,15 @@ impl PathSet {
         }
     }
 
-    /// As `fieldsV1`.
+    /// Returns the set in the form of `fieldsV1`.
     pub(crate) fn to_json(&self) -> Value {
         self.write(false)
     }
 
+    /// Writes one level; `own` if its path itself is a member.
     fn write(&self, own: bool) -> Value {
         let mut map = Map::new();
+        // A member that also has members below it is marked by `.`.
         if own && !(self.members.is_empty() && self.children.is_empty()) {
             map.insert(".".to_owned(), Value::Object(Map::new()));
         }
@@ -148,22 +156,24 @@ impl PathSet {
         Value::Object(map)
     }
 
-    /// From `fieldsV1`.
+    /// Reads a set in the form of `fieldsV1`.
     ///
     /// # Errors
     ///
-    /// What cannot be read.
+    /// A description of the part that cannot be read.
     pub(crate) fn from_json(value: &Value) -> Result<PathSet, String> {
         Self::read(value, 0).map(|(set, _)| set)
     }
 
-    /// The set, and whether its parent is a member.
+    /// Returns the set of one level, and whether the path of that level is a member.
     fn read(value: &Value, depth: usize) -> Result<(PathSet, bool), String> {
         let map = value.as_object().ok_or_else(|| format!("expected a map, got {value}"))?;
+        // The depth comes from a client: without a limit the recursion could overflow the stack.
         if depth > MAX_DEPTH {
             return Err("too deeply nested".to_owned());
         }
         let mut set = PathSet::default();
+        // An empty object stands for the path itself.
         let mut own = map.is_empty();
         for (key, value) in map {
             if key == "." {
@@ -183,7 +193,7 @@ impl PathSet {
     }
 }
 
-/// A path as messages print it: `.spec.ports[port=80]`.
+/// Returns a path as messages print it: `.spec.ports[port=80]`.
 pub(crate) fn print(path: &[Step]) -> String {
     path.iter().map(ToString::to_string).collect()
 }

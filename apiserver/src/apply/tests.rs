@@ -1,4 +1,5 @@
-//! What applies and updates do to objects and their owners, as seen on kube-apiserver 1.36.
+//! Tests of applies and updates: their effect on objects and owners, as seen on kube-apiserver
+//! 1.36.
 
 mod conflicts;
 mod endpoints;
@@ -86,7 +87,7 @@ impl World {
         self.try_apply_to(None, manager, false, body).expect_err("the apply is refused")
     }
 
-    /// Creates or merges, as an ordinary write.
+    /// Creates or merges the object by an ordinary write.
     fn write_to(&mut self, subresource: Option<&str>, manager: &str, body: Value) {
         let now = self.tick();
         let mut new = self.live.clone().unwrap_or_else(|| self.complete(json!({})));
@@ -114,7 +115,7 @@ impl World {
         self.get("/metadata/managedFields").as_array().cloned().unwrap_or_default()
     }
 
-    /// `fieldsV1` of a manager's first entry; null when it has none.
+    /// Returns `fieldsV1` of a manager's first entry; null without one.
     fn owned(&self, manager: &str) -> Value {
         let entries = self.entries();
         let entry = entries.iter().find(|entry| entry["manager"] == manager);
@@ -130,7 +131,7 @@ impl World {
     }
 }
 
-/// Sets keys; null is a value here.
+/// Sets keys; a null is stored as a value.
 fn merge_into(target: &mut Value, source: Value) {
     match (target, source) {
         (Value::Object(target), Value::Object(source)) => {

@@ -1,4 +1,4 @@
-//! Who owns what after an update, and what an apply makes of an object.
+//! Ownership after an update, and the outcome of an apply.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -11,17 +11,21 @@ use super::set::PathSet;
 use super::{fields, ignored, merge, reconcile, remove};
 use crate::typed::{Id, Table, TypeSchema};
 
-/// A field that an apply would take from its owner.
+/// Fields that an apply would take from their owner.
 #[derive(Clone, Debug)]
 pub(crate) struct Clash {
+    /// Present owner of the fields.
     pub(crate) owner: Owner,
+    /// Fields that would change.
     pub(crate) fields: PathSet,
 }
 
-/// Why an apply failed.
+/// Failure of an apply.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// Fields of other owners would change.
     Clashes(Vec<Clash>),
+    /// Objects do not have the type; with upstream's text.
     Other(String),
 }
 
@@ -31,24 +35,26 @@ impl From<String> for Failure {
     }
 }
 
-/// Ownership rules for one type.
+/// Ownership rules for writes of one type through one endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Updater<'a> {
+    /// Table of the types.
     pub(crate) table: &'a Table,
+    /// Type of the object.
     pub(crate) root: Id,
     /// Fields that the endpoint does not write, with everything below.
     pub(crate) ignored: PathSet,
 }
 
 impl<'a> Updater<'a> {
-    /// The rules for writes of a type through an endpoint.
+    /// Returns the rules for writes of a type through an endpoint.
     pub(crate) fn new(schema: &'a TypeSchema, subresource: Option<&str>) -> Updater<'a> {
         let ignored = ignored::fields(schema, subresource);
         Updater { table: schema.table(), root: schema.root(), ignored }
     }
 
-    /// `owner` changes `old` to `new` by an ordinary write: it now owns what it changed. When it
-    /// changed anything, its entry is dated `now`.
+    /// Records an ordinary write that changes `old` to `new`: `owner` now owns the changed fields.
+    /// If any field changed, its entry is dated `now`.
     ///
     /// # Errors
     ///
@@ -61,6 +67,7 @@ impl<'a> Updater<'a> {
         version: &str,
         now: &str,
     ) -> Result<(), String> {
+        // Sets from before a change of the schema would not fit the paths of the comparison.
         self.reconcile(managed);
         let difference = self.compare(old, new)?;
         release(managed, None, &difference);
@@ -74,11 +81,11 @@ impl<'a> Updater<'a> {
         Ok(())
     }
 
-    /// `owner` applies `applied` over `live`: the merged object.
+    /// Applies `applied` over `live` as `owner`, and returns the merged object.
     ///
     /// # Errors
     ///
-    /// Fields of other owners that would change, unless `force`; objects without the type.
+    /// Fields of other owners that would change, unless `force`; objects that do not have the type.
     pub(crate) fn apply(
         &self,
         (live, applied): (&Value, &Value),
@@ -91,15 +98,20 @@ impl<'a> Updater<'a> {
         let merged = merge::merge(self.table, self.root, live, applied)
             .map_err(|e| format!("failed to merge config: {e}"))?;
         let set = fields::of(self.table, self.root, applied).recursive_difference(&self.ignored);
+        // The previous set is needed to prune; the new one replaces it before the clashes are
+        // computed.
         let last = managed.owners.remove(owner).map(|owned| owned.set).unwrap_or_default();
         let owned = Owned { set, api_version: version.to_owned() };
         managed.owners.insert(owner.clone(), owned);
+        // After the new set is entered: fields that are applied again keep their owner and stay.
         let merged = self.prune(merged, managed, &last);
         let difference = self.compare(live, &merged)?;
+        // Computed from the pruned object: a removal that other owners prevent is no change.
         let clashes = clashes(managed, owner, &difference);
         if !force && !clashes.is_empty() {
             return Err(Failure::Clashes(clashes));
         }
+        // Reached without clashes or with `force`: other owners lose the changed fields.
         release(managed, Some(owner), &difference);
         if let Some(mut owned) = managed.owners.remove(owner) {
             owned.set = owned.set.difference(stripped());
@@ -110,8 +122,10 @@ impl<'a> Updater<'a> {
         Ok(merged)
     }
 
-    /// Removes what the owner applied last time, does not apply now and nobody else owns.
+    /// Removes the fields that the owner applied last time, does not apply now and that have no
+    /// other owner.
     fn prune(&self, merged: Value, managed: &Managed, last: &PathSet) -> Value {
+        // A first apply has nothing to remove.
         if last.is_empty() {
             return merged;
         }
@@ -121,14 +135,16 @@ impl<'a> Updater<'a> {
         let last = named(last);
         let all = set_of(&merged);
         let pruned = remove(&last);
-        // Somebody owns it, or the new configuration names it: put it back.
+        // Put back: fields with an owner, and fields that the new configuration names.
         let owned =
             managed.owners.values().fold(PathSet::default(), |all, owned| all.union(&owned.set));
         let pruned = remove(&all.difference(&set_of(&pruned).union(&named(&owned))));
-        // It went only because its parent did, and was never this owner's: put it back.
+        // Put back: fields that went only because their parent did, and that this owner never
+        // applied.
         remove(&all.difference(&set_of(&pruned)).intersection(&last))
     }
 
+    /// Compares two objects, without the fields that the endpoint does not write.
     pub(crate) fn compare(&self, old: &Value, new: &Value) -> Result<Comparison, String> {
         let difference = compare(self.table, self.root, old, new)
             .map_err(|e| format!("failed to compare objects: {e}"))?;
@@ -139,6 +155,7 @@ impl<'a> Updater<'a> {
         })
     }
 
+    /// Adapts all owned sets to the present schema.
     fn reconcile(&self, managed: &mut Managed) {
         for owned in managed.owners.values_mut() {
             owned.set = reconcile::reconcile(self.table, self.root, &owned.set);
@@ -146,6 +163,7 @@ impl<'a> Updater<'a> {
     }
 }
 
+/// Returns the fields of other owners that changed.
 fn clashes(managed: &Managed, owner: &Owner, difference: &Comparison) -> Vec<Clash> {
     let changed = difference.modified.clone().union(&difference.added);
     let others = managed.owners.iter().filter(|(other, _)| *other != owner);
@@ -158,7 +176,7 @@ fn clashes(managed: &Managed, owner: &Owner, difference: &Comparison) -> Vec<Cla
         .collect()
 }
 
-/// Takes from everybody but `keeper` what changed or went.
+/// Takes changed and removed fields from all owners but `keeper`.
 fn release(managed: &mut Managed, keeper: Option<&Owner>, difference: &Comparison) {
     let changed = difference.modified.clone().union(&difference.added);
     let owners: BTreeMap<Owner, Owned> = std::mem::take(&mut managed.owners);
@@ -173,7 +191,7 @@ fn release(managed: &mut Managed, keeper: Option<&Owner>, difference: &Compariso
     }
 }
 
-/// Fields that nobody owns.
+/// Fields that no manager owns: identity, and the fields that the server sets.
 pub(crate) fn stripped() -> &'static PathSet {
     static STRIPPED: OnceLock<PathSet> = OnceLock::new();
     STRIPPED.get_or_init(|| {

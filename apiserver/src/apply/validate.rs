@@ -1,4 +1,4 @@
-//! Does a value have its type? In the words of the real server.
+//! Type check of values, with the texts of the real server.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::items;
 use super::path::Step;
 use crate::typed::{Id, Kind, ListKind, Scalar, Table};
 
-/// Checks a whole object. `duplicates`: lists may hold an item twice.
+/// Checks a whole object. `duplicates` allows lists to hold an item twice.
 ///
 /// # Errors
 ///
-/// All faults, as one text.
+/// All faults as one text.
 pub(crate) fn validate(
     table: &Table,
     root: Id,
@@ -22,7 +22,7 @@ pub(crate) fn validate(
     join(&walker.faults)
 }
 
-/// One fault as such, several as a list.
+/// Fails with one fault as such, or with several as a list.
 pub(crate) fn join(faults: &[String]) -> Result<(), String> {
     match faults {
         [] => Ok(()),
@@ -31,6 +31,7 @@ pub(crate) fn join(faults: &[String]) -> Result<(), String> {
     }
 }
 
+/// A walk over a value that collects faults with their paths.
 struct Walker<'a> {
     table: &'a Table,
     duplicates: bool,
@@ -39,8 +40,10 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
+    /// Checks a value of a type.
     fn value(&mut self, id: Id, value: &Value) {
         match (self.table.kind(id, Some(value)), value) {
+            // Null stands for an absent value of any type.
             (_, Value::Null) => {}
             (Kind::Map(object), Value::Object(map)) => {
                 for (key, value) in map {
@@ -48,6 +51,7 @@ impl Walker<'_> {
                         self.below(&Step::Field(key.clone()), |walker| {
                             walker.fault("field not declared in schema");
                         });
+                        // Upstream stops at the first undeclared field of a map.
                         return;
                     };
                     self.below(&Step::Field(key.clone()), |walker| walker.value(child, value));
@@ -68,6 +72,7 @@ impl Walker<'_> {
         }
     }
 
+    /// Checks the items of a list, and that their keys are unique where that is asked for.
     fn list(&mut self, kind: &ListKind, items: Id, list: &[Value]) {
         let mut seen = std::collections::BTreeSet::new();
         for (index, item) in list.iter().enumerate() {
@@ -89,13 +94,16 @@ impl Walker<'_> {
         }
     }
 
+    /// Runs a check with the path extended by one step.
     fn below(&mut self, step: &Step, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(&step.to_string());
         run(self);
+        // The walk shares one text for all paths.
         self.path.truncate(length);
     }
 
+    /// Records a fault at the present path.
     fn fault(&mut self, text: &str) {
         self.faults.push(match self.path.as_str() {
             "" => text.to_owned(),
@@ -104,11 +112,11 @@ impl Walker<'_> {
     }
 }
 
-/// Is this a scalar of that kind (`None`: of any)? Null always is.
+/// Checks that a value is a scalar of a kind (`None` for any kind). Null always passes.
 ///
 /// # Errors
 ///
-/// What is there instead.
+/// A description of the value that was found instead.
 pub(crate) fn check_scalar(scalar: Option<Scalar>, value: &Value) -> Result<(), String> {
     let fine = match (scalar, value) {
         (_, Value::Null) | (Some(Scalar::IntOrStringExtension), _) => true,
@@ -136,6 +144,7 @@ pub(crate) fn check_scalar(scalar: Option<Scalar>, value: &Value) -> Result<(), 
     })
 }
 
+/// Returns the name of a value's type in Go.
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -148,7 +157,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// As Go's `%v`.
+/// Formats a value like Go's `%v`.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -166,7 +175,7 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// As Go's `%#v`.
+/// Formats a value like Go's `%#v`.
 fn syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),

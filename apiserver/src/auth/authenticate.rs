@@ -1,7 +1,7 @@
-//! Who sent a request: a connection's own user, a bearer token's, or nobody in particular.
+//! Authentication: the user of a connection, of a bearer token, or the anonymous user.
 //!
-//! The connection (a client certificate, or memory) comes first, then the token; a wrong token is
-//! refused, none at all makes an anonymous user. Absent: tokens of service accounts.
+//! The connection (a client certificate, or memory) comes first, then the token. A wrong token is
+//! refused; without a token the user is anonymous. Not supported: tokens of service accounts.
 
 use std::sync::{Arc, Weak};
 
@@ -13,24 +13,27 @@ use super::{Authenticator, Identity, User, impersonate};
 use crate::core::Core;
 use crate::status::ApiError;
 
-/// Everybody who proved who they are.
+/// Group of all users that have proved their identity.
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 
-/// Finds users by connection and token, and lets some act as others.
+/// Finds users by connection and token, and lets some users act as others.
 #[derive(Debug)]
 pub(crate) struct Authentication {
+    /// Users by bearer token.
     tokens: Arc<Tokens>,
+    /// The server, whose authorizer decides about impersonation.
     core: Weak<Core>,
 }
 
 impl Authentication {
-    /// Knows these tokens; asks the server's authorizer who may impersonate.
+    /// Returns an authenticator with these tokens; the server's authorizer decides about
+    /// impersonation.
     pub(crate) fn new(tokens: Arc<Tokens>, core: Weak<Core>) -> Self {
         Self { tokens, core }
     }
 }
 
-/// Adds the group of those who proved who they are.
+/// Adds the group of all authenticated users.
 pub(super) fn authenticated(mut user: User) -> User {
     if user.name != ANONYMOUS && !user.groups.iter().any(|group| group == AUTHENTICATED) {
         user.groups.push(AUTHENTICATED.to_owned());
@@ -38,22 +41,28 @@ pub(super) fn authenticated(mut user: User) -> User {
     user
 }
 
+/// User of requests without credentials.
 const ANONYMOUS: &str = "system:anonymous";
 
+/// Returns the bearer token of a request.
 fn bearer(request: &Parts) -> Option<&str> {
     let header = request.headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = header.trim().split_once(' ')?;
     let token = token.trim();
+    // Schemes of HTTP authentication are case-insensitive.
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 impl Authenticator for Authentication {
     fn authenticate(&self, request: &Parts, connection: &Identity) -> Result<User, ApiError> {
         let user = match (&connection.user, bearer(request)) {
+            // First: a client with a certificate may send a token as well, which then does not
+            // count.
             (Some(user), _) => authenticated(user.clone()),
             (None, Some(token)) => self.token(token).ok_or_else(ApiError::unauthorized)?,
             (None, None) => User::new(ANONYMOUS, &["system:unauthenticated"]),
         };
+        // After authentication: the right to impersonate is that of the real user.
         match self.core.upgrade() {
             Some(core) => impersonate::apply(&core, user, request),
             None => Ok(user),

@@ -1,7 +1,7 @@
-//! Acting as somebody else by `Impersonate-…` headers.
+//! Impersonation by `Impersonate-…` headers.
 //!
-//! Each name, group, uid and extra that is taken on needs the right to impersonate it. Absent: rights
-//! to impersonate for some requests only; a refusal speaks of them, as a real server's does.
+//! Each impersonated name, group, uid and extra needs the right to impersonate it. Not supported:
+//! rights to impersonate for some requests only; a refusal mentions them, as a real server's does.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,18 @@ use crate::http::route;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
 
+/// Prefix of the headers for extra attributes.
 const EXTRA: &str = "impersonate-extra-";
+/// Prefix of the names of service accounts.
 const ACCOUNT: &str = "system:serviceaccount:";
 
-/// The user that the headers ask for, or `user` when they ask for nobody.
+/// Returns the user that the headers name, or `user` without such headers.
 pub(super) fn apply(core: &Core, user: User, request: &Parts) -> Result<User, ApiError> {
     let Some(wanted) = wanted(request)? else { return Ok(user) };
     let authorizer = core.authorizer();
     for right in rights(&wanted) {
         if authorizer.authorize(&user, &right).is_err() {
+            // The refusal is worded for the request itself, as a right to impersonate on it.
             let query = Query::parse(request.uri.query().unwrap_or_default());
             let mut about = route::route(&request.method, request.uri.path(), &query).attributes();
             about.verb = format!("impersonate-on:{}:{}", kind(&wanted.name), about.verb);
@@ -33,11 +36,12 @@ pub(super) fn apply(core: &Core, user: User, request: &Parts) -> Result<User, Ap
     Ok(complete(wanted))
 }
 
+/// Returns the kind of a user in refusals.
 fn kind(name: &str) -> &'static str {
     if name.starts_with(ACCOUNT) { "serviceaccount" } else { "user-info" }
 }
 
-/// What the headers ask for.
+/// Returns the user that the headers name.
 fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     let all = |name: &str| -> Vec<String> {
         let values = request.headers.get_all(name);
@@ -46,6 +50,7 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in &request.headers {
         if let Some(key) = name.as_str().strip_prefix(EXTRA) {
+            // Keys may contain characters that no header name can.
             let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy().into_owned();
             extra.entry(key).or_default().extend(value.to_str().ok().map(str::to_owned));
         }
@@ -59,6 +64,7 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     if !user.name.is_empty() {
         return Ok(Some(user));
     }
+    // Groups, uid or extras without a name would change only part of the identity.
     if user.groups.is_empty() && user.uid.is_empty() && user.extra.is_empty() {
         return Ok(None);
     }
@@ -66,7 +72,7 @@ fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
     Err(ApiError::bad_request(text))
 }
 
-/// A user in the words of the original's error.
+/// Returns a user in the words of upstream's error.
 fn printed(user: &User) -> String {
     let list = |items: &[String]| {
         let items: Vec<String> = items.iter().map(|i| format!("{i:?}")).collect();
@@ -82,7 +88,7 @@ fn printed(user: &User) -> String {
     format!("&user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}}", user.uid)
 }
 
-/// The rights that somebody needs to act as `wanted`.
+/// Returns the rights that a user needs to act as `wanted`.
 fn rights(wanted: &User) -> Vec<Attributes> {
     const GROUP: &str = "authentication.k8s.io";
     let right = |group: &str, resource: &str, name: &str| Attributes {
@@ -114,9 +120,10 @@ fn rights(wanted: &User) -> Vec<Attributes> {
     out
 }
 
-/// Adds the groups that a user has without saying so.
+/// Adds the groups that a user has implicitly.
 fn complete(mut user: User) -> User {
     let account = user.name.strip_prefix(ACCOUNT).and_then(|rest| rest.split_once(':'));
+    // Groups that the request names replace those of the service account.
     if let Some((namespace, _)) = account.filter(|_| user.groups.is_empty()) {
         user.groups = vec![
             "system:serviceaccounts".to_owned(),

@@ -1,7 +1,7 @@
-//! Bearer tokens and whom they belong to.
+//! Bearer tokens and their users.
 //!
-//! Tokens are kept as digests, so a lookup takes no longer for a nearly right one. The file format is
-//! kube-apiserver's: `token,user,uid,"group1,group2"`.
+//! Tokens are kept as digests, so that the duration of a lookup reveals nothing about how nearly
+//! right a token is. The file format is kube-apiserver's: `token,user,uid,"group1,group2"`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +11,11 @@ use sha2::{Digest, Sha256};
 
 use super::User;
 
+/// SHA-256 digest of a token.
 type Key = [u8; 32];
 
-/// The known tokens. Its `Debug` shows how many: short tokens can be guessed from their digests.
+/// The known tokens. `Debug` shows only their number: short tokens can be guessed from their
+/// digests.
 #[derive(Default)]
 pub(crate) struct Tokens {
     users: RwLock<BTreeMap<Key, User>>,
@@ -25,24 +27,27 @@ impl fmt::Debug for Tokens {
     }
 }
 
+/// Returns the digest of a token.
 fn key(token: &str) -> Key {
     Sha256::digest(token.as_bytes()).into()
 }
 
 impl Tokens {
-    /// Adds one.
+    /// Adds one token.
     pub(crate) fn add(&self, token: &str, user: User) {
         self.users.write().insert(key(token), user);
     }
 
-    /// Adds all of a file; says which line cannot be read.
+    /// Adds all tokens of a file. The error names the first line that cannot be read.
     pub(crate) fn add_csv(&self, csv: &str) -> Result<(), String> {
         for (index, line) in csv.lines().enumerate() {
             let line = line.trim();
+            // Blank lines and comments.
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let columns = columns(line);
+            // The groups may be missing, the other columns may not.
             let [token, name, uid, rest @ ..] = columns.as_slice() else {
                 let have = columns.len();
                 return Err(format!(
@@ -62,13 +67,13 @@ impl Tokens {
         Ok(())
     }
 
-    /// Whose token is it?
+    /// Returns the user of a token.
     pub(crate) fn find(&self, token: &str) -> Option<User> {
         self.users.read().get(&key(token)).cloned()
     }
 }
 
-/// Columns of a line of comma-separated values; quotes hold commas, doubled quotes are quotes.
+/// Splits a line of comma-separated values; quotes hold commas, doubled quotes are quotes.
 fn columns(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;

@@ -1,7 +1,7 @@
-//! Follows the changes of all resources at once.
+//! Reader of the changes of all resources at once.
 //!
-//! Each resource has a cursor into the store's history; what has fallen off its end is made up for by
-//! comparing states.
+//! Each resource has a cursor into the store's history. If changes have fallen off the end of the
+//! history, events are made from a comparison of states.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,21 +15,26 @@ use crate::storage::{Cursor, Object, Snapshot};
 pub(super) struct Event {
     /// The kind, in its stored version.
     pub(super) kind: Arc<Kind>,
-    /// The object before; `None` when it is new.
+    /// State before; `None` for a new object.
     pub(super) before: Option<Arc<Object>>,
-    /// The object after; `None` when it is gone.
+    /// State after; `None` for a deleted object.
     pub(super) after: Option<Arc<Object>>,
+    /// Revision of the change, which orders events of different resources.
     revision: u64,
 }
 
+/// Position in one resource's history.
 #[derive(Debug)]
 struct Source {
+    /// The kind, in its stored version.
     kind: Arc<Kind>,
+    /// Position in the resource's history.
     cursor: Cursor,
+    /// State at the cursor, for the comparison after lost history.
     known: Snapshot,
 }
 
-/// How many changes are read at a time.
+/// Changes that are read at a time.
 const BATCH: usize = 1024;
 
 /// Cursors into all resources.
@@ -39,38 +44,43 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Everything that happened since the last call, in the order in which it did.
+    /// Returns all changes since the last call, in their order.
     ///
-    /// Objects that were there before a resource was first seen come as new ones.
+    /// Objects that existed before a resource was first seen are reported as new.
     pub(super) fn poll(&mut self, core: &Core) -> Vec<Event> {
         let mut events = Vec::new();
         for kind in core.registry.table().stored() {
             if let Some(source) = self.sources.get_mut(&kind.storage) {
+                // A definition may have changed the kind in the meantime.
                 source.kind = kind;
                 continue;
             }
             let (now, cursor) = core.store.follow(&kind.storage);
             let storage = kind.storage.clone();
             let mut source = Source { kind, cursor, known: Snapshot::new_sync() };
+            // Compared with an empty state: all present objects are reported as new.
             source.compare(now, &mut events);
             self.sources.insert(storage, source);
         }
         self.sources.retain(|storage, source| source.read(core, storage, &mut events));
+        // Resources are read one after the other; the revision restores their common order.
         events.sort_by_key(|event| event.revision);
         events
     }
 }
 
 impl Source {
-    /// Reads new changes; is the resource still served?
+    /// Reads new changes; returns whether the resource is still served.
     fn read(&mut self, core: &Core, storage: &str, events: &mut Vec<Event>) -> bool {
         loop {
             let Ok(batch) = core.store.changes(storage, &mut self.cursor, BATCH) else {
+                // The history was lost: states are compared instead.
                 let (now, cursor) = core.store.follow(storage);
                 self.cursor = cursor;
                 self.compare(now, events);
                 return true;
             };
+            // A full batch may have more changes behind it.
             let full = batch.changes.len() == BATCH;
             for change in batch.changes {
                 match &change.after {
@@ -90,7 +100,7 @@ impl Source {
         }
     }
 
-    /// Makes events of the difference to a newer state.
+    /// Makes events from the difference to a newer state.
     fn compare(&mut self, now: Snapshot, events: &mut Vec<Event>) {
         let mut push = |before: Option<&Arc<Object>>, after: Option<&Arc<Object>>| {
             let newest = after.or(before).map_or(0, |object| object.revision);

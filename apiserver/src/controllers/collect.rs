@@ -1,4 +1,4 @@
-//! What garbage collection does to one object.
+//! Garbage collection of one object.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,20 +13,22 @@ use crate::verbs::delete;
 use crate::verbs::options::{DeleteOptions, Propagation};
 use crate::verbs::update::{self, Next};
 
-/// What became of an owner.
+/// State of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It is there.
+    /// The owner exists.
     Solid,
-    /// It waits for its dependents to go.
+    /// The owner waits for the deletion of its dependents.
     Waiting,
-    /// It is gone.
+    /// The owner is gone.
     Absent,
-    /// It cannot be looked up.
+    /// The owner cannot be looked up.
     Unknown,
 }
 
+/// Looks up the state of an owner.
 fn state(core: &Core, dependent: &Dependent, owner: &Owner, absent: &BTreeSet<String>) -> State {
+    // A deletion that was seen counts even when the kind can no longer be looked up.
     if absent.contains(&owner.uid) {
         return State::Absent;
     }
@@ -34,10 +36,12 @@ fn state(core: &Core, dependent: &Dependent, owner: &Owner, absent: &BTreeSet<St
     let Some(kind) = table.by_kind(&owner.group, &owner.kind) else { return State::Unknown };
     let namespace = match (kind.served.namespaced, dependent.kind.served.namespaced) {
         (true, true) => dependent.namespace.as_str(),
+        // A cluster-wide object cannot have an owner in a namespace.
         (true, false) => return State::Unknown,
         (false, _) => "",
     };
     let held = core.store.get(&kind.storage, &storage::key(namespace, &owner.name));
+    // Another uid under the same name: that is a successor, and the owner is gone.
     match held.filter(|held| meta::text(&held.value, "uid") == owner.uid) {
         None => State::Absent,
         Some(held) if waits(&held.value, FOREGROUND) => State::Waiting,
@@ -45,8 +49,8 @@ fn state(core: &Core, dependent: &Dependent, owner: &Owner, absent: &BTreeSet<St
     }
 }
 
-/// Deletes an object without owners, or makes it forget those that are gone; `absent` ones were seen
-/// to go.
+/// Deletes an object without owners, or removes its references to owners that are gone; `absent`
+/// owners are known to be deleted.
 pub(super) fn dependent(
     core: &Core,
     uid: &str,
@@ -55,6 +59,7 @@ pub(super) fn dependent(
     absent: &BTreeSet<String>,
 ) {
     let Some(held) = dependent.get(core, uid) else { return };
+    // Already on its way; its finalizers decide the rest.
     if meta::terminating(&held.value) {
         return;
     }
@@ -62,6 +67,7 @@ pub(super) fn dependent(
     let states: Vec<(&Owner, State)> =
         owners.map(|owner| (owner, state(core, dependent, owner, absent))).collect();
     let any = |wanted: State| states.iter().any(|(_, state)| *state == wanted);
+    // An owner that cannot be looked up may exist: nothing is decided.
     if any(State::Unknown) {
         return;
     }
@@ -79,6 +85,7 @@ pub(super) fn dependent(
     let finalizers = meta::finalizers(&held.value);
     let has = |name: &str| finalizers.iter().any(|held| held == name);
     let policy = match () {
+        // Its owners wait for it: it in turn must wait for its own dependents.
         () if any(State::Waiting) && has_dependents => Propagation::Foreground,
         () if has(ORPHAN) => Propagation::Orphan,
         () if has(FOREGROUND) => Propagation::Foreground,
@@ -87,11 +94,13 @@ pub(super) fn dependent(
     remove(core, dependent, uid, policy);
 }
 
+/// Deletes an object, if it is still the one with this uid.
 fn remove(core: &Core, dependent: &Dependent, uid: &str, policy: Propagation) {
     let (namespace, name) = (&dependent.namespace, &dependent.name);
     let Some(call) = super::call(core, &dependent.kind, namespace, name) else { return };
     let options = DeleteOptions {
         propagation: Some(policy),
+        // A precondition: a successor of the same name must not be deleted.
         uid: Some(uid.to_owned()),
         ..DeleteOptions::default()
     };
@@ -111,7 +120,7 @@ fn forget_owners(core: &Core, dependent: &Dependent, uid: &str, gone: &[&str]) {
     });
 }
 
-/// Lets the dependents of an owner go, then the owner.
+/// Removes an owner from its dependents, then its finalizer from the owner.
 pub(super) fn orphan(
     core: &Core,
     kind: &Arc<Kind>,
@@ -125,7 +134,7 @@ pub(super) fn orphan(
     release(core, kind, owner, ORPHAN);
 }
 
-/// Lets an owner go once nothing blocks it any more.
+/// Removes the finalizer of an owner once no dependent blocks it any more.
 pub(super) fn foreground(
     core: &Core,
     kind: &Arc<Kind>,
@@ -142,7 +151,7 @@ pub(super) fn foreground(
     }
 }
 
-/// Takes a finalizer off.
+/// Removes a finalizer from an object.
 fn release(core: &Core, kind: &Arc<Kind>, object: &Value, finalizer: &str) {
     let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
     change(core, kind, namespace, name, meta::text(object, "uid"), |object| {
@@ -153,6 +162,7 @@ fn release(core: &Core, kind: &Arc<Kind>, object: &Value, finalizer: &str) {
     });
 }
 
+/// Changes an object, if it is still the one with this uid; a failure is logged.
 fn change(
     core: &Core,
     kind: &Arc<Kind>,
@@ -163,6 +173,7 @@ fn change(
 ) {
     let Some(call) = super::call(core, kind, namespace, name) else { return };
     let changed = update::change(core, &call, |held| {
+        // A successor of the same name must not be changed.
         let held = held.filter(|held| meta::text(held, "uid") == uid);
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
         make(&mut next);

@@ -1,4 +1,5 @@
-//! Reports Deployments available at once, as if their pods had started.
+//! Stand-in for the Deployment controller: reports Deployments available at once, as if their pods
+//! had started.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::core::Core;
 use crate::kinds::meta;
 use crate::verbs::update::{self, Next};
 
-/// Brings the status of a changed Deployment up to date.
+/// Updates the status of a changed Deployment.
 pub(super) fn observe(core: &Core, event: &Event) {
     let Some(after) = &event.after else { return };
     if meta::terminating(&after.value) {
@@ -20,6 +21,8 @@ pub(super) fn observe(core: &Core, event: &Event) {
     let now = core.clock.rfc3339();
     let updated = update::change(core, &call, |held| {
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
+        // The write is itself a change, which is observed again; an equal status then ends the
+        // cycle, since a write without a change is not stored.
         next["status"] = status(&next, &now);
         Ok(Next::Update(next))
     });
@@ -28,7 +31,7 @@ pub(super) fn observe(core: &Core, event: &Event) {
     }
 }
 
-/// The status of a Deployment whose pods all run.
+/// Returns the status of a Deployment whose pods all run.
 fn status(deployment: &Value, now: &str) -> Value {
     let replicas = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
     let name = meta::text(deployment, "name");
@@ -48,7 +51,7 @@ fn status(deployment: &Value, now: &str) -> Value {
     status
 }
 
-/// A condition that holds; its times stay if it held before.
+/// Returns a condition that is true; its times stay if it was true before.
 fn condition(deployment: &Value, kind: &str, reason: &str, message: &str, now: &str) -> Value {
     let held = deployment["status"]["conditions"].as_array().into_iter().flatten();
     let held = held.clone().find(|one| one["type"] == kind && one["status"] == "True");

@@ -1,9 +1,10 @@
 //! Garbage collection by owner references.
 //!
-//! An object whose owners are all gone is deleted; one that lost only some forgets those. Owners that
-//! are deleted in the foreground wait for the dependents that block them; those that orphan let their
-//! dependents go first. An owner that exists under the same name with another uid is gone, and one in
-//! another namespace cannot be an owner.
+//! An object whose owners are all gone is deleted; an object that lost only some of them loses
+//! those references. Owners that are deleted in the foreground wait for the dependents that block
+//! them; the dependents of owners that orphan lose their references first. An owner that exists
+//! under the same name with another uid is gone, and an object in another namespace cannot be an
+//! owner.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use crate::core::Core;
 use crate::kinds::{Kind, meta};
 use crate::storage::{self, Object};
 
-/// Finalizer of an owner that lets its dependents live on.
+/// Finalizer of an owner whose dependents are kept.
 pub(super) const ORPHAN: &str = "orphan";
 
-/// Finalizer of an owner that outlives the dependents that block it.
+/// Finalizer of an owner that waits for the dependents that block it.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
 
 /// One owner reference.
@@ -27,51 +28,54 @@ pub(super) const FOREGROUND: &str = "foregroundDeletion";
 pub(super) struct Owner {
     /// Uid of the owner.
     pub(super) uid: String,
-    /// Its API group.
+    /// API group of the owner.
     pub(super) group: String,
-    /// Its kind.
+    /// Kind of the owner.
     pub(super) kind: String,
-    /// Its name.
+    /// Name of the owner.
     pub(super) name: String,
-    /// Must the dependent go first when the owner is deleted in the foreground?
+    /// Whether a foreground deletion of the owner waits for this dependent.
     pub(super) blocks: bool,
 }
 
-/// An object that has owners.
+/// An object with owners.
 #[derive(Clone, Debug)]
 pub(super) struct Dependent {
-    /// Its kind.
+    /// Kind of the object.
     pub(super) kind: Arc<Kind>,
-    /// Its namespace, may be empty.
+    /// Namespace of the object; may be empty.
     pub(super) namespace: String,
-    /// Its name.
+    /// Name of the object.
     pub(super) name: String,
-    /// Its owners.
+    /// Owners of the object.
     pub(super) owners: Vec<Owner>,
 }
 
-/// Something to look at.
+/// A check that is due.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
-    /// Has this object (by uid) still an owner?
+    /// Check whether this object (by uid) still has an owner.
     Dependent(String),
-    /// What does this owner (group, kind, namespace, name) wait for?
+    /// Check whether this owner (group, kind, namespace, name) still has to wait.
     Owner(String, String, String, String),
 }
 
-/// Who owns whom, and what to look at next.
+/// Graph of owners and dependents, and the queue of checks that are due.
 #[derive(Debug, Default)]
 pub(super) struct Garbage {
+    /// Dependents by uid.
     dependents: BTreeMap<String, Dependent>,
+    /// Uids of the dependents by uid of the owner.
     owned: BTreeMap<String, BTreeSet<String>>,
-    /// Owners that were seen to go and still have dependents.
+    /// Owners that were seen to go and that still have dependents.
     absent: BTreeSet<String>,
     queue: VecDeque<Work>,
+    /// The contents of `queue`, so that each check is queued once.
     queued: BTreeSet<Work>,
 }
 
 impl Dependent {
-    /// The object, if it is still the one with this uid.
+    /// Returns the object, if it is still the one with this uid.
     pub(super) fn get(&self, core: &Core, uid: &str) -> Option<Arc<Object>> {
         let key = storage::key(&self.namespace, &self.name);
         let held = core.store.get(&self.kind.storage, &key)?;
@@ -79,7 +83,7 @@ impl Dependent {
     }
 }
 
-/// The owner references of an object.
+/// Returns the owner references of an object.
 fn owners(object: &Value) -> Vec<Owner> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
@@ -97,18 +101,19 @@ fn owners(object: &Value) -> Vec<Owner> {
         .collect()
 }
 
-/// Is the object being deleted, and held by this finalizer?
+/// Whether the object is being deleted and held by this finalizer.
 pub(super) fn waits(object: &Value, finalizer: &str) -> bool {
     meta::terminating(object) && meta::finalizers(object).iter().any(|name| name == finalizer)
 }
 
 impl Garbage {
-    /// Learns from a change who owns whom.
+    /// Updates the graph with a change, and queues the checks that it makes due.
     pub(super) fn observe(&mut self, event: &Event) {
         let object = event.object();
         let uid = meta::text(object, "uid");
         let Some(after) = &event.after else {
             self.forget(uid);
+            // Noted as absent: the owner can no longer be looked up by uid.
             if self.owned.contains_key(uid) {
                 self.absent.insert(uid.to_owned());
                 self.push_dependents(uid);
@@ -128,10 +133,13 @@ impl Garbage {
         }
     }
 
+    /// Enters an object's owners, and queues its check if they changed.
     fn learn(&mut self, uid: &str, kind: &Arc<Kind>, object: &Value) {
         let owners = owners(object);
         match self.dependents.get(uid) {
+            // Nothing to check: only the rest of the object has changed.
             Some(known) if known.owners == owners => return,
+            // Most objects have no owners and are not entered at all.
             None if owners.is_empty() => return,
             _ => self.forget(uid),
         }
@@ -151,7 +159,7 @@ impl Garbage {
         self.push(Work::Dependent(uid.to_owned()));
     }
 
-    /// Forgets a dependent; its owners may have waited for that.
+    /// Removes a dependent, and queues its owners: they may have waited for that.
     fn forget(&mut self, uid: &str) {
         let Some(gone) = self.dependents.remove(uid) else { return };
         for owner in gone.owners {
@@ -166,27 +174,31 @@ impl Garbage {
         }
     }
 
+    /// Queues a check, unless it is queued already.
     fn push(&mut self, work: Work) {
+        // A check that is already queued will see this change as well.
         if self.queued.insert(work.clone()) {
             self.queue.push_back(work);
         }
     }
 
+    /// Queues the checks of all dependents of an owner.
     fn push_dependents(&mut self, owner: &str) {
         for uid in self.owned.get(owner).cloned().unwrap_or_default() {
             self.push(Work::Dependent(uid));
         }
     }
 
-    /// The dependents of an owner, by uid.
+    /// Returns the dependents of an owner, by uid.
     pub(super) fn of(&self, owner: &str) -> Vec<(&str, &Dependent)> {
         let uids = self.owned.get(owner).into_iter().flatten();
         uids.filter_map(|uid| Some((uid.as_str(), self.dependents.get(uid)?))).collect()
     }
 
-    /// Looks at one thing; was there one to look at?
+    /// Makes one check; returns whether there was one.
     pub(super) fn work(&mut self, core: &Core) -> bool {
         let Some(work) = self.queue.pop_front() else { return false };
+        // Taken out before the work: a change that the work makes may queue the same check again.
         self.queued.remove(&work);
         match work {
             Work::Dependent(uid) => {
@@ -207,6 +219,7 @@ impl Garbage {
                     collect::orphan(core, &kind, &held.value, &self.of(&uid));
                 } else if waits(&held.value, FOREGROUND) {
                     collect::foreground(core, &kind, &held.value, &self.of(&uid));
+                    // Dependents that the owner waits for must be deleted, too.
                     self.push_dependents(&uid);
                 }
             }

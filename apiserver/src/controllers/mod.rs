@@ -1,9 +1,10 @@
-//! Controllers that a cluster is not one without: garbage collection, namespaces, aggregated roles.
+//! Controllers that every cluster has: garbage collection, namespaces, aggregated roles.
 //!
-//! One task works them all: it waits for the store's next revision, reads every change since the last,
-//! in order, and acts through the same verbs as clients do. One order of work means that equal histories
-//! give equal outcomes. On request it also stands in for what needs nodes: it reports Deployments
-//! available. Absent: everything that would start or schedule pods.
+//! One task runs them all: it waits for the store's next revision, reads every change since the
+//! last one, in order, and acts through the same verbs as clients. The single order of work means
+//! that equal histories give equal outcomes. On request the task also reports Deployments
+//! available, in place of controllers that need nodes. Not included: everything that would start or
+//! schedule pods.
 
 mod changes;
 mod collect;
@@ -23,29 +24,34 @@ use changes::{Event, Follower};
 use garbage::Garbage;
 use namespaces::Namespaces;
 
-/// How many pieces of work are done before others get their turn.
+/// Pieces of work in a row before other tasks of the runtime get their turn.
 const ROUND: usize = 256;
 
-/// All controllers of a server.
+/// State of all controllers of a server.
 #[derive(Debug)]
 struct Controllers {
     core: Arc<Core>,
+    /// Reader of all changes.
     follower: Follower,
     garbage: Garbage,
     namespaces: Namespaces,
+    /// Whether Deployments are reported available.
     stand_ins: bool,
 }
 
-/// Brings everything in order that is there already, then keeps it so until the server stops.
+/// Works through all present objects, then starts a task that follows changes until the server
+/// stops.
 ///
 /// Must be called inside a tokio runtime.
 pub(crate) fn start(core: &Arc<Core>, stand_ins: bool) {
     let mut controllers = Controllers::new(core.clone(), stand_ins);
+    // In the caller's task: after `start` returns, the initial objects are complete.
     while controllers.round() {}
     tokio::spawn(controllers.run());
 }
 
 impl Controllers {
+    /// Returns controllers that have seen nothing yet.
     fn new(core: Arc<Core>, stand_ins: bool) -> Self {
         Self {
             core,
@@ -56,10 +62,14 @@ impl Controllers {
         }
     }
 
+    /// Follows changes until the server stops.
     async fn run(mut self) {
         loop {
+            // Read before the round: a change during the round then ends the wait below at once.
             let seen = self.core.store.revision();
             if self.round() {
+                // The rounds never wait: without this, endless work would keep the runtime's
+                // thread.
                 tokio::task::yield_now().await;
                 if self.core.stop.is_cancelled() {
                     return;
@@ -68,13 +78,14 @@ impl Controllers {
             }
             tokio::select! {
                 biased;
+                // The stop first: a server that is busy must end all the same.
                 () = self.core.stop.cancelled() => return,
                 () = self.core.store.reached(seen + 1) => {}
             }
         }
     }
 
-    /// Looks at what is new and does some work; was there anything?
+    /// Reads new changes and does some work; returns whether there was any.
     fn round(&mut self) -> bool {
         let events = self.follower.poll(&self.core);
         for event in &events {
@@ -89,9 +100,10 @@ impl Controllers {
         }
         let mut worked = !events.is_empty();
         for _ in 0..ROUND {
-            // What panicked has left its queue already, so this ends.
+            // A panicking piece of work has already left its queue, so the loop ends.
             let namespaces = guard("namespaces", || self.namespaces.work(&self.core));
             let garbage = guard("garbage", || self.garbage.work(&self.core));
+            // A panic counts as work: there may be more behind it.
             let more = namespaces.unwrap_or(true) | garbage.unwrap_or(true);
             worked |= more;
             if !more {
@@ -102,7 +114,7 @@ impl Controllers {
     }
 }
 
-/// Runs one piece of a controller's work; a panic costs that piece only.
+/// Runs one piece of a controller's work; a panic costs only that piece.
 fn guard<T>(controller: &str, work: impl FnOnce() -> T) -> Option<T> {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     if done.is_err() {
@@ -114,21 +126,22 @@ fn guard<T>(controller: &str, work: impl FnOnce() -> T) -> Option<T> {
     done.ok()
 }
 
-/// Tells every namespace which authority the server's certificate is from.
+/// Writes the certificate of the server's authority to every namespace.
 pub(crate) fn publish_root(core: &Core, certificate: &str) {
     namespaces::publish_root(core, certificate);
 }
 
-/// A call of the controllers about one object.
+/// Returns a call by the controllers for one object.
 fn call(core: &Core, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Call> {
     let mut call = core.call(&kind.served.group, &kind.served.plural, namespace, name).ok()?;
+    // `call` finds a kind by name, perhaps in another version: the given one is meant.
     call.kind = kind.clone();
     "kube-controller-manager".clone_into(&mut call.options.manager);
     Some(call)
 }
 
 impl Event {
-    /// The newest state that is known.
+    /// Returns the newest known state.
     fn object(&self) -> &serde_json::Value {
         match (&self.after, &self.before) {
             (Some(object), _) | (None, Some(object)) => &object.value,

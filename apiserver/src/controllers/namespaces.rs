@@ -1,4 +1,4 @@
-//! Life of namespaces: what each one holds from the start, and how its content goes with it.
+//! Life cycle of namespaces: their initial content, and the deletion of their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,24 +14,29 @@ use crate::verbs::update::{self, Next};
 use crate::verbs::{Call, delete};
 
 const NAMESPACES: &str = "namespaces";
+/// Service account that every namespace has.
 const ACCOUNT: &str = "default";
+/// ConfigMap with the authority's certificate, which every namespace has.
 const ROOT_CA: &str = "kube-root-ca.crt";
 
-/// Namespaces that need looking at.
+/// Controller of namespaces.
 #[derive(Debug, Default)]
 pub(super) struct Namespaces {
+    /// Namespaces with work that is due.
     dirty: BTreeSet<String>,
+    /// Namespaces that are being deleted: each change of their content is due work.
     terminating: BTreeSet<String>,
 }
 
 impl Namespaces {
-    /// Notes which namespaces a change is about.
+    /// Notes the namespace that a change concerns.
     pub(super) fn observe(&mut self, event: &Event) {
         let object = event.object();
         let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
         if event.kind.is("", NAMESPACES) {
             let going = event.after.as_ref().is_some_and(|after| meta::terminating(&after.value));
             match (&event.after, going) {
+                // The namespace is gone: changes of leftovers need no work.
                 (None, _) => drop(self.terminating.remove(name)),
                 (Some(_), true) => drop(self.terminating.insert(name.to_owned())),
                 (Some(_), false) => {}
@@ -45,9 +50,10 @@ impl Namespaces {
         }
     }
 
-    /// Looks at one namespace; was there one to look at?
+    /// Works on one namespace; returns whether there was one.
     pub(super) fn work(&mut self, core: &Core) -> bool {
         let Some(name) = self.dirty.pop_first() else { return false };
+        // Gone since it was noted: nothing is left to do.
         let Some(held) = core.store.get(NAMESPACES, &name) else { return true };
         if meta::terminating(&held.value) {
             empty(core, &name, &held.value);
@@ -58,13 +64,14 @@ impl Namespaces {
     }
 }
 
+/// Whether an object was deleted that every namespace must have.
 fn lost_default(event: &Event, name: &str) -> bool {
     let account = event.kind.is("", "serviceaccounts") && name == ACCOUNT;
     let root = event.kind.is("", "configmaps") && name == ROOT_CA;
     event.after.is_none() && (account || root)
 }
 
-/// Creates what every namespace holds.
+/// Creates the objects that every namespace has.
 fn furnish(core: &Core, namespace: &str) {
     let missing = |storage: &str, name: &str| {
         core.store.get(storage, &storage::key(namespace, name)).is_none()
@@ -82,8 +89,9 @@ fn furnish(core: &Core, namespace: &str) {
     }
 }
 
-/// Enters the authority's certificate in every namespace, now and later.
+/// Writes the authority's certificate to every namespace, present and future.
 pub(super) fn publish_root(core: &Core, certificate: &str) {
+    // Stored first: a namespace that is created meanwhile gets the new certificate.
     certificate.clone_into(&mut core.root_ca.lock());
     let Some(kind) = core.kind("", "configmaps") else { return };
     let (namespaces, _) = core.store.snapshot(NAMESPACES);
@@ -94,18 +102,19 @@ pub(super) fn publish_root(core: &Core, certificate: &str) {
     }
 }
 
-/// What is left of a namespace's content.
+/// Objects that remain in a terminating namespace.
 #[derive(Debug, Default)]
 struct Leftovers {
-    /// How many objects of each resource.
+    /// Number of objects by resource.
     objects: BTreeMap<String, usize>,
-    /// On how many objects each finalizer is.
+    /// Number of objects by finalizer.
     finalizers: BTreeMap<String, usize>,
 }
 
-/// Deletes the content of a namespace, then lets the namespace go.
+/// Deletes the content of a namespace, then removes the finalizer of the namespace.
 fn empty(core: &Core, name: &str, held: &Value) {
     let mut left = Leftovers::default();
+    // Each time over all kinds: an object may have been created between two rounds.
     for kind in core.registry.table().stored() {
         if kind.served.namespaced {
             empty_of(core, &kind, name, &mut left);
@@ -113,6 +122,7 @@ fn empty(core: &Core, name: &str, held: &Value) {
     }
     let Some(kind) = core.kind("", NAMESPACES) else { return };
     let Some(mut call) = super::call(core, &kind, "", name) else { return };
+    // Through the subresource, as only that may change the finalizers of a namespace.
     if left.objects.is_empty() {
         "finalize".clone_into(&mut call.subresource);
         change(core, &call, |namespace| {
@@ -130,6 +140,7 @@ fn empty(core: &Core, name: &str, held: &Value) {
     }
 }
 
+/// Changes an object; a failure is logged.
 fn change(core: &Core, call: &Call, make: impl Fn(&mut Value)) {
     let changed = update::change(core, call, |held| {
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
@@ -141,14 +152,17 @@ fn change(core: &Core, call: &Call, make: impl Fn(&mut Value)) {
     }
 }
 
-/// Deletes the objects of one kind; counts those that stay.
+/// Deletes the objects of one kind and counts those that remain.
 fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers) {
     let (snapshot, _) = core.store.snapshot(&kind.storage);
     for (key, held) in storage::in_namespace(&snapshot, namespace) {
+        // Deleted once: a terminating object already waits for its finalizers or its grace period.
         if !meta::terminating(&held.value) {
             let name = meta::text(&held.value, "name");
             let Some(call) = super::call(core, kind, namespace, name) else { continue };
             let options = DeleteOptions {
+                // In the background: owners and dependents are deleted in any order, since all of
+                // them go.
                 propagation: Some(Propagation::Background),
                 ..DeleteOptions::default()
             };
@@ -156,6 +170,7 @@ fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers
                 tracing::debug!(namespace, name, %error, "could not delete an object of a terminating namespace");
             }
         }
+        // Looked up again: the deletion may have left it with finalizers.
         if let Some(stays) = core.store.get(&kind.storage, key) {
             *left.objects.entry(kind.served.group_resource()).or_default() += 1;
             for finalizer in meta::finalizers(&stays.value) {
@@ -165,7 +180,7 @@ fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers
     }
 }
 
-/// The conditions that say what a namespace waits for.
+/// Returns the conditions that describe the state of a namespace's deletion.
 fn conditions(left: &Leftovers, held: &Value, now: &str) -> Value {
     let list = |counts: &BTreeMap<String, usize>, word: &str| {
         let parts: Vec<String> = counts
@@ -216,6 +231,7 @@ fn conditions(left: &Leftovers, held: &Value, now: &str) -> Value {
     ];
     let conditions = rows.into_iter().map(|(kind, status, reason, message)| {
         let before = held["status"]["conditions"].as_array().into_iter().flatten();
+        // The time of a condition changes only with its status.
         let before = before.clone().find(|one| one["type"] == kind && one["status"] == status);
         let since = before.and_then(|one| one["lastTransitionTime"].as_str()).unwrap_or(now);
         json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since})

@@ -1,4 +1,4 @@
-//! Fills aggregated roles with the rules of those that they choose by label.
+//! Aggregated roles: copies the rules of the roles that they select by label.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::verbs::update::{self, Next};
 const GROUP: &str = "rbac.authorization.k8s.io";
 const STORAGE: &str = "clusterroles.rbac.authorization.k8s.io";
 
-/// Fills every aggregated role.
+/// Updates every aggregated role.
 pub(super) fn aggregate(core: &Core) {
     let (roles, _) = core.store.snapshot(STORAGE);
     for (name, role) in &roles {
@@ -19,16 +19,18 @@ pub(super) fn aggregate(core: &Core) {
     }
 }
 
-/// Fills one role, if it aggregates others.
+/// Updates the rules of one role, if it aggregates others.
 pub(crate) fn fill(core: &Core, name: &str) {
     let Some(role) = core.store.get(STORAGE, name) else { return };
     let Some(rules) = rbac::aggregate(&core.store, &role.value) else { return };
     let same =
         role.value["rules"] == rules || (role.value["rules"].is_null() && rules == json!([]));
+    // The write would be observed and lead here again.
     if same {
         return;
     }
     let Some(kind) = core.kind(GROUP, "clusterroles") else { return };
+    // Written under the name of upstream's controller, which managed fields show.
     let Some(mut call) = super::call(core, &kind, "", name) else { return };
     "clusterrole-aggregation-controller".clone_into(&mut call.options.manager);
     let filled = update::change(core, &call, |held| {

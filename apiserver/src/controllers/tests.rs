@@ -13,7 +13,7 @@ async fn start() -> (ApiServer, Client) {
     (server, client)
 }
 
-/// Lets the controllers do all they have to do.
+/// Waits until the controllers have done all their work.
 async fn settle(server: &ApiServer) {
     let mut seen = 0;
     for _ in 0..1000 {

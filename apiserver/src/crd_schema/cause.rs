@@ -1,32 +1,34 @@
-//! Builds [`Cause`] values with the texts of Kubernetes' field errors.
+//! Constructors of [`Cause`] values with the texts of Kubernetes' field errors.
 //!
-//! Schema validation, CRD checks and list rules all report the same shape; the texts live here once.
+//! Schema validation, CRD checks and list rules all report the same shape; the texts are here once.
 
 use serde_json::Value;
 
 use crate::served::Cause;
 
+/// Returns a cause; a fault of the whole object has the field `<nil>`.
 fn cause(reason: &str, field: &str, message: String) -> Cause {
+    // Go's name of a path without elements.
     let field = if field.is_empty() { "<nil>" } else { field };
     Cause { reason: reason.to_owned(), message, field: field.to_owned() }
 }
 
-/// `Invalid value: VALUE: DETAIL`.
+/// Returns the cause `Invalid value: VALUE: DETAIL`.
 pub(crate) fn invalid(field: &str, value: &Value, detail: &str) -> Cause {
     cause("FieldValueInvalid", field, format!("Invalid value: {}: {detail}", print(value)))
 }
 
-/// [`invalid`] with a value that is printed already.
+/// Returns the same cause as [`invalid`], for a value that is already printed.
 pub(crate) fn invalid_printed(field: &str, value: &str, detail: &str) -> Cause {
     cause("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
 }
 
-/// `Invalid value: "TYPE": DETAIL`, for values of a wrong type.
+/// Returns the cause `Invalid value: "TYPE": DETAIL`, for values of a wrong type.
 pub(crate) fn type_invalid(field: &str, value: &Value, detail: &str) -> Cause {
     cause("FieldValueTypeInvalid", field, format!("Invalid value: {}: {detail}", print(value)))
 }
 
-/// `Required value` with an optional detail.
+/// Returns the cause `Required value` with an optional detail.
 pub(crate) fn required(field: &str, detail: &str) -> Cause {
     let text = if detail.is_empty() {
         "Required value".to_owned()
@@ -36,12 +38,12 @@ pub(crate) fn required(field: &str, detail: &str) -> Cause {
     cause("FieldValueRequired", field, text)
 }
 
-/// `Forbidden: DETAIL`.
+/// Returns the cause `Forbidden: DETAIL`.
 pub(crate) fn forbidden(field: &str, detail: &str) -> Cause {
     cause("FieldValueForbidden", field, format!("Forbidden: {detail}"))
 }
 
-/// `Unsupported value: VALUE: supported values: …`.
+/// Returns the cause `Unsupported value: VALUE: supported values: …`.
 pub(crate) fn not_supported<S: AsRef<str>>(field: &str, value: &Value, supported: &[S]) -> Cause {
     let list: Vec<String> = supported.iter().map(|s| quote(s.as_ref())).collect();
     let text =
@@ -49,37 +51,38 @@ pub(crate) fn not_supported<S: AsRef<str>>(field: &str, value: &Value, supported
     cause("FieldValueNotSupported", field, text)
 }
 
-/// `Duplicate value: VALUE`.
+/// Returns the cause `Duplicate value: VALUE`.
 pub(crate) fn duplicate(field: &str, value: &Value) -> Cause {
     cause("FieldValueDuplicate", field, format!("Duplicate value: {}", print(value)))
 }
 
-/// `Too long: may not be more than N bytes`.
+/// Returns the cause `Too long: may not be more than N bytes`.
 pub(crate) fn too_long(field: &str, max: u64) -> Cause {
     cause("FieldValueTooLong", field, format!("Too long: may not be more than {max} bytes"))
 }
 
-/// `Too many: N: must have at most MAX items`.
+/// Returns the cause `Too many: N: must have at most MAX items`.
 pub(crate) fn too_many(field: &str, actual: usize, max: u64) -> Cause {
     let text = format!("Too many: {actual}: must have at most {max} items");
     cause("FieldValueTooMany", field, text)
 }
 
-/// A value as Kubernetes prints it inside an error: strings quoted, the rest as JSON.
+/// Formats a value as Kubernetes prints it inside an error: strings quoted, the rest as JSON.
 pub(crate) fn print(value: &Value) -> String {
     match value {
         Value::String(s) => quote(s),
+        // Floats differ between Go and JSON.
         Value::Number(n) => number(n),
         other => other.to_string(),
     }
 }
 
-/// A number in Go's `%v` form.
+/// Formats a number like Go's `%v`.
 pub(crate) fn number(n: &serde_json::Number) -> String {
     if n.is_f64() { float(n.as_f64().unwrap_or_default()) } else { n.to_string() }
 }
 
-/// A float in Go's `%v` form: shortest digits, an exponent below 1e-4 and from 1e21.
+/// Formats a float like Go's `%v`: shortest digits, an exponent below 1e-4 and from 1e21.
 pub(crate) fn float(f: f64) -> String {
     let size = f.abs();
     if f == 0.0 || (1e-4..1e21).contains(&size) {
@@ -92,13 +95,14 @@ pub(crate) fn float(f: f64) -> String {
                 Some(rest) => ('-', rest),
                 None => ('+', exponent),
             };
+            // Go writes the exponent with two digits at least.
             format!("{digits}e{sign}{exponent:0>2}")
         }
         None => text,
     }
 }
 
-/// A string in Go's `%q` form.
+/// Formats a string like Go's `%q`.
 pub(crate) fn quote(s: &str) -> String {
     let mut out = String::with_capacity(s.len() + 2);
     out.push('"');
@@ -123,17 +127,17 @@ pub(crate) fn quote(s: &str) -> String {
     out
 }
 
-/// `path.name`, or the name alone at the root.
+/// Returns `path.name`, or the name alone at the root.
 pub(crate) fn child(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// `path[key]`.
+/// Returns `path[key]`.
 pub(crate) fn key(path: &str, key: &str) -> String {
     format!("{path}[{key}]")
 }
 
-/// `path[3]`.
+/// Returns `path[3]`.
 pub(crate) fn index(path: &str, index: usize) -> String {
     format!("{path}[{index}]")
 }

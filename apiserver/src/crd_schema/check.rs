@@ -1,7 +1,7 @@
-//! What a custom resource definition must look like to be stored.
+//! Validation of custom resource definitions.
 //!
-//! The answers follow a real server, including one quirk: what all versions share is reported at the
-//! top level (`spec.validation`), where the server's internal form keeps it.
+//! The answers follow a real server, including one quirk: parts that all versions share are
+//! reported at the top level (`spec.validation`), where the server's internal form keeps them.
 
 use serde_json::{Value, json};
 
@@ -11,15 +11,16 @@ use super::cause::{
 use super::{names, openapi};
 use crate::served::Cause;
 
-/// Every fault of a CRD; an empty list means that it may be stored.
+/// Returns every fault of a CRD; an empty list means that the CRD may be stored.
 ///
-/// `old` is the stored CRD on update. That its name is a DNS name at all is checked for every kind
+/// `old` is the stored CRD on update. The rules for names in general are checked for every kind
 /// alike and not here. Names may be left to their defaults (`singular`, `listKind`).
 pub fn check_crd(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut out = Vec::new();
     let spec = &crd["spec"];
     let group = string(spec, "group");
     let plural = string(&spec["names"], "plural");
+    // Names never change, so only a creation needs the check.
     if old.is_none() {
         let name = string(&crd["metadata"], "name");
         if name != format!("{plural}.{group}") {
@@ -40,15 +41,17 @@ pub fn check_crd(crd: &Value, old: Option<&Value>) -> Vec<Cause> {
     out
 }
 
+/// Returns a text; empty when absent.
 fn string<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Returns a list; empty when absent.
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The value that every version has under `key`, if they all have the same one.
+/// Returns the value that all versions have under `key`, if it is the same for all of them.
 fn shared<'a>(versions: &'a [Value], key: &str) -> Option<&'a Value> {
     let present = |v: &&Value| match v {
         Value::Null => false,
@@ -59,6 +62,7 @@ fn shared<'a>(versions: &'a [Value], key: &str) -> Option<&'a Value> {
     versions.iter().all(|v| v.get(key) == Some(first)).then_some(first)
 }
 
+/// Checks `spec`.
 fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
     let group = string(spec, "group");
     if group.is_empty() {
@@ -77,6 +81,7 @@ fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
             out.push(required(&child(&at, "schema.openAPIV3Schema"), ""));
         }
     }
+    // Parts shared by all versions are checked once, at the top level, and not per version.
     let lifted = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"]
         .map(|key| shared(versions, key));
     for (i, version) in versions.iter().enumerate() {
@@ -102,6 +107,7 @@ fn check_spec(spec: &Value, out: &mut Vec<Cause>) {
     conversion(spec, out);
 }
 
+/// Checks one version; `lifted` parts are checked at the top level.
 fn check_version(version: &Value, path: &str, lifted: &[Option<&Value>; 4], out: &mut Vec<Cause>) {
     let name = string(version, "name");
     if let faults @ [_, ..] = names::dns1035(name).as_slice() {
@@ -136,6 +142,7 @@ fn check_version(version: &Value, path: &str, lifted: &[Option<&Value>; 4], out:
     }
 }
 
+/// Checks names and flags across all versions.
 fn version_flags(
     spec: &Value,
     versions: &[Value],
@@ -158,6 +165,8 @@ fn version_flags(
         let text = "must have exactly one version marked as storage version";
         out.push(invalid_printed("spec.versions", &printed, text));
     }
+    // The deprecated field `spec.version` is the name of the first version, so its fault appears
+    // twice.
     let first = versions.first().map(|v| string(v, "name")).unwrap_or_default();
     if !first.is_empty()
         && let faults @ [_, ..] = names::dns1035(first).as_slice()
@@ -166,7 +175,7 @@ fn version_flags(
     }
 }
 
-/// A version as the server's internal form prints it.
+/// Formats a version as the server's internal form prints it.
 fn internal(version: &Value, lifted: &[Option<&Value>; 4]) -> String {
     let get = |key: &str, empty: Value, lifted: bool| {
         version.get(key).filter(|_| !lifted).cloned().unwrap_or(empty)
@@ -189,6 +198,7 @@ fn internal(version: &Value, lifted: &[Option<&Value>; 4]) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
+/// Checks that a value is given and is one of those allowed.
 fn one_of(path: &str, value: &str, allowed: &[&str], out: &mut Vec<Cause>) {
     if value.is_empty() {
         out.push(required(path, ""));
@@ -197,9 +207,11 @@ fn one_of(path: &str, value: &str, allowed: &[&str], out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the names of a definition.
 fn check_names(given: &Value, path: &str, out: &mut Vec<Cause>) {
     let kind = string(given, "kind");
     let or = |key: &str, default: String| match string(given, key) {
+        // Without a kind there is no default either.
         "" if !kind.is_empty() => default,
         text => text.to_owned(),
     };
@@ -243,6 +255,7 @@ fn check_names(given: &Value, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks that a JSON path begins with a dot.
 fn simple_path(path: &str, text: &str, out: &mut Vec<Cause>) -> bool {
     if text.starts_with('.') {
         return true;
@@ -251,6 +264,7 @@ fn simple_path(path: &str, text: &str, out: &mut Vec<Cause>) -> bool {
     false
 }
 
+/// Checks the paths of the scale subresource.
 fn subresources(given: Option<&Value>, path: &str, out: &mut Vec<Cause>) {
     let Some(scale) = given.and_then(|s| s.get("scale")).filter(|s| !s.is_null()) else { return };
     let rules: [(&str, &[&str], &str); 2] = [
@@ -278,6 +292,7 @@ fn subresources(given: Option<&Value>, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the additional printer columns.
 fn columns(given: Option<&Value>, path: &str, out: &mut Vec<Cause>) {
     const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
     const FORMATS: [&str; 8] =
@@ -308,6 +323,7 @@ fn columns(given: Option<&Value>, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the selectable fields: each must exist in the schema and hold a scalar.
 fn selectable(fields: &Value, schema: &Value, path: &str, out: &mut Vec<Cause>) {
     let mut seen: Vec<&str> = Vec::new();
     for (i, field) in fields.as_array().into_iter().flatten().enumerate() {
@@ -318,6 +334,7 @@ fn selectable(fields: &Value, schema: &Value, path: &str, out: &mut Vec<Cause>) 
             out.push(required(&at, ""));
             continue;
         }
+        // The text is upstream's parser error for a path that does not begin at the object.
         let Some(rest) = text.strip_prefix('.') else {
             let token = text.split(['.', '[']).next().unwrap_or_default();
             let detail = format!("is an invalid path: expected [ or . but got: {token}");
@@ -330,6 +347,7 @@ fn selectable(fields: &Value, schema: &Value, path: &str, out: &mut Vec<Cause>) 
             out.push(invalid(&at, &value, detail));
             continue;
         };
+        // Metadata can be selected by name and namespace only.
         if rest == "metadata" || rest.starts_with("metadata.") {
             out.push(invalid(&at, &value, "must not point to fields in metadata"));
         }
@@ -343,11 +361,13 @@ fn selectable(fields: &Value, schema: &Value, path: &str, out: &mut Vec<Cause>) 
             seen.push(text);
         }
     }
+    // Upstream's limit.
     if seen.len() > 8 {
         out.push(too_many(path, seen.len(), 8));
     }
 }
 
+/// Checks the conversion between versions.
 fn conversion(spec: &Value, out: &mut Vec<Cause>) {
     let Some(conversion) = spec.get("conversion").filter(|c| !c.is_null()) else { return };
     let strategy = string(conversion, "strategy");
@@ -357,6 +377,7 @@ fn conversion(spec: &Value, out: &mut Vec<Cause>) {
     let reviews = webhook.map(|w| list(w, "conversionReviewVersions")).unwrap_or_default();
     let client_at = "spec.conversion.webhookClientConfig";
     let reviews_at = "spec.conversion.conversionReviewVersions";
+    // The settings of a webhook are refused where none is called.
     if strategy != "Webhook" {
         let text = "should not be set when strategy is not set to Webhook";
         if client.is_some() {
@@ -369,6 +390,7 @@ fn conversion(spec: &Value, out: &mut Vec<Cause>) {
     }
     match client {
         None => out.push(required(client_at, "required when strategy is set to Webhook")),
+        // Both or neither.
         Some(c) if c.get("url").is_some() == c.get("service").is_some() => {
             out.push(required(client_at, "exactly one of url or service is required"));
         }
@@ -382,6 +404,7 @@ fn conversion(spec: &Value, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the fields that must not change; scope and kind are fixed once the names are established.
 fn immutable(spec: &Value, old: &Value, out: &mut Vec<Cause>) {
     let old_spec = &old["spec"];
     let established = list(&old["status"], "conditions")
@@ -400,11 +423,13 @@ fn immutable(spec: &Value, old: &Value, out: &mut Vec<Cause>) {
     same("spec.names.plural", &spec["names"]["plural"], &old_spec["names"]["plural"]);
 }
 
+/// Checks that versions with stored objects are not removed.
 fn stored_versions(crd: &Value, update: bool, out: &mut Vec<Cause>) {
     let path = "status.storedVersions";
     let versions = list(&crd["spec"], "versions");
     let storage: Vec<&str> =
         versions.iter().filter(|v| v["storage"] == true).map(|v| string(v, "name")).collect();
+    // A new definition has no status yet: the server enters its storage version.
     let stored: Vec<&str> = match update {
         true => list(&crd["status"], "storedVersions").iter().filter_map(Value::as_str).collect(),
         false => storage.iter().take(1).copied().collect(),
@@ -426,7 +451,7 @@ fn stored_versions(crd: &Value, update: bool, out: &mut Vec<Cause>) {
     }
 }
 
-/// Groups of the Kubernetes project need an approval annotation.
+/// Checks the approval annotation that groups of the Kubernetes project need.
 fn approval(crd: &Value, group: &str, out: &mut Vec<Cause>) {
     let protected = ["k8s.io", "kubernetes.io"]
         .iter()

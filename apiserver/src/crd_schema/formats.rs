@@ -1,6 +1,6 @@
-//! The string formats that a real API server checks, and no others.
+//! String formats that a real API server checks.
 //!
-//! Names are compared without dashes, as upstream does; unknown formats are ignored.
+//! Names are compared without dashes, as upstream does. Unknown formats are ignored.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use regex::Regex;
 
 use super::names;
 
-/// Is the format one that is checked?
+/// Whether the format is one that is checked.
 pub(crate) fn known(format: &str) -> bool {
     let name = format.replace('-', "");
     matches!(
@@ -45,7 +45,7 @@ pub(crate) fn known(format: &str) -> bool {
     )
 }
 
-/// Does the text have the format? Unknown formats accept everything.
+/// Whether the text has the format. Unknown formats accept every text.
 pub(crate) fn valid(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
@@ -68,6 +68,7 @@ pub(crate) fn valid(format: &str, text: &str) -> bool {
     }
 }
 
+/// Returns the pattern of a format that a pattern describes; compiled once per process.
 fn by_pattern(name: &str) -> Option<&'static Regex> {
     static PATTERNS: OnceLock<Vec<(&'static str, Regex)>> = OnceLock::new();
     const SOURCES: [(&str, &str); 9] = [
@@ -93,8 +94,10 @@ fn by_pattern(name: &str) -> Option<&'static Regex> {
     compiled.iter().find(|(n, _)| *n == name).map(|(_, r)| r)
 }
 
+/// Whether the text is an address with a prefix length.
 fn cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
+    // The parser would accept a sign.
     if bits.is_empty() || bits.len() > 3 || !bits.bytes().all(|b| b.is_ascii_digit()) {
         return false;
     }
@@ -105,7 +108,7 @@ fn cidr(text: &str) -> bool {
     }
 }
 
-/// An absolute URI, or a path that starts with a slash.
+/// Whether the text is an absolute URI, or a path that begins with a slash.
 fn uri(text: &str) -> bool {
     if text.bytes().any(|b| b < 0x20 || b == 0x7f || b == b' ') {
         return false;
@@ -119,8 +122,10 @@ fn uri(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
+/// Whether the text is an address, also in the form `Name <address>`.
 fn email(text: &str) -> bool {
     let address = match (text.rfind('<'), text.ends_with('>')) {
+        // The address of `Name <address>`.
         (Some(open), true) => &text[open + 1..text.len() - 1],
         _ => text,
     };
@@ -138,7 +143,9 @@ fn email(text: &str) -> bool {
     (atom(local) || quoted) && atom(domain)
 }
 
+/// Whether the text is a host name of letters, digits and dashes.
 fn hostname(text: &str) -> bool {
+    // A dot at the end makes the name absolute.
     let text = text.strip_suffix('.').unwrap_or(text);
     !text.is_empty()
         && text.len() <= 253
@@ -151,11 +158,13 @@ fn hostname(text: &str) -> bool {
         })
 }
 
+/// Whether the text is a date `2006-01-02`.
 fn date(text: &str) -> bool {
+    // The parser accepts other forms, too; the length admits only `2006-01-02`.
     text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// RFC 3339, with a few more separators for the time than the RFC has.
+/// Whether the text is a time of RFC 3339, with letters in either case.
 fn date_time(text: &str) -> bool {
     static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
     let pattern = PATTERN.get_or_init(|| {
@@ -166,16 +175,18 @@ fn date_time(text: &str) -> bool {
     let Some(parts) = pattern.as_ref().and_then(|p| p.captures(text)) else { return false };
     let number = |i: usize| parts.get(i).and_then(|m| m.as_str().parse::<u8>().ok());
     parts.get(1).is_some_and(|m| date(m.as_str()))
+        // The pattern admits two digits of any value.
         && number(2).is_some_and(|h| h <= 23)
         && number(3).is_some_and(|m| m <= 59)
         && number(4).is_some_and(|s| s <= 59)
 }
 
-/// Go durations (`1h30m`) and Scala's (`22 ns`, `5 days`).
+/// Whether the text is a duration of Go (`1h30m`) or of Scala (`22 ns`, `5 days`).
 fn duration(text: &str) -> bool {
     go_duration(text) || scala_duration(text)
 }
 
+/// Whether the text is a duration in Go's notation.
 fn go_duration(text: &str) -> bool {
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -200,11 +211,13 @@ fn go_duration(text: &str) -> bool {
     true
 }
 
+/// Whether the text is a number with one unit.
 fn scala_duration(text: &str) -> bool {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit = text[digits..].trim_start().to_lowercase();
     let unit = unit.strip_suffix('s').filter(|u| !u.is_empty()).unwrap_or(&unit);
     digits > 0
+        // More digits would not fit into an integer of 64 bits.
         && digits < 19
         && matches!(
             unit,
@@ -236,12 +249,15 @@ fn scala_duration(text: &str) -> bool {
         )
 }
 
+/// Whether the text is an ISBN with this number of digits and a correct check digit.
 fn isbn(text: &str, length: usize) -> bool {
     let digits: Vec<u32> = text
         .chars()
         .filter(|c| !matches!(c, '-' | ' '))
         .map(|c| match c {
+            // Check digit of the form with ten digits.
             'X' | 'x' => 10,
+            // 99 is no digit and fails the checks below.
             c => c.to_digit(10).unwrap_or(99),
         })
         .collect();
@@ -261,6 +277,7 @@ fn isbn(text: &str, length: usize) -> bool {
     }
 }
 
+/// Whether the text has the digits of a credit card with a correct check sum (Luhn).
 fn credit_card(text: &str) -> bool {
     let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
     let sum: u32 = digits

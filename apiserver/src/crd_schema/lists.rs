@@ -1,6 +1,6 @@
 //! Uniqueness in lists of type `set` and `map`, and the metadata of embedded resources.
 //!
-//! Neither is part of JSON schema, so both run after it.
+//! Neither is part of JSON schema, so both are checked after it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::cause;
 use super::node::{Additional, ListType, Node};
 use crate::served::Cause;
 
-/// Reports every value or key that occurs twice, at its second occurrence.
+/// Reports every value or key that occurs more than once, at its second occurrence.
 pub(crate) fn unique(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause>) {
     match value {
         Value::Object(map) => {
@@ -40,7 +40,9 @@ pub(crate) fn unique(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause
     }
 }
 
+/// Checks a list of type `map`: items are objects with different keys.
 fn unique_keys(items: &[Value], node: &Node, path: &str, out: &mut Vec<Cause>) {
+    // Keys of other items make no sense then.
     if let Some(i) = items.iter().position(|v| !v.is_object() && !v.is_null()) {
         let text = "must be an object for an array of list-type map";
         out.push(cause::invalid(&cause::index(path, i), &items[i], text));
@@ -50,30 +52,33 @@ fn unique_keys(items: &[Value], node: &Node, path: &str, out: &mut Vec<Cause>) {
     second(&keys, &keys, path, out);
 }
 
-/// The key of an item of a list of type `map`; absent fields stay absent.
+/// Returns the key of an item of a list of type `map`; absent fields stay absent.
 fn list_key(item: &Value, keys: &[String]) -> Value {
     let fields = keys.iter().filter_map(|k| item.get(k).map(|v| (k.clone(), v.clone())));
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
+/// Reports the second occurrence of each value.
 fn second(values: &[Value], shown: &[Value], path: &str, out: &mut Vec<Cause>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (i, value) in values.iter().enumerate() {
+        // By text: equal values are written alike, since keys are sorted.
         let times = seen.entry(value.to_string()).or_default();
         *times += 1;
+        // Reported once, however often the value occurs.
         if *times == 2 {
             out.push(cause::duplicate(&cause::index(path, i), &shown[i]));
         }
     }
 }
 
-/// Finds the old item that `item` succeeds in a list of type `map`.
+/// Returns the old item with the same key as `item`, in a list of type `map`.
 pub(crate) fn correlate<'a>(item: &Value, old: &'a [Value], keys: &[String]) -> Option<&'a Value> {
     let key = list_key(item, keys);
     old.iter().find(|candidate| list_key(candidate, keys) == key)
 }
 
-/// Requires kind and API version of embedded resources.
+/// Reports embedded resources without kind or API version.
 pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause>) {
     match value {
         Value::Object(map) => {
@@ -105,8 +110,10 @@ pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cau
     }
 }
 
-/// The first embedded resource whose kind, API version or metadata has a wrong type.
+/// Returns the fault of the first embedded resource whose kind, API version or metadata has a wrong
+/// type.
 pub(crate) fn embedded_fault(value: &Value, node: &Node, root: bool, path: &str) -> Option<String> {
+    // The head of the object itself is checked elsewhere.
     if node.embedded && !root {
         let wrong = |name: &str, fine: fn(&Value) -> bool| {
             value.get(name).filter(|v| !fine(v)).map(|v| (cause::child(path, name), v))

@@ -1,9 +1,10 @@
-//! The schema of custom resources: what a CRD may say, and what it does to objects.
+//! Schemas of custom resources: validation of definitions, and pruning, defaulting and validation
+//! of objects.
 //!
 //! A CRD's `openAPIV3Schema` is compiled once to a [`Schema`], which prunes, defaults and validates
-//! objects with the texts of a real API server. [`check_crd`] refuses CRDs that a real one refuses.
-//! Absent: evaluating `x-kubernetes-validations`; their rules are kept ([`Schema::rules`]) and their
-//! form is checked, but no expression is compiled or run.
+//! objects with the texts of a real API server. [`check_crd`] refuses CRDs that a real server
+//! refuses. Not supported: evaluation of `x-kubernetes-validations`; their rules are kept
+//! ([`Schema::rules`]) and their form is checked, but no expression is compiled or run.
 
 mod cause;
 mod check;
@@ -30,12 +31,15 @@ use node::Node;
 /// The compiled schema of one version of a custom resource.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
+    /// The compiled schema of the object.
     root: Node,
+    /// Rules of all nodes.
     rules: Vec<Rule>,
 }
 
 impl Schema {
-    /// Compiles an `openAPIV3Schema`. It never fails: what [`check_crd`] would refuse is ignored.
+    /// Compiles an `openAPIV3Schema`. Never fails: parts that [`check_crd`] would refuse are
+    /// ignored.
     pub fn compile(openapi: &Value) -> Schema {
         let root = Node::compile(openapi);
         let mut rules = Vec::new();
@@ -43,9 +47,10 @@ impl Schema {
         Schema { root, rules }
     }
 
-    /// Removes unknown fields, and nulls that are neither allowed nor defaulted.
+    /// Removes unknown fields, and nulls that are neither allowed nor replaced by a default.
     ///
-    /// Returns the sorted paths of the unknown fields (`spec.bogus`), for warnings and strict errors.
+    /// Returns the sorted paths of the unknown fields (`spec.bogus`), for warnings and strict
+    /// errors.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = Vec::new();
         prune::prune(object, Some(&self.root), true, "", &mut unknown);
@@ -59,12 +64,14 @@ impl Schema {
         prune::default(object, &self.root);
     }
 
-    /// Checks an object against the schema; an empty list means that it is valid.
+    /// Validates an object against the schema; an empty list means that the object is valid.
     ///
-    /// With `old`, the object's stored state, values that did not change are tolerated as they are.
+    /// With `old`, the object's stored state, invalid values that did not change are tolerated.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Cause> {
         let mut causes = validate::validate(&self.root, new, old);
+        // These checks are not part of JSON schema, and follow it.
         lists::embedded(new, &self.root, "", &mut causes);
+        // Lists that already had duplicates are tolerated as well.
         let mut before = Vec::new();
         if let Some(old) = old {
             lists::unique(old, &self.root, "", &mut before);
@@ -80,20 +87,21 @@ impl Schema {
         causes
     }
 
-    /// Why the head of an embedded resource cannot be read: `PATH: Invalid value: …`.
+    /// Returns the fault of an embedded resource whose head cannot be read: `PATH: Invalid value:
+    /// …`.
     ///
-    /// A real server finds such faults while it decodes, before validation.
+    /// A real server finds such faults during decoding, before validation.
     pub fn embedded_fault(&self, object: &Value) -> Option<String> {
         lists::embedded_fault(object, &self.root, true, "")
     }
 
-    /// The rules of `x-kubernetes-validations`, which nothing here evaluates.
+    /// Returns the rules of `x-kubernetes-validations`, which this server does not evaluate.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 }
 
-/// Does this fault keep a real server from evaluating rules?
+/// Whether this fault keeps a real server from evaluating rules.
 fn blocks_rules(cause: &Cause) -> bool {
     matches!(
         cause.reason.as_str(),

@@ -1,4 +1,4 @@
-//! The name rules of Kubernetes that CRDs use, with their texts.
+//! Name rules of Kubernetes that CRDs use, with their texts.
 
 /// Text for names that are not RFC 1123 subdomains.
 pub(crate) const SUBDOMAIN_TEXT: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -6,7 +6,7 @@ pub(crate) const SUBDOMAIN_TEXT: &str = "a lowercase RFC 1123 subdomain must con
 /// Text for names that are not DNS-1035 labels.
 pub(crate) const LABEL_TEXT: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-/// Is it an RFC 1123 label?
+/// Whether the text is an RFC 1123 label.
 pub(crate) fn is_label(text: &str) -> bool {
     let alnum = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let bytes = text.as_bytes();
@@ -17,12 +17,12 @@ pub(crate) fn is_label(text: &str) -> bool {
         && bytes.iter().all(|b| alnum(b) || *b == b'-')
 }
 
-/// Is it an RFC 1123 subdomain?
+/// Whether the text is an RFC 1123 subdomain.
 pub(crate) fn is_subdomain(text: &str) -> bool {
     subdomain(text).is_empty()
 }
 
-/// What is wrong with an RFC 1123 subdomain? Its parts may be longer than 63 characters.
+/// Returns the faults of an RFC 1123 subdomain. Its parts may be longer than 63 characters.
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
     let alnum = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let part_ok = |part: &str| {
@@ -32,6 +32,7 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
             && bytes.iter().all(|b| alnum(b) || *b == b'-')
     };
     let mut faults = Vec::new();
+    // Limit of a DNS name.
     if text.len() > 253 {
         faults.push("must be no more than 253 bytes".to_owned());
     }
@@ -41,9 +42,10 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
     faults
 }
 
-/// What is wrong with a DNS-1035 label?
+/// Returns the faults of a DNS-1035 label.
 pub(crate) fn dns1035(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
+    // Limit of a DNS label.
     if text.len() > 63 {
         faults.push("must be no more than 63 bytes".to_owned());
     }

@@ -1,7 +1,8 @@
-//! The compiled form of a schema.
+//! Compiled form of a schema.
 //!
-//! Compiling once resolves types, patterns and children, so that every request walks a tree of plain
-//! data. Nodes below `allOf`, `anyOf`, `oneOf` and `not` have the same form: they only validate.
+//! Types, patterns and children are resolved once, at compilation, so that every request walks a
+//! tree of plain data. Nodes below `allOf`, `anyOf`, `oneOf` and `not` have the same form but only
+//! validate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,49 +11,55 @@ use serde_json::{Map, Value};
 
 use super::pattern::Pattern;
 
-/// What may stand under keys that `properties` does not name.
+/// Values allowed under keys that `properties` does not name.
 #[derive(Clone, Debug)]
 pub(crate) enum Additional {
-    /// Anything (`true`) or nothing (`false`).
+    /// Any value (`true`) or none (`false`).
     Any(bool),
     /// Values of a schema.
     Schema(Box<Node>),
 }
 
-/// `x-kubernetes-list-type`.
+/// Value of `x-kubernetes-list-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListType {
-    /// Replaced as a whole.
+    /// The list is replaced as a whole.
     Atomic,
-    /// Unique values.
+    /// Values are unique.
     Set,
-    /// Unique keys.
+    /// Keys are unique.
     Map,
 }
 
-/// One rule of `x-kubernetes-validations`, as written.
+/// One rule of `x-kubernetes-validations`, as written in the CRD.
 ///
-/// Rules are kept but not evaluated: an expression engine plugs in here.
+/// Rules are kept but not evaluated: an expression engine would start here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// Path of the schema node that carries the rule: `spec.items[*]`; empty at the root.
+    /// Path of the schema node that carries the rule, such as `spec.items[*]`; empty at the root.
     pub path: String,
-    /// The rule as it stands in the CRD (`rule`, `message`, `messageExpression`, `reason`, …).
+    /// The rule as written (`rule`, `message`, `messageExpression`, `reason`, …).
     pub rule: Arc<Value>,
 }
 
 /// One node of a compiled schema.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
+    /// Allowed JSON types; empty for any.
     pub(crate) types: Vec<String>,
     pub(crate) nullable: bool,
     pub(crate) int_or_string: bool,
+    /// `x-kubernetes-preserve-unknown-fields`.
     pub(crate) preserve: bool,
+    /// `x-kubernetes-embedded-resource`.
     pub(crate) embedded: bool,
     pub(crate) properties: BTreeMap<String, Node>,
+    /// `additionalProperties`.
     pub(crate) additional: Option<Additional>,
     pub(crate) items: Option<Box<Node>>,
+    /// Default of an absent field; never null.
     pub(crate) default: Option<Value>,
+    /// Format that is checked; empty for none.
     pub(crate) format: String,
     pub(crate) maximum: Option<f64>,
     pub(crate) exclusive_maximum: bool,
@@ -67,19 +74,23 @@ pub(crate) struct Node {
     pub(crate) max_properties: Option<u64>,
     pub(crate) min_properties: Option<u64>,
     pub(crate) required: Vec<String>,
+    /// `enum`; empty for any value.
     pub(crate) enumeration: Vec<Value>,
     pub(crate) all_of: Vec<Node>,
     pub(crate) any_of: Vec<Node>,
     pub(crate) one_of: Vec<Node>,
     pub(crate) not: Option<Box<Node>>,
     pub(crate) list_type: Option<ListType>,
+    /// Key fields of a list of type `map`.
     pub(crate) list_map_keys: Vec<String>,
+    /// Whether a map is replaced as a whole.
     pub(crate) map_atomic: bool,
+    /// `x-kubernetes-validations` as written.
     pub(crate) rules: Vec<Arc<Value>>,
 }
 
 impl Node {
-    /// Compiles one schema object; anything malformed is left out, since [`check_crd`] refuses it.
+    /// Compiles one schema object. Malformed parts are left out, since [`check_crd`] refuses them.
     ///
     /// [`check_crd`]: super::check_crd
     pub(crate) fn compile(schema: &Value) -> Node {
@@ -119,8 +130,10 @@ impl Node {
         node
     }
 
+    /// Compiles type and format; a format that does not fit the type is dropped.
     fn compile_types(&mut self, map: &Map<String, Value>) {
         if self.int_or_string {
+            // Takes the place of `type`, which such a schema need not have.
             self.types = vec!["integer".to_owned(), "string".to_owned()];
         } else if let Some(kind) = text(map, "type").filter(|t| !t.is_empty()) {
             self.types = vec![kind.to_owned()];
@@ -130,6 +143,7 @@ impl Node {
             [one] if one == "integer" => matches!(format, "int32" | "int64"),
             [one] if one == "number" => matches!(format, "float" | "double"),
             [one] if one == "string" => super::formats::known(format),
+            // Objects, lists and booleans have no formats.
             [one] if !one.is_empty() => false,
             _ => super::formats::known(format),
         };
@@ -138,6 +152,7 @@ impl Node {
         }
     }
 
+    /// Compiles the schemas of fields and items.
     fn compile_children(&mut self, map: &Map<String, Value>) {
         if let Some(properties) = map.get("properties").and_then(Value::as_object) {
             self.properties =
@@ -153,7 +168,7 @@ impl Node {
         self.items = map.get("items").filter(|v| v.is_object()).map(|v| Box::new(Node::compile(v)));
     }
 
-    /// The schema of values under `key`, if the key is allowed.
+    /// Returns the schema of values under `key`, if the key has one.
     pub(crate) fn field(&self, key: &str) -> Option<&Node> {
         self.properties.get(key).or(match &self.additional {
             Some(Additional::Schema(node)) => Some(node),
@@ -161,7 +176,7 @@ impl Node {
         })
     }
 
-    /// Collects the rules of this node and its structural children.
+    /// Collects the rules of this node and of its structural children.
     pub(crate) fn collect_rules(&self, path: &str, out: &mut Vec<Rule>) {
         out.extend(self.rules.iter().map(|r| Rule { path: path.to_owned(), rule: Arc::clone(r) }));
         for (name, node) in &self.properties {
@@ -176,6 +191,7 @@ impl Node {
     }
 }
 
+/// Parses `x-kubernetes-list-type`.
 fn list_type(text: Option<&str>) -> Option<ListType> {
     match text {
         Some("set") => Some(ListType::Set),
@@ -185,30 +201,37 @@ fn list_type(text: Option<&str>) -> Option<ListType> {
     }
 }
 
+/// Compiles a list of schemas.
 fn nodes(map: &Map<String, Value>, key: &str) -> Vec<Node> {
     list(map, key).iter().map(Node::compile).collect()
 }
 
+/// Returns a boolean; false when absent.
 pub(crate) fn flag(map: &Map<String, Value>, key: &str) -> bool {
     map.get(key).and_then(Value::as_bool).unwrap_or_default()
 }
 
+/// Returns a text.
 pub(crate) fn text<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     map.get(key).and_then(Value::as_str)
 }
 
+/// Returns a list; empty when absent.
 pub(crate) fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
     map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// Returns the texts of a list.
 pub(crate) fn texts(map: &Map<String, Value>, key: &str) -> Vec<String> {
     list(map, key).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// Returns a number.
 fn float(map: &Map<String, Value>, key: &str) -> Option<f64> {
     map.get(key).and_then(Value::as_f64)
 }
 
+/// Returns a number that is not negative.
 fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
     map.get(key).and_then(Value::as_u64)
 }

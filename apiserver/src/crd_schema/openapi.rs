@@ -1,4 +1,4 @@
-//! The checks of one `openAPIV3Schema` beyond structure: types, lists, maps, defaults, rules' form.
+//! Checks of one `openAPIV3Schema` beyond structure: types, lists, maps, defaults, form of rules.
 
 use serde_json::{Map, Value, json};
 
@@ -9,10 +9,12 @@ use crate::served::Cause;
 
 type Object = Map<String, Value>;
 
-/// Why defaults are refused below some node; empty where they are allowed.
+/// The reason why defaults are refused below a node; empty where they are allowed.
 #[derive(Clone, Copy, Default)]
 struct Scope<'a> {
+    /// Text of the refusal.
     no_defaults: &'a str,
+    /// Whether the node is inside metadata.
     meta: bool,
 }
 
@@ -26,18 +28,22 @@ pub(crate) fn check(schema: &Value, status: bool, path: &str) -> Vec<Cause> {
     if flag(map, "nullable") {
         out.push(forbidden(&child(path, "nullable"), "nullable cannot be true at the root"));
     }
+    // Upstream builds its structural form only from a schema that can be converted to it.
     if structural::convertible(schema) {
         let faults = structural::check(schema, path);
         if faults.is_empty() {
             defaults(schema, true, path, &mut out);
         }
+        // Structural faults are reported whether or not defaults were checked.
         out.extend(faults);
     }
+    // Also for schemas that cannot be converted: their other faults are reported, too.
     node(schema, path, true, Scope::default(), &mut out);
     out
 }
 
-/// With a status subresource the root may only say what survives taking `properties.status` out.
+/// Checks the root of a kind with a status subresource: it may have only keys that still hold when
+/// `properties.status` is taken out.
 fn status_root(schema: &Value, map: &Object, path: &str, out: &mut Vec<Cause>) {
     const ALLOWED: [&str; 22] = [
         "description",
@@ -80,6 +86,7 @@ fn status_root(schema: &Value, map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks one node and its children.
 fn node(schema: &Value, path: &str, root: bool, scope: Scope<'_>, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     standard(map, path, scope, out);
@@ -99,6 +106,7 @@ fn node(schema: &Value, path: &str, root: bool, scope: Scope<'_>, out: &mut Vec<
     rules(map, path, out);
 }
 
+/// Checks the keys that every node may have.
 fn standard(map: &Object, path: &str, scope: Scope<'_>, out: &mut Vec<Cause>) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     let kind = text(map, "type").unwrap_or_default();
@@ -130,6 +138,7 @@ fn standard(map: &Object, path: &str, scope: Scope<'_>, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the children of a node.
 fn children(map: &Object, path: &str, root: bool, scope: Scope<'_>, out: &mut Vec<Cause>) {
     let properties = map.get("properties").and_then(Value::as_object);
     if let Some(additional) = map.get("additionalProperties") {
@@ -167,7 +176,7 @@ fn children(map: &Object, path: &str, root: bool, scope: Scope<'_>, out: &mut Ve
     }
 }
 
-/// `type` must be `wanted` when the extension `because` is there.
+/// Checks that `type` is `wanted`, as the extension `because` demands.
 fn needs_type(map: &Object, wanted: &str, because: &str, path: &str, out: &mut Vec<Cause>) -> bool {
     let kind = text(map, "type").unwrap_or_default();
     let detail = format!("must be {wanted} if {because} is specified");
@@ -179,6 +188,7 @@ fn needs_type(map: &Object, wanted: &str, because: &str, path: &str, out: &mut V
     false
 }
 
+/// Checks `x-kubernetes-map-type`.
 fn map_type(map: &Object, path: &str, out: &mut Vec<Cause>) {
     let Some(kind) = text(map, "x-kubernetes-map-type") else { return };
     needs_type(map, "object", "x-kubernetes-map-type", path, out);
@@ -188,8 +198,10 @@ fn map_type(map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks `x-kubernetes-list-type`.
 fn list_type(map: &Object, path: &str, out: &mut Vec<Cause>) {
     let Some(kind) = text(map, "x-kubernetes-list-type") else { return };
+    // The items are looked at only in a list.
     let array = needs_type(map, "array", "x-kubernetes-list-type", path, out);
     let items = map.get("items").and_then(Value::as_object);
     if array
@@ -216,6 +228,7 @@ fn list_type(map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the items and keys of lists of type `set` and `map`.
 fn list_map(map: &Object, path: &str, out: &mut Vec<Cause>) {
     let kind = text(map, "x-kubernetes-list-type");
     let keys = texts(map, "x-kubernetes-list-map-keys");
@@ -247,6 +260,7 @@ fn list_map(map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks that the keys of a list of type `map` name scalar properties of its items.
 fn map_keys(map: &Object, keys: &[String], path: &str, out: &mut Vec<Cause>) {
     let at = child(path, "x-kubernetes-list-map-keys");
     if keys.is_empty() {
@@ -289,7 +303,7 @@ fn map_keys(map: &Object, keys: &[String], path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// Keys of a list of type `map` are always there and never null.
+/// Checks that the keys of a list of type `map` are always present and never null.
 fn key_presence(items: &Object, keys: &[String], path: &str, out: &mut Vec<Cause>) {
     let must = texts(items, "required");
     for name in keys {
@@ -310,7 +324,7 @@ fn key_presence(items: &Object, keys: &[String], path: &str, out: &mut Vec<Cause
     }
 }
 
-/// The form of `x-kubernetes-validations`; expressions are not compiled.
+/// Checks the form of `x-kubernetes-validations`; expressions are not compiled.
 fn rules(map: &Object, path: &str, out: &mut Vec<Cause>) {
     const REASONS: [&str; 4] =
         ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -322,6 +336,7 @@ fn rules(map: &Object, path: &str, out: &mut Vec<Cause>) {
         let lines = |s: &str| s.contains(['\n', '\r']);
         if get("rule").trim().is_empty() {
             out.push(required(&at("rule"), "rule is not specified"));
+        // The first fault of message and rule is reported, not all of them.
         } else if blank("message") {
             let value = json!(get("message"));
             out.push(invalid(&at("message"), &value, "must be non-empty if specified"));
@@ -349,11 +364,12 @@ fn rules(map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// Defaults must be pruned and valid.
+/// Checks that defaults have no unknown fields and are valid.
 fn defaults(schema: &Value, resource: bool, path: &str, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     let embedded = resource || flag(map, "x-kubernetes-embedded-resource");
     if let Some(value) = map.get("default").filter(|v| !v.is_null()) {
+        // Compiled by itself: the default is checked as if it were a whole value.
         let mut node = Node::compile(schema);
         node.embedded = embedded;
         default(&node, value, &child(path, "default"), out);
@@ -369,6 +385,7 @@ fn defaults(schema: &Value, resource: bool, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks one default against its own schema.
 fn default(node: &Node, value: &Value, path: &str, out: &mut Vec<Cause>) {
     let mut pruned = value.clone();
     prune::prune(&mut pruned, Some(node), node.embedded, "", &mut Vec::new());

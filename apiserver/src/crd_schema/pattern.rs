@@ -1,12 +1,13 @@
-//! Patterns in Go's RE2 syntax, run by the `regex` crate.
+//! Patterns in Go's RE2 syntax, executed by the `regex` crate.
 //!
-//! Both engines accept nearly the same language in linear time. The differences are translated here:
-//! Perl classes and word boundaries are ASCII in Go, set operators inside classes do not exist there,
-//! `\Q…\E` does, a brace that is no repetition is a literal, and a repetition stays below 1000.
+//! Both engines accept nearly the same language in linear time. The differences are translated
+//! here: Perl classes and word boundaries are ASCII in Go, set operators inside classes do not
+//! exist there, `\Q…\E` does, a brace that is no repetition is a literal, and a repetition stays
+//! below 1000.
 
 use regex::Regex;
 
-/// A compiled pattern; one that cannot be compiled matches everything.
+/// A compiled pattern. A pattern that cannot be compiled matches every text.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     source: String,
@@ -14,27 +15,28 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles a pattern; [`error`] says why one cannot be.
+    /// Compiles a pattern; [`error`] returns the reason for a failure.
     pub(crate) fn compile(source: &str) -> Pattern {
         Pattern { source: source.to_owned(), regex: build(source).ok() }
     }
 
-    /// Does it match anywhere in the text?
+    /// Whether the pattern matches anywhere in the text.
     pub(crate) fn matches(&self, text: &str) -> bool {
         self.regex.as_ref().is_none_or(|r| r.is_match(text))
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as it was written.
     pub(crate) fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// Why a pattern cannot be compiled, as Go says it.
+/// Returns the reason why a pattern cannot be compiled, in Go's words.
 pub(crate) fn error(source: &str) -> Option<String> {
     build(source).err()
 }
 
+/// Translates and compiles a pattern.
 fn build(source: &str) -> Result<Regex, String> {
     let translated = translate(source).map_err(|fault| format!("error parsing regexp: {fault}"))?;
     Regex::new(&translated).map_err(|e| {
@@ -44,16 +46,20 @@ fn build(source: &str) -> Result<Regex, String> {
     })
 }
 
+/// State of a translation from RE2's syntax to that of `regex`.
 struct Translator<'a> {
+    /// Source that is not translated yet.
     rest: &'a str,
     out: String,
+    /// Open groups.
     depth: usize,
-    /// May the next thing be repeated?
+    /// Whether a repetition may follow.
     repeatable: bool,
-    /// Was the last thing a repetition?
+    /// Whether the last part was a repetition: Go refuses to repeat it.
     repeated: bool,
 }
 
+/// Translates a pattern; the error is in Go's words.
 fn translate(source: &str) -> Result<String, String> {
     let mut t = Translator {
         rest: source,
@@ -68,10 +74,12 @@ fn translate(source: &str) -> Result<String, String> {
             '[' => t.class()?,
             '(' => t.open()?,
             ')' => t.close(source)?,
+            // Repetitions are checked here, since `regex` accepts some that Go refuses.
             '*' | '+' | '?' => t.repeat(1, c.to_string())?,
             '{' => t.brace()?,
             '|' => t.literal(c, false),
             '^' | '$' => t.literal(c, true),
+            // Literals in RE2 outside of repetitions and classes.
             '}' | ']' => {
                 t.out.push('\\');
                 t.literal(c, true);
@@ -86,17 +94,20 @@ fn translate(source: &str) -> Result<String, String> {
 }
 
 impl Translator<'_> {
+    /// Copies one character.
     fn literal(&mut self, c: char, repeatable: bool) {
         self.out.push(c);
         self.rest = &self.rest[c.len_utf8()..];
         self.atom(repeatable);
     }
 
+    /// Notes that a part of the pattern has ended.
     fn atom(&mut self, repeatable: bool) {
         self.repeatable = repeatable;
         self.repeated = false;
     }
 
+    /// Translates the beginning of a group, or flags.
     fn open(&mut self) -> Result<(), String> {
         let rest = self.rest;
         let length = if let Some(inner) = rest.strip_prefix("(?") {
@@ -119,6 +130,7 @@ impl Translator<'_> {
                 let shown = &rest[..rest.len().min(3)];
                 return Err(format!("invalid or unsupported Perl syntax: `{shown}`"));
             }
+            // `(?i)` sets flags without opening a group.
             let is_flags = inner[..end].ends_with(')');
             self.depth += usize::from(!is_flags);
             end + 2
@@ -132,6 +144,7 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Translates the end of a group.
     fn close(&mut self, source: &str) -> Result<(), String> {
         if self.depth == 0 {
             return Err(format!("unexpected ): `{source}`"));
@@ -141,6 +154,7 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Translates a repetition, with the `?` that makes it lazy.
     fn repeat(&mut self, length: usize, text: String) -> Result<(), String> {
         if !self.repeatable {
             let kind = "missing argument to repetition operator";
@@ -159,7 +173,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `{2}`, `{2,}` and `{2,5}` repeat; anything else is text.
+    /// Translates a brace: `{2}`, `{2,}` and `{2,5}` repeat, anything else is text.
     fn brace(&mut self) -> Result<(), String> {
         let number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
         let inner = self.rest.find('}').map(|end| &self.rest[1..end]);
@@ -177,12 +191,14 @@ impl Translator<'_> {
             .map(|s| s.parse().unwrap_or(u32::MAX))
             .collect();
         let text = format!("{{{inner}}}");
+        // Limit of RE2.
         if bounds.iter().any(|b| *b > 1000) || bounds.windows(2).any(|w| w[0] > w[1]) {
             return Err(format!("invalid repeat count: `{text}`"));
         }
         self.repeat(text.len(), text)
     }
 
+    /// Translates an escape or a quoted part.
     fn escape(&mut self) -> Result<(), String> {
         if let Some(quoted) = self.rest.strip_prefix("\\Q") {
             let (text, rest) = quoted.split_once("\\E").unwrap_or((quoted, ""));
@@ -198,6 +214,7 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// Translates a class.
     fn class(&mut self) -> Result<(), String> {
         let whole = self.rest;
         let missing = || format!("missing closing ]: `{whole}`");
@@ -222,6 +239,7 @@ impl Translator<'_> {
                     self.out.push_str(&text);
                     length = used;
                 }
+                // Literals in RE2, set operators in `regex`.
                 '[' | ']' | '&' | '~' => self.out.extend(['\\', c]),
                 '-' if first || rest[1..].starts_with(']') => self.out.push_str("\\-"),
                 '-' if rest[1..].starts_with('-') => {
@@ -241,7 +259,7 @@ impl Translator<'_> {
     }
 }
 
-/// Translates one escape; returns it and how many bytes it took.
+/// Translates one escape; returns the translation and the length of the source.
 fn escaped(rest: &str, in_class: bool) -> Result<(String, usize), String> {
     let Some(c) = rest[1..].chars().next() else {
         return Err("trailing backslash at end of expression: ``".to_owned());
@@ -253,6 +271,7 @@ fn escaped(rest: &str, in_class: bool) -> Result<(String, usize), String> {
         'D' => "[^0-9]".to_owned(),
         'w' => wrap("0-9A-Za-z_"),
         'W' => "[^0-9A-Za-z_]".to_owned(),
+        // Without vertical tab, as in Go.
         's' => wrap("\\t\\n\\x0C\\r "),
         'S' => "[^\\t\\n\\x0C\\r ]".to_owned(),
         'b' | 'B' if !in_class => format!("(?-u:\\{c})"),
@@ -280,7 +299,8 @@ fn escaped(rest: &str, in_class: bool) -> Result<(String, usize), String> {
     Ok((text, length))
 }
 
-/// `\012`; a single digit other than zero would be a back reference, which RE2 does not have.
+/// Translates `\012`. A single digit other than zero would be a back reference, which RE2 does not
+/// have.
 fn octal(rest: &str) -> Result<(String, usize), String> {
     let digits = rest[1..].bytes().take(3).take_while(|b| (b'0'..=b'7').contains(b)).count();
     if digits == 1 && !rest[1..].starts_with('0') {

@@ -1,12 +1,12 @@
-//! Removes what a schema does not know, and nulls that it does not allow.
+//! Removal of fields that a schema does not know and of nulls that it does not allow; defaults.
 //!
-//! Kinds, API versions and metadata are never touched at the root; embedded resources keep theirs too.
+//! Kind, API version and metadata are never touched at the root, nor in embedded resources.
 
 use serde_json::Value;
 
 use super::node::{Additional, Node};
 
-/// Is this one of the fields that every resource has?
+/// Whether this is one of the fields that every resource has.
 pub(crate) fn is_meta(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")
 }
@@ -19,6 +19,7 @@ pub(crate) fn prune(
     path: &str,
     unknown: &mut Vec<String>,
 ) {
+    // Undeclared fields stay, but declared ones are pruned inside.
     if let Some(node) = node.filter(|n| n.preserve) {
         return skip(value, node, root, path, unknown);
     }
@@ -37,6 +38,7 @@ pub(crate) fn prune(
                     Some((None, Some(Additional::Schema(schema)))) => {
                         prune(child, Some(schema), false, &here(), unknown);
                     }
+                    // Values without a schema: everything below is unknown in turn.
                     Some((None, Some(Additional::Any(_)))) => {
                         prune(child, None, false, &here(), unknown);
                     }
@@ -58,7 +60,7 @@ pub(crate) fn prune(
     }
 }
 
-/// Below `x-kubernetes-preserve-unknown-fields` only specified fields are pruned further.
+/// Prunes below `x-kubernetes-preserve-unknown-fields`: only inside of declared fields.
 fn skip(value: &mut Value, node: &Node, root: bool, path: &str, unknown: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
@@ -111,10 +113,12 @@ pub(crate) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
 pub(crate) fn default(value: &mut Value, node: &Node) {
     match value {
         Value::Object(map) => {
+            // This level first: the loop below visits the inserted defaults too.
             for (name, property) in &node.properties {
                 let Some(filler) = &property.default else { continue };
                 match map.get(name) {
                     None => {}
+                    // A null that is not allowed counts as absent.
                     Some(Value::Null) if !property.nullable => {}
                     Some(_) => continue,
                 }
@@ -140,6 +144,7 @@ pub(crate) fn default(value: &mut Value, node: &Node) {
     }
 }
 
+/// Replaces a null that is not allowed by the default.
 fn default_null(value: &mut Value, node: &Node) {
     if value.is_null() && !node.nullable {
         *value = node.default.clone().unwrap_or(Value::Null);

@@ -1,7 +1,7 @@
-//! The rules that make a schema structural.
+//! Rules for structural schemas.
 //!
-//! A structural schema says the type of every value outside of `allOf`, `anyOf`, `oneOf` and `not`,
-//! which may only narrow it. Pruning, defaulting and apply rest on that.
+//! A structural schema gives the type of every value outside of `allOf`, `anyOf`, `oneOf` and
+//! `not`, which may only narrow it. Pruning, defaulting and apply depend on that.
 
 use serde_json::{Map, Value, json};
 
@@ -10,6 +10,7 @@ use super::node::{flag, list, text};
 use super::pattern;
 use crate::served::Cause;
 
+/// Position of a node, which decides the texts of its faults.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -19,7 +20,7 @@ enum Level {
 
 type Object = Map<String, Value>;
 
-/// Is the schema free of the constructs that cannot be part of a structural one at all?
+/// Whether the schema is free of constructs that cannot be converted to a structural one at all.
 pub(crate) fn convertible(schema: &Value) -> bool {
     let Some(map) = schema.as_object() else { return true };
     const UNSUPPORTED: [&str; 7] = [
@@ -37,13 +38,14 @@ pub(crate) fn convertible(schema: &Value) -> bool {
     {
         return false;
     }
+    // The whole tree: one construct anywhere is enough.
     let junctors = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|k| list(map, k));
     let single = ["items", "additionalProperties", "not"].into_iter().filter_map(|k| map.get(k));
     let fields = map.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
     junctors.chain(single).chain(fields).all(convertible)
 }
 
-/// All faults of a schema that keep it from being structural, sorted by their text.
+/// Returns all faults that keep a schema from being structural, sorted by their text.
 pub(crate) fn check(schema: &Value, path: &str) -> Vec<Cause> {
     let mut out = Vec::new();
     invariants(schema, Level::Root, path, &mut out);
@@ -52,14 +54,17 @@ pub(crate) fn check(schema: &Value, path: &str) -> Vec<Cause> {
     out
 }
 
+/// Iterates over the properties of a node.
 fn properties(map: &Object) -> impl Iterator<Item = (&String, &Value)> {
     map.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
+/// Returns the type of a node; may be empty.
 fn kind(map: &Object) -> &str {
     text(map, "type").unwrap_or_default()
 }
 
+/// Checks a node outside of junctors, and its children.
 fn invariants(schema: &Value, level: Level, path: &str, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     match map.get("items") {
@@ -82,12 +87,14 @@ fn invariants(schema: &Value, level: Level, path: &str, out: &mut Vec<Cause>) {
         invariants(additional, Level::Field, &path, out);
     }
     extensions(map, path, out);
+    // These branches repeat the types that the extension implies, which is allowed only there.
     let (skip_any, skip_first) = int_or_string_shapes(map);
     validations(map, skip_any, skip_first, path, out);
     types(map, level, path, out);
     meta_fields(map, level, path, out);
 }
 
+/// Checks that extensions do not contradict each other.
 fn extensions(map: &Object, path: &str, out: &mut Vec<Cause>) {
     if !flag(map, "x-kubernetes-int-or-string") {
         return;
@@ -100,13 +107,15 @@ fn extensions(map: &Object, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// The two ways in which `x-kubernetes-int-or-string` may spell out its types.
+/// Whether the types of `x-kubernetes-int-or-string` are spelled out in `anyOf`, and in the first
+/// `allOf`.
 fn int_or_string_shapes(map: &Object) -> (bool, bool) {
     let wanted = [json!({"type": "integer"}), json!({"type": "string"})];
     let first = list(map, "allOf").first().and_then(Value::as_object);
     (list(map, "anyOf") == wanted, first.is_some_and(|f| list(f, "anyOf") == wanted))
 }
 
+/// Checks that a node has a type, and one that fits.
 fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
     let kind = kind(map);
     let at = child(path, "type");
@@ -139,6 +148,7 @@ fn types(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
+/// Checks the types of `kind`, `apiVersion` and `metadata`.
 fn meta_fields(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
     let resource = level == Level::Root || flag(map, "x-kubernetes-embedded-resource");
     let fields = child(path, "properties");
@@ -161,12 +171,13 @@ fn meta_fields(map: &Object, level: Level, path: &str, out: &mut Vec<Cause>) {
     }
 }
 
-/// Root metadata may restrict names and nothing else.
+/// Whether root metadata restricts names and nothing else.
 fn only_names(metadata: &Object) -> bool {
     metadata.keys().all(|k| matches!(k.as_str(), "type" | "default" | "properties"))
         && properties(metadata).all(|(k, _)| matches!(k.as_str(), "name" | "generateName"))
 }
 
+/// Checks junctors and the pattern of a node.
 fn validations(map: &Object, skip_any: bool, skip_first: bool, path: &str, out: &mut Vec<Cause>) {
     if !skip_any {
         for (i, branch) in list(map, "anyOf").iter().enumerate() {
@@ -190,7 +201,7 @@ fn validations(map: &Object, skip_any: bool, skip_first: bool, path: &str, out: 
     }
 }
 
-/// A schema below a junctor: it may narrow values and say nothing else.
+/// Checks a schema below a junctor, which may only narrow values.
 fn nested(schema: &Value, skip_any: bool, path: &str, out: &mut Vec<Cause>) {
     let Some(map) = schema.as_object() else { return };
     validations(map, skip_any, false, path, out);
@@ -230,12 +241,13 @@ fn nested(schema: &Value, skip_any: bool, path: &str, out: &mut Vec<Cause>) {
             forbid(name, "must be empty to be structural");
         }
     }
+    // Metadata is validated by the server itself, and not by branches of a schema.
     if properties(map).any(|(name, _)| name == "metadata") {
         out.push(forbidden(&key(&fields, "metadata"), "must not be specified in a nested context"));
     }
 }
 
-/// Every field or item that a junctor speaks of must also be specified outside of it.
+/// Checks that every field or item inside a junctor is also specified outside of it.
 fn complete(rules: &Value, shape: Option<&Value>, at: &str, seen: &str, out: &mut Vec<Cause>) {
     let Some(map) = rules.as_object() else { return };
     if let Some(not) = map.get("not") {
@@ -248,6 +260,7 @@ fn complete(rules: &Value, shape: Option<&Value>, at: &str, seen: &str, out: &mu
     }
 }
 
+/// Checks one branch of a junctor against the node outside of it.
 fn complete_nested(
     rules: &Value,
     shape: Option<&Value>,

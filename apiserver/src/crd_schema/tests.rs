@@ -31,7 +31,7 @@ fn widget() -> Schema {
     }))
 }
 
-/// Prunes, defaults and validates as a create does; causes as `reason|field|message`.
+/// Prunes, defaults and validates like a create; returns the causes as `reason|field|message`.
 fn create(spec: Value) -> Vec<String> {
     let mut spec = spec;
     if spec.is_object() && spec.get("size").is_none() {
@@ -45,7 +45,7 @@ fn create(spec: Value) -> Vec<String> {
     causes.iter().map(|c| format!("{}|{}|{}", c.reason, c.field, c.message)).collect()
 }
 
-/// What kube-apiserver 1.36.3 answered for the same schema.
+/// The expected causes are the answer of kube-apiserver 1.36.3 for the same schema.
 #[test]
 fn violations_are_reported_with_the_texts_of_a_real_server() {
     let table: &[(Value, &[&str])] = &[

@@ -1,7 +1,8 @@
-//! Validates a value against a compiled schema, in the order and with the texts of kube-openapi.
+//! Validation of a value against a compiled schema, in the order and with the texts of
+//! kube-openapi.
 //!
 //! The order is that of its validators: type, combinations, strings, formats, numbers, lists,
-//! enumerations, objects. Fields are visited by name, where the original has no order.
+//! enumerations, objects. Fields are visited by name, where upstream has no order.
 
 use serde_json::{Number, Value};
 
@@ -10,20 +11,24 @@ use super::lists::correlate;
 use super::node::{Additional, ListType, Node};
 use crate::served::Cause;
 
-/// Faults, and how many checks were passed (which branch of `anyOf` came closest?).
+/// Faults of a value, and the number of passed checks, by which `anyOf` finds its closest branch.
 #[derive(Debug, Default)]
 struct Outcome {
+    /// Faults, each once.
     causes: Vec<Cause>,
+    /// Number of passed checks.
     matches: usize,
 }
 
 impl Outcome {
+    /// Adds a fault, unless it is known.
     fn add(&mut self, cause: Cause) {
         if !self.causes.contains(&cause) {
             self.causes.push(cause);
         }
     }
 
+    /// Adds the faults and passed checks of another outcome.
     fn merge(&mut self, other: Outcome) {
         self.matches += other.matches;
         for cause in other.causes {
@@ -31,30 +36,33 @@ impl Outcome {
         }
     }
 
+    /// Whether there is no fault.
     fn ok(&self) -> bool {
         self.causes.is_empty()
     }
 }
 
-/// Validates `new`; unchanged parts of `old` are tolerated.
+/// Validates `new`; parts that are unchanged since `old` are tolerated.
 pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     ratchet(root, new, old, "").causes
 }
 
-/// Validates a value with its own counterpart: faults of an unchanged value are forgiven.
+/// Validates a value against its old state: the faults of an unchanged value are dropped.
 fn ratchet(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Outcome {
     let mut outcome = check(node, value, old, path);
+    // An object that became invalid with a change of its schema can still be updated elsewhere.
     if !outcome.ok() && old == Some(value) {
         outcome.causes.clear();
     }
     outcome
 }
 
-/// The name that faults print: without the leading dot that fields of the root have.
+/// Returns the path as faults print it: without the leading dot that fields of the root have.
 fn shown(path: &str) -> &str {
     path.strip_prefix('.').unwrap_or(path)
 }
 
+/// Validates a value without tolerance for its old state.
 fn check(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Outcome {
     let mut out = Outcome::default();
     check_type(node, value, path, &mut out);
@@ -80,7 +88,7 @@ fn check(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Outcome
     out
 }
 
-/// JSON schema type and OpenAPI format of a value.
+/// Returns the JSON schema type and the OpenAPI format of a value.
 fn kind_of(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -93,6 +101,7 @@ fn kind_of(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
+/// Checks type and nullability.
 fn check_type(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
     if node.types.is_empty() && node.format.is_empty() {
         return;
@@ -105,6 +114,7 @@ fn check_type(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
         }
         return;
     }
+    // Beyond 2^53 a float no longer names one integer.
     let whole =
         value.as_f64().is_some_and(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0);
     let fits = has(kind)
@@ -112,10 +122,12 @@ fn check_type(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
         || (kind == "integer" && has("number"));
     let formatted = !node.format.is_empty();
     let text_like = matches!(value, Value::String(_) | Value::Array(_));
+    // Values other than texts and lists are reported by their format, if the schema has one.
     if !text_like && formatted && !fits && format != node.format {
         out.add(wrong_type(path, &node.format, format));
         return;
     }
+    // A text or list with a format is left to the check of the format.
     if !(has("number") || has("integer")) && formatted && text_like {
         return;
     }
@@ -124,16 +136,20 @@ fn check_type(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
     }
 }
 
+/// Returns the fault of a value of a wrong type.
 fn wrong_type(path: &str, wanted: &str, got: &str) -> Cause {
     let path = shown(path);
+    // The cause shows the type in place of the value.
     let got = Value::String(got.to_owned());
     cause::type_invalid(path, &got, &format!("{path} in body must be of type {wanted}: {got}"))
 }
 
+/// Returns a fault that names no field, as upstream reports combinations.
 fn plain(text: String) -> Cause {
     cause::invalid("", &Value::String(String::new()), &text)
 }
 
+/// Checks `allOf`, `anyOf`, `oneOf` and `not`.
 fn combine(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
     let name = cause::quote(shown(path));
     if !node.any_of.is_empty() {
@@ -162,6 +178,7 @@ fn combine(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mu
     out.matches += 1;
 }
 
+/// Checks `anyOf`; without a valid branch the faults of the closest one are reported.
 fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
     let mut best: Option<Outcome> = None;
     for branch in &node.any_of {
@@ -178,6 +195,7 @@ fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut
     out.merge(best.unwrap_or_default());
 }
 
+/// Checks `oneOf`; without a valid branch the faults of the closest one are reported.
 fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
     let mut best: Option<Outcome> = None;
     let mut valid = 0;
@@ -185,6 +203,7 @@ fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut
         let result = check(branch, value, old, path);
         if result.ok() {
             valid += 1;
+            // With two valid branches no faults are reported, only their number.
             best = None;
         } else if valid == 0 && best.as_ref().is_none_or(|b| result.matches > b.matches) {
             best = Some(result);
@@ -202,11 +221,13 @@ fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut
     out.merge(best.unwrap_or_default());
 }
 
+/// Returns the fault of a value in the body.
 fn fault(path: &str, value: &Value, text: &str) -> Cause {
     let path = shown(path);
     cause::invalid(path, value, &format!("{path} in body {text}"))
 }
 
+/// Checks length and pattern of a text; only the first fault is reported.
 fn check_string(node: &Node, text: &str, path: &str, out: &mut Outcome) {
     let value = || Value::String(text.to_owned());
     let length = text.chars().count() as u64;
@@ -221,6 +242,7 @@ fn check_string(node: &Node, text: &str, path: &str, out: &mut Outcome) {
     }
 }
 
+/// Checks the format of a text.
 fn check_format(node: &Node, text: &str, path: &str, out: &mut Outcome) {
     if node.format.is_empty() || super::formats::valid(&node.format, text) {
         return;
@@ -231,7 +253,7 @@ fn check_format(node: &Node, text: &str, path: &str, out: &mut Outcome) {
     out.add(cause::type_invalid(path, &value, &detail));
 }
 
-/// Does the number fit the schema's type and format?
+/// Returns a fault if the number does not fit the schema's type and format.
 fn in_range(node: &Node, number: &Number, path: &str) -> Option<Cause> {
     let [kind] = node.types.as_slice() else { return None };
     let float = number.as_f64().unwrap_or(f64::INFINITY);
@@ -254,6 +276,7 @@ fn in_range(node: &Node, number: &Number, path: &str) -> Option<Cause> {
     })
 }
 
+/// Checks range, limits and divisor of a number.
 fn check_number(node: &Node, number: &Number, path: &str, out: &mut Outcome) {
     let value = Value::Number(number.clone());
     let float = number.as_f64().unwrap_or(f64::INFINITY);
@@ -293,8 +316,10 @@ fn check_number(node: &Node, number: &Number, path: &str, out: &mut Outcome) {
     out.matches += 1;
 }
 
+/// Checks the items and the length of a list.
 fn check_items(node: &Node, items: &[Value], old: Option<&Value>, path: &str, out: &mut Outcome) {
     if let Some(schema) = node.items.as_deref() {
+        // Only in lists of type `map` items have an identity, and with it an old state.
         let before =
             old.and_then(Value::as_array).filter(|_| node.list_type == Some(ListType::Map));
         for (i, item) in items.iter().enumerate() {
@@ -312,12 +337,15 @@ fn check_items(node: &Node, items: &[Value], old: Option<&Value>, path: &str, ou
     out.matches += 1;
 }
 
+/// Checks the enumeration.
 fn check_enum(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
     if node.enumeration.is_empty() {
         return;
     }
     let same = |allowed: &Value| match (allowed, value) {
+        // `1` and `1.0` are the same number.
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        // Null never matches an entry of the enumeration.
         (Value::Null, _) => false,
         (a, b) => a == b,
     };
@@ -333,6 +361,7 @@ fn check_enum(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
     out.add(cause::not_supported(shown(path), value, &allowed));
 }
 
+/// Checks the fields of an object.
 fn check_object(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
     let Some(map) = value.as_object() else { return };
     let size = map.len() as u64;
@@ -344,6 +373,7 @@ fn check_object(node: &Node, value: &Value, old: Option<&Value>, path: &str, out
         return out.add(cause::too_many(shown(path), map.len(), max));
     }
     let before = |key: &str| {
+        // An atomic map changes as a whole: its fields have no old state of their own.
         if node.map_atomic || (path.is_empty() && matches!(key, "kind" | "apiVersion")) {
             return None;
         }
@@ -354,7 +384,7 @@ fn check_object(node: &Node, value: &Value, old: Option<&Value>, path: &str, out
         match (node.properties.get(key), &node.additional) {
             (Some(schema), _) => out.merge(ratchet(schema, child, before(key), &inner)),
             (None, Some(Additional::Schema(schema))) => {
-                // Upstream visits these without their own counterpart.
+                // Upstream does not compare these with their own old state.
                 out.merge(check(schema, child, before(key), &inner));
             }
             (None, Some(Additional::Any(false))) if key != "$schema" && key != "id" => {
@@ -367,6 +397,7 @@ fn check_object(node: &Node, value: &Value, old: Option<&Value>, path: &str, out
     }
     for name in &node.required {
         let defaulted = node.properties.get(name).is_some_and(|p| p.default.is_some());
+        // A default fills the field in before the object is stored.
         if !map.contains_key(name) && !defaulted {
             out.add(cause::required(shown(&format!("{path}.{name}")), ""));
         }

@@ -1,7 +1,8 @@
-//! Discovery documents: which groups, versions and resources the server has.
+//! Discovery documents: the served groups, versions and resources.
 //!
-//! Both forms come from the same [`Served`] values: the old documents per group and version, and the
-//! aggregated one that newer clients ask for. Content negotiation and entity tags belong to the handlers.
+//! Both forms come from the same [`Served`] values: the older documents per group and version, and
+//! the aggregated one that newer clients ask for. Content negotiation and entity tags belong to the
+//! handlers.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::served::{Served, Subresource};
 
-/// The groups that a real server lists first, in its order.
+/// Groups that a real server lists first, in its order.
 const ORDER: [&str; 20] = [
     "apiregistration.k8s.io",
     "apps",
@@ -37,19 +38,19 @@ const ORDER: [&str; 20] = [
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// `/api`: the versions of the core group.
+/// Returns `/api`: the versions of the core group.
 pub fn api_versions() -> Value {
     json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
 }
 
-/// `/apis`: all groups but the core one.
+/// Returns `/apis`: all groups but the core one.
 pub fn group_list(served: &[Served]) -> Value {
     let groups: Vec<Value> =
         groups(served).iter().map(|group| Value::Object(describe_group(served, group))).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// `/apis/{group}`; `None` when nothing of the group is served.
+/// Returns `/apis/{group}`; `None` if nothing of the group is served.
 pub fn group(served: &[Served], group: &str) -> Option<Value> {
     if group.is_empty() || !served.iter().any(|s| s.group == group) {
         return None;
@@ -60,7 +61,7 @@ pub fn group(served: &[Served], group: &str) -> Option<Value> {
     Some(Value::Object(map))
 }
 
-/// `/api/v1` and `/apis/{group}/{version}`; `None` when nothing of the version is served.
+/// Returns `/api/v1` or `/apis/{group}/{version}`; `None` if nothing of the version is served.
 pub fn resource_list(served: &[Served], group: &str, version: &str) -> Option<Value> {
     let resources = resources(served, group, version);
     let first = resources.first()?;
@@ -77,7 +78,7 @@ pub fn resource_list(served: &[Served], group: &str, version: &str) -> Option<Va
     }))
 }
 
-/// The aggregated document (`apidiscovery.k8s.io/v2`) of `/api` (`core`) or `/apis`.
+/// Returns the aggregated document (`apidiscovery.k8s.io/v2`) of `/api` (`core`) or `/apis`.
 pub fn aggregated(served: &[Served], core: bool) -> Value {
     let groups = if core { vec![""] } else { groups(served) };
     let items: Vec<Value> = groups.into_iter().map(|g| aggregate_group(served, g)).collect();
@@ -89,7 +90,7 @@ pub fn aggregated(served: &[Served], core: bool) -> Value {
     })
 }
 
-/// Served groups: those that a real server knows first, then the others by name.
+/// Returns the served groups: those that a real server knows first, then the others by name.
 fn groups(served: &[Served]) -> Vec<&str> {
     let mut groups: Vec<&str> =
         served.iter().map(|s| s.group.as_str()).filter(|g| !g.is_empty()).collect();
@@ -98,16 +99,18 @@ fn groups(served: &[Served]) -> Vec<&str> {
     groups
 }
 
-/// Versions of a group, the preferred one first.
+/// Returns the versions of a group, the preferred one first.
 fn versions<'a>(served: &'a [Served], group: &str) -> Vec<&'a str> {
     let mut versions: Vec<&str> =
         served.iter().filter(|s| s.group == group).map(|s| s.version.as_str()).collect();
     versions.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.cmp(b)));
+    // One version serves many resources.
     versions.dedup();
     versions
 }
 
-/// Stable before beta before alpha, then the higher number; other names come last.
+/// Returns the rank of a version: stable before beta before alpha, then the higher number; other
+/// names come last.
 fn rank(version: &str) -> (u8, u64, u64) {
     let parse = || -> Option<(u8, u64, u64)> {
         let rest = version.strip_prefix('v')?;
@@ -121,6 +124,7 @@ fn rank(version: &str) -> (u8, u64, u64) {
     parse().unwrap_or_default()
 }
 
+/// Returns name and versions of a group.
 fn describe_group(served: &[Served], group: &str) -> Map<String, Value> {
     let versions: Vec<Value> = versions(served, group)
         .iter()
@@ -133,6 +137,7 @@ fn describe_group(served: &[Served], group: &str) -> Map<String, Value> {
     map
 }
 
+/// Returns the resources of a group and version, by name.
 fn resources<'a>(served: &'a [Served], group: &str, version: &str) -> Vec<&'a Served> {
     let mut found: Vec<&Served> =
         served.iter().filter(|s| s.group == group && s.version == version).collect();
@@ -140,7 +145,8 @@ fn resources<'a>(served: &'a [Served], group: &str, version: &str) -> Vec<&'a Se
     found
 }
 
-/// Subresources in the order of discovery: by name, but as declared for custom resources.
+/// Returns the subresources in the order of discovery: by name, but as declared for custom
+/// resources.
 fn subresources(resource: &Served) -> Vec<&Subresource> {
     let mut subs: Vec<&Subresource> = resource.subresources.iter().collect();
     if !resource.custom {
@@ -149,6 +155,7 @@ fn subresources(resource: &Served) -> Vec<&Subresource> {
     subs
 }
 
+/// Returns a resource in the unaggregated form.
 fn describe(resource: &Served) -> Value {
     let mut out = json!({
         "name": resource.plural,
@@ -163,22 +170,25 @@ fn describe(resource: &Served) -> Value {
     if !resource.categories.is_empty() {
         out["categories"] = json!(resource.categories);
     }
+    // Only stored resources have a version in which they are stored.
     if resource.verbs.iter().any(|v| v == "list") {
         out["storageVersionHash"] = json!(storage_hash(resource));
     }
     out
 }
 
-/// Names the version in which objects are stored, without telling it.
+/// Returns a digest that changes with the version in which objects are stored, without naming it.
 fn storage_hash(resource: &Served) -> String {
     let text = format!("{}/{}/{}", resource.group, resource.version, resource.kind);
     STANDARD.encode(&Sha256::digest(text.as_bytes())[..8])
 }
 
+/// Whether the kind of a subresource belongs to another group than its parent.
 fn foreign(resource: &Served, sub: &Subresource) -> bool {
     !sub.group.is_empty() && sub.group != resource.group
 }
 
+/// Returns a subresource in the unaggregated form.
 fn describe_sub(resource: &Served, sub: &Subresource) -> Value {
     let mut out = json!({
         "name": format!("{}/{}", resource.plural, sub.name),
@@ -194,6 +204,7 @@ fn describe_sub(resource: &Served, sub: &Subresource) -> Value {
     out
 }
 
+/// Returns a group in the aggregated form.
 fn aggregate_group(served: &[Served], group: &str) -> Value {
     let versions: Vec<Value> = versions(served, group)
         .into_iter()
@@ -207,8 +218,10 @@ fn aggregate_group(served: &[Served], group: &str) -> Value {
     json!({"metadata": metadata, "versions": versions})
 }
 
+/// Returns a resource in the aggregated form.
 fn aggregate(resource: &Served) -> Value {
-    // A real server leaves group and version of built-in kinds empty: they are those of the document.
+    // A real server leaves group and version of built-in kinds empty: they are those of the
+    // document.
     let own = |kind: &str| match resource.custom {
         true => json!({"group": resource.group, "version": resource.version, "kind": kind}),
         false => json!({"group": "", "version": "", "kind": kind}),

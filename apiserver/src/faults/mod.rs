@@ -1,8 +1,8 @@
-//! Faults on demand: what servers, networks and proxies do to clients on bad days.
+//! Faults on demand: failures of servers, networks and proxies that clients must survive.
 //!
-//! Tests add a [`Fault`] that says which requests it strikes and what happens to them; open watches
-//! are struck through [`Faults`] itself. No upstream server offers this through its API, which is why
-//! an in-process server can prove more than a real one.
+//! Tests add a [`Fault`] that names the requests it applies to and the action taken on them; open
+//! watches are reached through [`Faults`] itself. No upstream server offers this through its API,
+//! which is why an in-process server can prove more than a real one.
 
 mod rules;
 #[cfg(test)]
@@ -22,22 +22,30 @@ pub use rules::{Action, Fault, FaultHandle};
 pub(crate) use rules::{Subject, garble};
 pub(crate) use watches::{Order, Tap};
 
-/// The faults of one server; cheap to clone.
+/// The faults of one server. Clones are cheap and share the faults.
 #[derive(Clone, Debug)]
 pub struct Faults {
+    /// State shared by all clones.
     shared: Arc<Shared>,
 }
 
+/// State of the faults, shared with the open watches.
 #[derive(Debug)]
 struct Shared {
+    /// Faults that strike requests.
     rules: Mutex<rules::Rules>,
+    /// Open watches.
     taps: Mutex<watches::Taps>,
+    /// Paused resources; `*` pauses all.
     paused: Mutex<BTreeSet<String>>,
+    /// Delay of events by resource; `*` is the delay of all others.
     lags: Mutex<BTreeMap<String, Duration>>,
+    /// Wakes open watches when `paused` has changed.
     pauses: Arc<Signal>,
 }
 
 impl Faults {
+    /// Returns a server's faults: none.
     pub(crate) fn new() -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -50,15 +58,17 @@ impl Faults {
         }
     }
 
-    /// Adds a fault; it strikes until its times are used up, it is removed or all are cleared.
+    /// Adds a fault. It applies until its count is used up, it is removed or all faults are
+    /// cleared.
     pub fn add(&self, fault: Fault) -> FaultHandle {
         let handle = FaultHandle::new();
         self.shared.rules.lock().add(fault, handle.clone());
         handle
     }
 
-    /// Removes every fault, resumes paused watches and ends their lag.
+    /// Removes every fault, resumes paused watches and ends their delay.
     pub fn clear(&self) {
+        // One lock at a time, and the wake-up last: a woken watch looks at `paused` again.
         self.shared.rules.lock().clear();
         self.shared.paused.lock().clear();
         self.shared.lags.lock().clear();
@@ -75,31 +85,32 @@ impl Faults {
         self.order(resource, &Order::Fail(code));
     }
 
-    /// Sends raw bytes into the open watches of a resource, as if they were a frame.
+    /// Sends raw bytes into the open watches of a resource, as if they were one frame.
     pub fn inject(&self, resource: &str, bytes: impl Into<Bytes>) {
         self.order(resource, &Order::Raw(bytes.into()));
     }
 
-    /// The open watches of a resource show changes again that they have shown, as a server does that
-    /// lags behind the one before: all since `back` revisions ago, or only the first of them.
+    /// Repeats changes in the open watches of a resource, as a server does that lags behind the
+    /// previous one: all changes of the last `back` revisions, or only the first of them.
     pub fn repeat_watches(&self, resource: &str, back: u64, only_one: bool) {
         self.order(resource, &Order::Again { back, only_one });
     }
 
-    /// Stops delivering events of a resource; nothing is lost, they come after resuming.
+    /// Stops the delivery of events of a resource. No event is lost: they are delivered after
+    /// [`Faults::resume_watches`].
     pub fn pause_watches(&self, resource: &str) {
         self.shared.paused.lock().insert(resource.to_owned());
         self.shared.pauses.tell();
     }
 
-    /// Delivers again.
+    /// Resumes the delivery of events of a resource.
     pub fn resume_watches(&self, resource: &str) {
         self.shared.paused.lock().remove(resource);
         self.shared.pauses.tell();
     }
 
-    /// From now on each event of a resource is delivered this long after its change; zero ends it.
-    /// The state that a watch begins with, and lists, do not lag.
+    /// Delays each later event of a resource by `lag` after its change; zero ends the delay. The
+    /// state that a watch begins with, and lists, are not delayed.
     pub fn lag_watches(&self, resource: &str, lag: Duration) {
         let mut lags = self.shared.lags.lock();
         if lag.is_zero() {
@@ -109,25 +120,26 @@ impl Faults {
         }
     }
 
-    /// How many watches of a resource are open (`*` counts all).
+    /// Returns the number of open watches of a resource (`*` counts all).
     pub fn open_watches(&self, resource: &str) -> usize {
         self.shared.taps.lock().count(resource)
     }
 
+    /// Gives an order to the open watches of a resource.
     fn order(&self, resource: &str, order: &Order) {
         self.shared.taps.lock().order(resource, order);
     }
 
-    /// What happens to a request.
+    /// Returns the actions of all faults that match a request, and counts them as used.
     pub(crate) fn strike(&self, subject: &Subject<'_>) -> Vec<Action> {
         self.shared.rules.lock().strike(subject)
     }
 
-    /// A place where an open watch takes orders.
+    /// Registers an open watch, so that it receives orders.
     pub(crate) fn tap(&self, resource: &str) -> Tap {
         Tap::open(self.shared.clone(), resource)
     }
 }
 
-/// Longest delay a fault may ask for; longer ones are cut.
+/// Longest delay of a fault; longer ones are cut.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);

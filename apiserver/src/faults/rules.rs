@@ -1,4 +1,4 @@
-//! Which requests are struck, and how.
+//! Faults of requests: the requests that match, and the action taken on them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,41 +7,41 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// What happens to a struck request.
+/// The action taken on a matching request.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// A Status with this code instead of doing what was asked.
+    /// Answers a Status with this code instead of executing the request.
     Answer(u16),
-    /// Does what was asked, then answers a Status with this code.
+    /// Executes the request, then answers a Status with this code.
     ExecuteThenAnswer(u16),
-    /// Does what was asked, then cuts the connection without an answer.
+    /// Executes the request, then cuts the connection without an answer.
     ExecuteThenDrop,
-    /// Cuts the connection without doing anything.
+    /// Cuts the connection without executing the request.
     Drop,
-    /// Never answers and does nothing.
+    /// Never answers and does not execute the request.
     Hang,
-    /// Does what was asked and never answers.
+    /// Executes the request and never answers.
     ExecuteThenHang,
-    /// Waits before doing what was asked.
+    /// Waits before executing the request.
     Delay(Duration),
-    /// Value of the `Retry-After` header, together with an answer.
+    /// Sets the `Retry-After` header of the answer to this value.
     RetryAfter(String),
-    /// The watch ends as soon as it is open.
+    /// Ends the watch as soon as it is open.
     CloseWatch,
-    /// The watch starts with an ERROR event of this code and ends.
+    /// Starts the watch with an ERROR event of this code and ends it.
     FailWatch(u16),
-    /// The watch starts with these bytes as a frame.
+    /// Starts the watch with these bytes as a frame.
     RawFrame(Bytes),
-    /// The watch starts so many revisions before the one asked for.
+    /// Starts the watch this many revisions before the requested one.
     RepeatWatch(u64),
-    /// Replaces the `spec` of the named object, wherever it is shown, by a text no client can
-    /// decode.
+    /// Replaces the `spec` of the named object by a text that no client can decode, in every answer
+    /// that shows it.
     Garble(String),
     /// Answers these bytes as the whole body, with this code and as JSON.
     RawBody(u16, Bytes),
 }
 
-/// Which requests to strike and what to do to them.
+/// A fault: the requests it applies to and its actions.
 #[derive(Clone, Debug)]
 pub struct Fault {
     verb: Option<String>,
@@ -51,13 +51,15 @@ pub struct Fault {
     name: Option<String>,
     agent: Option<String>,
     user: Option<String>,
+    /// Matching requests that are still spared.
     skip: usize,
+    /// Matching requests that are still struck; `usize::MAX` is without end.
     times: usize,
     actions: Vec<Action>,
 }
 
 impl Fault {
-    /// Strikes every request, once; narrow it down.
+    /// Returns a fault that strikes every request, once; the other methods narrow it down.
     #[must_use]
     pub fn new(action: Action) -> Self {
         Self {
@@ -74,58 +76,58 @@ impl Fault {
         }
     }
 
-    /// Only this verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`,
-    /// `deletecollection`; several separated by `|`.
+    /// Restricts the fault to a verb: `get`, `list`, `watch`, `create`, `update`, `patch`,
+    /// `delete`, `deletecollection`; several separated by `|`.
     #[must_use]
     pub fn on(mut self, verb: &str) -> Self {
         self.verb = Some(verb.to_owned());
         self
     }
 
-    /// Only this resource by its plural; for requests without one a prefix of the path, such as
-    /// `/version`. Default: everything.
+    /// Restricts the fault to a resource by its plural; for requests without one to a prefix of the
+    /// path, such as `/version`. Default: everything.
     #[must_use]
     pub fn resource(mut self, resource: &str) -> Self {
         self.resource = Some(resource.to_owned());
         self
     }
 
-    /// Only this subresource; empty means only the object itself.
+    /// Restricts the fault to a subresource; the empty text means the object itself.
     #[must_use]
     pub fn subresource(mut self, subresource: &str) -> Self {
         self.subresource = Some(subresource.to_owned());
         self
     }
 
-    /// Only this namespace.
+    /// Restricts the fault to a namespace.
     #[must_use]
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.to_owned());
         self
     }
 
-    /// Only this name.
+    /// Restricts the fault to a name.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// Only clients whose `User-Agent` contains this.
+    /// Restricts the fault to clients whose `User-Agent` contains this text.
     #[must_use]
     pub fn agent(mut self, part: &str) -> Self {
         self.agent = Some(part.to_owned());
         self
     }
 
-    /// Only this user.
+    /// Restricts the fault to a user.
     #[must_use]
     pub fn user(mut self, user: &str) -> Self {
         self.user = Some(user.to_owned());
         self
     }
 
-    /// Spares the first `n` requests that match.
+    /// Spares the first `n` matching requests.
     #[must_use]
     pub fn after(mut self, n: usize) -> Self {
         self.skip = n;
@@ -139,19 +141,20 @@ impl Fault {
         self
     }
 
-    /// Strikes until it is removed.
+    /// Strikes until the fault is removed.
     #[must_use]
     pub fn always(self) -> Self {
         self.times(usize::MAX)
     }
 
-    /// Does this too, after the earlier actions (a delay and then an answer, say).
+    /// Adds an action that follows the earlier ones (a delay and then an answer, for example).
     #[must_use]
     pub fn then(mut self, action: Action) -> Self {
         self.actions.push(action);
         self
     }
 
+    /// Whether a request meets all restrictions.
     fn matches(&self, subject: &Subject<'_>) -> bool {
         let same = |wanted: &Option<String>, held: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == held)
@@ -168,20 +171,27 @@ impl Fault {
     }
 }
 
-/// A request, as faults see it.
+/// A request as faults see it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
+    /// Verb, or the lower-case method for paths without a resource.
     pub(crate) verb: &'a str,
+    /// Plural of the resource; empty for paths without one.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) namespace: &'a str,
+    /// Name of the object, also if a field selector names it.
     pub(crate) name: &'a str,
+    /// Path of the URL.
     pub(crate) path: &'a str,
+    /// `User-Agent` header.
     pub(crate) agent: &'a str,
+    /// Name of the user.
     pub(crate) user: &'a str,
 }
 
 impl Subject<'_> {
+    /// Whether the request is for a resource, or for a path with this prefix if it begins with `/`.
     fn is(&self, resource: &str) -> bool {
         if resource.starts_with('/') {
             self.path.starts_with(resource)
@@ -191,15 +201,18 @@ impl Subject<'_> {
     }
 }
 
-/// A fault that was added.
+/// Handle of an added fault: counts its strikes and removes it.
 #[derive(Clone, Debug)]
 pub struct FaultHandle {
     inner: Arc<Handle>,
 }
 
+/// State that a fault shares with its handles.
 #[derive(Debug, Default)]
 struct Handle {
+    /// Requests struck.
     hits: AtomicUsize,
+    /// Whether the fault was removed through a handle.
     removed: AtomicBool,
 }
 
@@ -208,33 +221,38 @@ impl FaultHandle {
         Self { inner: Arc::default() }
     }
 
-    /// How often it struck.
+    /// Returns the number of requests struck.
     pub fn hits(&self) -> usize {
         self.inner.hits.load(Ordering::SeqCst)
     }
 
-    /// Strikes no more.
+    /// Removes the fault.
     pub fn remove(&self) {
+        // Only marked: the next request drops the fault from the list.
         self.inner.removed.store(true, Ordering::SeqCst);
     }
 }
 
-/// The faults in force.
+/// The active faults, in the order in which they were added.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     active: Vec<(Fault, FaultHandle)>,
 }
 
 impl Rules {
+    /// Adds a fault.
     pub(super) fn add(&mut self, fault: Fault, handle: FaultHandle) {
         self.active.push((fault, handle));
     }
 
+    /// Removes all faults.
     pub(super) fn clear(&mut self) {
         self.active.clear();
     }
 
+    /// Returns the actions for a request, and drops faults that are used up or removed.
     pub(super) fn strike(&mut self, subject: &Subject<'_>) -> Vec<Action> {
+        // Several faults may strike one request: all of their actions are taken, in order.
         let mut actions = Vec::new();
         self.active.retain_mut(|(fault, handle)| {
             if handle.inner.removed.load(Ordering::SeqCst) {
@@ -247,8 +265,10 @@ impl Rules {
                 fault.skip -= 1;
                 return true;
             }
+            // Counted before the request is answered: a test that has the answer sees the count.
             handle.inner.hits.fetch_add(1, Ordering::SeqCst);
             actions.extend(fault.actions.iter().cloned());
+            // `usize::MAX` is not counted down: `always` means without end.
             fault.times = fault.times.saturating_sub(usize::from(fault.times != usize::MAX));
             fault.times > 0
         });
@@ -256,9 +276,10 @@ impl Rules {
     }
 }
 
-/// Garbles an object, or the items of a list or table of it.
+/// Garbles an object with this name, or the items of a list with this name.
 pub(crate) fn garble(value: &mut Value, name: &str) {
     if value["metadata"]["name"] == name {
+        // A text where a structure belongs: valid JSON that fails in typed decoding.
         value["spec"] = Value::from("garbled");
     }
     if let Some(items) = value.get_mut("items").and_then(Value::as_array_mut) {

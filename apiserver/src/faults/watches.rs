@@ -1,4 +1,4 @@
-//! Orders to open watches.
+//! Faults of open watches: orders that tests send to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,23 +10,24 @@ use tokio::sync::mpsc;
 use super::Shared;
 use crate::signal::Ear;
 
-/// What an open watch must do.
+/// An order to an open watch: end it without an error, end it with an ERROR event of a code, send
+/// raw bytes as a frame, or repeat changes.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
     Close,
     Fail(u16),
     Raw(Bytes),
-    /// Shows changes again: those since this many revisions, or only the first of them.
+    /// Sends changes again: those of the last `back` revisions, or only the first of them.
     Again {
         back: u64,
         only_one: bool,
     },
 }
 
-/// Orders that may wait at one watch; more are lost.
+/// Longest queue of orders of one watch; further orders are lost.
 const WAITING: usize = 64;
 
-/// The open watches.
+/// The open watches by id, each with its resource and the sender of its orders.
 #[derive(Debug, Default)]
 pub(super) struct Taps {
     next: u64,
@@ -34,21 +35,24 @@ pub(super) struct Taps {
 }
 
 impl Taps {
+    /// Sends an order to the open watches of a resource.
     pub(super) fn order(&mut self, resource: &str, order: &Order) {
         for (held, sender) in self.open.values() {
             let meant = resource == "*" || held == resource;
+            // Never waits: the caller holds the lock, and a watch that is not read takes no orders.
             if meant && sender.try_send(order.clone()).is_err() {
                 tracing::debug!(resource, "a watch has too many orders waiting");
             }
         }
     }
 
+    /// Returns the number of open watches of a resource.
     pub(super) fn count(&self, resource: &str) -> usize {
         self.open.values().filter(|(held, _)| resource == "*" || held == resource).count()
     }
 }
 
-/// Where one open watch takes orders; closing it forgets the watch.
+/// Receiver of one open watch's orders. Dropping it removes the watch from the list.
 #[derive(Debug)]
 pub(crate) struct Tap {
     shared: Arc<Shared>,
@@ -59,6 +63,7 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
+    /// Registers an open watch.
     pub(super) fn open(shared: Arc<Shared>, resource: &str) -> Self {
         let (sender, orders) = mpsc::channel(WAITING);
         let id = {
@@ -72,24 +77,29 @@ impl Tap {
         Self { shared, id, resource: resource.to_owned(), orders, pauses }
     }
 
-    /// Are deliveries paused?
+    /// Whether delivery is paused for this watch's resource.
     pub(crate) fn paused(&self) -> bool {
         let paused = self.shared.paused.lock();
         paused.contains(&self.resource) || paused.contains("*")
     }
 
-    /// How long after its change an event is delivered.
+    /// Returns the delay between a change and the delivery of its event.
     pub(crate) fn lag(&self) -> Duration {
         let lags = self.shared.lags.lock();
         lags.get(&self.resource).or_else(|| lags.get("*")).copied().unwrap_or_default()
     }
 
-    /// An order, or `None` when the pauses changed. Cancel safe.
+    /// Returns the next order, or `None` when the pauses changed.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: no order is lost.
     pub(crate) async fn next(&mut self) -> Option<Order> {
         tokio::select! {
             biased;
+            // Orders first: an order given before a resume is executed before events flow again.
             order = self.orders.recv() => match order {
                 Some(order) => Some(order),
+                // Not reached: the sender lives in `Taps` for as long as this value does.
                 None => std::future::pending().await,
             },
             () = self.pauses.next() => None,
@@ -99,6 +109,7 @@ impl Tap {
 
 impl Drop for Tap {
     fn drop(&mut self) {
+        // By id: other watches of the same resource stay.
         self.shared.taps.lock().open.remove(&self.id);
     }
 }

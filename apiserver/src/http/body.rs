@@ -1,7 +1,7 @@
-//! Bodies of answers: whole ones, and watches that are written as they are read.
+//! Bodies of answers: whole bodies, and watches whose events are written as they are read.
 //!
-//! A watch makes its next frame only when the connection asks for it, so a client that does not read
-//! holds one frame and nothing more.
+//! A watch makes its next frame only when the connection polls for it, so a client that does not
+//! read holds one frame and nothing more.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -21,9 +21,9 @@ use crate::verbs::watch::{Event, Watcher};
 
 /// The body of an answer.
 pub(crate) enum Payload {
-    /// All at once.
+    /// The whole body at once; `None` after it was taken.
     Whole(Option<Bytes>),
-    /// Frame by frame.
+    /// A watch, frame by frame.
     Stream(Stream),
 }
 
@@ -36,39 +36,42 @@ impl std::fmt::Debug for Payload {
     }
 }
 
-/// How the events of a watch are written.
+/// A watch together with the form in which its events are written.
 #[derive(Debug)]
 pub(crate) struct Feed {
-    /// Where events come from.
+    /// Source of the events.
     pub(crate) watcher: Watcher,
-    /// Their kind.
+    /// Kind of the objects.
     pub(crate) kind: Arc<Kind>,
-    /// For the age in tables.
+    /// The server, for its clock: tables show ages.
     pub(crate) core: Arc<Core>,
-    /// Shape of objects.
+    /// Shape of the objects.
     pub(crate) accepted: Accepted,
-    /// What rows of tables carry.
+    /// Content of table rows.
     pub(crate) rows: Rows,
-    /// Names of objects that must not be decodable.
+    /// Names of objects whose `spec` a fault replaces.
     pub(crate) garbled: Vec<String>,
-    /// Has an event been written?
+    /// Whether an event has been written; only the first table carries the column headings.
     pub(crate) begun: bool,
 }
 
+/// The future of the next frame; it owns the feed and gives it back.
 type Step = Pin<Box<dyn Future<Output = (Feed, Option<Bytes>)> + Send>>;
 
-/// A watch as a body.
+/// A watch as an HTTP body.
 pub(crate) struct Stream {
+    /// `None` once the watch has ended.
     step: Option<Step>,
 }
 
 impl Stream {
-    /// Streams a feed.
+    /// Returns the body of a watch.
     pub(crate) fn new(feed: Feed) -> Self {
         Self { step: Some(Box::pin(step(feed))) }
     }
 }
 
+/// Waits for the next event and returns its frame; `None` ends the watch.
 async fn step(mut feed: Feed) -> (Feed, Option<Bytes>) {
     let event = feed.watcher.next().await;
     let frame = event.map(|event| feed.frame(event));
@@ -76,12 +79,15 @@ async fn step(mut feed: Feed) -> (Feed, Option<Bytes>) {
 }
 
 impl Feed {
+    /// Returns an event as one frame.
     fn frame(&mut self, event: Event) -> Bytes {
         let (name, object) = match event {
+            // Neither shaped nor framed: faults choose every byte.
             Event::Raw(bytes) => return bytes,
             Event::Error(status) => ("ERROR", status),
             Event::Bookmark(object) => ("BOOKMARK", self.shape(object)),
             Event::Object(name, mut object) => {
+                // The same objects that lists garble: a client must find no way around the fault.
                 for garbled in &self.garbled {
                     garble(&mut object, garbled);
                 }
@@ -91,7 +97,9 @@ impl Feed {
         line(name, &object)
     }
 
+    /// Brings an object into the requested shape.
     fn shape(&mut self, object: Value) -> Value {
+        // Like upstream, only the first event of a watch of tables carries the column headings.
         let first = !std::mem::replace(&mut self.begun, true);
         let now = self.core.clock.seconds();
         let rows = Rows { headers: first, ..self.rows };
@@ -99,7 +107,7 @@ impl Feed {
     }
 }
 
-/// One line of a watch.
+/// Returns one line of a watch.
 fn line(name: &str, object: &Value) -> Bytes {
     let (object, _) = codec::encode(Format::Json, object);
     let mut out = BytesMut::with_capacity(object.len() + 40);
@@ -124,6 +132,7 @@ impl Body for Payload {
             Self::Stream(stream) => {
                 let Some(running) = &mut stream.step else { return Poll::Ready(None) };
                 let (feed, frame) = ready!(running.as_mut().poll(context));
+                // A future must not be polled after it was ready: the next one takes its place.
                 stream.step = frame.is_some().then(|| Box::pin(step(feed)) as Step);
                 Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
             }
@@ -142,6 +151,7 @@ impl Body for Payload {
             Self::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
+            // Without a length: the end of a watch is not known before it comes.
             Self::Stream(_) => SizeHint::default(),
         }
     }

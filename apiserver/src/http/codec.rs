@@ -1,7 +1,7 @@
-//! Media types: the only place that decides how bodies are read and answers written.
+//! Media types: the only place that decides in which format bodies are read and answers written.
 //!
-//! JSON and YAML are read, JSON is written (and YAML where asked). Protobuf is refused with
-//! upstream's texts; whoever adds it adds a [`Format`] here and nothing elsewhere.
+//! JSON and YAML are read, JSON is written (and YAML on request). Protobuf is refused with
+//! upstream's texts; to support it, add a [`Format`] here and nothing elsewhere.
 
 use std::cell::RefCell;
 
@@ -17,12 +17,16 @@ use crate::status::ApiError;
 use crate::verbs::decode::{Body, excerpt};
 use crate::verbs::patch::Form;
 
+/// Media type of JSON.
 const JSON: &str = "application/json";
+/// Media type of YAML.
 const YAML: &str = "application/yaml";
+/// Media type of protobuf, which is only mentioned in refusals.
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+/// Media type of a watch.
 const STREAM: &str = "application/json;stream=watch";
 
-/// How an answer is written.
+/// Format of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Format {
     /// JSON.
@@ -32,26 +36,26 @@ pub(crate) enum Format {
     Yaml,
 }
 
-/// In which shape objects are shown.
+/// Shape in which objects are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// As they are.
+    /// The whole object.
     #[default]
     Whole,
-    /// `Table`.
+    /// A `Table`.
     Table,
-    /// `PartialObjectMetadata`.
+    /// A `PartialObjectMetadata`.
     Partial,
-    /// `PartialObjectMetadataList`.
+    /// A `PartialObjectMetadataList`.
     PartialList,
 }
 
-/// What the client wants to read.
+/// Format and shape that the client accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    /// Media type.
+    /// Format of the answer.
     pub(crate) format: Format,
-    /// Shape.
+    /// Shape of the objects.
     pub(crate) shape: Shape,
 }
 
@@ -64,27 +68,30 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A parameter, or the empty text.
+    /// Returns a parameter, or the empty text.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         let found = self.parameters.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// May the answer be JSON?
+    /// Whether the entry accepts JSON.
     pub(crate) fn is_json(&self) -> bool {
         matches!(self.media.as_str(), JSON | "*/*" | "application/*")
     }
 }
 
-/// The entries of the `Accept` header, best first; none means anything goes.
+/// Returns the entries of the `Accept` header, best first; no entry means that any format is
+/// accepted.
 pub(crate) fn entries(headers: &HeaderMap) -> Vec<Entry> {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut entries: Vec<Entry> =
         values.flat_map(|value| value.split(',')).filter_map(entry).collect();
+    // A stable sort: entries of one weight keep the client's order.
     entries.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     entries
 }
 
+/// Parses one entry; `None` if it is empty or has weight 0.
 fn entry(text: &str) -> Option<Entry> {
     let mut parts = text.split(';').map(str::trim);
     let media = parts.next().filter(|media| !media.is_empty())?.to_lowercase();
@@ -94,10 +101,11 @@ fn entry(text: &str) -> Option<Entry> {
         .collect();
     let weight = parameters.iter().find(|(key, _)| key == "q");
     let weight = weight.and_then(|(_, value)| value.parse::<f32>().ok()).unwrap_or(1.0);
+    // Weight 0 means "not acceptable".
     (weight > 0.0).then_some(Entry { media, parameters, weight })
 }
 
-/// The format for failures: the first one the client accepts.
+/// Returns the format for failures: the first known format that the client accepts, else JSON.
 pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     let entries = entries(headers);
     let known = entries.iter().find(|entry| entry.is_json() || entry.media == YAML);
@@ -107,7 +115,7 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
     }
 }
 
-/// Chooses how to answer a verb about a kind.
+/// Chooses format and shape of the answer to a verb on a kind.
 pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Accepted, ApiError> {
     const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
     let entries = entries(headers);
@@ -118,7 +126,7 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Acc
     let mut unknown_shape = false;
     for entry in &entries {
         let format = match entry.media.as_str() {
-            // The router in front of built-in kinds does not know half a wildcard.
+            // The router in front of built-in kinds does not know this wildcard.
             "application/*" if !kind.served.custom => continue,
             _ if entry.is_json() => Format::Json,
             YAML if verb != "watch" => Format::Yaml,
@@ -147,13 +155,14 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Acc
     Err(ApiError::not_acceptable_by_router(&available))
 }
 
-/// The value of an object as bytes.
+/// Returns an object as bytes, with their media type.
 pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
     match format {
         Format::Json => (json(value), JSON),
         Format::Yaml => match serde_saphyr::to_string(value) {
             Ok(text) => (Bytes::from(text), YAML),
             Err(error) => {
+                // JSON is valid YAML: clients that asked for YAML can read it.
                 tracing::debug!(%error, "an answer cannot be written as YAML");
                 (json(value), JSON)
             }
@@ -161,26 +170,29 @@ pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
     }
 }
 
+/// Returns a value as JSON.
 fn json(value: &Value) -> Bytes {
-    // A Value's keys are texts, so this cannot fail.
+    // A `Value` has only text keys, so serialization cannot fail.
     serde_json::to_vec(value).map(Bytes::from).unwrap_or_default()
 }
 
+/// Returns the media type of the body in lower case, without parameters.
 fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
-/// Reads the body of POST and PUT.
+/// Reads the body of a POST or PUT.
 pub(crate) fn decode(headers: &HeaderMap, kind: &Kind, bytes: &[u8]) -> Result<Body, ApiError> {
     match media_type(headers).as_str() {
+        // A body without a media type is read as JSON, as upstream does.
         "" | JSON => parse_json(bytes).map_err(|why| unreadable(kind, &why, bytes)),
         YAML => parse_yaml(bytes).map_err(|why| unreadable(kind, &why, bytes)),
         _ => Err(ApiError::unsupported_body(&[JSON, YAML, PROTOBUF])),
     }
 }
 
-/// Reads the optional body of DELETE.
+/// Reads the optional body of a DELETE; null without one.
 pub(crate) fn decode_options(
     headers: &HeaderMap,
     kind: &Kind,
@@ -197,6 +209,7 @@ pub(crate) fn decode_options(
     }
 }
 
+/// Returns the 400 for a body that cannot be parsed.
 fn unreadable(kind: &Kind, why: &str, bytes: &[u8]) -> ApiError {
     let name = kind.name();
     let start = excerpt(bytes);
@@ -205,7 +218,7 @@ fn unreadable(kind: &Kind, why: &str, bytes: &[u8]) -> ApiError {
     ))
 }
 
-/// Reads the body of PATCH and how it is meant.
+/// Reads the body of a PATCH and its form.
 pub(crate) fn decode_patch(
     headers: &HeaderMap,
     kind: &Kind,
@@ -221,6 +234,8 @@ pub(crate) fn decode_patch(
         "application/merge-patch+json" => Form::Merge,
         "application/strategic-merge-patch+json" if !kind.served.custom => Form::Strategic,
         "application/apply-patch+yaml" => Form::Apply,
+        // For custom kinds the handler refuses, for built-in ones the router in front of it, with
+        // other texts.
         _ if kind.served.custom => return Err(ApiError::unsupported_body(ACCEPTED)),
         _ => return Err(ApiError::unsupported_by_router()),
     };
@@ -232,8 +247,9 @@ pub(crate) fn decode_patch(
     Ok((form, body))
 }
 
+/// Parses YAML; of repeated keys the last one counts.
 fn parse_yaml(bytes: &[u8]) -> Result<Body, String> {
-    // JSON is YAML, and most bodies are.
+    // JSON is YAML, and most bodies are JSON, whose parser also notes repeated fields.
     let braced = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     if braced && let Ok(body) = parse_json(bytes) {
         return Ok(body);
@@ -246,7 +262,7 @@ fn parse_yaml(bytes: &[u8]) -> Result<Body, String> {
         .map_err(|why| format!("error converting YAML to JSON: yaml: {why}"))
 }
 
-/// Parses JSON; fields that appear twice are noted, the last one counts.
+/// Parses JSON. Fields that appear twice are noted; the last one counts.
 fn parse_json(bytes: &[u8]) -> Result<Body, String> {
     if bytes.is_empty() {
         return Err("unexpected end of JSON input".to_owned());
@@ -254,6 +270,7 @@ fn parse_json(bytes: &[u8]) -> Result<Body, String> {
     let found = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let parsed = Any { path: String::new(), duplicates: &found }.deserialize(&mut reader);
+    // Trailing text after the value is an error too.
     let value = parsed.and_then(|value| reader.end().map(|()| value));
     match value {
         Ok(value) => {
@@ -264,13 +281,14 @@ fn parse_json(bytes: &[u8]) -> Result<Body, String> {
     }
 }
 
-/// Reads any JSON value and notes repeated fields.
+/// Deserializer of any JSON value that notes repeated fields with their paths.
 struct Any<'a> {
     path: String,
     duplicates: &'a RefCell<Vec<String>>,
 }
 
 impl Any<'_> {
+    /// Returns a deserializer for a value below this one.
     fn inner(&self, path: String) -> Any<'_> {
         Any { path, duplicates: self.duplicates }
     }
@@ -304,6 +322,7 @@ impl<'de> Visitor<'de> for Any<'_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        // JSON has no NaN and no infinity.
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 

@@ -1,4 +1,4 @@
-//! From a route to a verb, and from its answer to a reply in the shape the client asked for.
+//! From a route to a verb, and from its answer to a reply in the requested shape.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +20,25 @@ use crate::verbs::{
     self, Answer, Call, actions, create, delete, list, patch, reviews, scale, update, watch,
 };
 
-/// How long a read waits for a version that does not exist yet.
+/// Longest wait of a read for a version that does not exist yet.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What rows of tables show.
+/// Content of table rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows {
-    /// What each carries of its object.
+    /// Part of its object that each row carries.
     pub(crate) include: IncludeObject,
-    /// With column headings?
+    /// Whether the table has column headings.
     pub(crate) headers: bool,
 }
 
 impl Rows {
-    /// For shapes without rows.
+    /// Value for shapes without rows.
     const PLAIN: Self = Self { include: IncludeObject::Metadata, headers: true };
 }
 
 impl Rows {
+    /// Reads `includeObject`.
     fn of(query: &Query) -> Result<Self, ApiError> {
         let include = match query.get("includeObject") {
             Some("None") => IncludeObject::None,
@@ -54,7 +55,7 @@ impl Rows {
     }
 }
 
-/// Does what was asked.
+/// Executes a request.
 pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<Reply, ApiError> {
     if !asked.route.resourceful {
         return paths::serve(core, asked);
@@ -65,6 +66,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
     let headers = &asked.parts.headers;
     let accepted = codec::accept(headers, &kind, &asked.route.verb)?;
     let call = call(asked, kind.clone());
+    // The warning about a deprecated version comes before those of the verb.
     let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();
     if asked.route.verb == "watch" {
         return open_watch(core, asked, &call, accepted, warnings).await;
@@ -80,6 +82,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
             answer
         }
         Err(error) => {
+            // The reply is made here, and not by the caller: a failure keeps its warnings.
             let failure = Reply::failure(&error, codec::preferred(headers));
             return Ok(Reply { warnings, ..failure });
         }
@@ -87,6 +90,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
     reply(core, asked, &kind, accepted, answer, warnings)
 }
 
+/// Whether the request writes a definition itself, and not a subresource of it.
 fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
     let route = &asked.route;
     kind.storage == crate::crds::STORAGE
@@ -94,11 +98,13 @@ fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
         && matches!(route.verb.as_str(), "create" | "update" | "patch")
 }
 
-/// The kind that a path names, or how the server says that there is none.
+/// Returns the kind that a path names, or the answer that there is none.
 fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     let route = &asked.route;
     let table = core.registry.table();
     let Some(kind) = table.find(&route.group, &route.version, &route.resource) else {
+        // In a built-in group an unknown resource is refused with a Status, in any other group in
+        // plain text.
         let known = table.is_builtin_group(&route.group);
         return Err(if known { ApiError::no_resource() } else { ApiError::no_path() });
     };
@@ -106,6 +112,8 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     let outside = !served.namespaced && !route.namespace.is_empty() && !kind.is("", "namespaces");
     let collected = served.namespaced && route.namespace.is_empty();
     let lists = matches!(route.verb.as_str(), "list" | "watch");
+    // The handler of custom resources refuses these paths in plain text, the router of built-in
+    // kinds with a Status.
     if served.custom && (outside || (collected && !lists)) {
         return Err(ApiError::no_path());
     }
@@ -120,6 +128,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
             ApiError::no_resource()
         });
     }
+    // Checked for every verb: `..`, for example, or a name with `%` cannot be part of a path.
     let name = route.name.as_str();
     if let Some(why) = names::path(name).first().filter(|_| !name.is_empty()) {
         return Err(ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}")));
@@ -127,11 +136,13 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     Ok(kind)
 }
 
+/// Refuses verbs that the kind, its subresource or the path does not have.
 fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
     let route = &asked.route;
     let verb = route.verb.as_str();
     let named = !route.name.is_empty();
     let served = &kind.served;
+    // HEAD is routed like GET, but no resource answers it.
     if asked.parts.method == http::Method::HEAD || verb.is_empty() {
         return Err(ApiError::method());
     }
@@ -162,7 +173,7 @@ fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// `timeout` must be a duration in Go's notation.
+/// Checks that `timeout` is a duration in Go's notation.
 fn check_timeout(query: &Query) -> Result<(), ApiError> {
     let Some(text) = query.get("timeout") else { return Ok(()) };
     let mut rest = text.trim_start_matches(['+', '-']);
@@ -190,8 +201,10 @@ fn check_timeout(query: &Query) -> Result<(), ApiError> {
     Err(ApiError::bad_request(why))
 }
 
+/// Returns the call that a request describes.
 fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
     let route = &asked.route;
+    // The path of a Namespace has its own name in place of a namespace.
     let namespace = if kind.served.namespaced { route.namespace.clone() } else { String::new() };
     Call {
         kind,
@@ -203,12 +216,13 @@ fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
     }
 }
 
-/// The manager of clients that name none: their agent up to the first slash.
+/// Returns the manager of clients that name none: their agent up to the first slash.
 fn default_manager(asked: &Asked) -> &str {
     let agent = asked.agent.split('/').next().unwrap_or_default();
     if agent.is_empty() { "unknown" } else { agent }
 }
 
+/// Runs the verb of a request.
 async fn execute(
     core: &Arc<Core>,
     asked: &Asked,
@@ -218,12 +232,15 @@ async fn execute(
 ) -> Result<Answer, ApiError> {
     match asked.route.verb.as_str() {
         "get" => {
+            // Waits before the read: the object must be at least as new as the requested version.
             read_version(core, &asked.query).await?;
             let scaled = call.subresource == "scale";
             if scaled { scale::get(core, &call) } else { verbs::get(core, &call) }
         }
         "list" => {
             let options = options::list(&asked.query, false)?;
+            // A version that is about to exist is waited for; the list refuses it if it does not
+            // come.
             wait_for(core, list::awaited(&options)).await;
             list::list(core, &call, &options)
         }
@@ -235,6 +252,7 @@ async fn execute(
     }
 }
 
+/// Executes a POST: creates an object, or acts on a subresource.
 fn post(
     core: &Core,
     asked: &Asked,
@@ -253,6 +271,7 @@ fn post(
     }
 }
 
+/// Executes a PUT.
 fn put(
     core: &Core,
     asked: &Asked,
@@ -268,6 +287,7 @@ fn put(
     update::replace(core, &call, body, warnings)
 }
 
+/// Executes a PATCH.
 fn change(
     core: &Core,
     asked: &Asked,
@@ -285,6 +305,7 @@ fn change(
     patch::patch(core, &call, form, &body, warnings)
 }
 
+/// Executes a DELETE of an object or of a collection.
 fn remove(
     core: &Core,
     asked: &Asked,
@@ -301,6 +322,7 @@ fn remove(
     delete::collection(core, &call, &selection, &options)
 }
 
+/// Reads the options of a DELETE.
 fn delete_options(asked: &Asked, call: &mut Call, body: &[u8]) -> Result<DeleteOptions, ApiError> {
     let body = codec::decode_options(&asked.parts.headers, &call.kind, body)?;
     let options = options::delete(&asked.query, &body)?;
@@ -308,7 +330,7 @@ fn delete_options(asked: &Asked, call: &mut Call, body: &[u8]) -> Result<DeleteO
     Ok(options)
 }
 
-/// GET may ask for a version too.
+/// Waits for the version that a GET asks for; fails if it does not come in time.
 async fn read_version(core: &Core, query: &Query) -> Result<(), ApiError> {
     let text = query.get("resourceVersion").unwrap_or_default();
     let asked = list::version(text).map_err(ApiError::unclassified)?.unwrap_or(0);
@@ -317,13 +339,15 @@ async fn read_version(core: &Core, query: &Query) -> Result<(), ApiError> {
     if asked > current { Err(ApiError::future_version(asked, current)) } else { Ok(()) }
 }
 
+/// Waits until a revision exists, but no longer than [`PATIENCE`].
 async fn wait_for(core: &Core, revision: u64) {
     if revision > core.store.revision() {
-        // Running out of patience is no error here; the reader will say so.
+        // A timeout is no error here: the read that follows reports the missing version.
         drop(tokio::time::timeout(PATIENCE, core.store.reached(revision)).await);
     }
 }
 
+/// Opens a watch and returns a reply whose body is its events.
 async fn open_watch(
     core: &Arc<Core>,
     asked: &Asked,
@@ -332,6 +356,7 @@ async fn open_watch(
     warnings: Vec<String>,
 ) -> Result<Reply, ApiError> {
     let mut options = options::list(&asked.query, true)?;
+    // A watch of one named object is a watch of the collection with a field selector.
     if !call.name.is_empty() {
         options.only(&call.name);
     }
@@ -354,6 +379,7 @@ async fn open_watch(
     })
 }
 
+/// Iterates over the names of objects that faults garble.
 fn garbled(asked: &Asked) -> impl Iterator<Item = &str> {
     asked.actions.iter().filter_map(|action| match action {
         Action::Garble(name) => Some(name.as_str()),
@@ -361,6 +387,7 @@ fn garbled(asked: &Asked) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns the reply for an answer, in the requested shape.
 fn reply(
     core: &Core,
     asked: &Asked,
@@ -374,6 +401,7 @@ fn reply(
         garble(&mut value, name);
     }
     let now = core.clock.seconds();
+    // These have no table and no partial form.
     let plain = value["kind"] == "Status" || value["kind"] == "Scale" || kind.facts.review;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;
@@ -385,12 +413,13 @@ fn reply(
     Ok(Reply { warnings, ..Reply::bytes(answer.code, media, bytes) })
 }
 
+/// Whether an object is the list of its kind.
 fn is_list(kind: &Kind, value: &Value) -> bool {
     value["kind"] == kind.served.list_kind.as_str()
         && value.get("items").is_some_and(Value::is_array)
 }
 
-/// A list has no single metadata, an object no list of it.
+/// Checks that the shape fits: a list has no single metadata, an object is no list.
 fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), ApiError> {
     let served = &kind.served;
     let package = if served.group.is_empty() {
@@ -420,7 +449,7 @@ fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), ApiError> {
     Err(ApiError::custom(406, "NotAcceptable", text))
 }
 
-/// An object or list in the shape that was asked for.
+/// Returns an object or list in the requested shape.
 pub(crate) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i64) -> Value {
     let is_list = is_list(kind, &value);
     match shape {
@@ -434,6 +463,7 @@ pub(crate) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i
             };
             let mut table = table(&kind.served, &list, rows.include, now);
             if !rows.headers {
+                // Null, and not left out: upstream's field has no `omitempty`.
                 table["columnDefinitions"] = Value::Null;
             }
             table
@@ -449,6 +479,7 @@ pub(crate) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i
     }
 }
 
+/// Returns the metadata of an object as `PartialObjectMetadata`.
 fn partial(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",

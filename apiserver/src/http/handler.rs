@@ -1,4 +1,4 @@
-//! One request from headers to answer: who asks, may they, which faults strike, what comes out.
+//! One request from headers to answer: authentication, authorization, faults, execution.
 
 use std::sync::Arc;
 
@@ -22,26 +22,26 @@ use crate::status::ApiError;
 use crate::verbs::options::Query;
 use crate::verbs::watch::failure;
 
-/// Longest body a client may send.
+/// Longest body of a request, in bytes.
 const LIMIT: usize = 3 * 1024 * 1024;
 
-/// An answer before it becomes HTTP.
+/// An answer before it becomes an HTTP response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// Status code.
     pub(crate) code: u16,
     /// Media type.
     pub(crate) media: String,
-    /// More headers.
+    /// Further headers.
     pub(crate) headers: Vec<(&'static str, String)>,
     /// Texts for `Warning` headers.
     pub(crate) warnings: Vec<String>,
-    /// Body.
+    /// Body of the answer.
     pub(crate) payload: Payload,
 }
 
 impl Reply {
-    /// Bytes of a media type.
+    /// Returns a reply with bytes of a media type.
     pub(crate) fn bytes(code: u16, media: &str, bytes: impl Into<Bytes>) -> Self {
         Self {
             code,
@@ -52,7 +52,7 @@ impl Reply {
         }
     }
 
-    /// Plain text.
+    /// Returns a reply in plain text.
     pub(crate) fn text(code: u16, text: impl Into<String>) -> Self {
         Self::bytes(code, "text/plain; charset=utf-8", text.into())
     }
@@ -65,7 +65,7 @@ impl From<ApiError> for Reply {
 }
 
 impl Reply {
-    /// A failure in the format that the client prefers.
+    /// Returns a failure in the format that the client prefers.
     pub(crate) fn failure(error: &ApiError, format: Format) -> Self {
         if error.is_plain() {
             return Self::text(error.code(), error.message().to_owned());
@@ -79,23 +79,23 @@ impl Reply {
     }
 }
 
-/// A request as its parts describe it. Without `Debug`: credentials are among its headers.
+/// A decoded request without its body. Has no `Debug`: credentials are among its headers.
 pub(crate) struct Asked {
-    /// Headers and the rest.
+    /// Method, URL and headers.
     pub(crate) parts: Parts,
-    /// What is meant.
+    /// Meaning of the path.
     pub(crate) route: Route,
-    /// Options.
+    /// Options in the URL.
     pub(crate) query: Query,
-    /// Who asks.
+    /// The authenticated user.
     pub(crate) user: User,
-    /// `User-Agent`.
+    /// `User-Agent` header.
     pub(crate) agent: String,
-    /// Faults to show.
+    /// Actions of the faults that strike the request.
     pub(crate) actions: Vec<Action>,
 }
 
-/// Answers a request.
+/// Answers a request. A request that hangs, or whose connection is cut, never returns.
 pub(crate) async fn handle(
     core: Arc<Core>,
     identity: &Identity,
@@ -108,9 +108,11 @@ pub(crate) async fn handle(
     let agent = text(&parts.headers, &USER_AGENT).to_owned();
     let user = match core.authenticator().authenticate(&parts, identity) {
         Ok(user) => user,
+        // Neither struck nor recorded: faults and the log know only requests of known users.
         Err(error) => return respond(error.into()),
     };
     let mut asked = Asked { parts, route, query, user, agent, actions: Vec::new() };
+    // Struck once per request: counting faults must not count it again.
     asked.actions = core.faults.strike(&subject(&asked));
     let mut reply = match before(&core, &asked, cut).await {
         Some(reply) => reply,
@@ -121,10 +123,12 @@ pub(crate) async fn handle(
     respond(reply)
 }
 
+/// Returns the text of a header; empty when absent or not ASCII.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
+/// Returns a request as faults see it.
 fn subject(asked: &Asked) -> Subject<'_> {
     let route = &asked.route;
     Subject {
@@ -139,7 +143,7 @@ fn subject(asked: &Asked) -> Subject<'_> {
     }
 }
 
-/// Faults that come before the work.
+/// Takes the actions that precede execution. A reply takes the place of the execution.
 async fn before(core: &Core, asked: &Asked, cut: &CancellationToken) -> Option<Reply> {
     for action in &asked.actions {
         match action {
@@ -149,6 +153,7 @@ async fn before(core: &Core, asked: &Asked, cut: &CancellationToken) -> Option<R
                 return Some(Reply::bytes(*code, "application/json", bytes.clone()));
             }
             Action::Drop => {
+                // Recorded here: the request never gets to the record of its answer.
                 record(core, asked, 0);
                 vanish(cut).await;
             }
@@ -162,7 +167,7 @@ async fn before(core: &Core, asked: &Asked, cut: &CancellationToken) -> Option<R
     None
 }
 
-/// Faults that come after it.
+/// Takes the actions that follow execution.
 async fn after(core: &Core, asked: &Asked, reply: &mut Reply, cut: &CancellationToken) {
     for action in &asked.actions {
         match action {
@@ -176,6 +181,7 @@ async fn after(core: &Core, asked: &Asked, reply: &mut Reply, cut: &Cancellation
                 std::future::pending::<()>().await;
             }
             Action::RetryAfter(value) => {
+                // Takes the place of the header that the answer may have by itself.
                 reply.headers.retain(|(name, _)| *name != "retry-after");
                 reply.headers.push(("retry-after", value.clone()));
             }
@@ -184,14 +190,16 @@ async fn after(core: &Core, asked: &Asked, reply: &mut Reply, cut: &Cancellation
     }
 }
 
-/// Cuts the connection; what runs on it ends with it.
+/// Cuts the connection and waits for ever: the task of the request is dropped with the connection.
 async fn vanish(cut: &CancellationToken) {
     cut.cancel();
     std::future::pending::<()>().await;
 }
 
+/// Authorizes and executes a request.
 async fn answer(core: &Arc<Core>, asked: &Asked, body: Incoming) -> Reply {
     let wanted = asked.route.attributes();
+    // Before the body is read: a client without the right cannot make the server hold one.
     if let Err(why) = core.authorizer().authorize(&asked.user, &wanted) {
         return auth::refusal(&asked.user, &wanted, &why).into();
     }
@@ -205,9 +213,11 @@ async fn answer(core: &Arc<Core>, asked: &Asked, body: Incoming) -> Reply {
     }
 }
 
+/// Reads the body of a request.
 async fn read(body: Incoming) -> Result<Bytes, ApiError> {
     match Limited::new(body, LIMIT).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
+        // Cut while reading: a client cannot make the server hold more than the limit.
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(ApiError::too_large(format!("Request entity too large: limit is {LIMIT}")))
         }
@@ -215,6 +225,7 @@ async fn read(body: Incoming) -> Result<Bytes, ApiError> {
     }
 }
 
+/// Adds a request to the log of requests.
 fn record(core: &Core, asked: &Asked, code: u16) {
     let route = &asked.route;
     let resource =
@@ -233,6 +244,7 @@ fn record(core: &Core, asked: &Asked, code: u16) {
     });
 }
 
+/// Returns the HTTP response of a reply.
 fn respond(reply: Reply) -> Response<Payload> {
     let mut response = Response::new(reply.payload);
     *response.status_mut() =
@@ -242,6 +254,7 @@ fn respond(reply: Reply) -> Response<Payload> {
         headers.insert(CONTENT_TYPE, media);
     }
     if !reply.headers.iter().any(|(name, _)| *name == "cache-control") {
+        // As upstream sends it, unless the answer may be cached.
         let value = HeaderValue::from_static("no-cache, private");
         headers.insert(http::header::CACHE_CONTROL, value);
     }
@@ -252,6 +265,7 @@ fn respond(reply: Reply) -> Response<Payload> {
         }
     }
     for warning in reply.warnings {
+        // A header is one line, and its text is quoted.
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             headers.append(http::header::WARNING, value);

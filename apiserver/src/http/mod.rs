@@ -1,7 +1,7 @@
-//! Requests over HTTP/1.1 and HTTP/2, on anything that reads and writes bytes.
+//! Requests over HTTP/1.1 and HTTP/2, on any stream of bytes.
 //!
-//! A connection brings an identity and is served until it ends, the server stops, or a fault cuts
-//! it. What requests mean is decided elsewhere.
+//! A connection has an identity and is served until it ends, the server stops, or a fault cuts it.
+//! The meaning of requests is decided elsewhere.
 
 pub(crate) mod body;
 pub(crate) mod codec;
@@ -39,7 +39,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::Identity;
 use crate::core::Core;
 
-/// Runs the tasks of a connection until the connection is cut.
+/// Executor of a connection's tasks: ends them when the connection is cut.
 #[derive(Clone, Debug)]
 struct Tasks(CancellationToken);
 
@@ -52,6 +52,7 @@ where
         tokio::spawn(async move {
             tokio::select! {
                 biased;
+                // First: a task that is always ready must not outlive a cut connection.
                 () = cut.cancelled() => {}
                 _ = task => {}
             }
@@ -59,11 +60,12 @@ where
     }
 }
 
-/// Serves one connection to its end.
+/// Serves one connection until it ends or is cut.
 pub(crate) async fn serve_connection<I>(core: Arc<Core>, io: I, identity: Identity)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    // A child: a fault can cut this connection alone, and a restart cuts all of them.
     let cut = core.connections().child_token();
     let identity = Arc::new(identity);
     let service = service_fn(|request| {
@@ -71,16 +73,18 @@ where
         async move { Ok::<_, Infallible>(handler::handle(core, &identity, &cut, request).await) }
     });
     let mut builder = auto::Builder::new(Tasks(cut.clone()));
-    // hyper's Date header reads the real time, which no seed repeats.
+    // hyper's Date header shows the real time, which differs between two runs of one seed.
     builder.http1().auto_date_header(false);
     builder.http2().auto_date_header(false);
     let connection = builder.serve_connection(TokioIo::new(io), service);
     tokio::select! {
         biased;
+        // First: a connection that is cut answers nothing more, even if an answer is ready.
         () = cut.cancelled() => {}
         ended = connection => if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended");
         },
     }
+    // Tasks of the connection may still run: HTTP/2 streams have tasks of their own.
     cut.cancel();
 }

@@ -1,4 +1,4 @@
-//! Paths that are no resources: discovery, OpenAPI, version, health.
+//! Paths that name no resource: discovery, OpenAPI, version, health.
 
 use http::header::IF_NONE_MATCH;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use crate::status::ApiError;
 use crate::verbs::options::Query;
 use crate::{discovery, openapi};
 
+/// Media type of aggregated discovery.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// Names of the health checks.
@@ -18,6 +19,7 @@ const CHECKS: &[&str] = &["ping", "log", "etcd", "poststarthook/crd-informer-syn
 
 /// Answers a path.
 pub(crate) fn serve(core: &Core, asked: &Asked) -> Result<Reply, ApiError> {
+    // `/apis` and `/apis/` are the same document.
     let path = asked.route.path.trim_end_matches('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let table = core.registry.table();
@@ -33,6 +35,7 @@ pub(crate) fn serve(core: &Core, asked: &Asked) -> Result<Reply, ApiError> {
             || discovery::aggregated(served, false),
         ),
         ["api", version] => resources(core, asked, "", version),
+        // A single group has no aggregated form.
         ["apis", group] => {
             legacy_only(asked)?;
             discovery::group(served, group).as_ref().map(json_reply).ok_or_else(ApiError::no_path)
@@ -48,10 +51,12 @@ pub(crate) fn serve(core: &Core, asked: &Asked) -> Result<Reply, ApiError> {
     }
 }
 
+/// Returns a reply with a JSON document.
 fn json_reply(value: &Value) -> Reply {
     Reply::bytes(200, "application/json", value.to_string())
 }
 
+/// Returns all paths of the server, as `/` shows them.
 fn index(core: &Core) -> Value {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for served in &core.registry.table().served {
@@ -64,10 +69,12 @@ fn index(core: &Core) -> Value {
         paths.push(path.to_owned());
     }
     paths.sort();
+    // One group and version has many resources.
     paths.dedup();
     json!({"paths": paths})
 }
 
+/// Returns the version of the server that is imitated.
 fn version() -> Value {
     json!({
         "major": "1", "minor": "36", "gitVersion": "v1.36.3",
@@ -78,6 +85,7 @@ fn version() -> Value {
     })
 }
 
+/// Answers a health check: the server is healthy whenever it answers.
 fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     let name = parts.first().copied().unwrap_or_default();
     let check = parts.get(1..).unwrap_or_default().join("/");
@@ -94,6 +102,7 @@ fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
         let state = if *check == excluded { "excluded: ok" } else { "ok" };
         text.push_str(&format!("[+]{check} {state}\n"));
     }
+    // Upstream only warns of an unknown check that is to be excluded.
     if !excluded.is_empty() && !CHECKS.contains(&excluded) {
         text.push_str(&format!(
             "warn: some health checks cannot be excluded: no matches for {excluded:?}\n"
@@ -103,7 +112,7 @@ fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
     Ok(Reply::text(200, text))
 }
 
-/// Does the client want the aggregated form? `None`: it accepts nothing we have.
+/// Whether the client wants the aggregated form; `None` if it accepts no form that the server has.
 fn wants_aggregated(asked: &Asked) -> Option<bool> {
     let entries = codec::entries(&asked.parts.headers);
     if entries.is_empty() {
@@ -119,12 +128,13 @@ fn wants_aggregated(asked: &Asked) -> Option<bool> {
     None
 }
 
+/// Returns the 406 for discovery.
 fn not_acceptable() -> ApiError {
     let forms = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
     ApiError::not_acceptable(&forms)
 }
 
-/// Documents that exist in the old form only.
+/// Refuses clients that do not accept the unaggregated form, for documents that have no other.
 fn legacy_only(asked: &Asked) -> Result<(), ApiError> {
     match wants_aggregated(asked) {
         Some(false) => Ok(()),
@@ -138,6 +148,7 @@ fn legacy_only(asked: &Asked) -> Result<(), ApiError> {
     }
 }
 
+/// Answers a discovery document in the form that the client wants.
 fn discover(
     asked: &Asked,
     legacy: impl Fn() -> Value,
@@ -149,9 +160,11 @@ fn discover(
     let body = aggregated().to_string();
     let digest: String =
         Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02X}")).collect();
+    // The tag is the digest of the document: it changes exactly when the document does.
     let tag = format!("\"{digest}\"");
     let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut reply = if known == Some(tag.as_str()) {
+        // The client has this document already.
         Reply::bytes(304, AGGREGATED, "")
     } else {
         Reply::bytes(200, AGGREGATED, body)
@@ -162,16 +175,19 @@ fn discover(
     Ok(reply)
 }
 
+/// Answers the resources of one group and version.
 fn resources(core: &Core, asked: &Asked, group: &str, version: &str) -> Result<Reply, ApiError> {
     legacy_only(asked)?;
     let table = core.registry.table();
     match discovery::resource_list(&table.served, group, version) {
         Some(list) => Ok(json_reply(&list)),
+        // The router knows built-in groups also in versions that are not served.
         None if table.is_builtin_group(group) => Err(ApiError::no_resource()),
         None => Err(ApiError::no_path()),
     }
 }
 
+/// Answers the OpenAPI document of one group and version.
 fn document(core: &Core, group: &str, version: &str) -> Result<Reply, ApiError> {
     let table = core.registry.table();
     let document = openapi::v3_document(&table.served, group, version);

@@ -1,6 +1,6 @@
-//! From method and path to what is meant.
+//! From method and path to verb, resource and name.
 //!
-//! The grammar of URLs only; whether a resource is served is not known here.
+//! This module knows only the grammar of URLs, and not the set of served resources.
 
 use http::Method;
 
@@ -8,42 +8,43 @@ use crate::auth::Attributes;
 use crate::selectors::FieldSelector;
 use crate::verbs::options::Query;
 
-/// What a request is about.
+/// Meaning of a request's method and path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// `get`, `list`, `watch`, …; the lower-case method for other paths.
+    /// `get`, `list`, `watch`, …; for paths without a resource the lower-case method.
     pub(crate) verb: String,
-    /// Is it about a resource?
+    /// Whether the path names a resource.
     pub(crate) resourceful: bool,
     /// API group.
     pub(crate) group: String,
     /// API version.
     pub(crate) version: String,
-    /// Namespace, may be empty.
+    /// Namespace; may be empty.
     pub(crate) namespace: String,
     /// Plural.
     pub(crate) resource: String,
-    /// Name, may be empty.
+    /// Name; may be empty.
     pub(crate) name: String,
-    /// Subresource, may be empty.
+    /// Subresource; may be empty.
     pub(crate) subresource: String,
     /// Whole path.
     pub(crate) path: String,
-    /// More parts than any resource has.
+    /// Whether the path has more parts than any resource.
     pub(crate) excess: bool,
-    /// The only name that a field selector leaves, may be empty.
+    /// The only name that a field selector selects; may be empty.
     pub(crate) selected: String,
 }
 
-/// Reads a path.
+/// Reads method, path and query.
 pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
-    // An encoded slash divides like any other.
+    // An encoded slash separates like any other.
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let mut parts: Vec<String> =
         decoded.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     let other =
         Route { verb: method.as_str().to_lowercase(), path: path.to_owned(), ..Route::default() };
     let (group, version, rest) = match parts.first().map(String::as_str) {
+        // Shorter paths are discovery documents.
         Some("api") if parts.len() > 2 => (String::new(), parts[1].clone(), parts.split_off(2)),
         Some("apis") if parts.len() > 3 => (parts[1].clone(), parts[2].clone(), parts.split_off(3)),
         _ => return other,
@@ -51,6 +52,7 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     let mut route = Route { resourceful: true, group, version, ..other };
     place(&mut route, rest);
     route.verb = verb(method, &route, query);
+    // Authorization treats a list that selects one name as a request for that object.
     if route.name.is_empty() && matches!(route.verb.as_str(), "list" | "watch" | "deletecollection")
     {
         let fields = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default());
@@ -60,11 +62,14 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     route
 }
 
+/// Reads the parts of a path behind group and version.
 fn place(route: &mut Route, mut rest: Vec<String>) {
     if rest.first().is_some_and(|part| part == "watch") && rest.len() > 1 {
+        // The old form of watches: `/api/v1/watch/pods`.
         rest.remove(0);
         "watch".clone_into(&mut route.verb);
     }
+    // `namespaces/x/status` and `/finalize` are subresources of the Namespace itself.
     let in_namespace = rest.first().is_some_and(|part| part == "namespaces")
         && rest.len() > 2
         && rest[2] != "status"
@@ -72,6 +77,7 @@ fn place(route: &mut Route, mut rest: Vec<String>) {
     if in_namespace {
         route.namespace = rest[1].clone();
         rest.drain(..2);
+    // A Namespace counts as being inside itself, for authorization.
     } else if rest.first().is_some_and(|part| part == "namespaces") && rest.len() > 1 {
         route.namespace = rest[1].clone();
     }
@@ -82,7 +88,9 @@ fn place(route: &mut Route, mut rest: Vec<String>) {
     route.excess = parts.next().is_some();
 }
 
+/// Returns the verb of a method on a route; empty for methods that have none.
 fn verb(method: &Method, route: &Route, query: &Query) -> String {
+    // `place` has noted the old form in the verb.
     let legacy = route.verb == "watch";
     let verb = match *method {
         Method::POST => "create",
@@ -100,12 +108,12 @@ fn verb(method: &Method, route: &Route, query: &Query) -> String {
 }
 
 impl Route {
-    /// The name it is about: in the path, or the only one that is selected.
+    /// Returns the name of the object: from the path, or the only one that is selected.
     pub(crate) fn subject(&self) -> &str {
         if self.name.is_empty() { &self.selected } else { &self.name }
     }
 
-    /// For the authorizer.
+    /// Returns the attributes for the authorizer.
     pub(crate) fn attributes(&self) -> Attributes {
         Attributes {
             verb: self.verb.clone(),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{ApiServer, Builder};
 
-/// A connection to a server.
+/// A client on one connection to a server.
 pub(crate) struct Client {
     sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
 }
@@ -43,12 +43,12 @@ impl Reply {
     }
 }
 
-/// A server that repeats itself.
+/// Returns a server with a fixed seed and a fixed time.
 pub(crate) fn server() -> ApiServer {
     Builder::default().seed(1).epoch(1_767_225_600).controllers(false).start()
 }
 
-/// A server and a client of it.
+/// Returns a server and a client of it.
 pub(crate) async fn start() -> (ApiServer, Client) {
     let server = server();
     let client = Client::of(&server).await;
@@ -146,7 +146,7 @@ impl Watch {
         Self { body: response.into_body(), buffer: Vec::new(), code }
     }
 
-    /// The next line; `None` when the stream ended.
+    /// Returns the next line; `None` when the stream has ended.
     pub(crate) async fn line(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
@@ -161,12 +161,12 @@ impl Watch {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub(crate) async fn event(&mut self) -> Option<Value> {
         Some(serde_json::from_str(&self.line().await?).unwrap())
     }
 
-    /// The next event as `TYPE name`.
+    /// Returns the next event as `TYPE name`.
     pub(crate) async fn brief(&mut self) -> String {
         match self.event().await {
             Some(event) => format!(
@@ -178,7 +178,7 @@ impl Watch {
         }
     }
 
-    /// Nothing comes for a while.
+    /// Returns whether no event comes for a while.
     pub(crate) async fn is_silent(&mut self) -> bool {
         tokio::time::timeout(Duration::from_millis(500), self.line()).await.is_err()
     }
@@ -190,12 +190,12 @@ pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default
 pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(crate) const WIDGETS: &str = "/apis/g.io/v1/namespaces/default/widgets";
 
-/// A ConfigMap.
+/// Returns a ConfigMap.
 pub(crate) fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"k": "v"}})
 }
 
-/// A Deployment.
+/// Returns a Deployment.
 pub(crate) fn deployment(name: &str, replicas: u32) -> Value {
     json!({"metadata": {"name": name}, "spec": {
         "replicas": replicas, "selector": {"matchLabels": {"app": name}},
@@ -203,7 +203,7 @@ pub(crate) fn deployment(name: &str, replicas: u32) -> Value {
             "spec": {"containers": [{"name": "main", "image": "nginx"}]}}}})
 }
 
-/// The definition of Widgets.
+/// Returns the definition of the kind `Widget`.
 pub(crate) fn widgets() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -227,7 +227,7 @@ pub(crate) fn widgets() -> Value {
     })
 }
 
-/// A Widget.
+/// Returns an object of the kind `Widget`.
 pub(crate) fn widget(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "g.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
 }

@@ -6,7 +6,7 @@ fn intent(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data})
 }
 
-/// `manager/operation/subresource` of every owner.
+/// Returns `manager/operation/subresource` of every owner.
 fn owners(reply: &Reply) -> Vec<String> {
     let entries = reply.value["metadata"]["managedFields"].as_array();
     let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();

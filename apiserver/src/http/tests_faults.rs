@@ -111,7 +111,7 @@ async fn a_resource_that_lags_delivers_each_event_so_long_after_its_change() {
     let lag = Duration::from_millis(200);
     server.faults().lag_watches("configmaps", lag);
     let began = tokio::time::Instant::now();
-    // More than a watch takes from the log at once.
+    // More changes than a watch takes from the log at once.
     for name in 0..100 {
         client.post(MAPS, map(&format!("m{name}"))).await;
     }
@@ -175,7 +175,8 @@ async fn a_watch_can_show_again_what_it_has_shown() {
     assert_eq!(watch.brief().await, "ADDED c");
 }
 
-/// As recorded from kube-apiserver: 200, no event, no bookmark, and no 410 when versions get there.
+/// As recorded from kube-apiserver: 200, no event, no bookmark, and no 410 once versions reach that
+/// of the watch.
 #[tokio::test(start_paused = true)]
 async fn a_restored_server_leaves_a_watch_from_the_future_waiting_until_versions_get_there() {
     let (server, mut client) = start().await;

@@ -1,4 +1,4 @@
-//! Bodies that no client in its right mind sends.
+//! Tests with malformed and hostile bodies.
 
 use serde_json::json;
 

@@ -1,15 +1,16 @@
-//! What admission and strategies add to new built-in objects; nobody owns these fields.
+//! Fields that admission and strategies add to new built-in objects; they have no owner.
 
 use serde_json::{Value, json};
 
 use super::Kind;
 use super::defaults::{child, default};
 
-/// Adds what the server decides when an object is created.
+/// Adds the fields that the server decides when an object is created.
 pub(crate) fn enter(kind: &Kind, object: &mut Value) {
     match (kind.served.group.as_str(), kind.name()) {
         ("", "Pod") => pod(object),
         ("", "Node") => {
+            // No kubelet has reported the Node ready yet.
             let taint = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
             default(child(object, "spec"), "taints", taint);
         }
@@ -18,7 +19,7 @@ pub(crate) fn enter(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Pods have a priority and bear with nodes that are away for a while.
+/// Sets the priority of a Pod, and its tolerations of nodes that are away for a while.
 fn pod(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "priority", json!(0));
@@ -38,11 +39,12 @@ fn pod(object: &mut Value) {
     spec["tolerations"] = Value::Array(tolerations);
 }
 
-/// Labels and selector tie a Job to its Pods, now that the uid is known.
+/// Ties a Job to its Pods by labels and selector, which need its uid.
 fn job(object: &mut Value) {
     let uid = object["metadata"]["uid"].clone();
     let name = object["metadata"]["name"].clone();
     let spec = child(object, "spec");
+    // The client provides the selector.
     if spec["manualSelector"] == true {
         return;
     }
@@ -51,6 +53,7 @@ fn job(object: &mut Value) {
         default(labels, key, value.clone());
         default(labels, &format!("batch.kubernetes.io/{key}"), value.clone());
     }
+    // The Job gets the labels of its template.
     let labels = labels.clone();
     let selector = child(child(spec, "selector"), "matchLabels");
     default(selector, "batch.kubernetes.io/controller-uid", uid);

@@ -1,7 +1,7 @@
-//! The table of built-in kinds.
+//! Table of built-in kinds.
 //!
-//! One row per kind and version, in discovery's order of groups. Rows say what differs from a plain
-//! kind; everything else follows from [`Facts::PLAIN`].
+//! One row per kind and version, in discovery's order of groups. Rows state differences from a
+//! plain kind; everything else follows from [`Facts::PLAIN`].
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Facts, Generation, Kind, NameRule};
 use crate::served::{Served, Subresource};
 use crate::typed::TypeSchema;
 
-/// Discovery's order of verbs for most kinds.
+/// Verbs of most kinds, in discovery's order.
 const VERBS: &str = "create delete deletecollection get list patch update watch";
 
 /// One row of the table.
@@ -19,15 +19,19 @@ struct Row {
     plural: &'static str,
     short: &'static str,
     categories: &'static str,
+    /// Whether the kind is cluster-wide.
     cluster: bool,
     verbs: &'static str,
     subresources: &'static [(&'static str, &'static str)],
     facts: Facts,
 }
 
+/// The status subresource.
 const STATUS: (&str, &str) = ("status", "");
+/// The scale subresource.
 const SCALE: (&str, &str) = ("scale", "autoscaling/v1 Scale");
 
+/// Returns the row of a plain namespaced kind.
 const fn row(
     api_version: &'static str,
     kind: &'static str,
@@ -48,11 +52,13 @@ const fn row(
 }
 
 impl Row {
+    /// Makes the kind cluster-wide.
     const fn cluster(mut self) -> Self {
         self.cluster = true;
         self
     }
 
+    /// Adds the category `all`.
     const fn all(mut self) -> Self {
         self.categories = "all";
         self
@@ -63,6 +69,7 @@ impl Row {
         self
     }
 
+    /// Sets the subresources: pairs of a name and its kind; an empty kind is that of the object.
     const fn with(mut self, subresources: &'static [(&'static str, &'static str)]) -> Self {
         self.subresources = subresources;
         self
@@ -73,20 +80,24 @@ impl Row {
         self
     }
 
+    /// Increments the generation with changes of the spec.
     const fn spec(self) -> Self {
         self.generation(Generation::Spec)
     }
 
+    /// Refuses updates without a resourceVersion.
     const fn conditional(mut self) -> Self {
         self.facts.unconditional = false;
         self
     }
 
+    /// Lets an update create a missing object.
     const fn upserts(mut self) -> Self {
         self.facts.create_on_update = true;
         self
     }
 
+    /// Lets DELETE answer with the object.
     const fn returned(mut self) -> Self {
         self.facts.returns_object = true;
         self
@@ -97,6 +108,7 @@ impl Row {
         self
     }
 
+    /// Sets the fields for selectors.
     const fn fields(mut self, fields: &'static [&'static str]) -> Self {
         self.facts.fields = fields;
         self
@@ -107,11 +119,13 @@ impl Row {
         self
     }
 
+    /// Lets DELETE orphan dependents by default.
     const fn orphans(mut self) -> Self {
         self.facts.orphans = true;
         self
     }
 
+    /// Makes the kind a review: POST only, and nothing is stored.
     const fn review(mut self) -> Self {
         self.facts.review = true;
         self.verbs = "create";
@@ -119,6 +133,7 @@ impl Row {
     }
 }
 
+/// Selectable fields of Pods.
 const POD_FIELDS: &[&str] = &[
     "spec.nodeName",
     "spec.restartPolicy",
@@ -130,6 +145,7 @@ const POD_FIELDS: &[&str] = &[
     "status.podIPs",
     "status.nominatedNodeName",
 ];
+/// Selectable fields of events in core/v1.
 const CORE_EVENT_FIELDS: &[&str] = &[
     "involvedObject.kind",
     "involvedObject.namespace",
@@ -143,6 +159,7 @@ const CORE_EVENT_FIELDS: &[&str] = &[
     "source",
     "type",
 ];
+/// Selectable fields of events in events.k8s.io/v1.
 const EVENT_FIELDS: &[&str] = &[
     "regarding.kind",
     "regarding.namespace",
@@ -156,6 +173,7 @@ const EVENT_FIELDS: &[&str] = &[
     "type",
 ];
 
+/// The table.
 const ROWS: &[Row] = &[
     row("v1", "Binding", "bindings", "").verbs("create").review_only(),
     row("v1", "ConfigMap", "configmaps", "cm"),
@@ -287,22 +305,24 @@ const ROWS: &[Row] = &[
 ];
 
 impl Row {
-    /// Bindings can be posted at their own path too; nothing is stored.
+    /// Stores nothing: Bindings can be posted at a path of their own, too.
     const fn review_only(mut self) -> Self {
         self.facts.review = true;
         self
     }
 }
 
-/// All built-in kinds.
+/// Returns all built-in kinds.
 pub(crate) fn kinds() -> Vec<Kind> {
     ROWS.iter().map(kind).collect()
 }
 
+/// Splits a text into its non-empty words.
 fn words(text: &str, by: char) -> Vec<String> {
     text.split(by).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
+/// Returns the kind of a row.
 fn kind(row: &Row) -> Kind {
     let (group, version) = row.api_version.split_once('/').unwrap_or(("", row.api_version));
     let types = TypeSchema::builtin(row.api_version, row.kind);
@@ -330,7 +350,7 @@ fn kind(row: &Row) -> Kind {
             "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned()
         }),
     };
-    // Both event APIs view one store, in the core version.
+    // Both event APIs show the same stored objects, which are kept in the core version.
     let (storage, stored_as) = if row.kind == "Event" {
         ("events".to_owned(), "v1".to_owned())
     } else {
@@ -341,11 +361,13 @@ fn kind(row: &Row) -> Kind {
         storage,
         stored_as,
         facts: row.facts,
+        // Kinds without recorded types merge like objects without a schema.
         types: types.unwrap_or_else(|| Arc::new(TypeSchema::untyped())),
         custom: None,
     }
 }
 
+/// Returns the subresource that a pair of a row describes.
 fn subresource(row: &Row, group: &str, version: &str, (name, what): (&str, &str)) -> Subresource {
     let own = |verbs: &str| Subresource {
         name: name.to_owned(),

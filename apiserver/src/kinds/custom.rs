@@ -1,4 +1,4 @@
-//! Custom kinds: what a `CustomResourceDefinition` makes the server serve.
+//! Custom kinds, made from a `CustomResourceDefinition`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::crd_schema::Schema;
 use crate::served::{Column, Served, Subresource};
 use crate::typed::TypeSchema;
 
-/// What only custom kinds have.
+/// Data of a kind that only custom kinds have.
 #[derive(Debug)]
 pub(crate) struct Custom {
     /// Name of the definition.
@@ -20,34 +20,37 @@ pub(crate) struct Custom {
     pub(crate) scale: Option<[String; 3]>,
 }
 
-/// Discovery's order of verbs for custom kinds.
+/// Verbs of custom kinds, in discovery's order.
 const VERBS: &str = "delete deletecollection get list patch create update watch";
 
-/// Text of a field by JSON pointer.
+/// Returns the text at a JSON pointer; empty without one.
 fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
+/// Returns the texts of a list at a JSON pointer.
 fn texts(value: &Value, pointer: &str) -> Vec<String> {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Name of a custom resource in the store.
+/// Returns the name of a custom resource in the store.
 pub(crate) fn storage(definition: &Value) -> String {
     format!("{}.{}", text(definition, "/spec/names/plural"), text(definition, "/spec/group"))
 }
 
-/// Every served version of a definition.
+/// Returns a kind for every served version of a definition.
 pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
     let versions = definition["spec"]["versions"].as_array();
     let served = versions.into_iter().flatten().filter(|version| version["served"] == true);
     served.map(|version| kind(definition, version)).collect()
 }
 
+/// Returns the kind of one version.
 fn kind(definition: &Value, version: &Value) -> Kind {
     let group = text(definition, "/spec/group");
     let versions = definition["spec"]["versions"].as_array();
+    // Objects are stored in one version, whichever version a request names.
     let stored = versions.into_iter().flatten().find(|version| version["storage"] == true);
     let schema = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or(Value::Null);
     let status = &version["subresources"]["status"];
@@ -61,6 +64,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
     Kind {
         storage: storage(definition),
         stored_as: format!("{group}/{stored_version}"),
+        // Custom kinds have a generation, and refuse updates without a resourceVersion.
         facts: Facts { generation: Generation::Spec, unconditional: false, ..Facts::PLAIN },
         types: Arc::new(TypeSchema::from_openapi(&schema)),
         custom: Some(Custom {
@@ -72,6 +76,7 @@ fn kind(definition: &Value, version: &Value) -> Kind {
     }
 }
 
+/// Returns one version as discovery and handlers see it.
 fn served(
     definition: &Value,
     version: &Value,
@@ -106,6 +111,7 @@ fn served(
     }
 }
 
+/// Returns the subresources of one version.
 fn subresources(
     group: &str,
     version: &str,
@@ -132,6 +138,7 @@ fn subresources(
     out
 }
 
+/// Returns the printer columns of one version.
 fn columns(version: &Value) -> Vec<Column> {
     let Some(list) = version["additionalPrinterColumns"].as_array().filter(|list| !list.is_empty())
     else {
@@ -156,6 +163,7 @@ fn columns(version: &Value) -> Vec<Column> {
     list.iter().map(column).collect()
 }
 
+/// Returns the selectable fields of one version.
 fn selectable(version: &Value) -> Vec<String> {
     let list = version["selectableFields"].as_array();
     list.into_iter().flatten().map(|field| text(field, "/jsonPath")).collect()

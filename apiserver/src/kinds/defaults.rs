@@ -1,19 +1,20 @@
-//! Defaults of built-in kinds, as far as clients and controllers compare them.
+//! Defaults of built-in kinds, for the fields that clients and controllers compare.
 //!
-//! Without them an operator that compares what it wants with what is stored would see differences
-//! that a real cluster shows too, or miss some. Addresses of Services need other Services and are
-//! given elsewhere.
+//! Without them an operator that compares its wanted state with the stored one would see other
+//! differences than on a real cluster. Addresses of Services depend on other Services and are
+//! assigned elsewhere.
 
 use base64::Engine;
 use serde_json::{Value, json};
 
 use super::{Kind, pods};
 
-/// Sets `field` of `object` when it is absent, null or an empty text.
+/// Sets `field` of `object` if it is absent, null or an empty text.
 pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     let Value::Object(fields) = object else { return };
     let absent = match fields.get(field) {
         None | Some(Value::Null) => true,
+        // Go's typed decoding does not distinguish an empty text from an absent one.
         Some(Value::String(text)) => text.is_empty(),
         Some(_) => false,
     };
@@ -22,7 +23,7 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// A child object, made when absent or something else.
+/// Returns a child object; makes it if it is absent or no object.
 pub(crate) fn child<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     if !object.is_object() {
         *object = json!({});
@@ -34,7 +35,7 @@ pub(crate) fn child<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     held
 }
 
-/// Objects in a list, none when absent.
+/// Iterates over the objects in a list; an absent list has none.
 pub(crate) fn items<'a>(object: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> {
     let list = object.get_mut(field).and_then(Value::as_array_mut);
     list.into_iter().flatten().filter(|item| item.is_object())
@@ -52,7 +53,7 @@ pub(crate) fn strip_nulls(value: &mut Value) {
     }
 }
 
-/// Fills in what a built-in kind's clients may leave out.
+/// Fills in the fields that clients of a built-in kind may leave out.
 pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     match (kind.served.group.as_str(), kind.name()) {
         ("", "Service") => service(object),
@@ -92,6 +93,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// Defaults of Endpoints.
 fn endpoints(object: &mut Value) {
     for subset in items(object, "subsets") {
         for port in items(subset, "ports") {
@@ -100,6 +102,7 @@ fn endpoints(object: &mut Value) {
     }
 }
 
+/// Defaults of autoscalers.
 fn autoscaler(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "minReplicas", json!(1));
@@ -108,12 +111,14 @@ fn autoscaler(object: &mut Value) {
     default(spec, "metrics", metric);
 }
 
+/// Defaults of Services, without addresses.
 fn service(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "sessionAffinity", json!("None"));
     default(spec, "type", json!("ClusterIP"));
     for port in items(spec, "ports") {
         default(port, "protocol", json!("TCP"));
+        // The target port is that of the Service unless it is given.
         let number = port["port"].clone();
         default(port, "targetPort", number);
     }
@@ -130,6 +135,7 @@ fn service(object: &mut Value) {
     child(child(object, "status"), "loadBalancer");
 }
 
+/// Defaults of Secrets; moves `stringData` into `data`.
 fn secret(object: &mut Value) {
     default(object, "type", json!("Opaque"));
     let Value::Object(fields) = object else { return };
@@ -141,6 +147,7 @@ fn secret(object: &mut Value) {
     }
 }
 
+/// Defaults of Namespaces.
 fn namespace(object: &mut Value) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if !name.is_empty() {
@@ -150,11 +157,13 @@ fn namespace(object: &mut Value) {
     default(child(object, "status"), "phase", json!("Active"));
 }
 
+/// Defaults of claims to volumes.
 fn claim(object: &mut Value) {
     default(child(object, "spec"), "volumeMode", json!("Filesystem"));
     default(child(object, "status"), "phase", json!("Pending"));
 }
 
+/// Defaults of persistent volumes.
 fn volume(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "persistentVolumeReclaimPolicy", json!("Retain"));
@@ -165,6 +174,7 @@ fn volume(object: &mut Value) {
     default(child(object, "status"), "phase", json!("Pending"));
 }
 
+/// Defaults of webhook configurations.
 fn webhooks(kind: &Kind, object: &mut Value) {
     for webhook in items(object, "webhooks") {
         default(webhook, "failurePolicy", json!("Fail"));
@@ -184,8 +194,10 @@ fn webhooks(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// Defaults of replica sets and replication controllers.
 fn replicas(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    // Only this oldest kind takes its selector from the template.
     if labels.is_object() && object["kind"] == "ReplicationController" {
         default(child(object, "spec"), "selector", labels.clone());
         default(child(object, "metadata"), "labels", labels);
@@ -196,6 +208,7 @@ fn replicas(object: &mut Value) {
     default(child(object, "status"), "replicas", json!(0));
 }
 
+/// Defaults of Deployments.
 fn deployment(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "replicas", json!(1));
@@ -212,12 +225,14 @@ fn deployment(object: &mut Value) {
     child(object, "status");
 }
 
+/// Defaults of stateful sets.
 fn stateful_set(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "replicas", json!(1));
     default(spec, "revisionHistoryLimit", json!(10));
     default(spec, "podManagementPolicy", json!("OrderedReady"));
     let strategy = child(spec, "updateStrategy");
+    // A strategy with a type but without parameters stays without them.
     if strategy.get("type").is_none() {
         default(strategy, "type", json!("RollingUpdate"));
         child(strategy, "rollingUpdate");
@@ -239,6 +254,7 @@ fn stateful_set(object: &mut Value) {
     default(status, "availableReplicas", json!(0));
 }
 
+/// Defaults of daemon sets.
 fn daemon_set(object: &mut Value) {
     let annotations = child(child(object, "metadata"), "annotations");
     default(annotations, "deprecated.daemonset.template.generation", json!("1"));
@@ -260,11 +276,13 @@ fn daemon_set(object: &mut Value) {
     }
 }
 
+/// Defaults of the spec of Jobs.
 fn job_spec(spec: &mut Value) {
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
         default(spec, "completions", json!(1));
     }
     default(spec, "parallelism", json!(1));
+    // With a limit per index there is no limit for the Job as a whole.
     let many = !spec["backoffLimitPerIndex"].is_null();
     default(spec, "backoffLimit", json!(if many { i32::MAX } else { 6 }));
     default(spec, "completionMode", json!("NonIndexed"));
@@ -276,6 +294,7 @@ fn job_spec(spec: &mut Value) {
     pods::template(spec);
 }
 
+/// Defaults of Jobs.
 fn job(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     if labels.is_object() && object["metadata"]["labels"].is_null() {
@@ -285,18 +304,20 @@ fn job(object: &mut Value) {
     child(object, "status");
 }
 
+/// Defaults of cron jobs.
 fn cron_job(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "concurrencyPolicy", json!("Allow"));
     default(spec, "suspend", json!(false));
     default(spec, "successfulJobsHistoryLimit", json!(3));
     default(spec, "failedJobsHistoryLimit", json!(1));
-    // A template keeps most of a Job's fields open.
+    // A template leaves most of a Job's fields open: they are filled in when the Job is created.
     let inner = child(child(spec, "jobTemplate"), "spec");
     pods::template(inner);
     child(object, "status");
 }
 
+/// Defaults of network policies.
 fn network_policy(object: &mut Value) {
     let spec = child(object, "spec");
     let egress = !spec["egress"].is_null();
@@ -311,13 +332,14 @@ fn network_policy(object: &mut Value) {
     }
 }
 
-/// A role without rules says so.
+/// Writes a role without rules with `rules: null`, as upstream does.
 pub(crate) fn empty_rules(kind: &Kind, object: &mut Value) {
     if matches!(kind.name(), "Role" | "ClusterRole") && object["rules"].is_null() {
         object["rules"] = Value::Null;
     }
 }
 
+/// Defaults of roles and bindings.
 fn rbac(object: &mut Value) {
     if object["roleRef"].is_object() {
         default(&mut object["roleRef"], "apiGroup", json!("rbac.authorization.k8s.io"));
@@ -329,6 +351,7 @@ fn rbac(object: &mut Value) {
     }
 }
 
+/// Defaults of definitions.
 fn definition(object: &mut Value) {
     let spec = child(object, "spec");
     default(spec, "conversion", json!({"strategy": "None"}));

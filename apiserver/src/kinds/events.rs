@@ -1,11 +1,11 @@
-//! The two views of events: core/v1 and events.k8s.io/v1 name some fields differently.
+//! The two views of events: core/v1 and events.k8s.io/v1, which name some fields differently.
 
 use serde_json::{Map, Value};
 
 /// Group of the newer view.
 pub(crate) const GROUP: &str = "events.k8s.io";
 
-/// Newer name, core name.
+/// Renamed fields: the newer name and the core name.
 const RENAMED: &[(&str, &str)] = &[
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -16,18 +16,19 @@ const RENAMED: &[(&str, &str)] = &[
     ("deprecatedCount", "count"),
 ];
 
-/// From events.k8s.io/v1 to core/v1.
+/// Converts an event from events.k8s.io/v1 to core/v1.
 pub(crate) fn to_core(event: Value) -> Value {
     renamed(event, |name| RENAMED.iter().find(|(new, _)| *new == name).map(|(_, core)| *core))
 }
 
-/// From core/v1 to events.k8s.io/v1, where `eventTime` is always printed.
+/// Converts an event from core/v1 to events.k8s.io/v1, where `eventTime` is always printed.
 pub(crate) fn from_core(event: Value) -> Value {
     let mut event =
         renamed(event, |name| RENAMED.iter().find(|(_, core)| *core == name).map(|(new, _)| *new));
     if let Value::Object(fields) = &mut event {
+        // The newer API writes the field even when it is unset.
         fields.entry("eventTime").or_insert(Value::Null);
-        // The core view always writes these.
+        // The core view writes these even when they are empty, the newer one does not.
         for field in ["reportingController", "reportingInstance"] {
             if fields.get(field).is_some_and(|value| value == "") {
                 fields.remove(field);
@@ -37,6 +38,7 @@ pub(crate) fn from_core(event: Value) -> Value {
     event
 }
 
+/// Renames top-level fields.
 fn renamed(event: Value, name: impl Fn(&str) -> Option<&'static str>) -> Value {
     let Value::Object(fields) = event else { return event };
     let rename = |(key, value): (String, Value)| match name(&key) {

@@ -1,7 +1,7 @@
-//! Rules for `metadata` that hold for every kind.
+//! Rules for `metadata` that apply to every kind.
 //!
-//! What a server owns is set or restored here, the rest is checked with upstream's texts. Storage
-//! decides about versions and is not known here.
+//! Fields that the server owns are set or restored here, the rest is checked with upstream's texts.
+//! The store decides about versions.
 
 use std::collections::BTreeSet;
 
@@ -32,28 +32,28 @@ const FIELDS: &[&str] = &[
     "uid",
 ];
 
-/// A text of the metadata, empty when absent.
+/// Returns a text of the metadata; empty when absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// The finalizers.
+/// Returns the finalizers.
 pub(crate) fn finalizers(object: &Value) -> Vec<String> {
     let list = object["metadata"]["finalizers"].as_array();
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Is a deletion under way?
+/// Whether a deletion is under way.
 pub(crate) fn terminating(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// The generation, 0 when absent.
+/// Returns the generation; 0 when absent.
 pub(crate) fn generation(object: &Value) -> i64 {
     object["metadata"]["generation"].as_i64().unwrap_or(0)
 }
 
-/// The metadata as a map, made when missing.
+/// Returns the metadata as a map; makes it when missing.
 pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
@@ -68,7 +68,7 @@ pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
-/// Sets a field, or removes it when the value is null.
+/// Sets a field, or removes it if the value is null.
 pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
     if value.is_null() {
         of(object).remove(field);
@@ -82,7 +82,8 @@ pub(crate) fn copy(from: &Value, to: &mut Value, field: &str) {
     set(to, field, from["metadata"].get(field).cloned().unwrap_or(Value::Null));
 }
 
-/// Brings metadata into the form in which it is stored; gives the unknown fields it dropped.
+/// Brings metadata into the form in which it is stored, and returns the unknown fields that were
+/// dropped.
 pub(crate) fn clean(object: &mut Value) -> Vec<String> {
     let fields = of(object);
     let unknown: Vec<String> =
@@ -91,16 +92,19 @@ pub(crate) fn clean(object: &mut Value) -> Vec<String> {
         let empty = match value {
             Value::Null => true,
             Value::String(text) => text.is_empty(),
+            // An empty list of managed fields is a request to reset them.
             Value::Array(items) => items.is_empty() && key != "managedFields",
             Value::Object(entries) => entries.is_empty(),
             Value::Number(number) => key == "generation" && number.as_i64() == Some(0),
             Value::Bool(_) => false,
         };
+        // `selfLink` is known but no longer stored.
         !empty && FIELDS.contains(&key.as_str()) && key != "selfLink"
     });
     for key in ["labels", "annotations"] {
         if let Some(Value::Object(entries)) = fields.get_mut(key) {
             for value in entries.values_mut().filter(|value| value.is_null()) {
+                // A null in a map of texts is decoded as the empty text.
                 *value = json!("");
             }
         }
@@ -108,7 +112,7 @@ pub(crate) fn clean(object: &mut Value) -> Vec<String> {
     unknown.into_iter().map(|key| format!("metadata.{key}")).collect()
 }
 
-/// What Go's decoder says about a field of the wrong type.
+/// Returns the error of Go's decoder for a field of the wrong type.
 pub(crate) fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
     let metadata = match object.get("metadata") {
         None | Some(Value::Null) => return None,
@@ -123,11 +127,12 @@ pub(crate) fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
             return Some(mismatch(other, &format!("{}.metadata", kind.name()), "v1.ObjectMeta"));
         }
     };
-    // Custom resources decode their metadata on its own.
+    // Metadata of custom resources is decoded by itself.
     let prefix = if kind.served.custom { "ObjectMeta" } else { "ObjectMeta.metadata" };
     metadata.iter().find_map(|(key, value)| check_type(prefix, key, value))
 }
 
+/// Checks the type of one field of the metadata.
 fn check_type(prefix: &str, key: &str, value: &Value) -> Option<String> {
     let field = format!("{prefix}.{key}");
     match (key, value) {
@@ -161,7 +166,7 @@ fn check_type(prefix: &str, key: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// Faults of a new object's metadata, its name included.
+/// Returns the faults of a new object's metadata, its name included.
 pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = check_generate_name(kind, object);
     let name = text(object, "name");
@@ -188,12 +193,13 @@ pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
+/// Returns the faults of `generateName`.
 fn check_generate_name(kind: &Kind, object: &Value) -> Vec<Cause> {
     let generate = text(object, "generateName");
     if generate.is_empty() {
         return Vec::new();
     }
-    // A trailing dash is fine, something will follow; so is any length, it will be cut.
+    // A trailing dash is allowed, since a suffix will follow; any length is, since it will be cut.
     let base =
         generate.strip_suffix('-').map_or_else(|| generate.to_owned(), |base| format!("{base}a"));
     let faults = names::check(kind.facts.names, &base);
@@ -201,7 +207,7 @@ fn check_generate_name(kind: &Kind, object: &Value) -> Vec<Cause> {
     faults.map(|why| invalid_value("metadata.generateName", &generate.into(), &why)).collect()
 }
 
-/// Faults of labels and annotations.
+/// Returns the faults of labels and annotations.
 fn check_common(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let entries = |field: &str| object["metadata"][field].as_object().cloned().unwrap_or_default();
@@ -215,11 +221,13 @@ fn check_common(object: &Value) -> Vec<Cause> {
     }
     let mut size = 0;
     for (key, value) in entries("annotations") {
+        // Prefixes of annotations may have upper case, those of labels may not.
         for why in names::qualified(&key.to_lowercase()) {
             causes.push(invalid_value("metadata.annotations", &key.clone().into(), &why));
         }
         size += key.len() + value.as_str().map_or(0, str::len);
     }
+    // Upstream's limit for all annotations of an object.
     if size > 256 * 1024 {
         let message = "Too long: may not be more than 262144 bytes";
         causes.push(cause("FieldValueTooLong", "metadata.annotations", message));
@@ -227,6 +235,7 @@ fn check_common(object: &Value) -> Vec<Cause> {
     causes
 }
 
+/// Returns the faults of owner references.
 fn check_owners(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let field = "metadata.ownerReferences";
@@ -268,7 +277,7 @@ fn check_owners(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// An owner reference with its fields in Go's order.
+/// Formats an owner reference with its fields in Go's order.
 fn show_owner(owner: &Value) -> String {
     let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let shown = fields.iter().filter_map(|field| {
@@ -278,6 +287,7 @@ fn show_owner(owner: &Value) -> String {
     format!("{{{}}}", shown.collect::<Vec<_>>().join(","))
 }
 
+/// Returns the faults of finalizers.
 fn check_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let held = finalizers(object);
@@ -293,6 +303,7 @@ fn check_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
         }
     }
     let has = |name: &str| held.iter().any(|finalizer| finalizer == name);
+    // The two policies contradict each other.
     if has("orphan") && has("foregroundDeletion") {
         let why = "finalizer orphan and foregroundDeletion cannot be both set";
         causes.push(invalid_value("metadata.finalizers", &json!(held), why));
@@ -300,12 +311,14 @@ fn check_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Restores what a writer may not change.
+/// Restores the fields that a writer may not change.
 pub(crate) fn restore(old: &Value, new: &mut Value) {
+    // A uid that the client names is kept: a wrong one must be reported.
     if text(new, "uid").is_empty() {
         copy(old, new, "uid");
     }
     copy(old, new, "creationTimestamp");
+    // The generation is the server's; `grow` increments it afterwards.
     copy(old, new, "generation");
     if terminating(old) {
         copy(old, new, "deletionTimestamp");
@@ -316,7 +329,7 @@ pub(crate) fn restore(old: &Value, new: &mut Value) {
     }
 }
 
-/// Faults of a change; upstream checks in several places and reports each finding each time.
+/// Returns the faults of a change. Upstream checks in several places and repeats each finding.
 pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
     let mut often = check_common(new);
     often.extend(check_owners(new));
@@ -341,6 +354,7 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
         }
     }
     let mut causes = Vec::new();
+    // As often as upstream reports them: clients may compare the list of causes.
     for _ in 0..2 {
         causes.extend(twice.iter().cloned());
     }
@@ -351,7 +365,7 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
     causes
 }
 
-/// Advice about the finalizers of custom resources.
+/// Returns advice about the finalizers of custom resources.
 pub(crate) fn finalizer_warnings(object: &Value) -> Vec<String> {
     let standard = ["orphan", "foregroundDeletion"];
     let odd = finalizers(object).into_iter();
@@ -363,7 +377,7 @@ pub(crate) fn finalizer_warnings(object: &Value) -> Vec<String> {
     .collect()
 }
 
-/// Drops repeated owner references; is there anything to warn about?
+/// Drops repeated owner references; returns a warning if there were any.
 pub(crate) fn dedup_owners(object: &mut Value, patched: bool) -> Option<String> {
     let Some(Value::Array(owners)) = of(object).get_mut("ownerReferences") else { return None };
     let mut seen: Vec<Value> = Vec::new();

@@ -1,7 +1,7 @@
-//! The kinds the server knows: built-in ones by table, custom ones from their definitions.
+//! The kinds of the server: built-in ones from a table, custom ones from their definitions.
 //!
-//! Request handling asks a [`Kind`] for facts instead of matching on names. Storage and HTTP are not
-//! known here.
+//! Request handling asks a [`Kind`] for facts instead of matching on names. Storage and HTTP are
+//! not known here.
 
 pub(crate) mod admission;
 pub(crate) mod builtin;
@@ -21,37 +21,37 @@ use serde_json::Value;
 use crate::served::{Served, Subresource};
 use crate::typed::TypeSchema;
 
-/// One served version of a resource with all the server must know of it.
+/// One served version of a resource, with everything that request handling needs.
 #[derive(Debug)]
 pub(crate) struct Kind {
-    /// What clients see of it.
+    /// The resource as clients see it.
     pub(crate) served: Served,
-    /// Name of its resource in the store.
+    /// Name of the resource in the store.
     pub(crate) storage: String,
     /// apiVersion of stored objects.
     pub(crate) stored_as: String,
-    /// How it behaves.
+    /// Behaviour of the kind.
     pub(crate) facts: Facts,
     /// Field types, for apply and strategic patches.
     pub(crate) types: Arc<TypeSchema>,
-    /// Only for custom resources.
+    /// Definition and schema; only for custom resources.
     pub(crate) custom: Option<custom::Custom>,
 }
 
-/// When `metadata.generation` grows.
+/// Rule for increments of `metadata.generation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
     /// Never; clients may set it.
     Unmanaged,
     /// With changes outside metadata and status.
     Spec,
-    /// The same and with changed annotations.
+    /// With changes outside metadata and status, and with changed annotations.
     SpecOrAnnotations,
     /// Set to 1 at creation, then kept.
     Fixed,
 }
 
-/// What names must look like.
+/// Rule for names of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameRule {
     /// RFC 1123 subdomain.
@@ -60,24 +60,24 @@ pub(crate) enum NameRule {
     Label,
     /// RFC 1035 label.
     Label1035,
-    /// Anything that fits into a path.
+    /// Any text that fits into a path.
     Path,
 }
 
-/// How a kind behaves.
+/// Behaviour of a kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     /// Generation rule.
     pub(crate) generation: Generation,
-    /// Is an update without resourceVersion allowed?
+    /// Whether an update without resourceVersion is allowed.
     pub(crate) unconditional: bool,
-    /// Does an update create what is missing?
+    /// Whether an update creates a missing object.
     pub(crate) create_on_update: bool,
-    /// Does DELETE answer with the object?
+    /// Whether DELETE answers with the object.
     pub(crate) returns_object: bool,
-    /// Without a policy, does DELETE orphan?
+    /// Whether DELETE orphans dependents if no policy is given.
     pub(crate) orphans: bool,
-    /// Only POST, nothing is stored.
+    /// Whether the kind is a review: POST only, and nothing is stored.
     pub(crate) review: bool,
     /// Rule for names.
     pub(crate) names: NameRule,
@@ -86,7 +86,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// What most built-in kinds do.
+    /// Behaviour of most built-in kinds.
     pub(crate) const PLAIN: Self = Self {
         generation: Generation::Unmanaged,
         unconditional: true,
@@ -100,41 +100,43 @@ impl Facts {
 }
 
 impl Kind {
-    /// `Kind` text for causes and errors.
+    /// Returns the name of the kind, for causes and errors.
     pub(crate) fn name(&self) -> &str {
         &self.served.kind
     }
 
-    /// Is it `resource` (plural) of `group`?
+    /// Whether this is `resource` (plural) of `group`.
     pub(crate) fn is(&self, group: &str, resource: &str) -> bool {
         self.served.group == group && self.served.plural == resource
     }
 
-    /// A subresource by name.
+    /// Returns a subresource by name.
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.served.subresources.iter().find(|sub| sub.name == name)
     }
 
-    /// Has it a status subresource?
+    /// Whether the kind has a status subresource.
     pub(crate) fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }
 
-    /// A stored object as this version shows it.
+    /// Returns a stored object as this version shows it.
     pub(crate) fn present(&self, stored: &Value) -> Value {
         let mut value = stored.clone();
         if self.storage == "events" && self.served.group == events::GROUP {
             value = events::from_core(value);
         }
+        // Stored objects carry the stored version, whichever version a request names.
         value["apiVersion"] = Value::from(self.served.api_version());
         value["kind"] = Value::from(self.served.kind.clone());
+        // Defaults that the schema got after the object was stored are shown as well.
         if let Some(custom) = &self.custom {
             custom.schema.default(&mut value);
         }
         value
     }
 
-    /// An object of this version as it is stored.
+    /// Returns an object of this version in its stored form.
     pub(crate) fn store(&self, mut value: Value) -> Value {
         if self.storage == "events" && self.served.group == events::GROUP {
             value = events::to_core(value);

@@ -2,7 +2,7 @@
 
 use super::NameRule;
 
-/// What is wrong with an object's name; empty when nothing is.
+/// Returns the faults of an object's name; empty if it is valid.
 pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
     match rule {
         NameRule::Subdomain => subdomain(name),
@@ -12,7 +12,7 @@ pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
     }
 }
 
-/// RFC 1123 subdomain.
+/// Returns the faults of an RFC 1123 subdomain.
 pub(crate) fn subdomain(name: &str) -> Vec<String> {
     let mut faults = too_many(name, 253);
     if name.is_empty() || !name.split('.').all(|part| is_label(part, lower)) {
@@ -21,7 +21,7 @@ pub(crate) fn subdomain(name: &str) -> Vec<String> {
     faults
 }
 
-/// RFC 1123 label.
+/// Returns the faults of an RFC 1123 label.
 pub(crate) fn label(name: &str) -> Vec<String> {
     let mut faults = too_many(name, 63);
     if !is_label(name, lower) {
@@ -30,6 +30,7 @@ pub(crate) fn label(name: &str) -> Vec<String> {
     faults
 }
 
+/// Returns the faults of an RFC 1035 label.
 fn label_1035(name: &str) -> Vec<String> {
     let mut faults = too_many(name, 63);
     if !is_label(name, lower) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
@@ -38,7 +39,7 @@ fn label_1035(name: &str) -> Vec<String> {
     faults
 }
 
-/// A segment of a URL path.
+/// Returns the faults of a segment of a URL path.
 pub(crate) fn path(name: &str) -> Vec<String> {
     if name == "." || name == ".." {
         return vec![format!("may not be '{name}'")];
@@ -52,7 +53,7 @@ pub(crate) fn path(name: &str) -> Vec<String> {
     faults
 }
 
-/// A label key or annotation key: optional prefix, slash, name.
+/// Returns the faults of a label key or annotation key: optional prefix, slash, name.
 pub(crate) fn qualified(key: &str) -> Vec<String> {
     let shape = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
     let mut faults = Vec::new();
@@ -81,7 +82,7 @@ pub(crate) fn qualified(key: &str) -> Vec<String> {
     faults
 }
 
-/// A label's value.
+/// Returns the faults of a label's value.
 pub(crate) fn label_value(value: &str) -> Vec<String> {
     let mut faults = too_long(value, 63);
     if !value.is_empty() && !is_label(value, wide) {
@@ -90,6 +91,7 @@ pub(crate) fn label_value(value: &str) -> Vec<String> {
     faults
 }
 
+/// Returns a fault if the text is too long, counted in bytes.
 fn too_long(text: &str, limit: usize) -> Vec<String> {
     if text.len() > limit {
         vec![format!("must be no more than {limit} bytes")]
@@ -98,22 +100,25 @@ fn too_long(text: &str, limit: usize) -> Vec<String> {
     }
 }
 
-/// The same in the words used for names.
+/// Returns the same fault in the words used for names, which count characters.
 fn too_many(text: &str, limit: usize) -> Vec<String> {
     let faults = too_long(text, limit).into_iter();
     faults.map(|why| why.replace("bytes", "characters")).collect()
 }
 
+/// Whether a character may begin a lower-case label.
 fn lower(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
+/// Whether a character may begin a label key or value.
 fn wide(c: char) -> bool {
     c.is_ascii_alphanumeric()
 }
 
-/// Alphanumeric at both ends, separators allowed between.
+/// Whether the text is alphanumeric at both ends, with separators allowed between.
 fn is_label(text: &str, alphanumeric: fn(char) -> bool) -> bool {
+    // The rule that admits upper case also admits underscores and dots inside.
     let wide_inside = alphanumeric('A');
     let inside = |c: char| alphanumeric(c) || c == '-' || (wide_inside && (c == '_' || c == '.'));
     !text.is_empty()

@@ -1,10 +1,10 @@
-//! Defaults of pod specs, in Pods and in templates.
+//! Defaults of pod specs, in Pods and in templates of workloads.
 
 use serde_json::{Value, json};
 
 use super::defaults::{child, default, items};
 
-/// A Pod.
+/// Fills in the defaults of a Pod.
 pub(crate) fn pod(object: &mut Value) {
     let spec = child(object, "spec");
     pod_spec(spec);
@@ -22,20 +22,21 @@ pub(crate) fn pod(object: &mut Value) {
     }
 }
 
-/// The template in `spec`.
+/// Fills in the defaults of the template in `spec`.
 pub(crate) fn template(spec: &mut Value) {
     let template = child(spec, "template");
     child(template, "metadata");
     pod_spec(child(template, "spec"));
 }
 
+/// Fills in the defaults of a pod spec.
 fn pod_spec(spec: &mut Value) {
     default(spec, "dnsPolicy", json!("ClusterFirst"));
     default(spec, "restartPolicy", json!("Always"));
     child(spec, "securityContext");
     default(spec, "terminationGracePeriodSeconds", json!(30));
     default(spec, "schedulerName", json!("default-scheduler"));
-    // The older name of the same field is kept in step.
+    // The older name of the same field always has the same value.
     let account = spec["serviceAccountName"].clone();
     if account.is_string() {
         spec["serviceAccount"] = account;
@@ -53,6 +54,7 @@ fn pod_spec(spec: &mut Value) {
     }
 }
 
+/// Fills in the defaults of a container.
 fn container(container: &mut Value) {
     default(container, "terminationMessagePath", json!("/dev/termination-log"));
     default(container, "terminationMessagePolicy", json!("File"));
@@ -77,20 +79,23 @@ fn container(container: &mut Value) {
     strip_absent(container);
 }
 
-/// Reading through an index leaves nulls behind; they are not part of the object.
+/// Removes the nulls that reading through an index leaves behind.
 fn strip_absent(container: &mut Value) {
     super::defaults::strip_nulls(container);
 }
 
-/// Does the image name the latest version?
+/// Whether the image names the latest version: by tag, or by naming no version.
 fn latest(image: &str) -> bool {
+    // A digest names one version for ever.
     if image.contains('@') {
         return false;
     }
+    // Only the last part has a tag: the first may have a port.
     let name = image.rsplit('/').next().unwrap_or(image);
     name.split_once(':').is_none_or(|(_, tag)| tag == "latest")
 }
 
+/// Fills in the defaults of a probe; zero counts as unset.
 fn probe(probe: &mut Value) {
     for (field, value) in [
         ("timeoutSeconds", 1),
@@ -98,6 +103,7 @@ fn probe(probe: &mut Value) {
         ("successThreshold", 1),
         ("failureThreshold", 3),
     ] {
+        // Zero means unset, since Go's field is no pointer.
         if probe[field] == 0 {
             probe[field] = Value::Null;
         }
@@ -112,8 +118,10 @@ fn probe(probe: &mut Value) {
     }
 }
 
+/// Fills in the defaults of a volume; one without a source is an `emptyDir`.
 fn volume(volume: &mut Value) {
     let Value::Object(fields) = volume else { return };
+    // A volume has one source besides its name.
     if fields.keys().all(|key| key == "name") {
         fields.insert("emptyDir".to_owned(), json!({}));
     }
@@ -130,14 +138,17 @@ fn volume(volume: &mut Value) {
     }
 }
 
+/// Requests each resource that a container limits, unless it is requested.
 fn requests(container: &mut Value) {
     let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
     for (name, limit) in limits {
         let requests = child(child(container, "resources"), "requests");
+        // A limit without a request is also the request.
         default(requests, &name, limit);
     }
 }
 
+/// Returns the quality of service class of a pod spec.
 fn qos(spec: &Value) -> &'static str {
     let containers = spec["containers"].as_array().map_or(&[][..], Vec::as_slice);
     let part = |container: &Value, part: &str| {

@@ -1,6 +1,6 @@
-//! Which kinds are served at this moment.
+//! Registry of the kinds that are served now.
 //!
-//! Readers take a snapshot; custom kinds come and go by swapping it.
+//! Readers take a snapshot; custom kinds come and go by replacing it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,22 +10,25 @@ use parking_lot::RwLock;
 use super::{Kind, builtin};
 use crate::served::Served;
 
-/// The served kinds, swapped as a whole.
+/// The served kinds, replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Registry {
     table: RwLock<Arc<Table>>,
 }
 
-/// A snapshot of what is served.
+/// A snapshot of the served kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
+    /// Kinds by group, version and plural.
     kinds: BTreeMap<(String, String, String), Arc<Kind>>,
-    /// For discovery: built-in kinds in table order, then custom ones by group, name and version.
+    /// Served resources for discovery: built-in kinds in table order, then custom ones by group,
+    /// name and version.
     pub(crate) served: Vec<Served>,
     builtin_groups: BTreeSet<String>,
 }
 
 impl Table {
+    /// Returns a table of kinds, in their order.
     fn of(kinds: Vec<Arc<Kind>>) -> Self {
         let mut table = Self::default();
         for kind in kinds {
@@ -40,54 +43,57 @@ impl Table {
         table
     }
 
-    /// A kind by group, version and plural.
+    /// Returns a kind by group, version and plural.
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
         let key = (group.to_owned(), version.to_owned(), plural.to_owned());
         self.kinds.get(&key).cloned()
     }
 
-    /// Any version of a resource.
+    /// Returns a version of a resource, the stored one if it is served.
     pub(crate) fn resource(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
         let held = self.kinds.values();
         held.filter(|kind| kind.is(group, plural))
+            // `true` is the larger: the stored version wins if it is served.
             .max_by_key(|kind| kind.served.api_version() == kind.stored_as)
             .cloned()
     }
 
-    /// Any version of a kind.
+    /// Returns a version of a kind, the stored one if it is served.
     pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
         let held =
             self.kinds.values().find(|k| k.served.group == group && k.served.kind == kind)?;
         self.resource(group, &held.served.plural)
     }
 
-    /// Is the group built in?
+    /// Whether the group is built in.
     pub(crate) fn is_builtin_group(&self, group: &str) -> bool {
         self.builtin_groups.contains(group)
     }
 
-    /// One kind per stored resource, in order.
+    /// Returns one kind per stored resource, in order.
     pub(crate) fn stored(&self) -> Vec<Arc<Kind>> {
         let mut seen = BTreeSet::new();
+        // Both event APIs have one resource in the store: the first of them stands for it.
         let storable = self.kinds.values().filter(|kind| !kind.facts.review);
         storable.filter(|kind| seen.insert(kind.storage.clone())).cloned().collect()
     }
 }
 
 impl Registry {
-    /// The built-in kinds.
+    /// Returns a registry of the built-in kinds.
     pub(crate) fn new() -> Self {
         let kinds = builtin::kinds().into_iter().map(Arc::new).collect();
         Self { table: RwLock::new(Arc::new(Table::of(kinds))) }
     }
 
-    /// What is served now.
+    /// Returns the kinds that are served now.
     pub(crate) fn table(&self) -> Arc<Table> {
         self.table.read().clone()
     }
 
-    /// Replaces what one stored custom resource serves; no kinds removes it.
+    /// Replaces the kinds of one stored custom resource; an empty list removes it.
     pub(crate) fn replace(&self, storage: &str, kinds: Vec<Kind>) {
+        // Held for the whole rebuild: a concurrent replacement would otherwise be lost.
         let mut slot = self.table.write();
         let mut all: Vec<Arc<Kind>> = Vec::new();
         let mut custom: Vec<Arc<Kind>> = kinds.into_iter().map(Arc::new).collect();

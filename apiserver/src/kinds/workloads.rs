@@ -1,6 +1,7 @@
-//! The mistakes in workloads that people make most: selectors, template labels, containers.
+//! Validation of workloads for the most common mistakes: selectors, template labels, containers.
 //!
-//! The rest of the built-in validation is not here: who needs it runs against a real server.
+//! The rest of the built-in validation is not implemented: tests that need it run against a real
+//! server.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use super::{Kind, names};
 use crate::served::Cause;
 use crate::status::{cause, invalid_value, required, unsupported};
 
-/// Faults of a workload or Service; none for other kinds.
+/// Returns the faults of a workload or Service; none for other kinds.
 pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
     match (kind.served.group.as_str(), kind.name()) {
         ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet") => {
@@ -23,6 +24,7 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
     }
 }
 
+/// Returns the faults of a workload with a selector and a template.
 fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
     let spec = &object["spec"];
     let mut causes = Vec::new();
@@ -41,7 +43,7 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
     if selector.is_null() {
         causes.push(required("spec.selector", ""));
     } else if empty {
-        // ReplicaSets are called deployments here, upstream too.
+        // ReplicaSets are called deployments in this text, upstream too.
         let name = match kind.name() {
             "ReplicaSet" => "deployment".to_owned(),
             other => other.to_lowercase(),
@@ -63,6 +65,7 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
+/// Returns the faults of the containers of a pod spec.
 fn containers(spec: &Value, path: &str) -> Vec<Cause> {
     let Some(list) = spec["containers"].as_array().filter(|list| !list.is_empty()) else {
         return vec![required(&format!("{path}.containers"), "")];
@@ -89,6 +92,7 @@ fn containers(spec: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
+/// Returns the faults of a Service's ports.
 fn service(spec: &Value) -> Vec<Cause> {
     let ports = spec["ports"].as_array().map_or(0, Vec::len);
     let needless = spec["clusterIP"] == "None" || spec["type"] == "ExternalName";

@@ -1,8 +1,8 @@
-//! OpenAPI v3 documents, as far as clients read them.
+//! OpenAPI v3 documents, limited to the parts that clients read.
 //!
 //! kubectl looks up a kind's operations (does PATCH take `fieldValidation`, is strategic merge
-//! allowed?) and its schema (merge keys for apply, fields for explain). Descriptions of built-in kinds,
-//! parameters that no client looks for, and the v2 document are absent.
+//! allowed?) and its schema (merge keys for apply, fields for explain). Left out: descriptions of
+//! built-in kinds, parameters that no client looks for, and the v2 document.
 
 #[cfg(test)]
 mod tests;
@@ -15,12 +15,16 @@ use sha2::{Digest, Sha256};
 use crate::served::Served;
 use crate::typed::TypeSchema;
 
+/// Prefix of the names of shared types.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// `/openapi/v3`: where the document of each group and version is, with a hash of what it says.
+/// Returns `/openapi/v3`: the URL of each group and version's document, with a hash of its
+/// contents.
 pub fn v3_index(served: &[Served]) -> Value {
     let mut hashes: BTreeMap<String, Sha256> = BTreeMap::new();
     for one in served {
+        // The hash changes exactly when a resource of the document changes: clients fetch it again
+        // only then.
         hashes.entry(key(&one.group, &one.version)).or_default().update(fingerprint(one));
     }
     let paths: Map<String, Value> = hashes
@@ -34,12 +38,13 @@ pub fn v3_index(served: &[Served]) -> Value {
     json!({"paths": paths})
 }
 
-/// The document of one group and version; `None` when nothing of it is served.
+/// Returns the document of one group and version; `None` if nothing of it is served.
 pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Value> {
     let mut document = Document::default();
     for one in served.iter().filter(|s| s.group == group && s.version == version) {
         document.add(one);
     }
+    // Nothing of the group and version is served.
     if document.paths.is_empty() {
         return None;
     }
@@ -52,30 +57,34 @@ pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Valu
     }))
 }
 
+/// Returns the path of a group and version below `/openapi/v3`.
 fn key(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// Everything of a resource that shows in its document.
+/// Returns all data of a resource that its document depends on.
 fn fingerprint(one: &Served) -> String {
     format!("{one:?}\n")
 }
 
-/// The name of a custom resource's schema: the group backwards, then version and kind.
+/// Returns the name of a custom resource's schema: the group backwards, then version and kind.
 fn custom_name(one: &Served, kind: &str) -> String {
     let mut parts: Vec<&str> = one.group.split('.').rev().collect();
     parts.extend([one.version.as_str(), kind]);
     parts.join(".")
 }
 
+/// Returns a reference to a named schema.
 fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
+/// Returns group, version and kind as the documents write them.
 fn gvk(one: &Served, kind: &str) -> Value {
     json!({"group": one.group, "version": one.version, "kind": kind})
 }
 
+/// A document under construction.
 #[derive(Default)]
 struct Document {
     paths: Map<String, Value>,
@@ -83,6 +92,7 @@ struct Document {
 }
 
 impl Document {
+    /// Adds the paths and schemas of a resource.
     fn add(&mut self, one: &Served) {
         let name = self.schema(one, &one.kind);
         let list = self.schema(one, &one.list_kind);
@@ -117,6 +127,7 @@ impl Document {
         }
     }
 
+    /// Adds the path of a subresource.
     fn add_sub(&mut self, one: &Served, sub: &crate::served::Subresource, item: &str) {
         let schema = if sub.kind == one.kind {
             self.schema(one, &one.kind)
@@ -150,7 +161,7 @@ impl Document {
         self.paths.insert(path, Value::Object(operations));
     }
 
-    /// Adds the schema of a kind and returns its name.
+    /// Adds the schema of a kind and returns the name of the schema.
     fn schema(&mut self, one: &Served, kind: &str) -> String {
         if one.custom {
             return self.custom(one, kind);
@@ -169,6 +180,7 @@ impl Document {
         name
     }
 
+    /// Adds a built-in type with all types that it needs, and returns its name.
     fn builtin(&mut self, schema: &TypeSchema) -> String {
         for (name, schema) in schema.components() {
             self.schemas.entry(name).or_insert(schema);
@@ -176,6 +188,7 @@ impl Document {
         schema.openapi_name().unwrap_or_default().to_owned()
     }
 
+    /// Adds the schema of a custom kind or of its list, and returns its name.
     fn custom(&mut self, one: &Served, kind: &str) -> String {
         let name = custom_name(one, kind);
         let (mut schema, meta) = if kind == one.kind {
@@ -202,8 +215,9 @@ impl Document {
         name
     }
 
-    /// Adds what every document refers to.
+    /// Adds the schemas that every document refers to.
     fn add_shared(&mut self) {
+        // Any kind would do: the shared types of metadata are taken from it.
         for kind in ["ConfigMap", "ConfigMapList"] {
             let Some(schema) = TypeSchema::builtin("v1", kind) else { continue };
             for (name, schema) in schema.components() {
@@ -223,6 +237,7 @@ impl Document {
     }
 }
 
+/// Returns one parameter.
 fn parameter(name: &str, place: &str, kind: &str) -> Value {
     let mut out = json!({"name": name, "in": place, "schema": {"type": kind, "uniqueItems": true}});
     if place == "path" {
@@ -231,6 +246,7 @@ fn parameter(name: &str, place: &str, kind: &str) -> Value {
     out
 }
 
+/// Returns the parameters that all operations of a path share.
 fn path_parameters(path: &str) -> Value {
     let mut out = Vec::new();
     for name in ["name", "namespace"] {
@@ -242,7 +258,7 @@ fn path_parameters(path: &str) -> Value {
     Value::Array(out)
 }
 
-/// What the operations of one resource or subresource are about.
+/// Names of one resource or subresource, from which its operations are written.
 struct Names<'a> {
     one: &'a Served,
     kind: &'a str,
@@ -252,6 +268,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
+    /// Returns the operation of a verb.
     fn operation(&self, verb: &str) -> Value {
         let (word, action) = match verb {
             "create" => ("create", "post"),
@@ -286,6 +303,7 @@ impl Names<'_> {
         out
     }
 
+    /// Returns the request body of a verb; `None` for verbs without a body.
     fn body(&self, verb: &str) -> Option<Value> {
         let any = |name: &str| json!({"*/*": {"schema": reference(name)}});
         Some(match verb {
@@ -300,6 +318,7 @@ impl Names<'_> {
                     "application/merge-patch+json",
                 ];
                 if !self.one.custom {
+                    // kubectl reads here whether a strategic merge patch is allowed.
                     types.push("application/strategic-merge-patch+json");
                 }
                 let schema = json!({"schema": reference(&format!("{META}.Patch"))});
@@ -311,7 +330,7 @@ impl Names<'_> {
         })
     }
 
-    /// `appsV1`, `corpusExampleComV1`, `coreV1`.
+    /// Returns the group in camel case, without version: `apps`, `corpusExampleCom`, `core`.
     fn camel_group(&self) -> String {
         let group = self.one.group.strip_suffix(".k8s.io").unwrap_or(&self.one.group);
         let group = if group.is_empty() { "core" } else { group };
@@ -322,10 +341,12 @@ impl Names<'_> {
             .collect()
     }
 
+    /// Returns the tag of a group and version, such as `apps_v1`.
     fn tag(&self) -> String {
         format!("{}_{}", self.camel_group(), self.one.version)
     }
 
+    /// Returns the id of an operation, such as `readAppsV1NamespacedDeployment`.
     fn id(&self, word: &str) -> String {
         let scope = if self.one.namespaced { "Namespaced" } else { "" };
         let group = title(&self.camel_group());
@@ -338,11 +359,13 @@ impl Names<'_> {
     }
 }
 
+/// Returns a text with its first letter in upper case.
 fn title(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
+/// Returns the query parameters of a verb.
 fn parameters(verb: &str) -> Vec<Value> {
     let list: &[(&str, &str)] = &[
         ("allowWatchBookmarks", "boolean"),

@@ -44,7 +44,7 @@ fn all() -> Vec<Served> {
     ]
 }
 
-/// Every `$ref` of a document.
+/// Collects every `$ref` of a document.
 fn references(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Object(map) => {

@@ -4,17 +4,19 @@ use serde_json::Value;
 
 use super::PatchError;
 
+/// Most operations of a patch.
 const MAX_OPERATIONS: usize = 10_000;
-/// Bytes of JSON that all `copy` operations of a patch may add.
+/// Most bytes of JSON that all `copy` operations of a patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// Nesting that a result may have; what is deeper could not be read again.
+/// Deepest nesting of a result; a deeper one could not be read again.
 const MAX_DEPTH: usize = 120;
 
-/// An operation that cannot be done.
+/// Failure of an operation, without a reason: the server does not give one.
 #[derive(Debug)]
 struct Failed;
 
+/// Applies a JSON patch.
 pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     let ops = decode(ops)?;
     let mut doc = doc.clone();
@@ -22,12 +24,14 @@ pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     for op in ops {
         operation(&mut doc, op, &mut copied).map_err(|Failed| PatchError::rejected())?;
     }
+    // Operations can nest a document step by step, beyond the depth that a parser accepts.
     if too_deep(&doc) {
         return Err(PatchError::rejected());
     }
     Ok(doc)
 }
 
+/// Whether a document is nested too deeply; iterative, since recursion could overflow the stack.
 fn too_deep(doc: &Value) -> bool {
     let mut open = vec![(doc, 0)];
     while let Some((value, depth)) = open.pop() {
@@ -43,6 +47,7 @@ fn too_deep(doc: &Value) -> bool {
     false
 }
 
+/// Checks that a patch is a list of operations.
 fn decode(ops: &Value) -> Result<&[Value], PatchError> {
     let kind = |value: &Value| match value {
         Value::Null | Value::Object(_) => "object",
@@ -73,7 +78,7 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
         });
     }
     for op in list {
-        // A null operation decodes, to one that cannot be done.
+        // A null operation is decoded, and fails when it is applied.
         if !op.is_object() && !op.is_null() {
             return Err(cannot(op, "handlers.jsonPatchOp"));
         }
@@ -93,6 +98,7 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
     Ok(list)
 }
 
+/// Executes one operation; `copied` counts the bytes of all copies so far.
 fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), Failed> {
     let text = |name: &str| op.get(name).and_then(Value::as_str);
     let value = || op.get("value").cloned().unwrap_or(Value::Null);
@@ -102,12 +108,14 @@ fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), Fail
         "remove" => remove(doc, path).map(drop),
         "replace" => replace(doc, path, value()),
         "move" => {
+            // Removed first: positions in `path` count without the moved item.
             let moved = remove(doc, text("from").ok_or(Failed)?)?;
             add(doc, path, moved)
         }
         "copy" => {
             let from = text("from").ok_or(Failed)?;
             let value = read(doc, from)?.cloned().unwrap_or(Value::Null);
+            // Each copy can double the document: without a limit a short patch could fill memory.
             *copied += value.to_string().len();
             if *copied > MAX_COPIED {
                 return Err(Failed);
@@ -119,6 +127,7 @@ fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), Fail
             let found = if path.is_empty() { Some(&*doc) } else { read(doc, path)? };
             match found {
                 Some(found) if *found == wanted => Ok(()),
+                // A missing key equals null, as in the library of the real server.
                 None if wanted.is_null() => Ok(()),
                 _ => Err(Failed),
             }
@@ -127,13 +136,14 @@ fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), Fail
     }
 }
 
-/// The keys of a path without what stands before the first slash; `None` without a slash.
+/// Returns the keys of a path, without the text before the first slash; `None` without a slash.
 fn keys(path: &str) -> Option<Vec<String>> {
     let (_, rest) = path.split_once('/')?;
+    // `~1` first: `~01` must become `~1`, and not a slash.
     Some(rest.split('/').map(|key| key.replace("~1", "/").replace("~0", "~")).collect())
 }
 
-/// The container that a path's last key is in, and that key.
+/// Returns the container of a path's last key, and that key.
 fn container<'d>(doc: &'d mut Value, path: &str) -> Result<(&'d mut Value, String), Failed> {
     let mut keys = keys(path).ok_or(Failed)?;
     let last = keys.pop().ok_or(Failed)?;
@@ -154,7 +164,7 @@ fn container<'d>(doc: &'d mut Value, path: &str) -> Result<(&'d mut Value, Strin
     }
 }
 
-/// A position below `len`; negative ones count from the end.
+/// Returns a position below `len`; negative ones count from the end.
 fn index(key: &str, len: usize) -> Result<usize, Failed> {
     let number: i64 = key.parse().map_err(|_| Failed)?;
     let length = i64::try_from(len).map_err(|_| Failed)?;
@@ -166,7 +176,7 @@ fn index(key: &str, len: usize) -> Result<usize, Failed> {
     }
 }
 
-/// The value at a path; `None` for a missing key of a map.
+/// Returns the value at a path; `None` for a missing key of a map.
 fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Failed> {
     let (container, key) = container(doc, path)?;
     match container {
@@ -178,9 +188,11 @@ fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Failed>
     }
 }
 
+/// Adds a value; `-` stands for the end of a list.
 fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
+            // An index may be one behind the end: the value is then appended.
             let at = if key == "-" { list.len() } else { index(&key, list.len() + 1)? };
             list.insert(at, value);
         }
@@ -192,6 +204,7 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Removes a value and returns it.
 fn remove(doc: &mut Value, path: &str) -> Result<Value, Failed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
@@ -203,6 +216,7 @@ fn remove(doc: &mut Value, path: &str) -> Result<Value, Failed> {
     }
 }
 
+/// Replaces a value; a missing key of a map is added.
 fn replace(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
     if path.is_empty() {
         if !value.is_object() && !value.is_array() {

@@ -1,4 +1,4 @@
-//! Strategic merge patches: lists that merge by key or as sets.
+//! Lists in strategic merge patches, which merge by key or as sets.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::PatchError;
 use super::strategic::{How, Merger, PATCH, bad_patch_type};
 use crate::apply::go_plain;
 
-/// Merges a patch list into a list; `delete`: removes the patch's items instead.
+/// Merges a patch list into a list; with `delete` removes the patch's items instead.
 pub(super) fn merge(
     merger: Merger<'_>,
     mut original: Vec<Value>,
@@ -14,6 +14,7 @@ pub(super) fn merge(
     how: &How<'_>,
     delete: bool,
 ) -> Result<Vec<Value>, PatchError> {
+    // Without items there is no type that could decide.
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
@@ -39,6 +40,7 @@ pub(super) fn merge(
     reorder(merged, &patch, &original, key)
 }
 
+/// Whether the items are maps; fails for lists of lists and for items of different types.
 fn of_maps(original: &[Value], patch: &[Value]) -> Result<bool, PatchError> {
     let mut all = original.iter().chain(patch);
     let Some(first) = all.next() else { return Ok(false) };
@@ -56,14 +58,14 @@ fn of_maps(original: &[Value], patch: &[Value]) -> Result<bool, PatchError> {
     Ok(first.is_object())
 }
 
-/// Both lists, each value once.
+/// Returns the items of both lists, each value once.
 fn union(original: &[Value], patch: &[Value]) -> Vec<Value> {
     let mut seen = std::collections::BTreeSet::new();
     let all = original.iter().chain(patch);
     all.filter(|item| seen.insert(item.to_string())).cloned().collect()
 }
 
-/// Obeys the items that carry `$patch`; answers the list and the other items.
+/// Executes the items that carry `$patch`; returns the list and the other items.
 fn special_items(
     mut original: Vec<Value>,
     patch: Vec<Value>,
@@ -94,6 +96,7 @@ fn special_items(
     Ok(if replace { (rest, Vec::new()) } else { (original, rest) })
 }
 
+/// Merges items into those with the same key; items with new keys are appended.
 fn merge_maps(
     merger: Merger<'_>,
     mut list: Vec<Value>,
@@ -115,6 +118,7 @@ fn merge_maps(
     Ok(list)
 }
 
+/// Returns the failure for an item without its merge key.
 fn no_merge_key(map: &Map<String, Value>, key: &str) -> PatchError {
     let map = Value::Object(map.clone());
     PatchError::internal(format!(
@@ -123,8 +127,9 @@ fn no_merge_key(map: &Map<String, Value>, key: &str) -> PatchError {
     ))
 }
 
-/// Items named in `order` come in that order; the others keep the server's, and stand before the
-/// first named item that the server has later. Items the server did not have come first.
+/// Orders a merged list. Items named in `order` come in that order; the others keep the server's
+/// order, and come before the first named item that the server has later. Items that the server did
+/// not have come first.
 pub(super) fn reorder(
     list: Vec<Value>,
     order: &[Value],
@@ -146,6 +151,7 @@ pub(super) fn reorder(
     let positions = |list: &[Value]| -> Result<Positions, PatchError> {
         let mut positions = Positions::new();
         for (index, item) in list.iter().enumerate() {
+            // The first position counts when an item occurs twice.
             positions.entry(identity(item)?.to_string()).or_insert(index);
         }
         Ok(positions)
@@ -165,8 +171,10 @@ pub(super) fn reorder(
     Ok(interleave(named, others))
 }
 
+/// Positions of items by their identity.
 type Positions = std::collections::BTreeMap<String, usize>;
 
+/// Interleaves named items with others, each in its own order.
 fn interleave(
     named: Vec<(usize, Option<usize>, Value)>,
     others: Vec<(Option<usize>, Value)>,
@@ -187,7 +195,7 @@ fn interleave(
     out
 }
 
-/// Are the patch's items in the order that the patch gives?
+/// Checks that the patch's items come in the order that the patch gives.
 pub(super) fn check_order(
     patch: &[Value],
     order: &[Value],
@@ -207,10 +215,12 @@ pub(super) fn check_order(
         }),
     };
     let mut wanted = order.iter();
+    // Items with a directive are no items of the result.
     let kept = patch.iter().filter(|item| key.is_none() || item.get(PATCH).is_none());
     for item in kept {
         let item_key = identity(item)?;
         let mut found = false;
+        // Goes on behind the last item found: the patch must be a subsequence of the order.
         for next in wanted.by_ref() {
             if identity(next)? == item_key {
                 found = true;

@@ -1,8 +1,8 @@
 //! JSON patches, JSON merge patches and strategic merge patches, as kube-apiserver applies them.
 //!
-//! Pure functions from a document and a patch to a document. The quirks of the real server are
-//! kept, since clients rely on some of them. Server-side apply is in [`crate::apply`]; decoding
-//! and validating the result are the caller's.
+//! All of them are pure functions from a document and a patch to a document. The quirks of the real
+//! server are kept, since clients rely on some of them. Server-side apply is in [`crate::apply`];
+//! decoding and validating the result are the caller's task.
 
 mod json;
 mod lists;
@@ -17,23 +17,24 @@ use serde_json::Value;
 
 use crate::typed::TypeSchema;
 
-/// Why a patch failed: the fields of the Status to answer.
+/// Failure of a patch: the fields of the Status to answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchError {
-    /// HTTP status.
+    /// HTTP status code.
     pub code: u16,
-    /// Reason; empty for an unclassified error, which has none.
+    /// Reason of the Status; empty for an unclassified failure, which has none.
     pub reason: &'static str,
-    /// Message.
+    /// Message of the Status.
     pub message: String,
 }
 
 impl PatchError {
+    /// Returns a 400.
     fn bad_request(message: impl Into<String>) -> PatchError {
         PatchError { code: 400, reason: "BadRequest", message: message.into() }
     }
 
-    /// The server's answer to a patch that cannot be done; it does not say why.
+    /// Returns the server's answer to a patch that cannot be applied; it gives no reason.
     fn rejected() -> PatchError {
         PatchError {
             code: 422,
@@ -42,6 +43,7 @@ impl PatchError {
         }
     }
 
+    /// Returns a 500 without a reason, with which upstream reports bad directives.
     fn internal(message: impl Into<String>) -> PatchError {
         PatchError { code: 500, reason: "", message: message.into() }
     }
@@ -57,23 +59,23 @@ impl std::error::Error for PatchError {}
 
 /// Applies a JSON patch (RFC 6902).
 ///
-/// Beyond the RFC, like the real server: replacing a missing key adds it, copying a missing key
-/// writes null, `add` without a value adds null, indices may be negative, and what stands before
-/// the first slash of a path is ignored.
+/// Like the real server, and beyond the RFC: replacing a missing key adds it, copying a missing key
+/// writes null, `add` without a value adds null, indices may be negative, and the text before the
+/// first slash of a path is ignored.
 ///
 /// # Errors
 ///
-/// 400 when `ops` is not a list of operations, 413 for more than 10000 of them, 422 when one of
-/// them cannot be done. The message of the last is the server's, which does not say which.
+/// 400 if `ops` is not a list of operations, 413 for more than 10000 of them, 422 if one of them
+/// cannot be executed. The message of the last is the server's, which does not name the operation.
 pub fn json(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     json::apply(doc, ops)
 }
 
-/// Is this a document that may be a merge patch?
+/// Checks that a document may be a merge patch.
 ///
 /// # Errors
 ///
-/// 400 unless it is an object (or, as the real server has it, a list).
+/// 400 unless it is an object (or a list, which the real server accepts).
 pub fn check_merge(patch: &Value) -> Result<(), PatchError> {
     match patch {
         Value::Object(_) | Value::Array(_) => Ok(()),
@@ -86,13 +88,15 @@ pub fn merge(doc: &Value, patch: &Value) -> Value {
     merge::apply(doc, patch)
 }
 
-/// Applies a strategic merge patch: lists merge by the merge keys of the type, and the directives
-/// `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…` are obeyed.
+/// Applies a strategic merge patch.
+///
+/// Lists merge by the merge keys of the type, and the directives `$patch`, `$retainKeys`,
+/// `$setElementOrder/…` and `$deleteFromPrimitiveList/…` are executed.
 ///
 /// # Errors
 ///
-/// 400 when the patch is not an object; 500, as kube-apiserver answers, for directives that make
-/// no sense and list items without their merge key.
+/// 400 if the patch is not an object; 500, as kube-apiserver answers, for directives that make no
+/// sense and list items without their merge key.
 pub fn strategic(schema: &TypeSchema, doc: &Value, patch: &Value) -> Result<Value, PatchError> {
     strategic::apply(schema, doc, patch)
 }

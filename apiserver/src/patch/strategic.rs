@@ -1,4 +1,4 @@
-//! Strategic merge patches: maps and directives. Lists are in `lists`.
+//! Maps and directives in strategic merge patches. Lists are in `lists`.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,19 @@ use super::{PatchError, lists};
 use crate::apply::go_plain;
 use crate::typed::{Field, Id, Shape, Table, TypeSchema};
 
+/// Directive that deletes or replaces a map or an item.
 pub(super) const PATCH: &str = "$patch";
+/// Directive that lists the keys to keep.
 const RETAIN_KEYS: &str = "$retainKeys";
+/// Prefix of directives with the order of a list.
 const SET_ORDER: &str = "$setElementOrder";
+/// Prefix of directives with items to remove from a list of scalars.
 const DELETE_PRIMITIVES: &str = "$deleteFromPrimitiveList";
 
+/// A JSON object.
 type JsonMap = Map<String, Value>;
 
+/// Applies a strategic merge patch.
 pub(super) fn apply(schema: &TypeSchema, doc: &Value, patch: &Value) -> Result<Value, PatchError> {
     let patch = match patch {
         Value::Object(patch) => patch.clone(),
@@ -24,22 +30,26 @@ pub(super) fn apply(schema: &TypeSchema, doc: &Value, patch: &Value) -> Result<V
     merger.map(doc, patch, Some(schema.root())).map(Value::Object)
 }
 
-/// How a field merges.
+/// The merge strategy of a field.
 pub(super) struct How<'a> {
-    /// Type of the field, or of the items when it is a list.
+    /// Type of the field, or of the items of a list.
     pub(super) id: Option<Id>,
+    /// Whether lists merge item by item.
     pub(super) merge: bool,
+    /// Whether the patch replaces the value.
     pub(super) replace: bool,
+    /// Field by which the items of a list merge.
     pub(super) key: Option<&'a str>,
 }
 
+/// Merges by the types of one table.
 #[derive(Clone, Copy)]
 pub(super) struct Merger<'a> {
     pub(super) table: &'a Table,
 }
 
 impl<'a> Merger<'a> {
-    /// Merges a patch into a map of a type; `None`: nothing is known about it.
+    /// Merges a patch into a map of a type; `None` if the type is unknown.
     pub(super) fn map(
         self,
         mut original: JsonMap,
@@ -56,6 +66,7 @@ impl<'a> Merger<'a> {
                 _ => Err(bad_patch_type(directive, &patch)),
             };
         }
+        // First: these directives take their keys out of the patch before its fields are merged.
         retain_keys(&mut original, &mut patch)?;
         self.ordered_lists(&mut original, &mut patch, id)?;
         for (key, value) in patch {
@@ -64,6 +75,7 @@ impl<'a> Merger<'a> {
         Ok(original)
     }
 
+    /// Merges one field.
     fn field(
         self,
         original: &mut JsonMap,
@@ -94,11 +106,13 @@ impl<'a> Merger<'a> {
                     Value::Array(new)
                 }
             }
-            // Nothing to delete from.
+            // There is no list to delete from.
             (Some(old), _) if deleted.is_some() => old,
             (None, _) if deleted.is_some() => return Ok(()),
+            // Scalars of one type are replaced; the schema has no say in that.
             (Some(old), new) if !old.is_object() && !old.is_array() && same_type(&old, &new) => new,
             (_, mut new) => {
+                // New content: there is nothing that its nulls could delete.
                 discard_nulls(&mut new);
                 match without_directives(new) {
                     Some(new) => new,
@@ -110,7 +124,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// Merges every list whose order the patch gives, and puts it into that order.
+    /// Merges every list whose order the patch gives, and brings it into that order.
     fn ordered_lists(
         self,
         original: &mut JsonMap,
@@ -128,6 +142,7 @@ impl<'a> Merger<'a> {
             let old = original.get(key).cloned().map(as_list).transpose()?;
             let new = patch.get(key).cloned().map(as_list).transpose()?;
             let how = self.how_list(id, key)?;
+            // Before the merge: the order must contain the patch's items in their order.
             lists::check_order(new.as_deref().unwrap_or_default(), &order, how.key)?;
             let merged = match (&old, &new) {
                 (Some(old), None) => old.clone(),
@@ -144,12 +159,13 @@ impl<'a> Merger<'a> {
             let server_order = old.unwrap_or_default();
             let list = lists::reorder(merged, &order, &server_order, how.key)?;
             original.insert(key.to_owned(), Value::Array(list));
+            // Merged here: the field-by-field merge that follows must not see the list again.
             patch.remove(key);
         }
         Ok(())
     }
 
-    /// How a field that is a map merges.
+    /// Returns the merge strategy of a field that is a map.
     fn how(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
         let Some((field, id)) = self.lookup(id, key)? else {
             return Ok(How { id: None, merge: false, replace: false, key: None });
@@ -163,7 +179,7 @@ impl<'a> Merger<'a> {
         })
     }
 
-    /// How a field that is a list merges.
+    /// Returns the merge strategy of a field that is a list.
     fn how_list(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
         let mut how = self.how(id, key)?;
         how.id = how.id.and_then(|id| match self.table.shape(id) {
@@ -173,7 +189,8 @@ impl<'a> Merger<'a> {
         Ok(how)
     }
 
-    /// A field and its type; keys of a map of values have no field. `None`: nothing is known.
+    /// Returns a field and its type. Keys of a map of values have no field; `None` if the type is
+    /// unknown.
     fn lookup(
         self,
         id: Option<Id>,
@@ -191,7 +208,7 @@ impl<'a> Merger<'a> {
     }
 }
 
-/// The list that `$deleteFromPrimitiveList/…` names.
+/// Returns the list that a key with `$deleteFromPrimitiveList/…` names; `None` for other keys.
 fn deleted_from(key: &str) -> Result<Option<&str>, PatchError> {
     match key.strip_prefix(DELETE_PRIMITIVES) {
         None => Ok(None),
@@ -202,10 +219,12 @@ fn deleted_from(key: &str) -> Result<Option<&str>, PatchError> {
     }
 }
 
+/// Whether two values are of the same JSON type.
 fn same_type(a: &Value, b: &Value) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
+/// Returns a value as a list, or the failure of Go's decoder.
 fn as_list(value: Value) -> Result<Vec<Value>, PatchError> {
     match value {
         Value::Array(list) => Ok(list),
@@ -222,7 +241,7 @@ fn as_list(value: Value) -> Result<Vec<Value>, PatchError> {
     }
 }
 
-/// Removes every key that the patch does not name to be kept.
+/// Removes every key that the patch does not list under `$retainKeys`.
 fn retain_keys(original: &mut JsonMap, patch: &mut JsonMap) -> Result<(), PatchError> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || PatchError::bad_request("invalid patch format of retainKeys");
@@ -230,6 +249,7 @@ fn retain_keys(original: &mut JsonMap, patch: &mut JsonMap) -> Result<(), PatchE
     let kept = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
     for (name, value) in patch.iter() {
         let directive = name.starts_with(DELETE_PRIMITIVES) || name.starts_with(SET_ORDER);
+        // A key that the patch sets must be one that it keeps.
         if !value.is_null() && !directive && !kept(name) {
             return Err(bad());
         }
@@ -238,6 +258,7 @@ fn retain_keys(original: &mut JsonMap, patch: &mut JsonMap) -> Result<(), PatchE
     Ok(())
 }
 
+/// Returns the failure for an unknown `$patch` directive.
 pub(super) fn bad_patch_type(directive: &Value, patch: &JsonMap) -> PatchError {
     let patch = Value::Object(patch.clone());
     PatchError::internal(format!(
@@ -247,7 +268,7 @@ pub(super) fn bad_patch_type(directive: &Value, patch: &JsonMap) -> PatchError {
     ))
 }
 
-/// Removes null keys from what is new.
+/// Removes null keys from new content.
 fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -259,7 +280,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// A value without the maps that carry `$patch`; `None` when it is one itself.
+/// Returns a value without the maps that carry `$patch`; `None` if it is such a map itself.
 pub(super) fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(PATCH) => None,

@@ -1,4 +1,4 @@
-//! What patches do, as seen on kube-apiserver 1.36.
+//! Tests of patches, as seen on kube-apiserver 1.36.
 
 use serde_json::{Value, json};
 
@@ -220,7 +220,7 @@ fn merge_patch_must_be_an_object_or_a_list() {
 #[test]
 fn strategic_patch_merges_containers_by_name() {
     let spec = pod_spec(json!({ "containers": [{ "name": "b", "image": "j:2" }] }));
-    // What the patch names comes first; the others follow unless the server had them before.
+    // Items that the patch names come first; the others follow unless the server had them before.
     assert_eq!(names(&spec["containers"]), ["a", "b"]);
     assert_eq!(spec["containers"][1]["image"], "j:2");
     assert_eq!(spec["containers"][0]["image"], "i:1");
@@ -315,7 +315,7 @@ fn strategic_patch_orders_a_list_as_it_says() {
     let patched = smp(&json!({ "metadata": {
         "$setElementOrder/finalizers": ["f/b", "f/z"], "finalizers": ["f/z"],
     } }));
-    // f/a, which only the server has, stays before f/b, as it was.
+    // f/a, which only the server has, keeps its place before f/b.
     assert_eq!(
         patched.expect("the patch applies")["metadata"]["finalizers"],
         json!(["f/a", "f/b", "f/z"])

@@ -1,26 +1,28 @@
-//! The roles and bindings that exist from the start.
+//! Roles and bindings that exist from the start.
 //!
-//! They are kept as a table of facts in `defaults.txt`, whose head says how to read it.
+//! They are listed in `defaults.txt`, whose head explains its format.
 
 use serde_json::{Map, Value, json};
 
 use crate::core::Core;
 
+/// The table.
 const TABLE: &str = include_str!("defaults.txt");
+/// API group of roles and bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Creates them.
+/// Creates the default roles and bindings.
 pub(crate) fn seed(core: &Core) {
     for (resource, object) in parse(TABLE) {
         core.seed(GROUP, resource, "", object);
     }
-    // Aggregated roles begin with what they aggregate, without waiting for a controller.
+    // Aggregated roles get their rules at once, without waiting for a controller.
     for name in ["view", "edit", "admin"] {
         crate::controllers::roles::fill(core, name);
     }
 }
 
-/// The objects of the table as resource and body.
+/// Returns the objects of the table, each with its resource.
 fn parse(table: &str) -> Vec<(&'static str, Value)> {
     let mut out: Vec<(&'static str, Value)> = Vec::new();
     for line in table.lines() {
@@ -37,6 +39,7 @@ fn parse(table: &str) -> Vec<(&'static str, Value)> {
     out
 }
 
+/// Returns the metadata of a default object.
 fn metadata(name: &str) -> Value {
     json!({
         "name": name,
@@ -45,6 +48,7 @@ fn metadata(name: &str) -> Value {
     })
 }
 
+/// Parses the line of a role: a name and the aggregations that it takes part in.
 fn role(line: &str) -> Value {
     let mut words = line.split(' ');
     let mut metadata = metadata(words.next().unwrap_or_default());
@@ -64,6 +68,7 @@ fn role(line: &str) -> Value {
     role
 }
 
+/// Parses the line of a rule: verbs, groups, resources and paths, separated by `|`.
 fn rule(line: &str) -> Value {
     let mut columns = line.split('|').map(str::trim);
     let verbs = match columns.next().unwrap_or_default() {
@@ -79,6 +84,7 @@ fn rule(line: &str) -> Value {
         let words: Vec<&str> = words
             .split(',')
             .filter(|word| !word.is_empty())
+            // A dash stands for the core group, whose name is empty.
             .map(|word| if word == "-" { "" } else { word })
             .collect();
         if !words.is_empty() {
@@ -88,8 +94,10 @@ fn rule(line: &str) -> Value {
     Value::Object(rule)
 }
 
+/// Parses the line of a binding: a role and the groups that have it.
 fn binding(line: &str) -> Value {
     let mut words = line.split(' ');
+    // The binding has the name of its role.
     let name = words.next().unwrap_or_default();
     let subjects: Vec<Value> =
         words.map(|group| json!({"kind": "Group", "apiGroup": GROUP, "name": group})).collect();

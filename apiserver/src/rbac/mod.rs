@@ -1,8 +1,8 @@
 //! Role-based access control over the stored roles and bindings.
 //!
-//! Every decision reads the store, so a binding counts from the moment its write was answered. Members
-//! of `system:masters` may do everything. Absent: the checks that keep somebody from granting more than
-//! they have (`escalate`, `bind`).
+//! Every decision reads the store, so a binding counts from the moment when its write was answered.
+//! Members of `system:masters` may do everything. Not implemented: the checks that keep users from
+//! granting more rights than they have (`escalate`, `bind`).
 
 pub(crate) mod defaults;
 mod rules;
@@ -18,22 +18,26 @@ use crate::auth::{Attributes, Authorizer, User};
 use crate::core::Core;
 use crate::storage::{self, Store};
 
+/// Resource of cluster roles in the store.
 const CLUSTER_ROLES: &str = "clusterroles.rbac.authorization.k8s.io";
+/// Resource of roles in the store.
 const ROLES: &str = "roles.rbac.authorization.k8s.io";
+/// Resource of cluster role bindings in the store.
 const CLUSTER_BINDINGS: &str = "clusterrolebindings.rbac.authorization.k8s.io";
+/// Resource of role bindings in the store.
 const BINDINGS: &str = "rolebindings.rbac.authorization.k8s.io";
 
-/// The group whose members may do everything.
+/// Group whose members may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
 
-/// Decides by the roles and bindings of a server.
+/// Authorizer that decides by the roles and bindings of a server.
 #[derive(Debug)]
 pub(crate) struct Rbac {
     core: Weak<Core>,
 }
 
 impl Rbac {
-    /// Decides by what `core` stores.
+    /// Returns an authorizer that decides by the roles and bindings in `core`.
     pub(crate) fn new(core: Weak<Core>) -> Self {
         Self { core }
     }
@@ -47,6 +51,7 @@ impl Authorizer for Rbac {
     fn explain(&self, user: &User, attributes: &Attributes) -> Result<String, String> {
         match self.core.upgrade() {
             Some(core) => decide(&core.store, user, attributes),
+            // The server is gone: nothing is allowed any more.
             None => Err(String::new()),
         }
     }
@@ -65,8 +70,9 @@ impl Authorizer for Rbac {
     }
 }
 
-/// Allowed, with the binding that allows it; or refused, with what could not be read.
+/// Returns the binding that allows a request, or the missing roles of a refused one.
 fn decide(store: &Store, user: &User, wanted: &Attributes) -> Result<String, String> {
+    // Before the store is read: masters can repair broken roles.
     if user.groups.iter().any(|group| group == MASTERS) {
         return Ok(String::new());
     }
@@ -86,13 +92,14 @@ fn decide(store: &Store, user: &User, wanted: &Attributes) -> Result<String, Str
     }
 }
 
-/// A binding that is about the user.
+/// A binding that applies to the user, with the subject that matches.
 struct Found<'a> {
     binding: &'a Value,
     subject: &'a Value,
 }
 
 impl Found<'_> {
+    /// Describes the binding in upstream's words.
     fn describe(&self) -> String {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let role = &self.binding["roleRef"];
@@ -114,17 +121,21 @@ impl Found<'_> {
     }
 }
 
+/// Callback for each rule, which may end the visit.
 type Visitor<'v> = dyn FnMut(&Found<'_>, &Value) -> ControlFlow<()> + 'v;
 
-/// Shows every rule that holds for the user in the namespace; returns roles that are missing.
+/// Calls `visitor` with every rule that holds for the user in the namespace; returns the roles that
+/// are missing.
 fn visit(store: &Store, user: &User, namespace: &str, visitor: &mut Visitor<'_>) -> Vec<String> {
     let mut faults = Vec::new();
+    // Cluster role bindings hold in every namespace.
     let (bindings, _) = store.snapshot(CLUSTER_BINDINGS);
     for (_, binding) in &bindings {
         if visit_binding(store, user, &binding.value, visitor, &mut faults).is_break() {
             return faults;
         }
     }
+    // Role bindings hold only inside their namespace.
     if namespace.is_empty() {
         return faults;
     }
@@ -137,6 +148,7 @@ fn visit(store: &Store, user: &User, namespace: &str, visitor: &mut Visitor<'_>)
     faults
 }
 
+/// Visits the rules of one binding, if it applies to the user.
 fn visit_binding(
     store: &Store,
     user: &User,
@@ -144,6 +156,7 @@ fn visit_binding(
     visitor: &mut Visitor<'_>,
     faults: &mut Vec<String>,
 ) -> ControlFlow<()> {
+    // A binding finds its Role in its own namespace.
     let namespace = binding["metadata"]["namespace"].as_str().unwrap_or_default();
     let subjects = binding["subjects"].as_array().map_or(&[][..], Vec::as_slice);
     let Some(subject) = subjects.iter().find(|s| rules::is_about(s, user, namespace)) else {
@@ -156,6 +169,7 @@ fn visit_binding(
     };
     let Some(role) = role else {
         let kind = binding["roleRef"]["kind"].as_str().unwrap_or_default().to_lowercase();
+        // A missing role allows nothing, but other bindings may.
         faults.push(format!("{kind}.rbac.authorization.k8s.io {name:?} not found"));
         return ControlFlow::Continue(());
     };
@@ -164,9 +178,10 @@ fn visit_binding(
     rules.iter().try_for_each(|rule| visitor(&found, rule))
 }
 
-/// The rules that an aggregated role should have: those of all roles that its selectors choose.
+/// Returns the rules that an aggregated role should have: those of all roles that its selectors
+/// select.
 ///
-/// `None` for roles that aggregate nothing.
+/// `None` for roles that do not aggregate others.
 pub(crate) fn aggregate(store: &Store, role: &Value) -> Option<Value> {
     let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array()?;
     let (roles, _) = store.snapshot(CLUSTER_ROLES);
@@ -175,6 +190,7 @@ pub(crate) fn aggregate(store: &Store, role: &Value) -> Option<Value> {
     for selector in selectors {
         for (_, other) in &roles {
             let other = &other.value;
+            // A role that selects itself would keep rules for ever.
             if &other["metadata"]["name"] == own || !rules::selects(selector, &other["metadata"]) {
                 continue;
             }

@@ -1,18 +1,20 @@
-//! What one rule, subject or selector says.
+//! Evaluation of one rule, subject or selector.
 
 use serde_json::Value;
 
 use crate::auth::{Attributes, User};
 
+/// Iterates over the texts of a list.
 fn texts<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     value[key].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Does the rule allow this?
+/// Whether the rule allows a request.
 pub(super) fn allows(rule: &Value, wanted: &Attributes) -> bool {
     if !texts(rule, "verbs").any(|verb| verb == "*" || verb == wanted.verb) {
         return false;
     }
+    // A request for a path: rules about resources do not apply.
     if wanted.resource.is_empty() {
         return texts(rule, "nonResourceURLs").any(|url| covers(url, &wanted.path));
     }
@@ -21,6 +23,7 @@ pub(super) fn allows(rule: &Value, wanted: &Attributes) -> bool {
         && allows_name(rule, &wanted.name)
 }
 
+/// Whether a URL of a rule, which may end with `*`, covers a path.
 fn covers(url: &str, path: &str) -> bool {
     match url.strip_suffix('*') {
         Some(prefix) => path.starts_with(prefix),
@@ -28,10 +31,12 @@ fn covers(url: &str, path: &str) -> bool {
     }
 }
 
+/// Whether a resource of a rule, such as `pods/log` or `*/scale`, is the requested one.
 fn names(resource: &str, wanted: &Attributes) -> bool {
     if resource == "*" {
         return true;
     }
+    // `pods/log` covers the subresource and not the object itself.
     if wanted.subresource.is_empty() {
         return resource == wanted.resource;
     }
@@ -42,18 +47,21 @@ fn names(resource: &str, wanted: &Attributes) -> bool {
     }
 }
 
+/// Whether a rule allows a name; a rule without names allows all.
 fn allows_name(rule: &Value, name: &str) -> bool {
     let mut names = texts(rule, "resourceNames").peekable();
+    // A rule with names does not cover requests without one, such as lists.
     names.peek().is_none() || names.any(|allowed| allowed == name)
 }
 
-/// Is the subject of a binding this user, or a group of theirs?
+/// Whether the subject of a binding is this user or one of the user's groups.
 pub(super) fn is_about(subject: &Value, user: &User, namespace: &str) -> bool {
     let name = subject["name"].as_str().unwrap_or_default();
     match subject["kind"].as_str() {
         Some("User") => user.name == name,
         Some("Group") => user.groups.iter().any(|group| group == name),
         Some("ServiceAccount") => {
+            // Without a namespace of its own a service account is in that of the binding.
             let own = subject["namespace"].as_str().filter(|own| !own.is_empty());
             let namespace = own.unwrap_or(namespace);
             let account = user.name.strip_prefix("system:serviceaccount:");
@@ -64,7 +72,7 @@ pub(super) fn is_about(subject: &Value, user: &User, namespace: &str) -> bool {
     }
 }
 
-/// Does a label selector choose an object with this metadata?
+/// Whether a label selector selects an object with this metadata.
 pub(super) fn selects(selector: &Value, metadata: &Value) -> bool {
     let labels = &metadata["labels"];
     let mut plain = selector["matchLabels"].as_object().into_iter().flatten();

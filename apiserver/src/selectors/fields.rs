@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-/// A parsed field selector: all requirements must hold.
+/// A parsed field selector; all of its requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector {
     terms: Vec<Term>,
 }
 
+/// One requirement: a field is equal to a value, or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
     field: String,
@@ -16,7 +17,7 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Parses; the error is kube-apiserver's text.
+    /// Parses a selector; the error is kube-apiserver's text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let parts = split(text);
         let mut terms = Vec::new();
@@ -25,6 +26,7 @@ impl FieldSelector {
                 return Err(format!("invalid selector: '{text}'; can't understand '{part}'"));
             };
             let value = unescape(value).map_err(|why| format!("invalid field selector: {why}"))?;
+            // Upstream ignores a requirement without field and value.
             if field.is_empty() && value.is_empty() {
                 continue;
             }
@@ -33,40 +35,41 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// Selects everything?
+    /// Whether every object is selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The fields it names.
+    /// Iterates over the fields that the selector names.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| term.field.as_str())
     }
 
-    /// The value a field must have, when an equality asks for one.
+    /// Returns the value that a field must have, if a requirement asks for equality.
     pub(crate) fn exact(&self, field: &str) -> Option<&str> {
         let term = self.terms.iter().find(|term| term.equal && term.field == field)?;
         Some(&term.value)
     }
 
-    /// Adds that a field must have a value.
+    /// Adds the requirement that a field has a value.
     pub(crate) fn require(&mut self, field: &str, value: &str) {
         self.terms.push(Term { field: field.to_owned(), value: value.to_owned(), equal: true });
     }
 
-    /// Renames a field.
+    /// Renames a field in all requirements.
     pub(crate) fn rename(&mut self, from: &str, to: &str) {
         for term in self.terms.iter_mut().filter(|term| term.field == from) {
             to.clone_into(&mut term.field);
         }
     }
 
-    /// Does the object fulfil it? `value` reads a field.
+    /// Whether the object meets all requirements; `value` reads a field.
     pub(crate) fn matches(&self, object: &Value, value: impl Fn(&Value, &str) -> String) -> bool {
         self.terms.iter().all(|term| (value(object, &term.field) == term.value) == term.equal)
     }
 }
 
+/// Splits a selector at commas that are not escaped.
 fn split(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut escaped = false;
@@ -75,6 +78,7 @@ fn split(text: &str) -> Vec<String> {
             parts.push(String::new());
             continue;
         }
+        // A backslash that is itself escaped escapes nothing.
         escaped = c == '\\' && !escaped;
         if let Some(last) = parts.last_mut() {
             last.push(c);
@@ -83,8 +87,10 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
+/// Splits a requirement into field, operator and value.
 fn operation(part: &str) -> Option<(&str, &str, &str)> {
     for (index, _) in part.char_indices() {
+        // Longer operators first: `=` would match the beginning of `==`.
         for operator in ["!=", "==", "="] {
             if let Some(value) = part[index..].strip_prefix(operator) {
                 return Some((&part[..index], operator, value));
@@ -94,6 +100,7 @@ fn operation(part: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
+/// Resolves the escapes of a value.
 fn unescape(value: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut chars = value.chars();
@@ -104,6 +111,7 @@ fn unescape(value: &str) -> Result<String, String> {
                 Some(next) => return Err(format!("invalid escape sequence: \\{next}")),
                 None => return Err("invalid escape sequence: \\".to_owned()),
             },
+            // A valid value has these characters only behind a backslash.
             ',' | '=' => return Err(format!("unescaped character in value: {}", u32::from(c))),
             _ => out.push(c),
         }
@@ -111,7 +119,8 @@ fn unescape(value: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The text of a field by its path: strings as they are, booleans and numbers printed, else empty.
+/// Returns the text of a field by its path: strings as they are, booleans and numbers printed,
+/// anything else empty.
 pub(crate) fn field_value(object: &Value, path: &str) -> String {
     let mut value = object;
     for part in path.split('.').filter(|part| !part.is_empty()) {

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use crate::kinds::names;
 
-/// A parsed label selector: all requirements must hold.
+/// A parsed label selector; all of its requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
+/// One requirement for a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -19,6 +20,7 @@ struct Requirement {
     values: BTreeSet<String>,
 }
 
+/// Operators of requirements; `=` and `!=` count as sets of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operator {
     In,
@@ -30,17 +32,17 @@ enum Operator {
 }
 
 impl LabelSelector {
-    /// Parses; the error is kube-apiserver's text.
+    /// Parses a selector; the error is kube-apiserver's text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Parser { tokens: scan(text), at: 0 }.parse()
     }
 
-    /// Selects everything?
+    /// Whether every object is selected.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Does the object's `metadata.labels` fulfil it?
+    /// Whether the object's `metadata.labels` meet all requirements.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
         self.requirements.iter().all(|requirement| requirement.holds(labels))
@@ -48,10 +50,12 @@ impl LabelSelector {
 }
 
 impl Requirement {
+    /// Whether labels meet the requirement.
     fn holds(&self, labels: &Value) -> bool {
         let value = labels.get(&self.key).map(|value| value.as_str().unwrap_or_default());
         match self.operator {
             Operator::In => value.is_some_and(|value| self.values.contains(value)),
+            // An absent label is not in the set.
             Operator::NotIn => value.is_none_or(|value| !self.values.contains(value)),
             Operator::Exists => value.is_some(),
             Operator::Absent => value.is_none(),
@@ -60,6 +64,7 @@ impl Requirement {
         }
     }
 
+    /// Whether a label and the requirement's value are integers that compare as required.
     fn compare(&self, value: Option<&str>, holds: fn(i64, i64) -> bool) -> bool {
         let held = value.and_then(|value| value.parse().ok());
         let bound = self.values.first().and_then(|value| value.parse().ok());
@@ -67,6 +72,7 @@ impl Requirement {
     }
 }
 
+/// Kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Word,
@@ -84,14 +90,17 @@ enum Kind {
     Junk,
 }
 
+/// A token with its text.
 #[derive(Clone, Debug)]
 struct Token {
     kind: Kind,
     text: String,
 }
 
+/// Characters that end a word.
 const SPECIAL: &[char] = &['=', '!', '(', ')', ',', '>', '<'];
 
+/// Splits a selector into tokens; the last one is `End`.
 fn scan(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -112,10 +121,12 @@ fn scan(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// Returns the length of the operator or separator at the beginning of a text.
 fn special_length(rest: &str) -> usize {
     if rest.starts_with("==") || rest.starts_with("!=") { 2 } else { 1 }
 }
 
+/// Returns the kind of a token.
 fn kind_of(word: &str) -> Kind {
     match word {
         "in" => Kind::In,
@@ -128,18 +139,20 @@ fn kind_of(word: &str) -> Kind {
         "," => Kind::Comma,
         "(" => Kind::Open,
         ")" => Kind::Close,
+        // A special character that is no operator of its own.
         _ if word.starts_with(SPECIAL) => Kind::Junk,
         _ => Kind::Word,
     }
 }
 
+/// A parser with one token of lookahead.
 struct Parser {
     tokens: Vec<Token>,
     at: usize,
 }
 
 impl Parser {
-    /// The token at the cursor; keywords count as words unless an operator is expected.
+    /// Returns the token at the cursor; keywords count as words unless an operator is expected.
     fn peek(&self, operator: bool) -> Token {
         let token = self.tokens.get(self.at).or(self.tokens.last()).cloned();
         let mut token = token.unwrap_or(Token { kind: Kind::End, text: String::new() });
@@ -149,12 +162,14 @@ impl Parser {
         token
     }
 
+    /// Consumes a token.
     fn next(&mut self, operator: bool) -> Token {
         let token = self.peek(operator);
         self.at += 1;
         token
     }
 
+    /// Parses a whole selector.
     fn parse(mut self) -> Result<LabelSelector, String> {
         let mut requirements = Vec::new();
         loop {
@@ -179,7 +194,7 @@ impl Parser {
         }
     }
 
-    /// Was that the end?
+    /// Consumes a separator; returns whether the selector ends here.
     fn separator(&mut self) -> Result<bool, String> {
         let token = self.next(false);
         match token.kind {
@@ -196,6 +211,7 @@ impl Parser {
         }
     }
 
+    /// Parses one requirement.
     fn requirement(&mut self) -> Result<Requirement, String> {
         let mut token = self.next(false);
         let absent = token.kind == Kind::Not;
@@ -209,6 +225,7 @@ impl Parser {
         if let Some(why) = names::qualified(&key).first() {
             return Err(format!("<nil>: Invalid value: {key:?}: {why}"));
         }
+        // A key alone asks for the existence of the label.
         let ends = matches!(self.peek(false).kind, Kind::End | Kind::Comma);
         let operator = match (absent, ends) {
             (true, _) => Some(Operator::Absent),
@@ -221,6 +238,7 @@ impl Parser {
         self.operation(key)
     }
 
+    /// Parses the operator and the values of a requirement.
     fn operation(&mut self, key: String) -> Result<Requirement, String> {
         let token = self.next(true);
         let operator = match token.kind {
@@ -249,6 +267,7 @@ impl Parser {
         Ok(Requirement { key, operator, values })
     }
 
+    /// Parses a single value; an absent one is the empty text.
     fn value(&mut self) -> Result<BTreeSet<String>, String> {
         if matches!(self.peek(false).kind, Kind::End | Kind::Comma) {
             return Ok(BTreeSet::from([String::new()]));
@@ -260,6 +279,7 @@ impl Parser {
         Err(format!("found '{}', expected: identifier", token.text))
     }
 
+    /// Parses a list of values in parentheses.
     fn values(&mut self) -> Result<BTreeSet<String>, String> {
         let token = self.next(false);
         if token.kind != Kind::Open {
@@ -284,6 +304,7 @@ impl Parser {
         }
     }
 
+    /// Parses the values between the parentheses; an absent one is the empty text.
     fn list(&mut self) -> Result<BTreeSet<String>, String> {
         let mut values = BTreeSet::new();
         loop {
@@ -299,6 +320,7 @@ impl Parser {
                     }
                 }
                 Kind::Comma => {
+                    // A comma at the beginning stands behind an empty value.
                     if values.is_empty() {
                         values.insert(String::new());
                     }
@@ -317,6 +339,7 @@ impl Parser {
     }
 }
 
+/// Checks that values are integers, as `>` and `<` need them.
 fn check_integer(values: &BTreeSet<String>) -> Result<(), String> {
     for value in values {
         if value.parse::<i64>().is_err() {

@@ -1,7 +1,7 @@
-//! Label and field selectors: which objects a list, watch or deletion means.
+//! Label and field selectors of lists, watches and deletions of collections.
 //!
-//! Parsing follows kube-apiserver token by token, since its error texts depend on that. Which fields
-//! a kind can be selected by is the kind's business.
+//! Parsing follows kube-apiserver token by token, since its error texts depend on that. The fields
+//! by which a kind can be selected belong to the kind.
 
 mod fields;
 mod labels;

@@ -1,9 +1,9 @@
-//! Objects, their history and one revision counter for all of them.
+//! Store of objects, their history and one revision counter for all of them.
 //!
-//! Every write makes a new snapshot of its resource that shares structure with the one before, so
-//! pages and `Exact` lists read what they began with, and the log of changes feeds watches by pulling:
-//! a slow watcher costs nothing and can neither lose nor repeat a change, it only falls off the end
-//! of a bounded log. What objects mean is not known here.
+//! Every write makes a new snapshot of its resource that shares structure with the previous one, so
+//! that pages and `Exact` lists read the state that they began with. The log of changes feeds
+//! watches that pull from it: a slow watcher costs nothing and can neither lose nor repeat a
+//! change, it can only fall off the end of a bounded log. The store does not interpret objects.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,52 +17,53 @@ use crate::signal::{Ear, Signal};
 #[cfg(test)]
 mod tests;
 
-/// Objects of one resource by `namespace/name` (or `name`), in the order lists show.
+/// Objects of one resource by `namespace/name` (or `name`), in list order.
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
 
-/// A stored object; never changes.
+/// A stored object; immutable.
 pub(crate) struct Object {
     /// The whole object, in its storage version, with its resourceVersion.
     pub(crate) value: Value,
-    /// Revision of the write that made it.
+    /// Revision of the write that made this state.
     pub(crate) revision: u64,
 }
 
-/// Not the value: it may be a Secret's, and backups hold all of them.
+/// Shows the revision only: the value may be a Secret's, and backups hold all of them.
 impl std::fmt::Debug for Object {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Object").field("revision", &self.revision).finish_non_exhaustive()
     }
 }
 
-/// One write, for watches.
+/// One write, as watches read it.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    /// Its revision.
+    /// Revision of the write.
     pub(crate) revision: u64,
     /// Key of the object.
     pub(crate) key: Arc<str>,
-    /// State before; `None` when it was created.
+    /// State before the write; `None` for a creation.
     pub(crate) before: Option<Arc<Object>>,
-    /// State after; `None` when it was deleted.
+    /// State after the write; `None` for a deletion.
     pub(crate) after: Option<Arc<Object>>,
+    /// All objects of the resource after the write.
     snapshot: Snapshot,
 }
 
-/// A batch of changes.
+/// A batch of changes of one resource.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// In revision order.
+    /// Changes in revision order.
     pub(crate) changes: Vec<Change>,
-    /// The resource is no longer served; nothing will follow.
+    /// Whether the resource is no longer served; no change will follow.
     pub(crate) ended: bool,
 }
 
-/// The expected state of a key was not what it holds.
+/// Failure of a write: the key does not hold the expected state.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Raced;
 
-/// History no longer reaches back to the asked revision; `current` is the newest.
+/// Failure of a read: the history no longer reaches back to the requested revision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Compacted {
     /// The newest revision.
@@ -77,50 +78,59 @@ pub(crate) struct Backup {
 }
 
 impl Backup {
-    /// The newest revision in it.
+    /// Returns the newest revision in the backup.
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 }
 
-/// How many changes each resource remembers.
+/// Number of changes that each resource keeps in its log.
 const HISTORY: usize = 8192;
 
 /// The objects of all resources.
 #[derive(Debug)]
 pub(crate) struct Store {
+    /// State of all resources. One lock, so that revisions are given in order.
     inner: Mutex<Inner>,
+    /// Notified of each new revision of any resource.
     newest: Arc<Signal>,
 }
 
+/// Everything behind the store's lock.
 #[derive(Debug)]
 struct Inner {
     revision: u64,
-    /// Is a watch from a revision that does not exist yet refused, rather than left waiting?
+    /// Whether a watch from a revision that does not exist yet is refused, rather than left
+    /// waiting.
     refuses_future: bool,
     resources: BTreeMap<String, Resource>,
 }
 
+/// State and history of one resource.
 #[derive(Debug)]
 struct Resource {
+    /// State after the last change.
     current: Snapshot,
     /// State at `floor`.
     base: Snapshot,
+    /// Changes after `floor`, oldest first.
     log: VecDeque<Change>,
-    /// Changes up to here may be forgotten.
+    /// Revision from which the history is complete; earlier changes are dropped.
     floor: u64,
-    /// Revision of its last write.
+    /// Revision of the last write to this resource.
     revision: u64,
+    /// Whether the resource is served; its watches end otherwise.
     served: bool,
-    /// Grows each time it is served anew.
+    /// Counts how often the resource was served anew; a cursor of an earlier count ends.
     incarnation: u64,
+    /// Notified of each change of this resource.
     wake: Arc<Signal>,
 }
 
-/// A place in a resource's history.
+/// Position of a reader in a resource's history.
 #[derive(Debug)]
 pub(crate) struct Cursor {
-    /// Everything up to here has been seen.
+    /// Revision up to which all changes have been read.
     pub(crate) revision: u64,
     incarnation: u64,
     wake: Ear,
@@ -134,6 +144,7 @@ impl Cursor {
 }
 
 impl Resource {
+    /// Returns an empty resource whose history begins at `floor`.
     fn new(floor: u64, incarnation: u64) -> Self {
         Self {
             current: Snapshot::new_sync(),
@@ -147,16 +158,19 @@ impl Resource {
         }
     }
 
+    /// Appends a change, makes its snapshot the current one and wakes the watches.
     fn record(&mut self, change: Change) {
         self.revision = change.revision;
         self.current = change.snapshot.clone();
         self.log.push_back(change);
+        // Bounded: a reader that falls behind is answered as compacted, and lists again.
         while self.log.len() > HISTORY {
             self.forget_oldest();
         }
         self.wake.tell();
     }
 
+    /// Drops the oldest change; `base` moves on to the state after it.
     fn forget_oldest(&mut self) {
         if let Some(oldest) = self.log.pop_front() {
             self.floor = oldest.revision;
@@ -164,39 +178,43 @@ impl Resource {
         }
     }
 
+    /// Drops the changes up to a revision.
     fn compact(&mut self, upto: u64) {
         while self.log.front().is_some_and(|change| change.revision <= upto) {
             self.forget_oldest();
         }
+        // Also without a change to drop: a read from before `upto` must be answered as compacted.
         self.floor = self.floor.max(upto);
     }
 }
 
 impl Store {
-    /// An empty store at revision 1, etcd's first.
+    /// Returns an empty store at revision 1, etcd's first.
     pub(crate) fn new() -> Self {
         let inner = Inner { revision: 1, refuses_future: false, resources: BTreeMap::new() };
         Self { inner: Mutex::new(inner), newest: Arc::default() }
     }
 
-    /// From now on a watch from a revision that does not exist yet is refused.
+    /// Refuses later watches from a revision that does not exist yet.
     pub(crate) fn refuse_future(&self) {
         self.inner.lock().refuses_future = true;
     }
 
-    /// Begins to serve a resource; `fresh` ones have no history from before now.
+    /// Begins to serve a resource; with `fresh` it has no history from before now.
     pub(crate) fn serve(&self, resource: &str, fresh: bool) {
         let mut inner = self.inner.lock();
         let floor = if fresh { inner.revision } else { 0 };
         let slot = inner.resources.entry(resource.to_owned());
         let state = slot.or_insert_with(|| Resource::new(floor, 0));
         if !state.served {
+            // The signal stays the same: cursors of the earlier incarnation wait on it and must
+            // wake to find that they have ended.
             let wake = Arc::clone(&state.wake);
             *state = Resource { wake, ..Resource::new(floor, state.incarnation + 1) };
         }
     }
 
-    /// Stops serving a resource: its watches end once they have seen what happened.
+    /// Stops serving a resource. Its watches end after the last change.
     pub(crate) fn end(&self, resource: &str) {
         if let Some(state) = self.inner.lock().resources.get_mut(resource) {
             state.served = false;
@@ -204,50 +222,52 @@ impl Store {
         }
     }
 
-    /// The newest revision of anything.
+    /// Returns the newest revision of any resource.
     pub(crate) fn revision(&self) -> u64 {
         self.inner.lock().revision
     }
 
     /// Waits until `revision` exists. Cancel safe.
     pub(crate) async fn reached(&self, revision: u64) {
+        // The receiver is made before the first look: a write in between is then not missed.
         let mut newest = self.newest.ear();
         while self.revision() < revision {
             newest.next().await;
         }
     }
 
-    /// Revision of the last write to a resource.
+    /// Returns the revision of the last write to a resource.
     pub(crate) fn resource_revision(&self, resource: &str) -> u64 {
         self.inner.lock().resources.get(resource).map_or(0, |state| state.revision)
     }
 
-    /// One object.
+    /// Returns one object.
     pub(crate) fn get(&self, resource: &str, key: &str) -> Option<Arc<Object>> {
         self.inner.lock().resources.get(resource)?.current.get(key).cloned()
     }
 
-    /// All objects of a resource now, and the revision of that moment.
+    /// Returns all objects of a resource now, and the newest revision at the same moment.
     pub(crate) fn snapshot(&self, resource: &str) -> (Snapshot, u64) {
         let inner = self.inner.lock();
         let current = inner.resources.get(resource).map(|state| state.current.clone());
         (current.unwrap_or_default(), inner.revision)
     }
 
-    /// All objects of a resource as they were at `revision`.
+    /// Returns all objects of a resource as they were at `revision`.
     pub(crate) fn snapshot_at(&self, resource: &str, revision: u64) -> Result<Snapshot, Compacted> {
         let inner = self.inner.lock();
         let Some(state) = inner.resources.get(resource) else { return Ok(Snapshot::new_sync()) };
         if revision < state.floor {
             return Err(Compacted { current: inner.revision });
         }
+        // The last change at or before `revision` holds the state; without one it is `base`.
         let after = state.log.partition_point(|change| change.revision <= revision);
         let last = after.checked_sub(1).and_then(|index| state.log.get(index));
         Ok(last.map_or_else(|| state.base.clone(), |change| change.snapshot.clone()))
     }
 
-    /// Stores `value` if the key still holds `expected` (`None`: nothing), with the next revision
-    /// as its resourceVersion.
+    /// Stores `value` with the next revision as its resourceVersion, if the key still holds
+    /// `expected` (`None`: no object).
     pub(crate) fn put(
         &self,
         resource: &str,
@@ -259,6 +279,7 @@ impl Store {
         let revision = inner.revision + 1;
         let state =
             inner.resources.entry(resource.to_owned()).or_insert_with(|| Resource::new(0, 0));
+        // Before anything changes: a lost race must not use up a revision.
         check(state, key, expected)?;
         value["metadata"]["resourceVersion"] = json!(revision.to_string());
         let object = Arc::new(Object { value, revision });
@@ -275,7 +296,7 @@ impl Store {
         Ok(object)
     }
 
-    /// Removes a key if it still holds `expected`; gives the deletion's revision.
+    /// Removes a key if it still holds `expected`, and returns the revision of the deletion.
     pub(crate) fn remove(
         &self,
         resource: &str,
@@ -298,8 +319,9 @@ impl Store {
         Ok(revision)
     }
 
-    /// Objects now and a cursor that will see every later change.
+    /// Returns the present objects and a cursor that reads every later change.
     pub(crate) fn follow(&self, resource: &str) -> (Snapshot, Cursor) {
+        // One lock for both: no change can fall between the snapshot and the cursor.
         let mut inner = self.inner.lock();
         let revision = inner.revision;
         let state =
@@ -308,8 +330,10 @@ impl Store {
         (state.current.clone(), cursor)
     }
 
-    /// A cursor that will see every change after `revision`, which may be one that does not exist yet.
+    /// Returns a cursor that reads every change after `revision`, which may not exist yet.
     pub(crate) fn follow_from(&self, resource: &str, revision: u64) -> Result<Cursor, Compacted> {
+        // The lock is taken a second time below: a change in between wakes the cursor, whose signal
+        // is older.
         let (_, cursor) = self.follow(resource);
         let inner = self.inner.lock();
         match inner.resources.get(resource) {
@@ -321,7 +345,7 @@ impl Store {
         }
     }
 
-    /// Up to `limit` changes after the cursor, which moves on.
+    /// Returns at most `limit` changes after the cursor, and moves the cursor behind them.
     pub(crate) fn changes(
         &self,
         resource: &str,
@@ -332,23 +356,26 @@ impl Store {
         let current = inner.revision;
         let ended = Changes { changes: Vec::new(), ended: true };
         let Some(state) = inner.resources.get(resource) else { return Ok(ended) };
+        // The resource was served anew, or the store restored, since the cursor was made.
         if state.incarnation != cursor.incarnation {
             return Ok(ended);
         }
         if cursor.revision < state.floor {
             return Err(Compacted { current });
         }
+        // Marked under the lock: a later write notifies again, so that no change is slept through.
         cursor.wake.hear();
         let first = state.log.partition_point(|change| change.revision <= cursor.revision);
         let changes: Vec<Change> = state.log.iter().skip(first).take(limit).cloned().collect();
         let all = first + changes.len() == state.log.len();
-        // A cursor in the future stays there and hides what comes before it.
+        // A cursor at a future revision stays there and hides the changes before it.
         let upto = if all { current } else { changes.last().map_or(current, |c| c.revision) };
         cursor.revision = cursor.revision.max(upto);
+        // A reader gets all changes before the end is reported.
         Ok(Changes { changes, ended: all && !state.served })
     }
 
-    /// Everything that is stored now.
+    /// Returns a backup of everything that is stored now.
     pub(crate) fn backup(&self) -> Backup {
         let inner = self.inner.lock();
         let resources =
@@ -356,7 +383,7 @@ impl Store {
         Backup { revision: inner.revision, resources: resources.collect() }
     }
 
-    /// Goes back to a backup; open cursors end.
+    /// Goes back to a backup. Open cursors end.
     pub(crate) fn restore(&self, backup: &Backup) {
         let mut inner = self.inner.lock();
         inner.revision = backup.revision;
@@ -366,7 +393,11 @@ impl Store {
                 current: snapshot.clone(),
                 base: snapshot,
                 served: state.served,
+                // The signal stays: readers wait on it, and must wake to find that their cursor has
+                // ended.
                 wake: Arc::clone(&state.wake),
+                // A new incarnation ends open cursors: their revisions may exist again with other
+                // contents.
                 ..Resource::new(backup.revision, state.incarnation + 1)
             };
             state.wake.tell();
@@ -374,32 +405,35 @@ impl Store {
         self.newest.tell();
     }
 
-    /// Forgets the history of everything up to now.
+    /// Drops the history of all resources up to now.
     pub(crate) fn compact(&self) {
         let mut inner = self.inner.lock();
         let revision = inner.revision;
         for state in inner.resources.values_mut() {
             state.compact(revision);
+            // Woken watches that have not read the dropped changes find that they are compacted.
             state.wake.tell();
         }
     }
 }
 
+/// Fails unless the key holds exactly the expected state, compared by identity.
 fn check(state: &Resource, key: &str, expected: Option<&Arc<Object>>) -> Result<(), Raced> {
     let same = match (state.current.get(key), expected) {
         (None, None) => true,
+        // By identity: each write makes a new object, so an equal one may stand for another write.
         (Some(held), Some(wanted)) => Arc::ptr_eq(held, wanted),
         _ => false,
     };
     if same { Ok(()) } else { Err(Raced) }
 }
 
-/// The key of an object.
+/// Returns the key of an object: `namespace/name`, or the name alone.
 pub(crate) fn key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
-/// Objects of a namespace (all when empty), in key order.
+/// Iterates over the objects of a namespace (all when empty), in key order.
 pub(crate) fn in_namespace<'a>(
     snapshot: &'a Snapshot,
     namespace: &str,
@@ -409,16 +443,17 @@ pub(crate) fn in_namespace<'a>(
     snapshot.range::<Arc<str>, _>(start..).take_while(move |(key, _)| within(key, end.as_deref()))
 }
 
-/// First key and first key behind a namespace.
+/// Returns the first key of a namespace and the first key behind it.
 fn bounds(namespace: &str) -> (String, Option<String>) {
     if namespace.is_empty() {
         (String::new(), None)
     } else {
-        // '0' follows '/'.
+        // '0' is the character after '/'.
         (format!("{namespace}/"), Some(format!("{namespace}0")))
     }
 }
 
+/// Whether a key is before the end of a namespace.
 fn within(key: &str, end: Option<&str>) -> bool {
     end.is_none_or(|end| key < end)
 }

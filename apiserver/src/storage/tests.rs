@@ -111,12 +111,12 @@ async fn a_cursor_wakes_when_its_resource_changes() {
     assert!(wrote.is_ok());
 }
 
-/// One write: a key and whether it is removed.
+/// Generates writes: a key, and whether it is removed.
 fn writes() -> impl proptest::strategy::Strategy<Value = Vec<(u8, bool)>> {
     proptest::collection::vec((0..4_u8, proptest::bool::ANY), 0..60)
 }
 
-/// Applies writes, remembering the keys after each.
+/// Applies writes; returns the revision and the keys after each.
 fn play(store: &Store, writes: &[(u8, bool)]) -> Vec<(u64, Vec<String>)> {
     let mut states = vec![(store.revision(), names(&store.snapshot("a").0, ""))];
     for (key, remove) in writes {
@@ -133,7 +133,7 @@ fn play(store: &Store, writes: &[(u8, bool)]) -> Vec<(u64, Vec<String>)> {
 }
 
 proptest::proptest! {
-    /// A watch from any revision, taken in bites of any size, ends in the state that a list shows.
+    /// A watch from any revision, read in batches of any size, ends in the state that a list shows.
     #[test]
     fn a_list_and_the_changes_after_it_make_the_present(writes in writes(), bite in 1..9_usize) {
         let store = Store::new();
@@ -160,7 +160,7 @@ proptest::proptest! {
         }
     }
 
-    /// Every revision stays readable as it was.
+    /// Every revision can be read as it was.
     #[test]
     fn old_snapshots_never_change(writes in writes()) {
         let store = Store::new();

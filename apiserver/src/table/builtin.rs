@@ -1,6 +1,7 @@
 //! Columns and cells of built-in kinds.
 //!
-//! One line per kind in [`columns`], one arm in [`cells`]; the cells stand in the columns' order.
+//! There is one line per kind in [`columns`] and one arm in [`cells`]; cells are in the order of
+//! the columns.
 
 use serde_json::{Value, json};
 
@@ -8,22 +9,27 @@ use super::human::{labels, selector, since};
 use super::{Definition, pod, workload};
 use crate::served::Served;
 
+/// Column of the name.
 const NAME: Definition = ("Name", "string", "name", 0);
+/// Column of the age.
 const AGE: Definition = ("Age", "string", "", 0);
 
+/// Returns a column of text.
 const fn text(name: &'static str) -> Definition {
     (name, "string", "", 0)
 }
 
+/// Returns a column of text that only wide output shows.
 const fn wide(name: &'static str) -> Definition {
     (name, "string", "", 1)
 }
 
+/// Returns a column of integers.
 const fn number(name: &'static str) -> Definition {
     (name, "integer", "", 0)
 }
 
-/// The columns of a kind.
+/// Returns the columns of a kind.
 pub(super) fn columns(served: &Served) -> Vec<Definition> {
     let bindings =
         [NAME, text("Role"), AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts")];
@@ -123,19 +129,22 @@ pub(super) fn columns(served: &Served) -> Vec<Definition> {
     }
 }
 
+/// Returns the items of a list; none when absent.
 pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
+/// Returns the number of keys of a map; 0 when absent.
 fn size(value: &Value) -> usize {
     value.as_object().map_or(0, serde_json::Map::len)
 }
 
+/// Returns a text, or a default if it is absent or empty.
 pub(super) fn or<'a>(value: &'a Value, default: &'a str) -> &'a str {
     value.as_str().filter(|s| !s.is_empty()).unwrap_or(default)
 }
 
-/// The cells of one object.
+/// Returns the cells of one object.
 pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
     let name = o["metadata"]["name"].clone();
     let age = json!(since(&o["metadata"]["creationTimestamp"], now));
@@ -203,16 +212,18 @@ pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
     }
 }
 
-/// Conditions of a row; only finished pods have some.
+/// Returns the conditions of a row; only finished pods have some.
 pub(super) fn conditions(served: &Served, object: &Value) -> Option<Value> {
+    // A custom kind may be called Pod, too.
     (served.kind == "Pod" && !served.custom).then(|| pod::conditions(object)).flatten()
 }
 
+/// Joins items, or returns `none` without any.
 fn joined(items: Vec<String>, separator: &str, none: &str) -> String {
     if items.is_empty() { none.to_owned() } else { items.join(separator) }
 }
 
-/// At most three items, then how many more.
+/// Joins at most three items, followed by the number of the others.
 fn some(items: Vec<String>, none: &str) -> String {
     match items.len() {
         0 => none.to_owned(),
@@ -221,15 +232,17 @@ fn some(items: Vec<String>, none: &str) -> String {
     }
 }
 
-/// IP or host name of every ingress point of a load balancer.
+/// Returns the IP or host name of every ingress point of a load balancer.
 fn load_balancer(o: &Value) -> Vec<String> {
     let points = list(&o["status"]["loadBalancer"]["ingress"]);
     points.iter().map(|p| or(&p["ip"], or(&p["hostname"], "")).to_owned()).collect()
 }
 
+/// Returns the cells of a Service: type, cluster IP, external IP, ports.
 fn service(o: &Value) -> Vec<Value> {
     let spec = &o["spec"];
     let kind = or(&spec["type"], "ClusterIP");
+    // The older field, if the list is missing.
     let ip = or(&spec["clusterIPs"][0], or(&spec["clusterIP"], "<none>"));
     let own = list(&spec["externalIPs"]).iter().filter_map(Value::as_str).map(str::to_owned);
     let external = match kind {
@@ -248,6 +261,7 @@ fn service(o: &Value) -> Vec<Value> {
     vec![json!(kind), json!(ip), json!(external), json!(ports)]
 }
 
+/// Returns the cells of an Event, in either API version.
 fn event(o: &Value, now: i64) -> Vec<Value> {
     let first_of = |keys: &[&str]| -> &Value {
         keys.iter().map(|k| &o[*k]).find(|v| !v.is_null()).unwrap_or(&Value::Null)
@@ -270,13 +284,16 @@ fn event(o: &Value, now: i64) -> Vec<Value> {
     let first = time(&["firstTimestamp", "deprecatedFirstTimestamp", "eventTime"]);
     let mut last = time(&["lastTimestamp", "deprecatedLastTimestamp"]);
     let mut count = first_of(&["count", "deprecatedCount"]).as_i64().unwrap_or_default().max(1);
+    // A series counts and dates the repetitions.
     if o["series"].is_object() {
         last = since(&o["series"]["lastObservedTime"], now);
         count = o["series"]["count"].as_i64().unwrap_or(count);
     }
+    // Events of the newer API may carry nothing but `eventTime`.
     if last == "<unknown>" {
         last.clone_from(&first);
     }
+    // In the notation of `kubectl get kind/name`.
     let kind = or(&object["kind"], "").to_lowercase();
     let target = match kind.as_str() {
         "" => or(&object["name"], "").to_owned(),
@@ -297,6 +314,7 @@ fn event(o: &Value, now: i64) -> Vec<Value> {
     ]
 }
 
+/// Returns the cells of a Node.
 fn node(o: &Value, name: Value, age: Value) -> Vec<Value> {
     let ready = list(&o["status"]["conditions"]).iter().find(|c| c["type"] == "Ready");
     let mut status = match ready {
@@ -338,6 +356,7 @@ fn node(o: &Value, name: Value, age: Value) -> Vec<Value> {
     ]
 }
 
+/// Returns the subjects of a binding by kind.
 fn subjects(o: &Value) -> Vec<Value> {
     let of = |kind: &str| {
         let found = list(&o["subjects"]).iter().filter(|s| s["kind"] == kind).map(|s| {
@@ -352,10 +371,12 @@ fn subjects(o: &Value) -> Vec<Value> {
     vec![of("User"), of("Group"), of("ServiceAccount")]
 }
 
+/// Returns the cells of an Ingress.
 fn ingress(o: &Value) -> Vec<Value> {
     let rules = list(&o["spec"]["rules"]);
     let hosts = rules.iter().map(|r| or(&r["host"], "")).filter(|h| !h.is_empty());
     let hosts = some(hosts.map(str::to_owned).collect(), "*");
+    // An Ingress has no ports of its own: they follow from TLS.
     let ports = if list(&o["spec"]["tls"]).is_empty() { "80" } else { "80, 443" };
     vec![
         json!(or(&o["spec"]["ingressClassName"], "<none>")),
@@ -365,6 +386,7 @@ fn ingress(o: &Value) -> Vec<Value> {
     ]
 }
 
+/// Returns the addresses of Endpoints with their ports.
 fn endpoints(o: &Value) -> String {
     let mut all = Vec::new();
     for subset in list(&o["subsets"]) {
@@ -380,6 +402,7 @@ fn endpoints(o: &Value) -> String {
     some(all, "<none>")
 }
 
+/// Returns the cells of an `EndpointSlice`.
 fn endpoint_slice(o: &Value) -> Vec<Value> {
     let ports = list(&o["ports"]).iter().map(|p| match &p["port"] {
         Value::Null => "*".to_owned(),
@@ -393,6 +416,7 @@ fn endpoint_slice(o: &Value) -> Vec<Value> {
     ]
 }
 
+/// Returns the cells of a `PersistentVolumeClaim`.
 fn claim(o: &Value) -> Vec<Value> {
     let (spec, status) = (&o["spec"], &o["status"]);
     let bound = spec["volumeName"].as_str().is_some_and(|n| !n.is_empty());

@@ -1,15 +1,16 @@
-//! Durations and selectors as people read them.
+//! Durations and selectors in the form that people read.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Seconds since 1970 of an RFC 3339 time.
+/// Returns the seconds since 1970 of an RFC 3339 time; `None` if the text is none.
 pub fn seconds(time: &str) -> Option<i64> {
     time.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
 }
 
-/// A duration in seconds, with two units at most: `45s`, `5m`, `2m30s`, `3h`, `10d`, `2y30d`.
+/// Formats a duration in seconds, with at most two units: `45s`, `5m`, `2m30s`, `3h`, `10d`,
+/// `2y30d`.
 pub fn duration(seconds: i64) -> String {
     let pair = |big: i64, unit: char, small: i64, small_unit: char| {
         if small == 0 { format!("{big}{unit}") } else { format!("{big}{unit}{small}{small_unit}") }
@@ -17,6 +18,7 @@ pub fn duration(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;
     match seconds {
+        // Up to a second is tolerated for clocks that differ.
         i64::MIN..=-2 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),
@@ -31,12 +33,12 @@ pub fn duration(seconds: i64) -> String {
     }
 }
 
-/// Time since an RFC 3339 time, or `<unknown>`.
+/// Formats the time since an RFC 3339 time, or returns `<unknown>`.
 pub(crate) fn since(time: &Value, now: i64) -> String {
     time.as_str().and_then(seconds).map_or_else(|| "<unknown>".to_owned(), |t| duration(now - t))
 }
 
-/// `a=b,c=d`, or `<none>`.
+/// Formats labels as `a=b,c=d`, or returns `<none>`.
 pub(crate) fn labels(labels: &Value) -> String {
     let pairs: Vec<String> = labels
         .as_object()
@@ -47,7 +49,7 @@ pub(crate) fn labels(labels: &Value) -> String {
     if pairs.is_empty() { "<none>".to_owned() } else { pairs.join(",") }
 }
 
-/// A label selector in the syntax of `kubectl get -l`, or `<none>`.
+/// Formats a label selector in the syntax of `kubectl get -l`, or returns `<none>`.
 pub(crate) fn selector(selector: &Value) -> String {
     let mut parts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
@@ -62,6 +64,7 @@ pub(crate) fn selector(selector: &Value) -> String {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
+        // A set: its values are printed in order.
         values.sort_unstable();
         let values = values.join(",");
         parts.entry(key).or_default().push(match expression["operator"].as_str() {

@@ -1,10 +1,11 @@
-//! The part of kubectl's JSON path that printer columns use.
+//! Subset of kubectl's JSON path that printer columns use.
 //!
-//! Names, `['name']`, indices (also negative), `[*]`, `.*` and filters such as
-//! `[?(@.type=="Ready")]`. Absent: slices, unions, functions and recursive descent.
+//! Supported: names, `['name']`, indices (also negative), `[*]`, `.*` and filters such as
+//! `[?(@.type=="Ready")]`. Not supported: slices, unions, functions and recursive descent.
 
 use serde_json::Value;
 
+/// One step of a path.
 #[derive(Debug, PartialEq)]
 enum Step {
     Name(String),
@@ -13,10 +14,12 @@ enum Step {
     Filter { path: Vec<Step>, operator: String, value: Value },
 }
 
-/// All values under a path such as `.spec.host` or `.status.conditions[?(@.type=="Ready")].status`.
+/// Returns all values at a path such as `.spec.host` or
+/// `.status.conditions[?(@.type=="Ready")].status`.
 ///
-/// A missing field or a path that cannot be read finds nothing.
+/// The result is empty for a missing field and for a path that cannot be read.
 pub fn find<'a>(root: &'a Value, path: &str) -> Vec<&'a Value> {
+    // kubectl accepts paths with and without braces and `$`.
     let path = path.strip_prefix('{').and_then(|p| p.strip_suffix('}')).unwrap_or(path);
     let path = path.strip_prefix('$').unwrap_or(path);
     match parse(path) {
@@ -25,6 +28,7 @@ pub fn find<'a>(root: &'a Value, path: &str) -> Vec<&'a Value> {
     }
 }
 
+/// Follows the steps of a path from each value.
 fn walk<'a>(mut values: Vec<&'a Value>, steps: &[Step]) -> Vec<&'a Value> {
     for step in steps {
         values = values.into_iter().flat_map(|v| apply(v, step)).collect();
@@ -32,6 +36,7 @@ fn walk<'a>(mut values: Vec<&'a Value>, steps: &[Step]) -> Vec<&'a Value> {
     values
 }
 
+/// Follows one step from one value.
 fn apply<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
     match (step, value) {
         (Step::Name(name), Value::Object(map)) => map.get(name).into_iter().collect(),
@@ -51,6 +56,7 @@ fn apply<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
     }
 }
 
+/// Whether a comparison of a filter holds; without an operator existence is enough.
 fn holds(found: &Value, operator: &str, wanted: &Value) -> bool {
     let numbers = found.as_f64().zip(wanted.as_f64());
     match operator {
@@ -65,6 +71,7 @@ fn holds(found: &Value, operator: &str, wanted: &Value) -> bool {
     }
 }
 
+/// Parses a path; `None` if it cannot be read.
 fn parse(path: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = path;
@@ -72,6 +79,7 @@ fn parse(path: &str) -> Option<Vec<Step>> {
         if let Some(tail) = rest.strip_prefix('.') {
             let (name, used) = name(tail);
             match name.as_str() {
+                // `.[0]` and a dot at the end are allowed.
                 "" if tail.starts_with('[') || tail.is_empty() => {}
                 "" => return None,
                 "*" => steps.push(Step::All),
@@ -89,7 +97,7 @@ fn parse(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A name up to the next dot or bracket; a backslash escapes one character.
+/// Returns a name up to the next dot or bracket, and its length; a backslash escapes one character.
 fn name(text: &str) -> (String, usize) {
     let mut name = String::new();
     let mut chars = text.char_indices();
@@ -103,6 +111,7 @@ fn name(text: &str) -> (String, usize) {
     (name, text.len())
 }
 
+/// Returns the position of the bracket that closes the first one; brackets in quotes do not count.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0;
@@ -124,6 +133,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
+/// Parses the text inside brackets.
 fn bracket(inner: &str) -> Option<Step> {
     let inner = inner.trim();
     if inner == "*" {
@@ -138,6 +148,7 @@ fn bracket(inner: &str) -> Option<Step> {
     inner.parse().ok().map(Step::Index)
 }
 
+/// Returns a quoted text without its quotes.
 fn unquote(text: &str) -> Option<String> {
     ['\'', '"']
         .iter()
@@ -145,7 +156,9 @@ fn unquote(text: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// Parses the text inside of `?(…)`.
 fn parse_filter(filter: &str) -> Option<Step> {
+    // Longer operators first: `<` would match the beginning of `<=`.
     let operator = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|op| filter.contains(op));
     let (left, right) = match operator {
         Some(op) => filter.split_once(op)?,

@@ -1,7 +1,8 @@
-//! Renders objects as `meta.k8s.io/v1` tables, which is what `kubectl get` prints.
+//! Tables in the form of `meta.k8s.io/v1`, which `kubectl get` prints.
 //!
-//! Built-in kinds have the columns and cells of a real server; custom resources those of their CRD.
-//! Absent: columns of kinds that an operator's tests hardly list (they get name and age).
+//! Built-in kinds have the columns and cells of a real server; custom resources have those of their
+//! CRD. Not implemented: columns of kinds that an operator's tests hardly list (they get name and
+//! age).
 
 mod builtin;
 mod human;
@@ -18,12 +19,12 @@ use crate::served::{Column, Served};
 pub use human::{duration, seconds};
 pub use jsonpath::find;
 
-/// What a row carries of its object, the query parameter `includeObject`.
+/// Part of its object that each row carries: the query parameter `includeObject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum IncludeObject {
     /// Nothing.
     None,
-    /// `PartialObjectMetadata`, unless asked for otherwise.
+    /// `PartialObjectMetadata`; the default.
     #[default]
     Metadata,
     /// The whole object.
@@ -38,6 +39,7 @@ type Definition = (&'static str, &'static str, &'static str, i64);
 /// `now_seconds` is the wall time in seconds since 1970; ages are relative to it.
 pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds: i64) -> Value {
     let items: Vec<&Value> = match list.get("items").and_then(Value::as_array) {
+        // An object may have a field `items` of its own: its kind tells it from a list.
         Some(items) if list.get("kind").and_then(Value::as_str) != Some(&served.kind) => {
             items.iter().collect()
         }
@@ -54,6 +56,7 @@ pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds:
     })
 }
 
+/// Returns the list metadata that a table keeps.
 fn list_meta(metadata: &Value) -> Value {
     let mut out = Map::new();
     for key in ["resourceVersion", "continue", "remainingItemCount"] {
@@ -68,6 +71,7 @@ fn list_meta(metadata: &Value) -> Value {
     Value::Object(out)
 }
 
+/// Returns the column definitions of a kind.
 fn definitions(served: &Served) -> Vec<Value> {
     let define = |name: &str, kind: &str, format: &str, description: &str, priority: i64| json!({"name": name, "type": kind, "format": format, "description": description, "priority": priority});
     if !served.custom {
@@ -89,6 +93,7 @@ fn definitions(served: &Served) -> Vec<Value> {
     .collect()
 }
 
+/// Returns the description of a common column.
 fn describe(column: &str) -> &'static str {
     match column {
         "Name" => "Name of the object, unique among its kind in its namespace.",
@@ -98,7 +103,7 @@ fn describe(column: &str) -> &'static str {
     }
 }
 
-/// The printer columns of a custom resource; the age alone if its CRD has none.
+/// Returns the printer columns of a custom resource; the age alone if its CRD has none.
 fn custom_columns(served: &Served) -> Vec<Column> {
     if !served.columns.is_empty() {
         return served.columns.clone();
@@ -113,6 +118,7 @@ fn custom_columns(served: &Served) -> Vec<Column> {
     }]
 }
 
+/// Returns the row of one object.
 fn row(served: &Served, item: &Value, include: IncludeObject, now: i64) -> Value {
     let cells = if served.custom {
         let name = item["metadata"]["name"].clone();
@@ -137,7 +143,7 @@ fn row(served: &Served, item: &Value, include: IncludeObject, now: i64) -> Value
     row
 }
 
-/// The object with kind and API version, which items of built-in lists lack.
+/// Returns the object with kind and API version, which items of built-in lists lack.
 fn whole(served: &Served, item: &Value) -> Value {
     let mut object = item.clone();
     if let Value::Object(map) = &mut object {
@@ -147,13 +153,16 @@ fn whole(served: &Served, item: &Value) -> Value {
     object
 }
 
+/// Returns the cell of a printer column; null if the value does not fit the column's type.
 fn custom_cell(column: &Column, item: &Value, now: i64) -> Value {
     let Some(value) = find(item, &column.json_path).into_iter().next() else { return Value::Null };
     match (column.kind.as_str(), value) {
         ("string", Value::String(s)) => json!(s),
+        // Go's text for null.
         ("string", Value::Null) => json!("<nil>"),
         ("string", other) => json!(other.to_string()),
         ("integer", Value::Number(n)) => {
+            // A column of integers cuts the fraction off.
             n.as_i64().or_else(|| n.as_f64().map(|f| f as i64)).map_or(Value::Null, Value::from)
         }
         ("number", Value::Number(n)) => json!(n),

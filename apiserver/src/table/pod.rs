@@ -1,19 +1,21 @@
-//! What `kubectl get pods` says of a pod.
+//! Cells of Pods, as `kubectl get pods` prints them.
 
 use serde_json::{Value, json};
 
 use super::human::{duration, seconds};
 
-/// What the containers of a pod add up to.
+/// State of a Pod, summed up over its containers.
 struct Summary {
+    /// Text of the status column.
     reason: String,
     ready: i64,
     total: usize,
     restarts: i64,
+    /// Time of the last restart, in seconds since 1970.
     last_restart: Option<i64>,
 }
 
-/// Cells between name and age, and those of wide output after it.
+/// Returns the cells between name and age, and those of wide output after it.
 pub(super) fn cells(pod: &Value, now: i64) -> (Vec<Value>, Vec<Value>) {
     let summary = summarize(pod);
     let restarts = match summary.last_restart.filter(|_| summary.restarts > 0) {
@@ -43,7 +45,7 @@ pub(super) fn cells(pod: &Value, now: i64) -> (Vec<Value>, Vec<Value>) {
     )
 }
 
-/// Finished pods carry a condition, by which clients may hide them.
+/// Returns the condition of a finished Pod, by which clients may hide it.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match pod["status"]["phase"].as_str() {
         Some("Succeeded") => ("Succeeded", "The pod has completed successfully."),
@@ -53,16 +55,18 @@ pub(super) fn conditions(pod: &Value) -> Option<Value> {
     Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
 }
 
+/// Returns the items of a list; none when absent.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
+/// Whether a Pod has a condition that is true.
 fn condition(pod: &Value, kind: Option<&str>) -> bool {
     let met = |c: &&Value| c["type"].as_str() == kind && c["status"] == "True";
     kind.is_some() && list(&pod["status"]["conditions"]).iter().any(|c| met(&c))
 }
 
-/// Why a container ended, when it does not say so itself.
+/// Returns the reason why a container ended, from signal or exit code if none is given.
 fn ended(terminated: &Value) -> String {
     match (terminated["reason"].as_str(), terminated["signal"].as_i64()) {
         (Some(reason), _) if !reason.is_empty() => reason.to_owned(),
@@ -71,6 +75,7 @@ fn ended(terminated: &Value) -> String {
     }
 }
 
+/// Sums up the state of a Pod.
 fn summarize(pod: &Value) -> Summary {
     let status = &pod["status"];
     let text = |v: &Value| v.as_str().filter(|s| !s.is_empty()).map(str::to_owned);
@@ -79,6 +84,7 @@ fn summarize(pod: &Value) -> Summary {
     if list(&status["conditions"]).iter().any(|c| gated(&c)) {
         reason = "SchedulingGated".to_owned();
     }
+    // Init containers that are restarted always are sidecars: they count like main containers.
     let sidecars = list(&pod["spec"]["initContainers"])
         .iter()
         .filter(|c| c["restartPolicy"] == "Always")
@@ -93,10 +99,12 @@ fn summarize(pod: &Value) -> Summary {
     };
     let sidecar_restarts = init(pod, &sidecars, &mut out);
     if let Some(restarts) = sidecar_restarts {
+        // From here on restarts of finished init containers do not count.
         out.restarts = restarts;
         main(pod, &mut out);
     }
     if pod["metadata"]["deletionTimestamp"].is_string() {
+        // Its node does not answer: whether the Pod still runs is unknown.
         if status["reason"] == "NodeLost" {
             out.reason = "Unknown".to_owned();
         } else if status["phase"] != "Succeeded" && status["phase"] != "Failed" {
@@ -106,6 +114,7 @@ fn summarize(pod: &Value) -> Summary {
     out
 }
 
+/// Adds the restarts of a container to the sum and returns them.
 fn count_restart(container: &Value, out: &mut Summary) -> i64 {
     let restarts = container["restartCount"].as_i64().unwrap_or_default();
     let finished = container["lastState"]["terminated"]["finishedAt"].as_str().and_then(seconds);
@@ -114,7 +123,7 @@ fn count_restart(container: &Value, out: &mut Summary) -> i64 {
     restarts
 }
 
-/// Goes through the init containers; returns the sidecars' restarts once all have done their part.
+/// Visits the init containers; returns the sidecars' restarts once all init containers are done.
 fn init(pod: &Value, sidecars: &[&str], out: &mut Summary) -> Option<i64> {
     let statuses = list(&pod["status"]["initContainerStatuses"]);
     let total = list(&pod["spec"]["initContainers"]).len();
@@ -139,11 +148,14 @@ fn init(pod: &Value, sidecars: &[&str], out: &mut Summary) -> Option<i64> {
         } else {
             format!("Init:{i}/{total}")
         };
+        // An init container is not done: main containers count only if the Pod says that it is
+        // initialized.
         return condition(pod, Some("Initialized")).then_some(restarts);
     }
     Some(restarts)
 }
 
+/// Visits the main containers.
 fn main(pod: &Value, out: &mut Summary) {
     let mut running = false;
     for container in list(&pod["status"]["containerStatuses"]).iter().rev() {
@@ -159,6 +171,7 @@ fn main(pod: &Value, out: &mut Summary) {
             out.ready += 1;
         }
     }
+    // One container completed, but others run: the Pod as a whole does.
     if out.reason == "Completed" && running {
         let ready = condition(pod, Some("Ready"));
         out.reason = if ready { "Running" } else { "NotReady" }.to_owned();

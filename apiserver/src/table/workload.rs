@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::builtin::{list, or};
 use super::human::{duration, labels, seconds, selector, since};
 
-/// Cells between name and age, and those of wide output after it.
+/// Returns the cells between name and age, and those of wide output after it.
 pub(super) fn cells(kind: &str, o: &Value, now: i64) -> (Vec<Value>, Vec<Value>) {
     let (spec, status) = (&o["spec"], &o["status"]);
     let count = |key: &str| status[key].as_i64().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn cells(kind: &str, o: &Value, now: i64) -> (Vec<Value>, Vec<Value>)
     }
 }
 
-/// Container names, images and the selector.
+/// Returns container names, images and the selector.
 fn images(pod: &Value, selector: String) -> Vec<Value> {
     let join = |key: &str| {
         let all: Vec<&str> = list(&pod["containers"]).iter().map(|c| or(&c[key], "")).collect();
@@ -61,17 +61,20 @@ fn images(pod: &Value, selector: String) -> Vec<Value> {
     vec![join("name"), join("image"), json!(selector)]
 }
 
+/// Returns the cells of a Job: status, completions, duration.
 fn job(o: &Value, now: i64) -> Vec<Value> {
     let (spec, status) = (&o["spec"], &o["status"]);
     let done = status["succeeded"].as_i64().unwrap_or_default();
     let completions = match (spec["completions"].as_i64(), spec["parallelism"].as_i64()) {
         (Some(wanted), _) => format!("{done}/{wanted}"),
+        // A work queue: any of the parallel Pods may complete it.
         (None, Some(parallel)) if parallel > 1 => format!("{done}/1 of {parallel}"),
         _ => format!("{done}/1"),
     };
     let time = |key: &str| status[key].as_str().and_then(seconds);
     let took = match (time("startTime"), time("completionTime")) {
         (None, _) => String::new(),
+        // A Job that runs shows the time until now.
         (Some(start), end) => duration(end.unwrap_or(now) - start),
     };
     let is = |kind: &str| {
@@ -89,6 +92,7 @@ fn job(o: &Value, now: i64) -> Vec<Value> {
     vec![json!(state), json!(completions), json!(took)]
 }
 
+/// Returns the cells of a `CronJob`.
 fn cron_job(o: &Value, now: i64) -> (Vec<Value>, Vec<Value>) {
     let (spec, status) = (&o["spec"], &o["status"]);
     let last = match &status["lastScheduleTime"] {

@@ -1,4 +1,4 @@
-//! A certificate authority for one server: its own certificate and one for the administrator.
+//! Certificate authority of one server, with a server certificate and the administrator's.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,20 +15,23 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 /// A certificate and its key, in PEM.
 #[derive(Clone)]
 pub(crate) struct Pair {
-    /// The certificate.
+    /// The certificate, in PEM.
     pub(crate) certificate: String,
-    /// Its key.
+    /// The key of the certificate, in PEM.
     pub(crate) key: String,
 }
 
 /// A generated authority with the certificates that it signed.
 pub(crate) struct Authority {
-    /// Its own certificate, in PEM; clients trust it.
+    /// Certificate of the authority, in PEM; clients trust it.
     pub(crate) certificate: String,
-    /// Proves to be the administrator.
+    /// Client certificate of the administrator.
     pub(crate) admin: Pair,
+    /// Certificate of the authority, in DER.
     der: CertificateDer<'static>,
+    /// Certificate of the server, in DER.
     pub(super) server: CertificateDer<'static>,
+    /// Key of the server, in PKCS #8.
     server_key: Vec<u8>,
 }
 
@@ -38,22 +41,25 @@ impl std::fmt::Debug for Authority {
     }
 }
 
+/// Returns an I/O error about a step that failed.
 fn failed(what: &str, error: impl std::fmt::Display) -> std::io::Error {
     std::io::Error::other(format!("cannot {what}: {error}"))
 }
 
-/// Parameters with a name and a validity that needs no clock.
+/// Returns parameters with a name, and with a validity that does not depend on the clock.
 fn params(common_name: &str, organization: Option<&str>) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, common_name);
     if let Some(organization) = organization {
         params.distinguished_name.push(DnType::OrganizationName, organization);
     }
+    // Fixed dates: a paused or shifted test clock must not invalidate the certificates.
     params.not_before = date_time_ymd(2020, 1, 1);
     params.not_after = date_time_ymd(2049, 12, 31);
     params
 }
 
+/// Returns the names and addresses under which the server is reached.
 fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
     let mut names = Vec::new();
     for name in [
@@ -67,6 +73,7 @@ fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
     }
     let mut addresses: Vec<IpAddr> =
         vec![[127, 0, 0, 1].into(), std::net::Ipv6Addr::LOCALHOST.into()];
+    // No client can name the unspecified address.
     if !addr.is_unspecified() && !addresses.contains(&addr) {
         addresses.push(addr);
     }
@@ -75,11 +82,13 @@ fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
 }
 
 impl Authority {
-    /// Makes an authority, a server certificate (also for `addr`) and an administrator's.
+    /// Generates an authority, a server certificate (also for `addr`) and the administrator's
+    /// certificate.
     pub(crate) fn generate(addr: IpAddr) -> std::io::Result<Self> {
         Self::try_generate(addr).map_err(|error| failed("make certificates", error))
     }
 
+    /// Generates the certificates.
     fn try_generate(addr: IpAddr) -> Result<Self, rcgen::Error> {
         let mut own = params("windlass-apiserver-ca", None);
         own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -107,13 +116,15 @@ impl Authority {
         })
     }
 
-    /// TLS for the server: HTTP/2 and HTTP/1.1, client certificates of this authority welcome.
+    /// Returns the TLS settings of the server: HTTP/2 and HTTP/1.1, with optional client
+    /// certificates of this authority.
     pub(crate) fn server_config(&self) -> std::io::Result<ServerConfig> {
         let provider = Arc::new(ring::default_provider());
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.der.clone()).map_err(|e| failed("trust the own authority", e))?;
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                // Clients without a certificate identify themselves by a token.
                 .allow_unauthenticated()
                 .build()
                 .map_err(|e| failed("verify client certificates", e))?;

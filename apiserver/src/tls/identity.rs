@@ -1,4 +1,4 @@
-//! The user that a client certificate names: common name and organizations.
+//! The user in a client certificate: common name and organizations.
 
 use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;
@@ -7,15 +7,17 @@ use yasna::{ASN1Result, BERReader};
 
 use crate::auth::User;
 
-/// Attributes of a subject, by X.520: id-at-commonName and id-at-organizationName.
+/// Object identifier of the common name (X.520, id-at-commonName).
 const COMMON_NAME: [u64; 4] = [2, 5, 4, 3];
+/// Object identifier of the organization (X.520, id-at-organizationName).
 const ORGANIZATION: [u64; 4] = [2, 5, 4, 10];
 
-/// The user of a verified certificate; `None` when it names nobody.
+/// Returns the user of a verified certificate; `None` if it names none.
 pub(super) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
     user_in(EndEntityCert::try_from(certificate).ok()?.subject())
 }
 
+/// Returns the user in a subject: the common name, with the organizations as groups.
 fn user_in(subject: &[u8]) -> Option<User> {
     let attributes = attributes_of(subject).ok()?;
     let values = |wanted: [u64; 4]| {
@@ -28,12 +30,12 @@ fn user_in(subject: &[u8]) -> Option<User> {
     Some(User::new(name, &groups))
 }
 
-/// An attribute's kind and its text; `None` for a value in a character set that nobody uses today.
+/// Kind and text of an attribute; `None` for a value in an obsolete character set.
 type Attribute = (ObjectIdentifier, Option<String>);
 
-/// All attributes of a subject, a sequence of sets of them (RFC 5280, 4.1.2.4).
+/// Returns all attributes of a subject, which is a sequence of sets of them (RFC 5280, 4.1.2.4).
 fn attributes_of(subject: &[u8]) -> ASN1Result<Vec<Attribute>> {
-    // `subject` comes without the header of the sequence that it is the content of.
+    // `subject` lacks the header of its sequence: it is added back.
     let sequence = yasna::construct_der(|writer| {
         writer.write_sequence(|writer| writer.next().write_der(subject));
     });
@@ -49,6 +51,7 @@ fn attributes_of(subject: &[u8]) -> ASN1Result<Vec<Attribute>> {
     Ok(attributes)
 }
 
+/// Reads one attribute.
 fn attribute_of(reader: BERReader<'_, '_>) -> ASN1Result<Attribute> {
     reader.read_sequence(|reader| {
         let kind = reader.next().read_oid()?;
@@ -61,7 +64,7 @@ fn attribute_of(reader: BERReader<'_, '_>) -> ASN1Result<Attribute> {
 mod tests {
     use super::*;
 
-    /// A subject with one attribute of each of `sets`, without the header of its sequence.
+    /// Returns a subject with one attribute of each of `sets`, without the header of its sequence.
     fn subject(sets: &[&[(u64, &str)]]) -> Vec<u8> {
         yasna::construct_der_seq(|names| {
             for set in sets {

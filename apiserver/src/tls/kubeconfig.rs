@@ -1,11 +1,11 @@
-//! The kubeconfig of the administrator, everything inline.
+//! The administrator's kubeconfig, with everything inline.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::Authority;
 
-/// YAML with the server's address, its authority, a client certificate and a token.
+/// Returns YAML with the server's address, its authority, a client certificate and a token.
 pub(super) fn write(url: &str, authority: &Authority, token: &str) -> String {
     let encode = |pem: &str| STANDARD.encode(pem);
     format!(

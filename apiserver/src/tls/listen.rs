@@ -1,4 +1,4 @@
-//! The accept loop: a bounded number of connections, each with a deadline for its handshake.
+//! Accept loop: a bounded number of connections, each with a deadline for its handshake.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::auth::Identity;
 use crate::core::Core;
 use crate::http::serve_connection;
 
-/// Connections at once; further ones wait to be accepted.
+/// Most connections at once; further ones wait to be accepted.
 const CONNECTIONS: usize = 1024;
 
-/// How long a handshake may take.
+/// Longest duration of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// Longest pause after accepting has failed.
+/// Longest pause after a failed accept.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Listens on `addr` until the server stops; `token` is the administrator's.
@@ -40,7 +40,7 @@ pub(crate) async fn listen(
     Ok(Listening { addr: local, kubeconfig })
 }
 
-/// The address for clients; one that means "everywhere" is reached on this machine.
+/// Returns the address for clients; for an unspecified one the loopback address of its family.
 fn url(addr: SocketAddr) -> String {
     match addr {
         SocketAddr::V4(a) if a.ip().is_unspecified() => format!("https://127.0.0.1:{}", a.port()),
@@ -49,30 +49,38 @@ fn url(addr: SocketAddr) -> String {
     }
 }
 
+/// Accepts connections until the server stops.
 async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
     let stop = core.stop.clone();
     let mut pause = Duration::from_millis(5);
     loop {
+        // The slot first: a connection is accepted only when it can be served.
         let next = async {
             let slot = slots.clone().acquire_owned().await.ok();
             (slot, listener.accept().await)
         };
         let (slot, accepted) = tokio::select! {
             biased;
+            // First: a server that stops accepts no further connection.
             () = stop.cancelled() => return,
             next = next => next,
         };
         match (slot, accepted) {
             (Some(slot), Ok((stream, _))) => {
                 pause = Duration::from_millis(5);
+                // A task of its own: a slow handshake must not hold up other clients.
                 tokio::spawn(serve(core.clone(), stream, acceptor.clone(), slot));
             }
+            // The semaphore is never closed: this is not reached.
             (None, _) => return,
             (_, Err(error)) => {
+                // Typically out of file descriptors: accepting at once would fail again in a busy
+                // loop.
                 tracing::warn!(%error, "could not accept a connection");
                 tokio::select! {
                     biased;
+                    // The pause must not delay the stop.
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(pause) => {}
                 }
@@ -82,18 +90,22 @@ async fn accept(core: Arc<Core>, listener: TcpListener, acceptor: TlsAcceptor) {
     }
 }
 
+/// Makes the handshake and serves the connection; the slot is free again afterwards.
 async fn serve(
     core: Arc<Core>,
     stream: TcpStream,
     acceptor: TlsAcceptor,
     _slot: OwnedSemaphorePermit,
 ) {
+    // Events are small and must not wait for an acknowledgement of the previous one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "could not turn off Nagle's algorithm");
     }
+    // A client that connects and sends nothing must not keep its slot.
     let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
     let stream = tokio::select! {
         biased;
+        // Handshakes are not served to the end: the connection would be cut at once.
         () = core.stop.cancelled() => return,
         done = handshake => match done {
             Ok(Ok(stream)) => stream,
@@ -101,6 +113,7 @@ async fn serve(
             Err(_) => return tracing::debug!("a TLS handshake took too long"),
         },
     };
+    // Verified during the handshake, if the client sent any.
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let user = certificates.first().and_then(identity::user_of);
     serve_connection(core, stream, Identity { user }).await;

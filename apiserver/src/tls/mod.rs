@@ -1,7 +1,7 @@
 //! Listening on a socket: certificates, TLS, kubeconfig.
 //!
-//! The server makes its own authority, so nothing has to be installed and nothing is shared between two
-//! runs. Serving requests is the same as in memory and not here.
+//! The server makes its own authority, so that nothing has to be installed and nothing is shared
+//! between two runs. Requests are served by the same code as in memory.
 
 mod authority;
 mod identity;

@@ -48,7 +48,8 @@ fn the_kubeconfig_holds_everything_inline() {
     }
 }
 
-/// Sends a request over TLS, with the administrator's certificate if asked to; gives status and body.
+/// Sends a request over TLS, with the administrator's certificate if `certificate`; returns status
+/// and body.
 async fn ask(
     listening: &crate::Listening,
     certificate: bool,

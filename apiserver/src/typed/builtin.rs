@@ -1,4 +1,4 @@
-//! The types of built-in kinds, read from `builtin.types`.
+//! Types of built-in kinds, read from `builtin.types`.
 //!
 //! The file was written by `tests/kube-apiserver/record-types.py` from the OpenAPI documents of a
 //! running kube-apiserver. One line is one type:
@@ -15,7 +15,7 @@
 //!        @NAME ^@NAME ~@NAME  another type; as atomic; as mergeable
 //! ```
 //!
-//! The default `null` is none: the field is written, as null, even when it is unset.
+//! The default `null` means that there is none: the field is written, as null, even if it is unset.
 //!
 //! In names `&`, `+` and `%` stand for the prefixes in [`PREFIXES`].
 
@@ -27,46 +27,53 @@ use serde_json::Value;
 use super::TypeSchema;
 use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
 
+/// The file.
 static TEXT: &str = include_str!("builtin.types");
 
+/// Prefixes of type names, by the character that stands for them.
 const PREFIXES: [(char, &str); 3] = [
     ('&', "io.k8s.apimachinery.pkg.apis.meta."),
     ('+', "io.k8s.apimachinery.pkg."),
     ('%', "io.k8s.api."),
 ];
 
-/// The name of the type of metadata.
+/// Name of the type of metadata.
 pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// All built-in types.
+/// All built-in types, with the kinds among them.
 struct Builtin {
     table: Arc<Table>,
     kinds: BTreeMap<(&'static str, &'static str), Arc<TypeSchema>>,
     object_meta: Id,
 }
 
+/// Returns the type of a built-in kind.
 pub(super) fn find(api_version: &str, kind: &str) -> Option<Arc<TypeSchema>> {
     builtin().kinds.get(&(api_version, kind)).cloned()
 }
 
+/// Returns all built-in kinds, sorted.
 pub(super) fn kinds() -> Vec<(String, String)> {
     builtin().kinds.keys().map(|(v, k)| ((*v).to_owned(), (*k).to_owned())).collect()
 }
 
-/// The table of all built-in types and the type of metadata in it.
+/// Returns the table of all built-in types and the type of metadata in it.
 pub(super) fn object_meta() -> (&'static Table, Id) {
     let all = builtin();
     (&all.table, all.object_meta)
 }
 
+/// Returns the built-in types; parsed once per process.
 fn builtin() -> &'static Builtin {
     static BUILTIN: OnceLock<Builtin> = OnceLock::new();
     BUILTIN.get_or_init(|| parse(TEXT))
 }
 
+/// Parses the file.
 fn parse(text: &'static str) -> Builtin {
     let mut reader = Reader { table: Table::new(), names: BTreeMap::new(), overrides: Vec::new() };
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    // Names first: a type may refer to one that comes later in the file.
     for (name, _) in &lines {
         let name = name.trim_end_matches('^');
         let id = reader.table.add(Some(full_name(name)), Shape::Any);
@@ -78,8 +85,10 @@ fn parse(text: &'static str) -> Builtin {
             found.push((api_version, kind, id));
         }
     }
+    // After all lines: an override copies the shape of its target.
     reader.apply_overrides();
     let meta = PREFIXES[0].1.len();
+    // In the file names are abbreviated.
     let object_meta = reader.names.get(format!("&{}", &OBJECT_META[meta..]).as_str()).copied();
     let table = Arc::new(reader.table);
     let kinds = found
@@ -92,6 +101,7 @@ fn parse(text: &'static str) -> Builtin {
     Builtin { table, kinds, object_meta: object_meta.unwrap_or(Table::ANY) }
 }
 
+/// Returns a type's name with its prefix spelled out.
 fn full_name(name: &str) -> Box<str> {
     for (sign, prefix) in PREFIXES {
         if let Some(rest) = name.strip_prefix(sign) {
@@ -101,15 +111,16 @@ fn full_name(name: &str) -> Box<str> {
     name.into()
 }
 
+/// State of the parser.
 struct Reader {
     table: Table,
     names: BTreeMap<&'static str, Id>,
-    /// Types that are another type, but atomic or not.
+    /// Uses of a type that differ from it in being atomic or not.
     overrides: Vec<(Id, Id, bool)>,
 }
 
 impl Reader {
-    /// Reads a type; answers its apiVersion and kind when it has them.
+    /// Reads a type; returns its apiVersion and kind if it has them.
     fn line(
         &mut self,
         name: &'static str,
@@ -138,6 +149,7 @@ impl Reader {
         kind.map(|(api_version, kind)| (api_version, kind, id))
     }
 
+    /// Reads one field.
     fn field(&mut self, word: &'static str) -> Option<(&'static str, Field)> {
         let (name, rest) = word.split_once(':')?;
         let required = name.ends_with('!');
@@ -160,16 +172,18 @@ impl Reader {
             _ if omitted => Written::Never,
             _ => Written::Default,
         };
+        // Null only says how an unset field is written.
         let default = default.filter(|default| !default.is_null());
         Some((name, Field { node, required, default, written, strategy, map_type }))
     }
 
-    /// The number of the type that `text` starts with, and the text behind it.
+    /// Returns the number of the type at the beginning of `text`, and the text behind it.
     fn type_of(&mut self, text: &'static str) -> (Id, &'static str) {
         for (sign, atomic) in [("^@", true), ("~@", false)] {
             if let Some(name) = text.strip_prefix(sign) {
                 let (name, rest) = split_name(name);
                 let Some(target) = self.names.get(name).copied() else { return (Table::ANY, rest) };
+                // Filled in by `apply_overrides`, when the target has its shape.
                 let id = self.table.add(Some(full_name(name)), Shape::Any);
                 self.overrides.push((id, target, atomic));
                 return (id, rest);
@@ -186,6 +200,7 @@ impl Reader {
         (self.table.add(None, shape), rest)
     }
 
+    /// Reads a shape, and returns the text behind it.
     fn shape(&mut self, text: &'static str) -> (Shape, &'static str) {
         let (sign, rest) = text.split_at(text.len().min(1));
         match sign {
@@ -215,6 +230,7 @@ impl Reader {
         }
     }
 
+    /// Resolves the overrides, once all types have their shape.
     fn apply_overrides(&mut self) {
         for (id, target, atomic) in std::mem::take(&mut self.overrides) {
             if let Shape::Object(object) = self.table.shape(target) {
@@ -225,6 +241,7 @@ impl Reader {
     }
 }
 
+/// Reads a scalar with its format.
 fn scalar(sign: &str, rest: &'static str) -> (Shape, &'static str) {
     let scalar = match sign {
         "s" => Scalar::String,
@@ -246,6 +263,7 @@ fn split_name(text: &'static str) -> (&'static str, &'static str) {
     text.split_at(text.find(['=', '|']).unwrap_or(text.len()))
 }
 
+/// Reads a merge strategy with its key.
 fn read_strategy(text: &str) -> Strategy {
     let (names, key) = text.split_once(':').unwrap_or((text, ""));
     let mut strategy =

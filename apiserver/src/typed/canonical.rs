@@ -1,17 +1,19 @@
-//! What reading an object into the server's own types and writing it back does to it.
+//! Canonical form: the effect of reading an object into the server's own types and writing it back.
 //!
 //! Server-side apply compares objects in that form. An OpenAPI schema does not say which optional
-//! scalars are omitted when zero, so those are left as they are.
+//! scalars are omitted when they are zero, so those are left as they are.
 
 use serde_json::{Map, Value};
 
 use super::TypeSchema;
 use super::table::{Field, Id, Object, Scalar, Shape, Table, Written};
 
+/// Brings an object into canonical form.
 pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
     walk(schema.table(), schema.root(), value);
 }
 
+/// Visits one value.
 fn walk(table: &Table, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
         (Shape::Object(object), Value::Object(map)) => walk_map(table, object, map),
@@ -22,7 +24,7 @@ fn walk(table: &Table, id: Id, value: &mut Value) {
     }
 }
 
-/// An item of a list or a value of a map; there a null string reads as empty.
+/// Visits an item of a list or a value of a map, where a null string is read as empty.
 fn walk_element(table: &Table, id: Id, value: &mut Value) {
     if value.is_null() && matches!(table.shape(id), Shape::Scalar(Scalar::String, _)) {
         *value = Value::from("");
@@ -30,6 +32,7 @@ fn walk_element(table: &Table, id: Id, value: &mut Value) {
     walk(table, id, value);
 }
 
+/// Visits the fields of a map, then adds and removes those that are unset.
 fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
     for (key, value) in map.iter_mut() {
         match (object.fields.get(key.as_str()), object.element) {
@@ -43,6 +46,7 @@ fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
         if present.is_some_and(|value| !omitted(table, field, value)) {
             continue;
         }
+        // Both an absent field and one that would be omitted come here.
         match always_written(table, field) {
             Some(zero) => {
                 map.insert(name.to_string(), zero);
@@ -54,7 +58,7 @@ fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
     }
 }
 
-/// Would an optional field with this value not be written?
+/// Whether an optional field with this value is not written.
 fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
     match (value, table.shape(field.node)) {
         (Value::Null, _) => true,
@@ -66,19 +70,19 @@ fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
     }
 }
 
-/// Is it a map of keys to values, not an object that merely has no fields of its own?
+/// Whether this is a map of keys to values, and not an object that merely has no fields of its own.
 fn is_map(table: &Table, object: &Object) -> bool {
     object.element.is_some_and(|id| !matches!(table.shape(id), Shape::Any))
 }
 
-/// The value that is written for an unset field, if one is.
+/// Returns the value that is written for an unset field, if one is.
 fn always_written(table: &Table, field: &Field) -> Option<Value> {
     match field.written {
         Written::Null => return Some(Value::Null),
         Written::Never => return None,
         Written::Default => {}
     }
-    // The documents give a default to what is neither a pointer nor omitted when zero.
+    // The documents give a default to fields that are neither pointers nor omitted when zero.
     match (table.shape(field.node), &field.default) {
         (Shape::Object(object), Some(Value::Object(_))) if !object.fields.is_empty() => {
             let mut map = Map::new();
@@ -92,6 +96,7 @@ fn always_written(table: &Table, field: &Field) -> Option<Value> {
     }
 }
 
+/// Whether a value is Go's zero value of its type.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,

@@ -1,4 +1,4 @@
-//! Values that are not what the type declares: an object, a list, a text, a number, a truth value.
+//! Check of values against the JSON type that their schema declares.
 
 use serde_json::Value;
 
@@ -6,25 +6,28 @@ use super::TypeSchema;
 use super::table::{Id, Object, Scalar, Shape, Table};
 use crate::go;
 
-/// The first value of a wrong type, in the words of Go's decoder. Nulls fit everywhere.
+/// Returns the first value of a wrong type, in the words of Go's decoder. Nulls fit everywhere.
 ///
-/// Metadata of the object itself is left to whoever reads it.
+/// Metadata of the object itself is checked by the caller.
 pub(super) fn mismatch(schema: &TypeSchema, value: &Value) -> Option<String> {
     let mut checker =
         Checker { table: schema.table(), owner: String::new(), path: String::new(), top: true };
     checker.check(schema.root(), value)
 }
 
+/// A walk over a value that tracks its position.
 struct Checker<'a> {
     table: &'a Table,
-    /// The innermost structure, such as `PodSpec`.
+    /// Name of the innermost structure, such as `PodSpec`.
     owner: String,
-    /// Fields on the way, without keys and indices.
+    /// Fields on the way to the value, without keys and indices.
     path: String,
+    /// Whether the value is the object itself.
     top: bool,
 }
 
 impl Checker<'_> {
+    /// Checks one value.
     fn check(&mut self, id: Id, value: &Value) -> Option<String> {
         let table = self.table;
         match (table.shape(id), value) {
@@ -41,13 +44,16 @@ impl Checker<'_> {
         }
     }
 
+    /// Checks the values of a map.
     fn check_map(&mut self, id: Id, object: &Object, value: &Value) -> Option<String> {
         let top = std::mem::replace(&mut self.top, false);
         let name = self.table.node(id).name.as_deref();
         let inner = name.map(|name| name.rsplit('.').next().unwrap_or(name).to_owned());
+        // An unnamed map belongs to the structure that it is a field of.
         let outer = inner.map(|inner| std::mem::replace(&mut self.owner, inner));
         let found = value.as_object().into_iter().flatten().find_map(|(key, value)| {
             match object.fields.get(key.as_str()) {
+                // Checked by the caller, with texts of its own.
                 Some(_) if top && key == "metadata" => None,
                 Some(field) => self.below(key, field.node, value),
                 None => object.element.and_then(|element| self.check(element, value)),
@@ -59,6 +65,7 @@ impl Checker<'_> {
         found
     }
 
+    /// Checks a field.
     fn below(&mut self, key: &str, id: Id, value: &Value) -> Option<String> {
         let length = self.path.len();
         if length > 0 {
@@ -71,6 +78,7 @@ impl Checker<'_> {
     }
 }
 
+/// Whether a value is a scalar of this kind.
 fn fits(scalar: Scalar, value: &Value) -> bool {
     match scalar {
         Scalar::String => value.is_string(),
@@ -81,7 +89,7 @@ fn fits(scalar: Scalar, value: &Value) -> bool {
     }
 }
 
-/// How Go calls a type, as near as its schema tells.
+/// Returns Go's name of a type, as far as it follows from its schema.
 fn go_type(table: &Table, id: Id) -> String {
     let node = table.node(id);
     if let Some(name) = node.name.as_deref() {

@@ -1,22 +1,25 @@
-//! Fields that a type does not have.
+//! Search for fields that a type does not have.
 
 use serde_json::{Map, Value};
 
 use super::TypeSchema;
 use super::table::{Id, Object, Shape, Table};
 
+/// Returns the paths of unknown fields.
 pub(super) fn unknown(schema: &TypeSchema, value: &Value) -> Vec<String> {
     let mut finder = Finder { table: schema.table(), path: String::new(), found: Vec::new() };
     finder.read(schema.root(), value);
     finder.found
 }
 
+/// Removes unknown fields and returns their paths.
 pub(super) fn drop_unknown(schema: &TypeSchema, value: &mut Value) -> Vec<String> {
     let mut finder = Finder { table: schema.table(), path: String::new(), found: Vec::new() };
     finder.cut(schema.root(), value);
     finder.found
 }
 
+/// A walk over a value that collects unknown fields.
 struct Finder<'a> {
     table: &'a Table,
     path: String,
@@ -24,6 +27,7 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
+    /// Finds unknown fields.
     fn read(&mut self, id: Id, value: &Value) {
         let table = self.table;
         match (table.shape(id), value) {
@@ -44,6 +48,7 @@ impl Finder<'_> {
         }
     }
 
+    /// Finds and removes unknown fields.
     fn cut(&mut self, id: Id, value: &mut Value) {
         let table = self.table;
         match (table.shape(id), value) {
@@ -57,6 +62,7 @@ impl Finder<'_> {
         }
     }
 
+    /// Finds and removes unknown fields of a map.
     fn cut_map(&mut self, object: &Object, map: &mut Map<String, Value>) {
         map.retain(|key, value| match known(object, key) {
             Some(id) => {
@@ -70,11 +76,13 @@ impl Finder<'_> {
         });
     }
 
+    /// Records the path of an unknown field.
     fn report(&mut self, key: &str) {
         let dot = if self.path.is_empty() { "" } else { "." };
         self.found.push(format!("{}{dot}{key}", self.path));
     }
 
+    /// Visits a field, with its name added to the path.
     fn below(&mut self, key: &str, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         if length > 0 {
@@ -85,6 +93,7 @@ impl Finder<'_> {
         self.path.truncate(length);
     }
 
+    /// Visits an item, with its index added to the path.
     fn at(&mut self, index: usize, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(&format!("[{index}]"));
@@ -93,10 +102,11 @@ impl Finder<'_> {
     }
 }
 
-/// The type of a key that may be there.
+/// Returns the type of a key; `None` for an unknown key.
 fn known(object: &Object, key: &str) -> Option<Id> {
     match object.fields.get(key) {
         Some(field) => Some(field.node),
+        // Tolerated by apply, but unknown to validation and pruning.
         None if object.implied => None,
         None => object.element,
     }

@@ -1,10 +1,10 @@
-//! Types of objects: which fields exist, how lists merge, what is atomic.
+//! Types of objects: fields, merge behaviour of lists, atomic parts.
 //!
-//! Server-side apply, strategic merge patches, field validation and the OpenAPI documents all ask
-//! the same questions about a kind; this module answers them for built-in kinds (recorded from a
-//! real server, see [`TypeSchema::builtin`]), for custom resources (from their `openAPIV3Schema`)
-//! and for objects without any schema. Value validation (minimum, pattern, CEL), defaulting and
-//! pruning of custom resources are not here.
+//! Server-side apply, strategic merge patches, field validation and the OpenAPI documents all need
+//! the same facts about a kind. This module provides them for built-in kinds (recorded from a real
+//! server, see [`TypeSchema::builtin`]), for custom resources (from their `openAPIV3Schema`) and
+//! for objects without any schema. Value validation (minimum, pattern, CEL), defaulting and pruning
+//! of custom resources are elsewhere.
 
 mod builtin;
 mod canonical;
@@ -22,31 +22,33 @@ use serde_json::Value;
 
 pub(crate) use table::{Field, Id, Kind, ListKind, Object, Scalar, Shape, Table};
 
-/// The type of one kind of object; cheap to clone.
+/// The type of one kind of object. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct TypeSchema {
     table: Arc<Table>,
     root: Id,
     kind: Option<String>,
+    /// Whether the kind is built in: only then is the canonical form known.
     builtin: bool,
+    /// Whether the kind has the status subresource.
     status: bool,
 }
 
 impl TypeSchema {
-    /// The type of a built-in kind, such as `("apps/v1", "Deployment")`.
+    /// Returns the type of a built-in kind, such as `("apps/v1", "Deployment")`.
     ///
-    /// `None` for a kind that kube-apiserver 1.36 does not have. The types are parsed once for the
+    /// `None` for a kind that kube-apiserver 1.36 does not have. The types are parsed once per
     /// process, in about two milliseconds.
     pub fn builtin(api_version: &str, kind: &str) -> Option<Arc<TypeSchema>> {
         builtin::find(api_version, kind)
     }
 
-    /// Every built-in kind as `(apiVersion, kind)`, sorted.
+    /// Returns every built-in kind as `(apiVersion, kind)`, sorted.
     pub fn builtin_kinds() -> Vec<(String, String)> {
         builtin::kinds()
     }
 
-    /// The type of a custom resource, from the `openAPIV3Schema` of its version.
+    /// Returns the type of a custom resource, from the `openAPIV3Schema` of its version.
     ///
     /// Reads properties, items, additionalProperties, required, default, format and the extensions
     /// `x-kubernetes-list-type`, `-list-map-keys`, `-map-type`, `-preserve-unknown-fields`,
@@ -55,21 +57,24 @@ impl TypeSchema {
         openapi::read(schema)
     }
 
-    /// No schema: the type of every value is deduced. Maps merge, lists are atomic.
+    /// Returns a type without a schema: the type of every value is deduced. Maps merge, lists are
+    /// atomic.
     pub fn untyped() -> TypeSchema {
+        // Shared: a table without types is the same for all objects.
         static UNTYPED: OnceLock<Arc<Table>> = OnceLock::new();
         let table = UNTYPED.get_or_init(|| Arc::new(Table::new()));
         TypeSchema::new(Arc::clone(table), Table::ANY, None, false)
     }
 
+    /// Returns the type of a kind whose object is `root`.
     fn new(table: Arc<Table>, root: Id, kind: Option<String>, builtin: bool) -> TypeSchema {
         let root_object = table.object(root);
         let status = builtin && root_object.is_some_and(|o| o.fields.contains_key("status"));
         TypeSchema { table, root, kind, builtin, status }
     }
 
-    /// Says whether the kind has the status subresource, for field ownership: then nobody owns
-    /// status through the main endpoint. Default: built-in kinds with a status have it, custom
+    /// Sets whether the kind has the status subresource, for field ownership: if it has, status has
+    /// no owner through the main endpoint. Default: built-in kinds with a status have it, custom
     /// resources do not.
     #[must_use]
     pub fn with_status_subresource(mut self, on: bool) -> TypeSchema {
@@ -77,78 +82,79 @@ impl TypeSchema {
         self
     }
 
-    /// Does the kind have the status subresource?
+    /// Whether the kind has the status subresource.
     pub(crate) fn has_status_subresource(&self) -> bool {
         self.status
     }
 
-    /// Is this the type of a built-in kind?
+    /// Whether this is the type of a built-in kind.
     pub fn is_builtin(&self) -> bool {
         self.builtin
     }
 
-    /// The kind, for built-in ones.
+    /// Returns the kind; `None` unless it is built in.
     pub(crate) fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
     }
 
-    /// All types.
+    /// Returns the table that holds this type and all types that it needs.
     pub(crate) fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The type of the object itself.
+    /// Returns the type of the object itself.
     pub(crate) fn root(&self) -> Id {
         self.root
     }
 
-    /// Paths of fields that the type does not have, such as `spec.containers[0].bogus`; in order.
+    /// Returns the paths of fields that the type does not have, such as `spec.containers[0].bogus`,
+    /// in order.
     pub fn unknown_fields(&self, value: &Value) -> Vec<String> {
         fields::unknown(self, value)
     }
 
-    /// Removes the fields that the type does not have and returns their paths, as
-    /// [`TypeSchema::unknown_fields`] would.
+    /// Removes the fields that the type does not have, and returns their paths like
+    /// [`TypeSchema::unknown_fields`].
     pub fn drop_unknown(&self, value: &mut Value) -> Vec<String> {
         fields::drop_unknown(self, value)
     }
 
-    /// What Go's decoder says about the first value that is not of its declared type; only for
-    /// built-in kinds. The object's own metadata is not looked at.
+    /// Returns the error of Go's decoder for the first value that is not of its declared type; only
+    /// for built-in kinds. The object's own metadata is not checked.
     pub(crate) fn mismatch(&self, value: &Value) -> Option<String> {
         if self.builtin { check::mismatch(self, value) } else { None }
     }
 
-    /// Rewrites an object as reading it into the server's own types and writing it back would.
+    /// Rewrites an object as if it had been read into the server's own types and written back.
     ///
-    /// Only for built-in kinds, else nothing happens: nulls and empty lists and maps of optional
-    /// fields vanish; fields that are always written (`spec: {}` of a Deployment, `name: ""` of a
-    /// container) appear. Optional scalars stay as they are.
+    /// Only for built-in kinds; other objects are not changed. Nulls and empty lists and maps of
+    /// optional fields vanish; fields that are always written (`spec: {}` of a Deployment, `name:
+    /// ""` of a container) appear. Optional scalars stay as they are.
     pub fn canonicalize(&self, value: &mut Value) {
         if self.builtin {
             canonical::rewrite(self, value);
         }
     }
 
-    /// What an object of this kind looks like before anything is set; `{}` unless built-in.
+    /// Returns an object of this kind before any field is set; `{}` unless the kind is built in.
     pub fn empty_object(&self) -> Value {
         let mut value = Value::Object(serde_json::Map::new());
         self.canonicalize(&mut value);
         value
     }
 
-    /// The OpenAPI v3 schema; named types are `$ref`s to `#/components/schemas/…`, to be found in
-    /// [`TypeSchema::components`].
+    /// Returns the OpenAPI v3 schema. Named types are `$ref`s to `#/components/schemas/…`, which
+    /// [`TypeSchema::components`] returns.
     pub fn to_openapi(&self) -> Value {
         openapi::write(&self.table, self.root)
     }
 
-    /// Every named type that this one needs, itself included when it is named, by name.
+    /// Returns every named type that this one needs, by name; includes itself if it is named.
     pub fn components(&self) -> BTreeMap<String, Value> {
         openapi::components(&self.table, self.root)
     }
 
-    /// The name of the type in OpenAPI documents, such as `io.k8s.api.core.v1.Pod`.
+    /// Returns the name of the type in OpenAPI documents, such as `io.k8s.api.core.v1.Pod`.
     pub fn openapi_name(&self) -> Option<&str> {
         self.table.node(self.root).name.as_deref()
     }

@@ -1,4 +1,4 @@
-//! From OpenAPI v3 schemas to types and back.
+//! Conversion of OpenAPI v3 schemas to types and back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,27 +9,33 @@ use super::TypeSchema;
 use super::builtin;
 use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
 
-/// Depth beyond which a schema is taken as "anything"; real ones stay below 30.
+/// Depth beyond which a schema is read as "anything"; real ones stay below 30.
 const MAX_DEPTH: usize = 128;
 
+/// Reads the schema of a custom resource.
 pub(super) fn read(schema: &Value) -> TypeSchema {
     let mut reader = Reader { table: Table::new(), meta: None };
     let mut object = match reader.shape(schema, false, 0) {
         Shape::Object(object) => object,
         _ => Object { element: Some(Table::ANY), ..Object::default() },
     };
+    // The root is always a resource, whether or not its schema says so.
     reader.embed(&mut object);
     let root = reader.table.add(None, Shape::Object(object));
     TypeSchema::new(Arc::new(reader.table), root, None, false)
 }
 
+/// State of a conversion from a schema.
 struct Reader {
     table: Table,
+    /// The type of metadata, once it is imported.
     meta: Option<Id>,
 }
 
 impl Reader {
+    /// Adds the type of a schema and returns its number.
     fn node(&mut self, schema: &Value, open: bool, depth: usize) -> Id {
+        // The schema comes from a client: without a limit the recursion could overflow the stack.
         if depth > MAX_DEPTH {
             return Table::ANY;
         }
@@ -39,9 +45,11 @@ impl Reader {
         }
     }
 
-    /// `open`: a schema above preserves unknown fields, which apply tolerates further below too.
+    /// Returns the shape of a schema. `open` if a schema above preserves unknown fields, which
+    /// apply tolerates further below too.
     fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
         if flag(schema, "x-kubernetes-int-or-string") {
+            // Whatever `type` says.
             return Shape::Scalar(Scalar::IntOrStringExtension, None);
         }
         let format = || schema.get("format").and_then(Value::as_str).map(Into::into);
@@ -56,6 +64,7 @@ impl Reader {
         }
     }
 
+    /// Returns the shape of a schema of type `object`.
     fn object(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
         let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
         let open = open || preserve;
@@ -88,6 +97,8 @@ impl Reader {
             Some(_) => {}
             None if open || object.fields.is_empty() => {
                 object.element = Some(Table::ANY);
+                // Undeclared keys are tolerated by apply, but pruned unless the schema preserves
+                // them.
                 object.implied = !preserve;
             }
             None => {}
@@ -98,6 +109,7 @@ impl Reader {
         Shape::Object(object)
     }
 
+    /// Returns the shape of a schema of type `array`.
     fn list(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
         let kind = match text(schema, "x-kubernetes-list-type") {
             Some("set") => ListKind::Set,
@@ -113,7 +125,7 @@ impl Reader {
         Shape::List(kind, items)
     }
 
-    /// Adds apiVersion, kind and metadata, as every object has them.
+    /// Adds apiVersion, kind and metadata, which every object has.
     fn embed(&mut self, object: &mut Object) {
         let meta = self.object_meta();
         let string = self.table.add(None, Shape::Scalar(Scalar::String, None));
@@ -130,7 +142,9 @@ impl Reader {
         }
     }
 
+    /// Returns the type of metadata; imported on first use.
     fn object_meta(&mut self) -> Id {
+        // One copy serves the object and all embedded resources.
         match self.meta {
             Some(id) => id,
             None => {
@@ -143,24 +157,28 @@ impl Reader {
     }
 }
 
+/// Returns a boolean; false when absent.
 fn flag(schema: &Value, name: &str) -> bool {
     schema.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
+/// Returns a text.
 fn text<'a>(schema: &'a Value, name: &str) -> Option<&'a str> {
     schema.get(name).and_then(Value::as_str)
 }
 
-/// The schema of a type: a reference when it has a name.
+/// Returns the schema of a type: a reference if the type has a name.
 pub(super) fn write(table: &Table, id: Id) -> Value {
     Writer { table, named: false }.reference(id)
 }
 
+/// Returns the schemas of all named types that a type needs, by name.
 pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let mut seen = vec![false; table.len()];
     let mut open = vec![root];
     while let Some(id) = open.pop() {
+        // Types can be recursive: each is visited once.
         if seen.get(id).copied().unwrap_or(true) {
             continue;
         }
@@ -182,7 +200,7 @@ pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
     found
 }
 
-/// Writes schemas; `named`: of the server's own types.
+/// Writes schemas; `named` for the server's own types.
 #[derive(Clone, Copy)]
 struct Writer<'a> {
     table: &'a Table,
@@ -190,6 +208,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Returns a reference to a named type, or the schema of an unnamed one.
     fn reference(self, id: Id) -> Value {
         match &self.table.node(id).name {
             Some(name) => json!({ "$ref": format!("#/components/schemas/{name}") }),
@@ -197,10 +216,10 @@ impl Writer<'_> {
         }
     }
 
-    /// The schema of a type, spelled out to the next named types.
+    /// Returns the schema of a type, spelled out up to the next named types.
     fn definition(self, id: Id) -> Value {
         match self.table.shape(id) {
-            // The server's own types say nothing about unknown fields.
+            // Schemas of the server's own types do not mention unknown fields.
             Shape::Any if self.named => json!({}),
             Shape::Any => json!({ "x-kubernetes-preserve-unknown-fields": true }),
             Shape::Scalar(scalar, format) => write_scalar(*scalar, format.as_deref()),
@@ -209,6 +228,7 @@ impl Writer<'_> {
         }
     }
 
+    /// Returns the schema of a list.
     fn list(self, kind: &ListKind, items: Id) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "array".into());
@@ -229,7 +249,8 @@ impl Writer<'_> {
         Value::Object(schema)
     }
 
-    /// Items of lists and values of maps; those of the server's own types have a zero default.
+    /// Returns the schema of list items or map values; those of the server's own types have a zero
+    /// default.
     fn element(self, id: Id) -> Value {
         let schema = self.reference(id);
         if !self.named {
@@ -248,6 +269,7 @@ impl Writer<'_> {
         schema
     }
 
+    /// Returns the schema of a map.
     fn object(self, object: &Object) -> Value {
         let mut schema = Map::new();
         schema.insert("type".into(), "object".into());
@@ -277,6 +299,7 @@ impl Writer<'_> {
         Value::Object(schema)
     }
 
+    /// Returns the schema of a field, with its default and merge strategy.
     fn field(self, field: &Field) -> Value {
         let mut schema = match wrapped(self.reference(field.node)) {
             Value::Object(schema) => schema,
@@ -307,6 +330,7 @@ impl Writer<'_> {
     }
 }
 
+/// Returns the schema of a scalar.
 fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
     let name = match scalar {
         Scalar::String => "string",
@@ -332,7 +356,7 @@ fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
     }
 }
 
-/// A reference as `allOf`, so that other keywords may stand beside it.
+/// Returns a reference wrapped in `allOf`, so that other keywords may stand beside it.
 fn wrapped(schema: Value) -> Value {
     if schema.get("$ref").is_some() { json!({ "allOf": [schema] }) } else { schema }
 }

@@ -1,4 +1,4 @@
-//! Types in one table, referring to each other by number, so that types can be recursive.
+//! Types in one table that refer to each other by number, so that types can be recursive.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,24 @@ use serde_json::Value;
 /// Number of a type in its [`Table`].
 pub(crate) type Id = usize;
 
-/// Types that refer to each other.
+/// A set of types that refer to each other.
 #[derive(Debug)]
 pub(crate) struct Table {
     nodes: Vec<Node>,
 }
 
-/// One type, with its name in OpenAPI documents when it has one.
+/// One type, with its name in OpenAPI documents if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
+    /// Name in OpenAPI documents.
     pub(crate) name: Option<Box<str>>,
     pub(crate) shape: Shape,
 }
 
-/// What values of a type look like.
+/// Shape of a type's values.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// Anything: maps merge key by key, lists are atomic.
+    /// Any value: maps merge key by key, lists are atomic.
     Any,
     /// A scalar, with the OpenAPI format.
     Scalar(Scalar, Option<Box<str>>),
@@ -42,16 +43,16 @@ pub(crate) enum Scalar {
     Boolean,
     /// An integer or a string.
     IntOrString,
-    /// `x-kubernetes-int-or-string`: the same, but apply lets anything pass.
+    /// `x-kubernetes-int-or-string`: an integer or a string, but apply lets any value pass.
     IntOrStringExtension,
     /// `resource.Quantity`: a string or a number.
     Quantity,
 }
 
-/// How a list merges.
+/// Merge behaviour of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListKind {
-    /// As a whole; `false` when the schema does not say so.
+    /// Merges as a whole; `false` if the schema does not say so.
     Atomic(bool),
     /// A set of scalars.
     Set,
@@ -60,6 +61,7 @@ pub(crate) enum ListKind {
 }
 
 impl ListKind {
+    /// Whether the list merges as a whole.
     pub(crate) fn is_atomic(&self) -> bool {
         matches!(self, ListKind::Atomic(_))
     }
@@ -68,48 +70,59 @@ impl ListKind {
 /// A map with known fields, other keys, or both.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Object {
+    /// Known fields by name.
     pub(crate) fields: BTreeMap<Box<str>, Field>,
-    /// Type of the values of other keys; `None`: there must be none.
+    /// Type of the values of other keys; `None` if there must be none.
     pub(crate) element: Option<Id>,
-    /// Other keys are only tolerated because nothing is said about them; pruning removes them.
+    /// Whether other keys are tolerated only because the schema does not mention them; pruning
+    /// removes them.
     pub(crate) implied: bool,
-    /// Merges as a whole.
+    /// Whether the map merges as a whole.
     pub(crate) atomic: bool,
 }
 
 /// A field of an [`Object`].
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
+    /// Type of the field.
     pub(crate) node: Id,
+    /// Whether the schema requires the field.
     pub(crate) required: bool,
+    /// Default in the schema.
     pub(crate) default: Option<Value>,
+    /// Value that is written for the unset field.
     pub(crate) written: Written,
+    /// Treatment by a strategic merge patch.
     pub(crate) strategy: Strategy,
-    /// The field says how its map merges, unlike its type.
+    /// Merge behaviour of the field's map, if the field gives it instead of its type.
     pub(crate) map_type: Option<&'static str>,
 }
 
-/// What is written for a field that is not set.
+/// Value that is written for an unset field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// Its default, if that is zero; null when it is required.
+    /// The default, if that is zero; null if the field is required.
     Default,
-    /// Null.
+    /// Always null.
     Null,
-    /// Nothing.
+    /// No value.
     Never,
 }
 
-/// How a strategic merge patch treats a field.
+/// Treatment of a field by a strategic merge patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strategy {
+    /// Lists merge item by item.
     pub(crate) merge: bool,
+    /// The patch lists the keys to keep.
     pub(crate) retain_keys: bool,
+    /// The patch replaces the value.
     pub(crate) replace: bool,
+    /// Field by which the items of a list merge.
     pub(crate) key: Option<Box<str>>,
 }
 
-/// How to treat one value of a type: deduced from the value where the type allows several.
+/// Treatment of one value of a type; deduced from the value where the type allows several.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind<'a> {
     Map(&'a Object),
@@ -119,49 +132,57 @@ pub(crate) enum Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// Are both maps, both lists or both scalars?
+    /// Whether both are maps, both are lists or both are scalars.
     pub(crate) fn same(&self, other: &Kind<'_>) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
+/// Map of a value without a type.
 static FREE: Object =
     Object { fields: BTreeMap::new(), element: Some(Table::ANY), implied: false, atomic: false };
+/// List of a value without a type.
 static ATOMIC: ListKind = ListKind::Atomic(true);
 
 impl Table {
-    /// The type of anything; every table starts with it.
+    /// The type of any value; every table starts with it.
     pub(crate) const ANY: Id = 0;
 
+    /// Returns a table that holds only the type of any value.
     pub(crate) fn new() -> Table {
         Table { nodes: vec![Node { name: None, shape: Shape::Any }] }
     }
 
+    /// Returns a type by number.
     pub(crate) fn node(&self, id: Id) -> &Node {
-        // Ids come from the table itself; an unknown one reads as "anything".
+        // Numbers come from the table itself; an unknown one is read as "anything".
         self.nodes.get(id).unwrap_or(&self.nodes[Self::ANY])
     }
 
+    /// Returns the shape of a type.
     pub(crate) fn shape(&self, id: Id) -> &Shape {
         &self.node(id).shape
     }
 
+    /// Adds a type and returns its number.
     pub(crate) fn add(&mut self, name: Option<Box<str>>, shape: Shape) -> Id {
         self.nodes.push(Node { name, shape });
         self.nodes.len() - 1
     }
 
+    /// Sets the shape of a type that was added before its shape was known.
     pub(crate) fn set(&mut self, id: Id, shape: Shape) {
         if let Some(node) = self.nodes.get_mut(id) {
             node.shape = shape;
         }
     }
 
+    /// Returns the number of types.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The map's fields when the type is a map.
+    /// Returns the fields of a map; `None` if the type is no map.
     pub(crate) fn object(&self, id: Id) -> Option<&Object> {
         match self.shape(id) {
             Shape::Object(object) => Some(object),
@@ -169,7 +190,7 @@ impl Table {
         }
     }
 
-    /// How to treat `value` (absent: by the type alone).
+    /// Returns the treatment of `value`; without a value that of the type alone.
     pub(crate) fn kind(&self, id: Id, value: Option<&Value>) -> Kind<'_> {
         match self.shape(id) {
             Shape::Object(object) => Kind::Map(object),
@@ -183,12 +204,12 @@ impl Table {
         }
     }
 
-    /// The type of a map's key; `None` when the map must not have it.
+    /// Returns the type of a map's key; `None` if the map must not have the key.
     pub(crate) fn child(object: &Object, key: &str) -> Option<Id> {
         object.fields.get(key).map(|field| field.node).or(object.element)
     }
 
-    /// Copies a type and what it needs from another table.
+    /// Copies a type from another table, with all types that it needs.
     pub(crate) fn import(&mut self, from: &Table, id: Id, seen: &mut BTreeMap<Id, Id>) -> Id {
         if id == Self::ANY {
             return Self::ANY;
@@ -198,6 +219,7 @@ impl Table {
         }
         let node = from.node(id).clone();
         let new = self.add(node.name, Shape::Any);
+        // Entered before its parts are copied: a recursive type refers to itself.
         seen.insert(id, new);
         let shape = match node.shape {
             Shape::List(kind, items) => Shape::List(kind, self.import(from, items, seen)),

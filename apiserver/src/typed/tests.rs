@@ -1,4 +1,4 @@
-//! What the types say.
+//! Tests of the types and of the questions that they answer.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,4 @@
-//! What only some kinds do: binding and evicting Pods, limits of ConfigMaps, fields that never
-//! change.
+//! Behaviour of single kinds: binding and evicting Pods, limits of ConfigMaps, immutable fields.
 
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ use crate::storage;
 
 const MEBIBYTE: usize = 1024 * 1024;
 
-/// POST to a subresource of an object.
+/// Executes a POST to a subresource of an object.
 pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiError> {
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => bind(core, call, &body.value),
@@ -24,9 +23,11 @@ pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiEr
     }
 }
 
+/// Assigns a Pod to a node.
 fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     let now = core.clock.rfc3339();
+    // A concurrent write makes `put` fail: the Pod is then looked at again.
     loop {
         let held = call.find(core)?;
         let bound = held.value["spec"]["nodeName"].as_str().unwrap_or_default();
@@ -51,7 +52,7 @@ fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
     }
 }
 
-/// Sets a Pod's condition.
+/// Sets a Pod's condition; the previous one of the same type is replaced.
 fn set_condition(pod: &mut Value, condition: Value) {
     let conditions = &mut crate::kinds::defaults::child(pod, "status")["conditions"];
     let mut held = conditions.as_array().cloned().unwrap_or_default();
@@ -60,12 +61,13 @@ fn set_condition(pod: &mut Value, condition: Value) {
     *conditions = Value::Array(held);
 }
 
+/// Evicts a Pod, if the disruption budgets allow it.
 fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError> {
     let held = call.find(core)?;
     check_budgets(core, call, &held.value)?;
     let main = Call { subresource: String::new(), ..call.clone() };
     let mut options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
-    // The parameter of the URL counts for the deletion, too.
+    // A dry run in the URL's parameter counts for the deletion, too.
     options.dry_run |= call.options.dry_run;
     if !options.dry_run {
         disrupt(core, call)?;
@@ -74,7 +76,7 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError>
     Ok(Answer::created(status::accepted()))
 }
 
-/// Notes in a Pod that it is being evicted.
+/// Sets the condition of a Pod that is being evicted.
 fn disrupt(core: &Core, call: &Call) -> Result<(), ApiError> {
     let now = core.clock.rfc3339();
     loop {
@@ -93,9 +95,10 @@ fn disrupt(core: &Core, call: &Call) -> Result<(), ApiError> {
     }
 }
 
-/// Do the disruption budgets allow that a Pod goes? Those that do not run need no permission.
+/// Fails if a disruption budget forbids that a Pod goes. Pods that do not run need no permission.
 fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> {
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    // No budget counts these Pods as available.
     if phase != "Running" || crate::kinds::meta::terminating(pod) {
         return Ok(());
     }
@@ -107,6 +110,7 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> 
         let observed = budget.value["status"]["observedGeneration"].as_i64().unwrap_or(0);
         let allowed = budget.value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
         let text = "Cannot evict pod as it would violate the pod's disruption budget.";
+        // The budget's status describes an earlier spec: its numbers cannot be trusted yet.
         if observed < crate::kinds::meta::generation(&budget.value) {
             let name = crate::kinds::meta::text(&budget.value, "name");
             let detail =
@@ -129,7 +133,7 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> 
     Ok(())
 }
 
-/// Does a `LabelSelector` object select an object's labels?
+/// Whether a `LabelSelector` object selects an object's labels.
 pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
     let mut parts: Vec<String> = Vec::new();
     for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
@@ -150,7 +154,7 @@ pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
     LabelSelector::parse(&parts.join(",")).is_ok_and(|selector| selector.matches(object))
 }
 
-/// ConfigMaps and Secrets hold at most a mebibyte.
+/// Returns a fault if a ConfigMap or Secret holds more than a mebibyte.
 pub(crate) fn check_size(kind: &Kind, object: &Value) -> Option<Cause> {
     let field = match (kind.served.group.as_str(), kind.name()) {
         ("", "ConfigMap") => "[]",
@@ -161,6 +165,7 @@ pub(crate) fn check_size(kind: &Kind, object: &Value) -> Option<Cause> {
         let entries = object[field].as_object();
         entries.into_iter().flatten().map(|(_, value)| value.as_str().map_or(0, str::len)).sum()
     };
+    // Binary data is base64: four characters are three bytes.
     let bytes = if field == "data" {
         size("data") / 4 * 3
     } else {
@@ -170,7 +175,8 @@ pub(crate) fn check_size(kind: &Kind, object: &Value) -> Option<Cause> {
     (bytes > MEBIBYTE).then(|| cause("FieldValueTooLong", field, message))
 }
 
-/// Finalizers of namespaces must be standard or qualified, as those of metadata.
+/// Returns faults of a Namespace's finalizers: they must be standard or qualified, as those of
+/// metadata.
 pub(crate) fn check_namespace(kind: &Kind, object: &Value) -> Vec<Cause> {
     if !kind.is("", "namespaces") {
         return Vec::new();
@@ -182,7 +188,7 @@ pub(crate) fn check_namespace(kind: &Kind, object: &Value) -> Vec<Cause> {
     odd.map(|name| invalid_value("spec.finalizers", &name.into(), why)).collect()
 }
 
-/// Changes that a kind refuses.
+/// Returns faults of changes to fields that are immutable for the kind.
 pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     let immutable = |path: &str| {
         let pointer = format!("/{}", path.replace('.', "/"));

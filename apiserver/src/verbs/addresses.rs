@@ -12,9 +12,10 @@ use crate::status::{About, ApiError, invalid_value};
 /// Address of the Service `kubernetes`.
 pub(crate) const FIRST: &str = "10.0.0.1";
 
-/// Gives a Service the addresses its type needs and keeps those it has.
+/// Gives a Service the addresses that its type needs; those that it has are kept.
 ///
-/// The caller holds the address lock until the Service is stored.
+/// The caller holds the address lock until the Service is stored: otherwise a second Service could
+/// take the same free address.
 pub(crate) fn assign(
     core: &Core,
     call: &Call,
@@ -25,6 +26,7 @@ pub(crate) fn assign(
         return Ok(());
     }
     let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
+    // A name in DNS: the Service has no address of its own.
     if kind == "ExternalName" {
         return Ok(());
     }
@@ -46,7 +48,7 @@ pub(crate) fn assign(
         return Err(ApiError::invalid(About::kind(&call.kind.served, &name), vec![cause]));
     }
     spec["clusterIPs"] = json!([address]);
-    // A headless Service without a selector is whatever its endpoints are.
+    // For a headless Service without a selector its endpoints decide the families.
     let open =
         address == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
     let families = if open { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) };
@@ -59,6 +61,7 @@ pub(crate) fn assign(
     Ok(())
 }
 
+/// Gives each port of a Service a node port; those of unchanged ports are kept.
 fn node_ports(spec: &mut Value, old: Option<&Value>, mut taken: BTreeSet<i64>) {
     let before = old.and_then(|old| old["spec"]["ports"].as_array().cloned()).unwrap_or_default();
     for port in crate::kinds::defaults::items(spec, "ports") {
@@ -70,22 +73,27 @@ fn node_ports(spec: &mut Value, old: Option<&Value>, mut taken: BTreeSet<i64>) {
             let free = kept.or_else(|| (30_000..32_768).find(|number| !taken.contains(number)));
             port["nodePort"] = json!(free.unwrap_or(0));
         }
+        // Two ports of one Service must not get the same number.
         taken.extend(port["nodePort"].as_i64());
     }
 }
 
+/// Addresses and node ports in use.
 #[derive(Debug, Default)]
 struct Taken {
+    /// Cluster IPs.
     addresses: BTreeSet<String>,
+    /// Node ports.
     ports: BTreeSet<i64>,
 }
 
 impl Taken {
-    /// What Services other than `uid` hold.
+    /// Returns the addresses of all Services except the one with this uid.
     fn of(core: &Core, uid: &str) -> Self {
         let mut taken = Self::default();
         let (services, _) = core.store.snapshot("services");
         for (_, service) in &services {
+            // An update does not compete with the Service's own addresses.
             if meta::text(&service.value, "uid") == uid {
                 continue;
             }
@@ -101,6 +109,7 @@ impl Taken {
         taken
     }
 
+    /// Returns the first free address; 10.0.0.1 belongs to the Service `kubernetes`.
     fn free_address(&self) -> Result<String, ApiError> {
         let mut all = (2..255).map(|last| format!("10.0.0.{last}"));
         all.find(|address| !self.addresses.contains(address))

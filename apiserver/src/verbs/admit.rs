@@ -1,4 +1,4 @@
-//! Checks before a write: does the namespace exist, is it alive, may this object go?
+//! Checks before a write: the namespace exists and is alive, the object may be deleted.
 
 use serde_json::Value;
 
@@ -12,7 +12,8 @@ const NAMESPACE: &str = "namespaces";
 /// Namespaces that cannot be deleted.
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
-/// The namespace of a write must exist, and live when something `new` is created.
+/// Checks that the namespace of a write exists, and is not terminating if a `new` object is
+/// created.
 pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result<(), ApiError> {
     if !call.kind.served.namespaced || call.namespace.is_empty() {
         return Ok(());
@@ -21,6 +22,7 @@ pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result
     let Some(held) = core.store.get(NAMESPACE, name) else {
         return Err(ApiError::not_found(About { group: "", kind: NAMESPACE, name }));
     };
+    // Changes of present objects are allowed: finalizers must be removable.
     if new.is_some() && held.value["status"]["phase"] == "Terminating" {
         let why = format!(
             "unable to create new content in namespace {name} because it is being terminated"
@@ -34,7 +36,7 @@ pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result
     Ok(())
 }
 
-/// Some namespaces stay.
+/// Refuses to delete namespaces that must stay.
 pub(crate) fn deletion(call: &Call) -> Result<(), ApiError> {
     if call.kind.is("", NAMESPACE) && IMMORTAL.contains(&call.name.as_str()) {
         return Err(ApiError::forbidden(call.about(), "this namespace may not be deleted"));
@@ -42,7 +44,7 @@ pub(crate) fn deletion(call: &Call) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Instances of a dying definition are not made any more.
+/// Refuses new instances of a definition that is being deleted.
 pub(crate) fn definition(core: &Core, call: &Call, new: &Value) -> Result<(), ApiError> {
     let Some(custom) = &call.kind.custom else { return Ok(()) };
     let Some(held) = core.store.get(crate::crds::STORAGE, &custom.definition) else {
@@ -56,8 +58,8 @@ pub(crate) fn definition(core: &Core, call: &Call, new: &Value) -> Result<(), Ap
     Ok(())
 }
 
-/// A body's namespace must be that of the URL; an absent one is filled in, one on a cluster-wide
-/// object dropped.
+/// Checks that a body's namespace is that of the URL. An absent one is filled in; one on a
+/// cluster-wide object is dropped.
 pub(crate) fn match_namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     let given = meta::text(object, "namespace");
     let wanted = if call.kind.served.namespaced { call.namespace.as_str() } else { "" };
@@ -65,6 +67,7 @@ pub(crate) fn match_namespace(call: &Call, object: &mut Value) -> Result<(), Api
         return Ok(());
     }
     if given.is_empty() {
+        // Clients may leave the namespace to the URL.
         meta::set(object, "namespace", wanted.into());
     } else if wanted.is_empty() {
         meta::set(object, "namespace", Value::Null);
@@ -76,7 +79,7 @@ pub(crate) fn match_namespace(call: &Call, object: &mut Value) -> Result<(), Api
     Ok(())
 }
 
-/// A body's name must be that of the URL.
+/// Checks that a body's name is that of the URL.
 pub(crate) fn match_name(call: &Call, object: &Value) -> Result<(), ApiError> {
     let given = meta::text(object, "name");
     if given.is_empty() {

@@ -1,4 +1,4 @@
-//! POST: a new object.
+//! POST: creates an object.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
 
-/// How many generated names are tried.
+/// Attempts to find a free generated name.
 const ATTEMPTS: usize = 8;
 
 /// Creates an object from a body.
@@ -25,7 +25,7 @@ pub(crate) fn create(
     create_decoded(core, call, object, false)
 }
 
-/// Creates a decoded object; `applied` ones bring their managed fields.
+/// Creates a decoded object; an `applied` one brings its managed fields.
 pub(crate) fn create_decoded(
     core: &Core,
     call: &Call,
@@ -35,6 +35,7 @@ pub(crate) fn create_decoded(
     admit::match_namespace(call, &mut object)?;
     admit::namespace(core, call, Some(&object))?;
     admit::definition(core, call, &object)?;
+    // Read before the field is removed below; refused only after validation.
     let version = meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or(0);
     let generates =
         meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
@@ -49,6 +50,7 @@ pub(crate) fn create_decoded(
         fields::track(core, call, None, &mut object);
     }
     for _ in 0..ATTEMPTS {
+        // Each attempt starts from the same object: it gets a new uid and a new name.
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates);
         match store(core, call, attempt, version) {
@@ -60,12 +62,13 @@ pub(crate) fn create_decoded(
     Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
 }
 
-/// Sets what the server owns.
+/// Sets the fields that the server owns.
 fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
     let kind = &call.kind;
     meta::set(object, "uid", core.entropy.uid().into());
     meta::set(object, "creationTimestamp", core.clock.rfc3339().into());
     if generates {
+        // With five characters of suffix a name stays within 63.
         let base: String = meta::text(object, "generateName").chars().take(58).collect();
         meta::set(object, "name", format!("{base}{}", core.entropy.suffix()).into());
     }
@@ -86,7 +89,7 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
     admission::enter(kind, object);
 }
 
-/// A new object has no status of its own, ...
+/// Removes the status that a client sent with a new object.
 fn reset_status(call: &Call, object: &mut Value) {
     if let Value::Object(fields) = object {
         fields.remove("status");
@@ -96,7 +99,7 @@ fn reset_status(call: &Call, object: &mut Value) {
     }
 }
 
-/// ... only what its kind starts with.
+/// Sets the initial status of a new object's kind.
 fn start_status(call: &Call, object: &mut Value) {
     defaults::apply(&call.kind, object);
     decode::canonicalize(&call.kind, object);
@@ -105,9 +108,11 @@ fn start_status(call: &Call, object: &mut Value) {
     }
 }
 
+/// Checks and stores a new object.
 fn store(core: &Core, call: &Call, mut object: Value, version: u64) -> Result<Answer, ApiError> {
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
+    // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, None, &mut object)?;
     let causes = check(call, &object);
@@ -123,18 +128,21 @@ fn store(core: &Core, call: &Call, mut object: Value, version: u64) -> Result<An
     if let Some(held) = core.store.get(&kind.storage, &key) {
         return Err(ApiError::already_exists(about, meta::terminating(&held.value)));
     }
+    // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
         return Ok(Answer::created(object));
     }
     let stored = core.store.put(&kind.storage, &key, None, kind.store(object));
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
+    // Released as soon as the Service is stored: others may choose then.
     drop(addresses);
     let answer = Answer::created(kind.present(&stored.value));
+    // Within the write: a definition is served once its POST is answered.
     crate::crds::observe(core, kind, None, Some(&stored));
     Ok(answer)
 }
 
-/// Everything that can be wrong with a new object.
+/// Returns all faults of a new object.
 fn check(call: &Call, object: &Value) -> Vec<Cause> {
     let mut causes = meta::check_new(&call.kind, object);
     if let Some(custom) = &call.kind.custom {

@@ -1,8 +1,8 @@
-//! From a body to an object of the kind: version and kind checked, unknown fields dropped, defaults
-//! filled in.
+//! From a body to an object of the kind: checks version and kind, drops unknown fields, fills in
+//! defaults.
 //!
-//! It is what kube-apiserver's typed decoding does, so its complaints are worded like Go's. What the
-//! object may say is checked later.
+//! This is the typed decoding of kube-apiserver, so the errors are worded like Go's. Values of
+//! known fields are validated later.
 
 use serde_json::Value;
 
@@ -15,11 +15,11 @@ use crate::status::{About, ApiError, cause};
 /// A parsed body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Body {
-    /// What it says.
+    /// The parsed value.
     pub(crate) value: Value,
-    /// Fields that it says twice, with their paths.
+    /// Paths of fields that the body contains twice.
     pub(crate) duplicates: Vec<String>,
-    /// The body as it came, when that is known.
+    /// The body as it was sent; empty if that is not known.
     pub(crate) text: String,
 }
 
@@ -29,14 +29,14 @@ impl From<Value> for Body {
     }
 }
 
-/// Why a body is no object of the kind.
+/// Reason why a body is no object of the kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
-    /// Go could not decode it; its text.
+    /// Go's decoder fails; with its text.
     Type(String),
-    /// Unknown or repeated fields under strict validation.
+    /// Unknown or repeated fields, under strict validation.
     Strict(String),
-    /// Anything else.
+    /// Any other failure.
     Other(ApiError),
 }
 
@@ -47,7 +47,7 @@ impl From<ApiError> for Fault {
 }
 
 impl Fault {
-    /// As the answer to a POST or PUT.
+    /// Returns the answer to a POST or PUT.
     pub(crate) fn of_body(self, call: &Call) -> ApiError {
         let served = &call.kind.served;
         let text = match self {
@@ -62,7 +62,7 @@ impl Fault {
         ))
     }
 
-    /// As the answer to a PATCH that made `patched`.
+    /// Returns the answer to a PATCH that made `patched`.
     pub(crate) fn of_patch(self, patched: &Value) -> ApiError {
         let text = match self {
             Self::Type(text) => text,
@@ -76,7 +76,7 @@ impl Fault {
     }
 }
 
-/// Reads a body as an object of the call's kind; `patched` when a patch made it.
+/// Reads a body as an object of the call's kind; `patched` if a patch made the body.
 pub(crate) fn object(
     call: &Call,
     body: Body,
@@ -84,6 +84,7 @@ pub(crate) fn object(
     warnings: &mut Vec<String>,
 ) -> Result<Value, Fault> {
     let Body { value: mut object, duplicates, text } = body;
+    // An empty body is decoded as an object without fields, as Go does.
     if object.is_null() && call.kind.custom.is_none() {
         object = Value::Object(serde_json::Map::new());
     }
@@ -100,6 +101,7 @@ pub(crate) fn object(
     }
     let mut complaints: Vec<String> =
         duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
+    // Types first: fields of a wrong type fail before unknown ones are dropped.
     let unknown = settle(call, &mut object);
     complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     if !complaints.is_empty() {
@@ -116,7 +118,7 @@ pub(crate) fn object(
     Ok(object)
 }
 
-/// Brings an object into its kind's form; gives the paths of what it dropped.
+/// Brings an object into its kind's form, and returns the paths of the fields that it dropped.
 pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     let kind = &call.kind;
     let mut unknown = meta::clean(object);
@@ -126,6 +128,7 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
         unknown.extend(custom.schema.prune(object));
         custom.schema.default(object);
     } else {
+        // Metadata was cleaned above, by rules of its own.
         let metadata = object["metadata"].take();
         unknown.extend(kind.types.drop_unknown(object));
         object["metadata"] = metadata;
@@ -149,6 +152,7 @@ pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
     defaults::empty_rules(kind, object);
 }
 
+/// Checks kind and version of a body.
 fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), Fault> {
     let served = &call.kind.served;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -204,6 +208,7 @@ fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result
     Err(ApiError::invalid(About { group, kind, name: &name }, causes).into())
 }
 
+/// Checks kind and version of a built-in object; absent ones count as those of the URL.
 fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), Fault> {
     let served = &call.kind.served;
     let wanted = served.api_version();
@@ -230,7 +235,7 @@ fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), Fault> {
     Err(ApiError::bad_request(text).into())
 }
 
-/// The start of a body, as upstream shows it in errors.
+/// Returns the start of a body, as upstream shows it in errors.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "<empty>".to_owned();

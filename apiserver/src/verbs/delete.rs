@@ -1,4 +1,4 @@
-//! DELETE: of one object and of collections.
+//! DELETE of one object and of collections.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::kinds::{Kind, defaults, meta};
 use crate::status::{self, About, ApiError};
 use crate::storage::{self, Object};
 
+/// Attempts under concurrent writes before a deletion gives up.
 const ATTEMPTS: usize = 64;
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -36,6 +37,7 @@ pub(crate) fn delete(
     Err(ApiError::modified(call.about()))
 }
 
+/// Checks the uid and the version that the options name.
 fn preconditions(call: &Call, options: &DeleteOptions, held: &Value) -> Result<(), ApiError> {
     let about = About::kind(&call.kind.served, &call.name);
     let (uid, version) = (meta::text(held, "uid"), meta::text(held, "resourceVersion"));
@@ -54,14 +56,16 @@ fn preconditions(call: &Call, options: &DeleteOptions, held: &Value) -> Result<(
     Ok(())
 }
 
+/// Warns of orphaned Pods, as kubectl shows it.
 fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
+    // A repeated attempt must not repeat the warning.
     warnings.clear();
     if call.kind.facts.orphans && options.propagation.is_none() {
         warnings.push("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning".to_owned());
     }
 }
 
-/// One try; `None` when somebody else was faster.
+/// Tries to delete once; `None` if a concurrent write came first.
 fn attempt(
     core: &Core,
     call: &Call,
@@ -79,11 +83,13 @@ fn attempt(
     let graceful =
         if kind.is("", "pods") { graceful(core, options, &mut marked) } else { Grace::None };
     match graceful {
+        // The Pod is already terminating and no sooner end was asked for.
         Grace::Pending => return Some(Answer::ok(kind.present(shown))),
         Grace::None if pending => mark(core, &mut marked),
         _ => {}
     }
     let waits = pending || matches!(graceful, Grace::Wait);
+    // After the checks: a dry run fails like the real deletion.
     if options.dry_run {
         return Some(answer(kind, call, &marked, waits));
     }
@@ -91,12 +97,14 @@ fn attempt(
         return remove(core, call, held);
     }
     let mut current = held.clone();
+    // A repeated deletion changes nothing and is not stored.
     if marked != *shown {
         current = core.store.put(&kind.storage, &call.key(), Some(held), marked).ok()?;
         crate::crds::observe(core, kind, Some(held), Some(&current));
     }
     if waits {
-        // What is under way may be over already.
+        // A controller that saw the mark may have gone on already: the newest state is answered,
+        // unless the object was changed since.
         let newest = core.store.get(&kind.storage, &call.key());
         let newest = newest.filter(|newest| newest.revision == current.revision).unwrap_or(current);
         return Some(Answer::ok(kind.present(&newest.value)));
@@ -104,7 +112,7 @@ fn attempt(
     remove(core, call, &current)
 }
 
-/// What a kind does on its own when it is deleted; does something hold it back?
+/// Marks kinds with a deletion of their own. Returns whether the object must wait for a controller.
 fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
     if kind.is("", "namespaces") {
         defaults::child(marked, "status")["phase"] = json!("Terminating");
@@ -117,6 +125,7 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
     false
 }
 
+/// Removes the object from the store; `None` if a concurrent write came first.
 fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<Answer> {
     let kind = &call.kind;
     let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
@@ -126,6 +135,7 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<Answer> {
     Some(answer(kind, call, &last, false))
 }
 
+/// Returns the object if it still exists or the kind answers it, else a Status.
 fn answer(kind: &Kind, call: &Call, last: &Value, waits: bool) -> Answer {
     if waits || kind.facts.returns_object {
         return Answer::ok(kind.present(last));
@@ -133,7 +143,7 @@ fn answer(kind: &Kind, call: &Call, last: &Value, waits: bool) -> Answer {
     Answer::ok(status::deleted(&kind.served, &call.name, meta::text(last, "uid")))
 }
 
-/// The finalizers after the deletion's policy has been entered.
+/// Returns the finalizers that the object has under the deletion's policy.
 fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String> {
     let mut list = meta::finalizers(held);
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions")
@@ -149,6 +159,7 @@ fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String>
         None if has(FOREGROUND) => Some(Propagation::Foreground),
         None => default,
     };
+    // At most one of the two stays: the policy of the last request counts.
     list.retain(|name| name != ORPHAN && name != FOREGROUND);
     match policy {
         Some(Propagation::Orphan) => list.push(ORPHAN.to_owned()),
@@ -177,24 +188,25 @@ fn mark(core: &Core, object: &mut Value) {
     meta::set(object, "deletionGracePeriodSeconds", json!(0));
 }
 
-/// Namespaces and definitions are only stamped when they begin to go.
+/// Whether only the deletion time is set: Namespaces and definitions have no grace period.
 fn own_way(object: &Value) -> bool {
     matches!(object["kind"].as_str(), Some("Namespace" | "CustomResourceDefinition"))
         && matches!(object["apiVersion"].as_str(), Some("v1" | "apiextensions.k8s.io/v1"))
 }
 
-/// How a Pod goes.
+/// Kind of a Pod's deletion.
 enum Grace {
-    /// Not gracefully.
+    /// Without a grace period.
     None,
-    /// It is marked and waits for its kubelet.
+    /// The Pod is marked and waits for its kubelet.
     Wait,
-    /// It is marked and goes at once.
+    /// The Pod is marked and removed at once.
     Now,
-    /// It is going already, and no sooner than before.
+    /// The Pod is terminating already, and the request does not shorten its grace period.
     Pending,
 }
 
+/// Marks a Pod with its grace period.
 fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
     let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64();
     if let (true, Some(held)) = (meta::terminating(pod), held) {
@@ -208,6 +220,7 @@ fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
     }
     let own = pod["spec"]["terminationGracePeriodSeconds"].as_i64();
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    // Without a node, or after its end, no kubelet would confirm the deletion.
     let idle = pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
     let over = idle || phase == "Failed" || phase == "Succeeded";
     let period = if over { 0 } else { options.grace.or(own).unwrap_or(0) };
@@ -220,8 +233,10 @@ fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
     if period > 0 { Grace::Wait } else { Grace::Now }
 }
 
+/// Shortens the grace period of a Pod that is terminating.
 fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     let now = core.clock.seconds();
+    // The deletion time is the start plus the old period: the new one counts from the same start.
     let ends = clock::parse(meta::text(pod, "deletionTimestamp")).unwrap_or(now);
     let wanted = ends - held + asked;
     let (at, period) = if wanted < now { (now, asked.min(1)) } else { (wanted, asked) };
@@ -230,7 +245,7 @@ fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     if period > 0 { Grace::Wait } else { Grace::Now }
 }
 
-/// Deletes what a selection holds; answers the list of it.
+/// Deletes all objects of a selection and answers them as a list.
 pub(crate) fn collection(
     core: &Core,
     call: &Call,
@@ -247,6 +262,7 @@ pub(crate) fn collection(
             ..call.clone()
         };
         match delete(core, &one, options, &mut Vec::new()) {
+            // 404: the object was deleted meanwhile, which is the wanted outcome.
             Err(error) if error.code() != 404 => return Err(error),
             _ => items.push(call.kind.present(&held.value)),
         }

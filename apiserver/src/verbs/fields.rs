@@ -1,4 +1,4 @@
-//! Managed fields: who owns what, kept along with every write.
+//! Managed fields: ownership that is recorded with every write.
 
 use serde_json::Value;
 
@@ -20,12 +20,12 @@ pub(crate) fn track(core: &Core, call: &Call, old: Option<&Value>, new: &mut Val
     );
 }
 
-/// The types of the call's kind.
+/// Returns the types of the call's kind.
 pub(crate) fn types(call: &Call) -> &TypeSchema {
     &call.kind.types
 }
 
-/// Do the objects differ in nothing but the times of their managed fields?
+/// Whether the objects differ in nothing but the times of their managed fields.
 pub(crate) fn unchanged(old: &Value, new: &Value) -> bool {
     if old == new {
         return true;
@@ -35,6 +35,7 @@ pub(crate) fn unchanged(old: &Value, new: &Value) -> bool {
         let entries = object["metadata"].get_mut("managedFields").and_then(Value::as_array_mut);
         for entry in entries.into_iter().flatten() {
             if let Value::Object(fields) = entry {
+                // Each write dates its entry anew: the times alone are no change.
                 fields.remove("time");
             }
         }

@@ -1,4 +1,4 @@
-//! LIST: which objects, as of which revision, in which pages.
+//! LIST: selection, revision and pages.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,19 +13,22 @@ use crate::selectors::{FieldSelector, LabelSelector, field_value};
 use crate::status::ApiError;
 use crate::storage::{self, Snapshot};
 
-/// What a list, watch or deletion of a collection selects.
+/// Selection of a list, watch or deletion of a collection.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
+    /// Label selector.
     labels: LabelSelector,
+    /// Field selector, with fields named as they are stored.
     fields: FieldSelector,
 }
 
 impl Selection {
-    /// Of a request's options; its fields must be ones the kind can be selected by.
+    /// Returns the selection of a request's options. Fails for fields by which the kind cannot be
+    /// selected.
     pub(crate) fn of(kind: &Kind, options: &ListOptions) -> Result<Self, ApiError> {
         let mut fields = options.fields.clone();
         if kind.is("", "pods") {
-            // A name from the first days.
+            // An old name of the same field.
             fields.rename("spec.host", "spec.nodeName");
         }
         for field in fields.fields() {
@@ -42,17 +45,18 @@ impl Selection {
         Ok(Self { labels: options.labels.clone(), fields })
     }
 
-    /// Selects everything?
+    /// Whether every object is selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Is the stored object selected?
+    /// Whether a stored object is selected.
     pub(crate) fn matches(&self, stored: &Value) -> bool {
         self.labels.matches(stored) && self.fields.matches(stored, selectable)
     }
 }
 
+/// Refuses a field by which the kind cannot be selected.
 fn check_field(kind: &Kind, field: &str) -> Result<(), ApiError> {
     let path = format!(".{field}");
     let common =
@@ -73,7 +77,8 @@ fn check_field(kind: &Kind, field: &str) -> Result<(), ApiError> {
     }))
 }
 
-/// The value of a field for selectors; some are not where their name says.
+/// Returns the value of a field for selectors; for some fields it is elsewhere than their name
+/// says.
 fn selectable(stored: &Value, field: &str) -> String {
     match field {
         "status.successful" => count(&stored["status"]["succeeded"]),
@@ -94,7 +99,7 @@ fn count(value: &Value) -> String {
     value.as_i64().unwrap_or(0).to_string()
 }
 
-/// Items of built-in lists carry no kind.
+/// Removes kind and version from an item: items of built-in lists carry none.
 pub(crate) fn anonymous(item: &mut Value) {
     if let Value::Object(fields) = item {
         fields.remove("kind");
@@ -102,7 +107,7 @@ pub(crate) fn anonymous(item: &mut Value) {
     }
 }
 
-/// A version in a request.
+/// Parses a version of a request; `None` for the empty text.
 pub(crate) fn version(text: &str) -> Result<Option<u64>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -112,21 +117,23 @@ pub(crate) fn version(text: &str) -> Result<Option<u64>, String> {
     })
 }
 
-/// Where a page begins.
+/// Continue token: the beginning of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Token {
-    /// -1 for a list that goes on with what is there now.
+    /// Revision of the list; -1 for a list that continues with the present state.
     revision: i64,
-    /// First key not shown yet.
+    /// First key that was not shown yet.
     start: String,
 }
 
 impl Token {
+    /// Returns the token in upstream's encoding.
     fn encode(&self) -> String {
         let text = json!({"v": "meta.k8s.io/v1", "rv": self.revision, "start": format!("/{}", self.start)});
         URL_SAFE_NO_PAD.encode(text.to_string())
     }
 
+    /// Reads a token.
     fn decode(text: &str) -> Result<Self, ApiError> {
         let refuse = |why: String| {
             ApiError::bad_request(format!(
@@ -151,6 +158,7 @@ impl Token {
         if start.is_empty() {
             return Err(refuse("encoded start key empty (version meta.k8s.io/v1)".to_owned()));
         }
+        // Refused as upstream does, where keys are paths.
         if start.split('/').any(|part| part == "..") {
             return Err(refuse(start.to_owned()));
         }
@@ -158,7 +166,7 @@ impl Token {
     }
 }
 
-/// The error as Go words it.
+/// Returns the error in Go's words.
 fn base64_error(why: &base64::DecodeError) -> String {
     let at = match *why {
         base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
@@ -170,15 +178,18 @@ fn base64_error(why: &base64::DecodeError) -> String {
     format!("illegal base64 data at input byte {at}")
 }
 
-/// From where and when a list is read.
+/// The snapshot, revision, start and limit of a list.
 struct Source {
+    /// Objects at the list's revision.
     snapshot: Snapshot,
     revision: u64,
+    /// First key of the page.
     start: String,
+    /// Most items of the page; 0 for no limit.
     limit: usize,
 }
 
-/// The version a list must wait for, when it lies in the future.
+/// Returns the version that a list must wait for; 0 for none.
 pub(crate) fn awaited(options: &ListOptions) -> u64 {
     version(&options.version).ok().flatten().unwrap_or(0)
 }
@@ -196,8 +207,10 @@ pub(crate) fn list(core: &Core, call: &Call, options: &ListOptions) -> Result<An
             continue;
         }
         if source.limit > 0 && items.len() == source.limit {
+            // The first possible key behind the last one shown.
             next.get_or_insert_with(|| format!("{}\0", last_key(&items)));
             rest += 1;
+            // The rest is counted only without a selector, as upstream does.
             if !selection.is_everything() {
                 break;
             }
@@ -216,10 +229,11 @@ fn last_key<T>(items: &[(std::sync::Arc<str>, T)]) -> &str {
     items.last().map_or("", |(key, _)| key)
 }
 
-/// The list object.
+/// Returns the list object.
 fn assemble(
     kind: &Kind,
     mut items: Vec<Value>,
+    /// Revision that the list reports.
     revision: u64,
     token: Option<String>,
     remaining: Option<usize>,
@@ -243,6 +257,7 @@ fn assemble(
     })
 }
 
+/// Chooses the snapshot that a list reads.
 fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, ApiError> {
     let asked = version(&options.version)
         .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
@@ -255,6 +270,7 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, Api
     if asked > revision {
         return Err(ApiError::future_version(asked, revision));
     }
+    // A first page of a given version is exact, too, unless the client says otherwise.
     let exact = options.matching == Match::Exact
         || (options.matching == Match::Unset && asked > 0 && options.limit > 0);
     if exact {
@@ -269,11 +285,12 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, Api
             limit: options.limit,
         });
     }
-    // "Any version" is served whole.
+    // "Any version" is answered whole, without pages.
     let limit = if options.version == "0" { 0 } else { options.limit };
     Ok(Source { snapshot, revision, start: String::new(), limit })
 }
 
+/// Chooses the snapshot of a list that continues.
 fn continued(
     core: &Core,
     call: &Call,
@@ -287,6 +304,7 @@ fn continued(
     }
     let resource = &call.kind.storage;
     let start = token.start.clone();
+    // A negative revision: the token of an expired list, which goes on inconsistently.
     let Ok(revision) = u64::try_from(token.revision) else {
         let (snapshot, revision) = core.store.snapshot(resource);
         return Ok(Source { snapshot, revision, start, limit: options.limit });

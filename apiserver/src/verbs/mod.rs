@@ -1,7 +1,7 @@
-//! What requests do: one module per verb, the same for every kind.
+//! Execution of requests: one module per verb, the same for every kind.
 //!
-//! All verbs run without waiting; only watches and reads from the future wait, and those live beside
-//! the HTTP code. How requests travel is not known here.
+//! All verbs run without waiting; only watches and reads of future versions wait, and those live
+//! beside the HTTP code. Transport is not known here.
 
 pub(crate) mod actions;
 pub(crate) mod addresses;
@@ -29,7 +29,7 @@ use crate::status::{About, ApiError};
 use crate::storage::{self, Object};
 use options::WriteOptions;
 
-/// A request about a resource, decoded.
+/// A decoded request for a resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// The kind in the version of the URL.
@@ -38,15 +38,15 @@ pub(crate) struct Call {
     pub(crate) namespace: String,
     /// Name; empty for collections.
     pub(crate) name: String,
-    /// Subresource, may be empty.
+    /// Subresource; may be empty.
     pub(crate) subresource: String,
-    /// Who asks.
+    /// The user that sent the request.
     pub(crate) user: User,
     /// Options of writes.
     pub(crate) options: WriteOptions,
 }
 
-/// An answer with an object.
+/// A successful answer with an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     /// HTTP status.
@@ -56,45 +56,45 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// 200.
+    /// Returns an answer with status 200.
     pub(crate) fn ok(value: Value) -> Self {
         Self { code: 200, value }
     }
 
-    /// 201.
+    /// Returns an answer with status 201.
     pub(crate) fn created(value: Value) -> Self {
         Self { code: 201, value }
     }
 }
 
 impl Call {
-    /// The object's key in the store.
+    /// Returns the object's key in the store.
     pub(crate) fn key(&self) -> String {
         storage::key(&self.namespace, &self.name)
     }
 
-    /// For errors about the resource.
+    /// Returns the subject of failures about the resource.
     pub(crate) fn about(&self) -> About<'_> {
         About::resource(&self.kind.served, &self.name)
     }
 
-    /// It is not there.
+    /// Returns the 404 for the object.
     pub(crate) fn not_found(&self) -> ApiError {
         ApiError::not_found(self.about())
     }
 
-    /// The subresource for managed fields.
+    /// Returns the subresource for managed fields.
     pub(crate) fn tracked_subresource(&self) -> Option<&str> {
         Some(self.subresource.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// Its object in the store.
+    /// Returns the object in the store, or a 404.
     pub(crate) fn find(&self, core: &Core) -> Result<Arc<Object>, ApiError> {
         core.store.get(&self.kind.storage, &self.key()).ok_or_else(|| self.not_found())
     }
 }
 
-/// GET of an object.
+/// Executes a GET of an object.
 pub(crate) fn get(core: &Core, call: &Call) -> Result<Answer, ApiError> {
     let held = call.find(core)?;
     Ok(Answer::ok(call.kind.present(&held.value)))

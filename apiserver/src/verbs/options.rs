@@ -1,4 +1,4 @@
-//! Options of requests: what the query (or a `DeleteOptions` body) says, and what it may not say.
+//! Options of requests, read from the query or from a `DeleteOptions` body, and their validation.
 
 use serde_json::Value;
 
@@ -17,6 +17,7 @@ impl Query {
     /// Decodes `a=b&c=%20d`.
     pub(crate) fn parse(text: &str) -> Self {
         let decode = |part: &str| {
+            // Before decoding: an encoded plus sign stays one.
             let spaced = part.replace('+', " ");
             percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
         };
@@ -27,23 +28,23 @@ impl Query {
         Self { pairs: pairs.collect() }
     }
 
-    /// The first value of a key; empty values count as absent.
+    /// Returns the first value of a key; an empty value counts as absent.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         let pair = self.pairs.iter().find(|(held, _)| held == key)?;
         Some(pair.1.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Is the key there at all?
+    /// Whether the key is present at all.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.pairs.iter().any(|(held, _)| held == key)
     }
 
-    /// Every value of a key.
+    /// Iterates over all values of a key.
     fn all(&self, key: &str) -> impl Iterator<Item = &str> {
         self.pairs.iter().filter(move |(held, _)| held == key).map(|(_, value)| value.as_str())
     }
 
-    /// Anything but `false`, `0` and variants is true, junk too.
+    /// Returns a flag: any value but `false` and `0` (in any case) is true, junk too.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         let value = self.pairs.iter().find(|(held, _)| held == key)?.1.to_lowercase();
         Some(value != "false" && value != "0")
@@ -57,31 +58,32 @@ impl Query {
     }
 }
 
-/// What happens to unknown fields.
+/// Treatment of unknown fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
-    /// Dropped.
+    /// Unknown fields are dropped.
     Ignore,
-    /// Dropped with a warning.
+    /// Unknown fields are dropped with a warning.
     #[default]
     Warn,
-    /// Refused.
+    /// Unknown fields are refused.
     Strict,
 }
 
-/// Options of create, update, patch.
+/// Options of create, update and patch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteOptions {
-    /// Do everything but store.
+    /// Executes everything but the store.
     pub(crate) dry_run: bool,
-    /// Who manages what is written.
+    /// Field manager of the write.
     pub(crate) manager: String,
-    /// Unknown fields.
+    /// Treatment of unknown fields.
     pub(crate) validation: FieldValidation,
-    /// Take over other managers' fields.
+    /// Whether an apply takes over other managers' fields.
     pub(crate) force: bool,
 }
 
+/// Reads `dryRun`; values other than `All` are a fault.
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, causes: &mut Vec<Cause>) -> bool {
     let values: Vec<&str> = values.collect();
     if values.iter().any(|value| *value != "All") {
@@ -102,6 +104,7 @@ pub(crate) fn write(
     let dry_run = dry_run(query.all("dryRun"), &mut causes);
     let given = query.get("fieldManager");
     if let Some(manager) = given {
+        // Bytes, as upstream counts.
         if manager.len() > 128 {
             let detail = "may not be more than 128 bytes";
             causes.push(cause("FieldValueTooLong", "fieldManager", format!("Too long: {detail}")));
@@ -128,33 +131,33 @@ pub(crate) fn write(
     Ok(WriteOptions { dry_run, manager, validation, force: query.flag("force").unwrap_or(false) })
 }
 
-/// What happens to dependents.
+/// Treatment of dependents when their owner is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
-    /// They go later.
+    /// Dependents are deleted later.
     Background,
-    /// They go first.
+    /// Dependents are deleted first.
     Foreground,
-    /// They stay.
+    /// Dependents stay.
     Orphan,
 }
 
 /// Options of delete and deletecollection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
-    /// Do everything but store.
+    /// Executes everything but the store.
     pub(crate) dry_run: bool,
-    /// Seconds until a Pod is gone.
+    /// Grace period of a Pod, in seconds.
     pub(crate) grace: Option<i64>,
-    /// What happens to dependents.
+    /// Treatment of dependents; `None` for the kind's default.
     pub(crate) propagation: Option<Propagation>,
-    /// The uid it must have.
+    /// Precondition: the uid of the object.
     pub(crate) uid: Option<String>,
-    /// The resourceVersion it must have.
+    /// Precondition: the resourceVersion of the object.
     pub(crate) version: Option<String>,
 }
 
-/// A body of a deletion must be delete options.
+/// Checks that the body of a deletion is delete options.
 fn check_delete_body(body: &Value) -> Result<(), ApiError> {
     if let Value::Array(_) | Value::String(_) | Value::Number(_) | Value::Bool(_) = body {
         return Err(ApiError::bad_request(go::not_an_object(body)));
@@ -183,7 +186,7 @@ fn check_delete_body(body: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// What happens to dependents, by policy or by its predecessor.
+/// Returns the treatment of dependents, by policy or by its predecessor `orphanDependents`.
 fn propagation(
     policy: Option<&str>,
     orphan: Option<bool>,
@@ -208,7 +211,7 @@ fn propagation(
     }
 }
 
-/// Reads delete options: from the body when there is one, else from the query.
+/// Reads delete options: from the body if there is one, else from the query.
 pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiError> {
     check_delete_body(body)?;
     let text = |name: &str| match body {
@@ -230,6 +233,7 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
             query.flag("orphanDependents"),
         ),
     };
+    // An empty policy counts as absent.
     let policy = text("propagationPolicy").filter(|policy| !policy.is_empty());
     let propagation = propagation(policy.as_deref(), orphan, &mut causes);
     if !causes.is_empty() {
@@ -238,7 +242,7 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
     let precondition = |name: &str| {
         body["preconditions"][name].as_str().filter(|value| !value.is_empty()).map(str::to_owned)
     };
-    // Negative periods mean one second.
+    // A negative period means one second, as upstream defines it.
     let grace = grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
     Ok(DeleteOptions {
         dry_run,
@@ -249,14 +253,14 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
     })
 }
 
-/// How `resourceVersion` is meant.
+/// Meaning of `resourceVersion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Match {
-    /// Not said.
+    /// Not given.
     Unset,
-    /// Exactly that version.
+    /// Exactly this version.
     Exact,
-    /// That or a newer one.
+    /// This version or a newer one.
     NotOlderThan,
 }
 
@@ -269,17 +273,17 @@ pub(crate) struct ListOptions {
     pub(crate) fields: FieldSelector,
     /// Page size; 0 is no limit.
     pub(crate) limit: usize,
-    /// Continue token, may be empty.
+    /// Continue token; may be empty.
     pub(crate) token: String,
-    /// Version as written, may be empty.
+    /// Version as it was sent; may be empty.
     pub(crate) version: String,
-    /// How the version is meant.
+    /// Meaning of the version.
     pub(crate) matching: Match,
-    /// Wants bookmarks.
+    /// Whether the client wants bookmarks.
     pub(crate) bookmarks: bool,
-    /// Wants the initial state as events.
+    /// Whether the client wants the initial state as events; `None` if not given.
     pub(crate) initial: Option<bool>,
-    /// Seconds until a watch ends.
+    /// Duration of a watch, in seconds.
     pub(crate) timeout: Option<u64>,
 }
 
@@ -305,6 +309,7 @@ pub(crate) fn list(query: &Query, watch: bool) -> Result<ListOptions, ApiError> 
         initial: query.flag("sendInitialEvents"),
         timeout: timeout
             .and_then(|seconds| u64::try_from(seconds).ok())
+            // Zero means no limit of the client's own.
             .filter(|seconds| *seconds > 0),
     };
     let matching = query.get("resourceVersionMatch").unwrap_or_default();
@@ -321,11 +326,12 @@ pub(crate) fn list(query: &Query, watch: bool) -> Result<ListOptions, ApiError> 
 }
 
 impl ListOptions {
-    /// Narrows it down to one name.
+    /// Restricts the selection to one name.
     pub(crate) fn only(&mut self, name: &str) {
         self.fields.require("metadata.name", name);
     }
 
+    /// Collects faults in the options of a list.
     fn check_list(&self, matching: &str, causes: &mut Vec<Cause>) {
         let field = "resourceVersionMatch";
         let mut forbid = |holds: bool, detail: &str| {
@@ -350,6 +356,7 @@ impl ListOptions {
         }
     }
 
+    /// Collects faults in the options of a watch.
     fn check_watch(&self, matching: &str, causes: &mut Vec<Cause>) {
         let field = "resourceVersionMatch";
         if self.initial.is_some() && matching != "NotOlderThan" {

@@ -12,23 +12,23 @@ use crate::kinds::meta;
 use crate::patch::{self, PatchError};
 use crate::status::{ApiError, cause, forbidden_field, required};
 
-/// How a patch is written.
+/// Form of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// RFC 6902.
+    /// JSON patch, RFC 6902.
     Json,
-    /// RFC 7396.
+    /// Merge patch, RFC 7396.
     Merge,
-    /// Merge by the kind's merge keys.
+    /// Strategic merge patch, by the kind's merge keys.
     Strategic,
     /// Server-side apply.
     Apply,
 }
 
-/// More operations than this are refused.
+/// Most operations of a JSON patch; more are refused.
 const MOST: usize = 10_000;
 
-/// Checks what only concerns patches.
+/// Checks the options that concern only patches.
 pub(crate) fn check_options(form: Form, named: bool, force: bool) -> Result<(), ApiError> {
     let mut causes = Vec::new();
     if form == Form::Apply && !named {
@@ -54,6 +54,7 @@ pub(crate) fn patch(
     check_patch(form, &body.value)?;
     update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
+        // The change is computed again after a lost race: earlier warnings would appear twice.
         warnings.clear();
         let patched = patched(call, form, held, &body.value)?;
         let named = SentVersion::of(&patched)?;
@@ -61,11 +62,13 @@ pub(crate) fn patch(
         let mut object = decoded.map_err(|fault| fault.of_patch(&patched))?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
+        // Checked last: faults of the body win over a conflict of versions.
         named.check(call, held)?;
         Ok(Next::Update(object))
     })
 }
 
+/// Checks the type of a patch's body.
 fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
     match (form, body) {
         (Form::Json, Value::Array(operations)) if operations.len() > MOST => {
@@ -94,8 +97,10 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
     }
 }
 
+/// Applies a patch to the stored object.
 fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value, ApiError> {
     match form {
+        // A null is decoded as an empty list of operations.
         Form::Json if body.is_null() => Ok(held.clone()),
         Form::Json => patch::json(held, body).map_err(refused),
         Form::Strategic => patch::strategic(fields::types(call), held, body).map_err(refused),
@@ -110,6 +115,7 @@ fn refused(error: PatchError) -> ApiError {
     ApiError::custom(error.code, error.reason, error.message)
 }
 
+/// Executes a server-side apply.
 fn apply(
     core: &Core,
     call: &Call,
@@ -126,6 +132,7 @@ fn apply(
     check_intent(call, &intent)?;
 
     let sent = SentVersion::of(&intent)?;
+    // A precondition, and no field that the manager could own.
     meta::set(&mut intent, "resourceVersion", Value::Null);
     let now = core.clock.rfc3339();
     update::change(core, call, |held| {
@@ -150,7 +157,7 @@ fn apply(
     })
 }
 
-/// What an apply body must and must not say.
+/// Checks the parts of an apply body that name its type.
 fn check_intent(call: &Call, intent: &Value) -> Result<(), ApiError> {
     if intent["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
@@ -165,6 +172,7 @@ fn check_intent(call: &Call, intent: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Checks the apply's uid and version against the stored object.
 fn check_held(
     call: &Call,
     intent: &Value,
@@ -174,6 +182,7 @@ fn check_held(
     let uid = meta::text(intent, "uid");
     match held {
         None if !call.subresource.is_empty() => Err(call.not_found()),
+        // A uid is a precondition that no new object can meet.
         None if !uid.is_empty() => {
             let why = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -199,7 +208,7 @@ fn refused_apply(error: ApplyError) -> ApiError {
     }
 }
 
-/// One line for one conflict, else one block per manager.
+/// Returns the message of conflicts: one line for a single one, else one block per manager.
 fn summary(conflicts: &[Conflict]) -> String {
     if let [one] = conflicts {
         return format!("Apply failed with 1 conflict: {}: {}", one.message, one.field);

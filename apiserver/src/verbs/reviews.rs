@@ -1,6 +1,7 @@
-//! Reviews: questions about users and rights, asked by POST and never stored.
+//! Reviews: questions about users and rights, sent by POST and never stored.
 //!
-//! Answers follow the installed authenticator and authorizer, so they agree with what requests get.
+//! The answers come from the installed authenticator and authorizer, so they agree with the
+//! treatment of requests.
 
 use serde_json::{Map, Value, json};
 
@@ -14,6 +15,7 @@ use crate::status::{About, ApiError, invalid_value};
 /// Answers a review of the call's kind.
 pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<Answer, ApiError> {
     let mut object = body.value;
+    // Answered like an empty review: its kind reports the missing fields.
     if !object.is_object() {
         object = json!({});
     }
@@ -33,6 +35,7 @@ pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<Answer, Api
         "LocalSubjectAccessReview" => local(core, call, &object["spec"])?,
         "SelfSubjectRulesReview" => {
             let answer = rules(core, &call.user, &object["spec"])?;
+            // The answer does not repeat the question, as upstream.
             object["spec"] = json!({});
             answer
         }
@@ -42,6 +45,7 @@ pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<Answer, Api
     Ok(Answer::created(object))
 }
 
+/// Returns the 422 for a field of a review.
 fn invalid(group: &str, field: &str, value: &Value, detail: &str) -> ApiError {
     let causes: Vec<Cause> = vec![invalid_value(field, value, detail)];
     ApiError::invalid(About { group, kind: "", name: "" }, causes)
@@ -49,6 +53,7 @@ fn invalid(group: &str, field: &str, value: &Value, detail: &str) -> ApiError {
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
+/// Returns a user's attributes as reviews show them.
 fn info(user: &User) -> Value {
     let mut out = json!({"username": user.name, "groups": user.groups});
     if !user.uid.is_empty() {
@@ -80,7 +85,7 @@ fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// The user that a review asks about.
+/// Returns the user of a review about another user.
 fn subject(spec: &Value) -> Result<User, ApiError> {
     let user = User {
         name: text(spec, "user"),
@@ -100,6 +105,7 @@ fn subject(spec: &Value) -> Result<User, ApiError> {
     Ok(user)
 }
 
+/// Reviews access within one namespace, which must be that of the URL.
 fn local(core: &Core, call: &Call, spec: &Value) -> Result<Value, ApiError> {
     let user = subject(spec)?;
     if spec["nonResourceAttributes"].is_object() {
@@ -108,6 +114,7 @@ fn local(core: &Core, call: &Call, spec: &Value) -> Result<Value, ApiError> {
         return Err(invalid(AUTHORIZATION, "spec.nonResourceAttributes", value, text));
     }
     let namespace = &spec["resourceAttributes"]["namespace"];
+    // The right to ask was checked for the namespace of the URL.
     if namespace.as_str().unwrap_or_default() != call.namespace {
         let field = "spec.resourceAttributes.namespace";
         return Err(invalid(AUTHORIZATION, field, namespace, "must match metadata.namespace"));
@@ -115,7 +122,7 @@ fn local(core: &Core, call: &Call, spec: &Value) -> Result<Value, ApiError> {
     access(core, &user, spec)
 }
 
-/// May the user do what the review describes?
+/// Reviews whether the user may do the described request.
 fn access(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let wanted = match (resource.is_object(), path.is_object()) {
@@ -159,7 +166,7 @@ fn access(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
     Ok(status)
 }
 
-/// All rules that hold for the user in a namespace.
+/// Returns all rules that hold for the user in a namespace.
 fn rules(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
     let namespace = text(spec, "namespace");
     if namespace.is_empty() {

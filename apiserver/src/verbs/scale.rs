@@ -1,4 +1,4 @@
-//! The scale subresource: replicas of any kind, seen as an autoscaling/v1 Scale.
+//! The scale subresource: replicas of any kind, as an autoscaling/v1 Scale.
 
 use serde_json::{Value, json};
 
@@ -12,15 +12,16 @@ use crate::patch;
 use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 
-/// Paths of a kind's scale.
+/// Paths of the fields that a kind's scale shows.
 struct Paths {
     spec: Vec<String>,
     status: Vec<String>,
-    /// Where the selector is; `None` makes it from `spec.selector`.
+    /// Path of the selector; `None` makes the text from `spec.selector`.
     selector: Option<Vec<String>>,
 }
 
 impl Paths {
+    /// Returns the paths that a definition declares, or those of built-in kinds.
     fn of(call: &Call) -> Self {
         let split = |path: &str| -> Vec<String> {
             path.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -38,10 +39,12 @@ impl Paths {
     }
 }
 
+/// Returns the value at a path.
 fn read<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(object, |value, part| value.get(part))
 }
 
+/// Sets the value at a path, and makes the objects on the way.
 fn write(object: &mut Value, path: &[String], value: Value) {
     let mut held = object;
     for part in path {
@@ -53,7 +56,7 @@ fn write(object: &mut Value, path: &[String], value: Value) {
     *held = value;
 }
 
-/// The Scale of an object.
+/// Returns the Scale of an object.
 fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
     let paths = Paths::of(call);
     let dotted = format!(".{}", paths.spec.join("."));
@@ -64,6 +67,7 @@ fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
     };
     let have = read(object, &paths.status).and_then(Value::as_i64).unwrap_or(0);
     let mut spec = json!({});
+    // Zero is left out, as Go's `omitempty` does.
     if wanted != 0 {
         spec["replicas"] = json!(wanted);
     }
@@ -88,7 +92,7 @@ fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
     }))
 }
 
-/// Faults of what a custom resource keeps where its scale looks.
+/// Returns faults of a custom resource's fields at the paths of its scale.
 pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
     let Some(scale) = kind.custom.as_ref().and_then(|custom| custom.scale.as_ref()) else {
         return Vec::new();
@@ -114,7 +118,7 @@ pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The number at a path, when there is one; the error is what is in the way.
+/// Returns the number at a path, if there is one; the error describes a value of another type.
 fn seek(object: &Value, path: &str, whole: bool) -> Result<Option<i64>, String> {
     let mut held = object;
     for part in path.split('.').filter(|part| !part.is_empty()) {
@@ -134,7 +138,7 @@ fn seek(object: &Value, path: &str, whole: bool) -> Result<Option<i64>, String> 
     }
 }
 
-/// `5 is of the type int64, expected string`.
+/// Returns `5 is of the type int64, expected string`.
 fn is_of(value: &Value, wanted: &str) -> String {
     let (shown, found) = match value {
         Value::String(text) => (text.clone(), "string"),
@@ -148,7 +152,7 @@ fn is_of(value: &Value, wanted: &str) -> String {
     format!("{shown} is of the type {found}, expected {wanted}")
 }
 
-/// A label selector as text: `a=b,c in (d,e)`.
+/// Returns a label selector as text: `a=b,c in (d,e)`.
 fn selector_text(selector: &Value) -> String {
     let fields = selector.get("matchLabels").and_then(Value::as_object).or_else(|| {
         // Replication controllers have plain maps.
@@ -171,24 +175,26 @@ fn selector_text(selector: &Value) -> String {
             _ => key.to_owned(),
         });
     }
+    // Upstream prints requirements in order.
     parts.sort();
     parts.join(",")
 }
 
-/// GET of a scale.
+/// Executes a GET of a scale.
 pub(crate) fn get(core: &Core, call: &Call) -> Result<Answer, ApiError> {
     let held = call.find(core)?;
     Ok(Answer::ok(scale(call, &call.kind.present(&held.value))?))
 }
 
-/// PUT of a scale.
+/// Executes a PUT of a scale.
 pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiError> {
     let wanted = body.value.clone();
     store(core, call, |_| Ok(wanted.clone()))
 }
 
-/// PATCH of a scale.
+/// Executes a PATCH of a scale.
 pub(crate) fn patch(core: &Core, call: &Call, form: Form, body: &Body) -> Result<Answer, ApiError> {
+    // Not supported; the texts are those with which upstream refuses it for custom resources.
     if form == Form::Apply {
         let held = call.find(core)?;
         let managed = held.value["metadata"]["managedFields"].is_array();
@@ -214,6 +220,7 @@ pub(crate) fn patch(core: &Core, call: &Call, form: Form, body: &Body) -> Result
     })
 }
 
+/// Changes the replicas of an object to those of the scale that `make` returns.
 fn store(
     core: &Core,
     call: &Call,
@@ -222,7 +229,7 @@ fn store(
     let paths = Paths::of(call);
     let answer = update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
-        // Without replicas there is nothing to show, but one may be set.
+        // An object without replicas has no Scale to show, but its replicas may be set.
         let present = scale(call, held).or_else(|error| {
             if call.kind.served.custom {
                 Err(error)

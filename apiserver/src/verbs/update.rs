@@ -1,7 +1,7 @@
-//! Changes of existing objects: PUT, and what patches come down to.
+//! Changes of existing objects: PUT, and the common part of patches.
 //!
-//! A change is computed from the present object and stored only if that is still the present one,
-//! else computed again. Writes that change nothing store nothing.
+//! A change is computed from the present object, and stored only if that object is still the
+//! present one; otherwise it is computed again. A write that changes nothing is not stored.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 use crate::storage::Object;
 
-/// How often a change is computed anew before giving up.
+/// Attempts under concurrent writes before a change gives up.
 const ATTEMPTS: usize = 64;
 
-/// What to make of the present object (`None`: there is none).
+/// The next state of an object, computed from the present one.
 pub(crate) enum Next {
-    /// Store this; managed fields are tracked for the call's manager.
+    /// Store this state; managed fields are tracked for the call's manager.
     Update(Value),
-    /// Store this; it brings its managed fields.
+    /// Store this state; it brings its managed fields.
     Apply(Value),
 }
 
-/// PUT.
+/// Executes a PUT.
 pub(crate) fn replace(
     core: &Core,
     call: &Call,
@@ -55,7 +55,7 @@ pub(crate) fn replace(
     })
 }
 
-/// The uid that a body names must be that of the object.
+/// Checks the uid that a body names against that of the object.
 fn precondition(call: &Call, held: &Value, object: &Value) -> Result<(), ApiError> {
     let (wanted, uid) = (meta::text(object, "uid"), meta::text(held, "uid"));
     if wanted.is_empty() || wanted == uid {
@@ -70,12 +70,12 @@ fn precondition(call: &Call, held: &Value, object: &Value) -> Result<(), ApiErro
     ))
 }
 
-/// The version that a body names.
+/// The resourceVersion that a body names, if any.
 #[derive(Clone, Debug)]
 pub(crate) struct SentVersion(Option<u64>);
 
 impl SentVersion {
-    /// Reads it; junk is an unclassified failure.
+    /// Reads the version; junk is an unclassified failure.
     pub(crate) fn of(object: &Value) -> Result<Self, ApiError> {
         let text = meta::text(object, "resourceVersion");
         if text.is_empty() || text == "0" {
@@ -87,12 +87,13 @@ impl SentVersion {
         })
     }
 
-    /// Does the body name one?
+    /// Whether the body names a version.
     pub(crate) fn is_set(&self) -> bool {
         self.0.is_some()
     }
 
-    /// It must be the present one; without one the kind must allow that.
+    /// Checks that the version is the present one; without one the kind must allow unconditional
+    /// updates.
     pub(crate) fn check(&self, call: &Call, held: &Value) -> Result<(), ApiError> {
         match self.0 {
             Some(version) if version.to_string() == meta::text(held, "resourceVersion") => Ok(()),
@@ -123,8 +124,10 @@ pub(crate) fn change(
                 Next::Update(object) => (object, false),
                 Next::Apply(object) => (object, true),
             };
+            // Checked only here: the rights for the request cover the change and not a creation.
             may_create(core, call)?;
             match create::create_decoded(core, call, object, applied) {
+                // Another client created it in between: the change now starts from that object.
                 Err(error) if error.reason() == "AlreadyExists" => continue,
                 other => return other,
             }
@@ -138,7 +141,7 @@ pub(crate) fn change(
     Err(ApiError::modified(call.about()))
 }
 
-/// A change that makes the object must be allowed as a creation too.
+/// Checks that the user may create the object, for a change that creates it.
 fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
     let served = &call.kind.served;
     let wanted = Attributes {
@@ -154,7 +157,7 @@ fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
     allowed.map_err(|why| auth::refusal(&call.user, &wanted, &why))
 }
 
-/// One try; `None` when somebody else was faster.
+/// Tries to store a change once; `None` if a concurrent write came first.
 fn attempt(
     core: &Core,
     call: &Call,
@@ -162,19 +165,24 @@ fn attempt(
     shown: &Value,
     next: Next,
 ) -> Result<Option<Answer>, ApiError> {
+    // Existing objects may be changed in a terminating namespace, but not in a missing one.
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
     let mut object = prepared(core, call, shown, next);
+    // Held until the Service is stored: another one could choose the same free address.
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
     let causes = check(call, shown, &object);
     if !causes.is_empty() {
         return Err(ApiError::invalid(About::kind(&kind.served, &call.name), causes));
     }
+    // The store sets the next version; the old one makes an unchanged object comparable.
     meta::copy(shown, &mut object, "resourceVersion");
+    // Not stored: a write without a change must wake no watch and use up no version.
     if fields::unchanged(shown, &object) {
         return Ok(Some(Answer::ok(shown.clone())));
     }
+    // The change removed the last reason to wait: the object is deleted instead of stored.
     if finished(kind, &object) {
         return Ok(remove(core, call, held).then(|| Answer::ok(object)));
     }
@@ -189,12 +197,13 @@ fn attempt(
     Ok(Some(answer))
 }
 
-/// The next state with what the server owns.
+/// Returns the next state with the fields that the server owns.
 fn prepared(core: &Core, call: &Call, shown: &Value, next: Next) -> Value {
     let (mut object, applied) = match next {
         Next::Update(object) => (object, false),
         Next::Apply(object) => (object, true),
     };
+    // Before tracking: a manager must not come to own fields that the endpoint did not write.
     confine(call, shown, &mut object);
     if !applied {
         fields::track(core, call, Some(shown), &mut object);
@@ -206,7 +215,7 @@ fn prepared(core: &Core, call: &Call, shown: &Value, next: Next) -> Value {
     object
 }
 
-/// Removes what nothing holds back any more.
+/// Removes an object that no finalizer holds any more; false if a concurrent write came first.
 fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> bool {
     if call.options.dry_run {
         return true;
@@ -218,7 +227,7 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> bool {
     removed
 }
 
-/// Is the object terminating with nothing left to wait for?
+/// Whether the object is terminating and has nothing left to wait for.
 pub(crate) fn finished(kind: &Kind, object: &Value) -> bool {
     let grace = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
     let held_back = kind.is("", "namespaces")
@@ -226,7 +235,7 @@ pub(crate) fn finished(kind: &Kind, object: &Value) -> bool {
     meta::terminating(object) && grace == 0 && meta::finalizers(object).is_empty() && !held_back
 }
 
-/// Resets what the endpoint may not change.
+/// Resets the fields that the endpoint may not change.
 fn confine(call: &Call, shown: &Value, object: &mut Value) {
     let kind = &call.kind;
     let part = |field: &str| shown.get(field).cloned();
@@ -238,7 +247,7 @@ fn confine(call: &Call, shown: &Value, object: &mut Value) {
             put_part(object, "status", status);
             meta::set(object, "managedFields", metadata["managedFields"].clone());
             if kind.is("", "namespaces") || kind.is("", "nodes") {
-                // These keep labels and annotations written along with a status.
+                // Updates of these kinds' status may change labels and annotations, too.
                 for field in ["labels", "annotations"] {
                     meta::set(object, field, metadata[field].clone());
                 }
@@ -270,12 +279,13 @@ fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
     }
 }
 
-/// Counts the generation up when the object says something new.
+/// Increments the generation if the object has changed in a way that counts.
 fn grow(kind: &Kind, old: &Value, new: &mut Value) {
     let annotations = |object: &Value| object["metadata"]["annotations"].clone();
     let grows = match kind.facts.generation {
         Generation::Unmanaged => {
-            // Such kinds keep what their clients say, but an update cannot change it.
+            // Such kinds store the generation that clients send at creation; an update cannot
+            // change it.
             return;
         }
         Generation::Fixed => false,
@@ -289,7 +299,7 @@ fn grow(kind: &Kind, old: &Value, new: &mut Value) {
     }
 }
 
-/// Do the objects differ outside metadata (and status, when that is a subresource)?
+/// Whether the objects differ outside metadata (and outside status, if that is a subresource).
 fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
     let counts = |key: &str| key != "metadata" && (key != "status" || !kind.has_status());
@@ -297,7 +307,7 @@ fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
     keys.filter(|key| counts(key)).any(|key| old.get(key) != new.get(key))
 }
 
-/// Everything that can be wrong with a change.
+/// Returns all faults of a change.
 fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = meta::check_change(&call.kind, old, new);
     if let Some(custom) = &call.kind.custom {

@@ -1,7 +1,7 @@
-//! WATCH: the changes of a selection, as they happen.
+//! WATCH: the changes of a selection, in order.
 //!
 //! A watch pulls from the store's log whenever its client is ready for more, so a slow client holds
-//! no memory and no lock. How events are written on the wire is not known here.
+//! no memory and no lock. The wire format of events is not known here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::kinds::{Kind, meta};
 use crate::status::ApiError;
 use crate::storage::{self, Change, Cursor};
 
-/// How many changes are taken from the log at once.
+/// Changes that are taken from the log at once.
 const BITE: usize = 64;
 
 /// Time between periodic bookmarks.
@@ -33,35 +33,44 @@ pub(crate) enum Event {
     Object(&'static str, Value),
     /// A bookmark.
     Bookmark(Value),
-    /// An error, the last event.
+    /// An error; it is the last event.
     Error(Value),
-    /// Bytes that are no event at all.
+    /// Raw bytes of a fault, in place of an event.
     Raw(Bytes),
 }
 
 /// An open watch.
 #[derive(Debug)]
 pub(crate) struct Watcher {
+    /// The server, whose store is read.
     core: Arc<Core>,
+    /// Kind of the objects, in the version of the URL.
     kind: Arc<Kind>,
+    /// Objects that the watch is about.
     selection: Selection,
-    /// Keys that belong to the namespace begin like this.
+    /// Beginning of the keys that belong to the namespace.
     prefix: String,
+    /// Position in the history: changes behind it have not been read.
     cursor: Cursor,
-    /// Bytes that a fault wants to be sent before anything else.
+    /// Bytes of a fault that are sent before anything else.
     raw: VecDeque<Bytes>,
-    /// The initial state, as far as it has not been sent.
+    /// Objects of the initial state that have not been sent yet.
     initial: VecDeque<Arc<storage::Object>>,
+    /// Events that can be sent now.
     ready: VecDeque<Event>,
-    /// Changes that lag, each with the time at which it is ready.
+    /// Delayed events, each with the time at which it becomes ready.
     lagging: VecDeque<(Instant, Event)>,
+    /// Time of the next bookmark; `None` without bookmarks.
     bookmarks: Option<Instant>,
+    /// Time at which the watch ends.
     deadline: Instant,
+    /// Orders of faults.
     tap: Tap,
+    /// Whether the watch ends after the queued events.
     over: bool,
 }
 
-/// Opens a watch; `actions` are faults it must show.
+/// Opens a watch; `actions` are the faults that strike it.
 pub(crate) fn open(
     core: &Arc<Core>,
     call: &Call,
@@ -71,13 +80,15 @@ pub(crate) fn open(
     let kind = call.kind.clone();
     let selection = Selection::of(&kind, options)?;
     let asked = version(&options.version).map_err(ApiError::unclassified)?.unwrap_or(0);
-    // Tests count requests per resource by its plural name, and faults do the same.
+    // Faults and the log of requests name a resource by its plural; the watch does the same.
     let tap = core.faults.tap(&kind.served.plural);
     let seconds = match options.timeout {
         Some(seconds) => seconds.min(365 * 24 * 3600),
+        // Spread over half an hour, so that watches opened together do not end together.
         None => 1800 + core.entropy.below(1800),
     };
     let now = Instant::now();
+    // One call for both: no change falls between the initial state and the cursor.
     let (snapshot, cursor) = core.store.follow(&kind.storage);
     let mut watcher = Watcher {
         core: core.clone(),
@@ -94,7 +105,8 @@ pub(crate) fn open(
         over: false,
         kind,
     };
-    // With bookmarks allowed, no version means the initial state and its end.
+    // No version and no `sendInitialEvents` imply the initial state; a bookmark marks its end if
+    // the client allows bookmarks.
     let streams = options.initial == Some(true);
     let implied = options.initial.is_none() && asked == 0;
     if streams || implied {
@@ -102,17 +114,18 @@ pub(crate) fn open(
     } else if asked > 0 || options.initial == Some(false) {
         watcher.resume(asked);
     }
+    // Last: a fault may take the place of everything that is queued.
     watcher.afflict(actions);
     Ok(watcher)
 }
 
-/// How the keys of a namespace begin.
+/// Returns the beginning of a namespace's keys.
 fn prefix(namespace: &str) -> String {
     if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
 }
 
 impl Watcher {
-    /// Queues the initial state.
+    /// Queues the initial state, and a bookmark behind it if `mark_end`.
     fn start(&mut self, snapshot: &storage::Snapshot, namespace: &str, mark_end: bool) {
         let held = storage::in_namespace(snapshot, namespace).map(|(_, held)| held);
         let chosen = held.filter(|held| self.selection.matches(&held.value)).cloned();
@@ -123,7 +136,7 @@ impl Watcher {
         }
     }
 
-    /// Goes on after a version.
+    /// Continues after a version.
     fn resume(&mut self, asked: u64) {
         if asked == 0 {
             return;
@@ -137,6 +150,7 @@ impl Watcher {
         }
     }
 
+    /// Ends the watch with a 410.
     fn expire(&mut self, asked: u64, current: u64) {
         let text = format!("too old resource version: {asked} ({current})");
         self.fail(&ApiError::expired(text));
@@ -148,6 +162,7 @@ impl Watcher {
         self.over = true;
     }
 
+    /// Applies the faults that strike the watch when it opens.
     fn afflict(&mut self, actions: &[Action]) {
         for action in actions {
             match action {
@@ -168,9 +183,10 @@ impl Watcher {
         }
     }
 
-    /// The next event; `None` ends the watch. Cancel safe.
+    /// Waits for the next event; `None` ends the watch. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
+            // A paused watch still ends: only its events are held back.
             if !self.tap.paused() || self.over {
                 if let Some(event) = self.take() {
                     return Some(event);
@@ -186,7 +202,7 @@ impl Watcher {
         }
     }
 
-    /// What is next in line.
+    /// Takes the next event, if one is ready.
     fn take(&mut self) -> Option<Event> {
         if let Some(bytes) = self.raw.pop_front() {
             return Some(Event::Raw(bytes));
@@ -196,6 +212,8 @@ impl Watcher {
         }
         if let Some((due, _)) = self.lagging.front()
             && *due <= Instant::now()
+            // Ready events go first: the bookmark behind the initial state, for example, precedes
+            // every change.
             && self.ready.is_empty()
         {
             return self.lagging.pop_front().map(|(_, event)| event);
@@ -203,13 +221,14 @@ impl Watcher {
         self.ready.pop_front()
     }
 
-    /// Waits until there may be something to do.
+    /// Waits for an order, a change, a due event, a bookmark or the end.
     async fn wait(&mut self) {
         let paused = self.tap.paused();
         let bookmark = self.bookmarks.unwrap_or(self.deadline);
         let lagging = self.lagging.front().map_or(self.deadline, |(due, _)| *due);
         tokio::select! {
             biased;
+            // Orders first: tests expect their effect before any later event.
             order = self.tap.next() => match order {
                 Some(Order::Close) => self.over = true,
                 Some(Order::Fail(code)) => self.fail(&failure(code)),
@@ -223,7 +242,7 @@ impl Watcher {
             () = sleep_until(bookmark), if self.bookmarks.is_some() && !paused => {
                 self.bookmarks = Some(bookmark + BOOKMARKS);
                 self.pull();
-                // A cursor in the future has nothing to say about the present.
+                // A bookmark of a future version would claim that the versions before it were seen.
                 if self.cursor.revision <= self.core.store.revision() && !self.over {
                     let event = self.bookmark(false);
                     self.line_up(event);
@@ -232,9 +251,10 @@ impl Watcher {
         }
     }
 
-    /// Puts an event behind those that lag.
+    /// Queues an event behind the delayed ones.
     fn line_up(&mut self, event: Event) {
         let lag = self.tap.lag();
+        // While delayed events wait, a later one must not overtake them.
         if lag.is_zero() && self.lagging.is_empty() {
             self.ready.push_back(event);
         } else {
@@ -242,7 +262,7 @@ impl Watcher {
         }
     }
 
-    /// Takes changes from the log; true when there were some, and there may be more.
+    /// Takes changes from the log; true if there were some, and there may be more.
     fn pull(&mut self) -> bool {
         let mut found = false;
         match self.core.store.changes(&self.kind.storage, &mut self.cursor, BITE) {
@@ -253,6 +273,7 @@ impl Watcher {
                         self.line_up(event);
                     }
                 }
+                // `|=`: a fault may have ended the watch already.
                 self.over |= batch.ended;
             }
             Err(storage::Compacted { current }) => self.expire(self.cursor.revision, current),
@@ -260,23 +281,25 @@ impl Watcher {
         found
     }
 
-    /// Shows changes again that were shown, as far as they are remembered.
+    /// Repeats changes that were shown, as far as the log still holds them.
     fn again(&mut self, back: u64, only_one: bool) {
         let resource = &self.kind.storage;
         let from = self.cursor.revision.saturating_sub(back);
         let Ok(mut cursor) = self.core.store.follow_from(resource, from) else { return };
         if !only_one {
+            // The whole range is read again, by moving the cursor back.
             self.cursor = cursor;
             return;
         }
         let first = self.core.store.changes(resource, &mut cursor, 1);
         let first = first.into_iter().flat_map(|batch| batch.changes);
+        // Only changes that the client has seen: a later one would be no repetition.
         let seen = first.filter(|change| change.revision <= self.cursor.revision);
         let events: Vec<_> = seen.filter_map(|change| self.event(&change)).collect();
         self.ready.extend(events);
     }
 
-    /// What a change means for this selection.
+    /// Returns the event of a change for this selection; `None` if the change does not concern it.
     fn event(&self, change: &Change) -> Option<Event> {
         if !change.key.starts_with(&self.prefix) {
             return None;
@@ -294,11 +317,13 @@ impl Watcher {
         let shown = if is { &change.after } else { &change.before };
         let mut value = self.kind.present(&shown.as_ref()?.value);
         if !is {
+            // The last state of a deleted or deselected object carries the version of that change.
             meta::set(&mut value, "resourceVersion", change.revision.to_string().into());
         }
         Some(Event::Object(name, value))
     }
 
+    /// Returns a bookmark; `initial` marks the end of the initial state.
     fn bookmark(&self, initial: bool) -> Event {
         let mut metadata = json!({"resourceVersion": self.cursor.revision.to_string()});
         if initial {
@@ -311,7 +336,7 @@ impl Watcher {
     }
 }
 
-/// The error of a watch that is made to fail.
+/// Returns the failure with a code that a fault asks for.
 pub(crate) fn failure(code: u16) -> ApiError {
     match code {
         410 => ApiError::expired("too old resource version: 1 (2)"),

@@ -1,12 +1,14 @@
-//! Two ways to hear of what no watch shows: a webhook that names objects, and a list that is polled.
+//! Two triggers for changes that no watch shows: a webhook that names objects, and a list that is
+//! polled.
 //!
 //! ```text
 //! cargo run --bin external_trigger
 //! ```
 //!
-//! It serves a cluster of its own, creates a ConfigMap `shop/home`, and listens for lines on a port:
-//! each one is the name of a shop that was changed somewhere else. Prices come from a system that has
-//! to be asked; here it is a function. The program plays both parts, and ends by itself.
+//! The program serves a cluster of its own, creates a ConfigMap `shop/home`, and listens for lines
+//! on a port: each line is the name of a shop that was changed somewhere else. Prices come from a
+//! system that has to be polled; here it is a function. The program plays both parts, and ends by
+//! itself.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,7 +26,7 @@ use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
 
-/// Tells what it is called for; reads prices from the poll, and asks nobody.
+/// Prints the reasons of its reconciles; reads prices from the poll, and sends no request itself.
 struct Shops {
     prices: Polled<u32>,
     told: mpsc::Sender<String>,
@@ -41,7 +43,7 @@ impl Reconciler for Shops {
     }
 }
 
-/// Every line that comes in is a shop to look at.
+/// Every line that comes in names a shop to reconcile.
 async fn webhook(listener: TcpListener, trigger: Trigger<ConfigMap>) {
     while let Ok((stream, _)) = listener.accept().await {
         let mut lines = BufReader::new(stream).lines();
@@ -52,7 +54,7 @@ async fn webhook(listener: TcpListener, trigger: Trigger<ConfigMap>) {
     }
 }
 
-/// What a caller of the webhook does.
+/// Plays a caller of the webhook.
 async fn call(webhook: SocketAddr, name: &str) -> std::io::Result<()> {
     TcpStream::connect(webhook).await?.write_all(format!("{name}\n").as_bytes()).await
 }
@@ -65,7 +67,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     client.all().create(&namespace).await?;
     let home: ConfigMap = from_value(json!({ "metadata": { "name": "home" } }))?;
 
-    // The system that has to be asked.
+    // The system that has to be polled.
     let price = Arc::new(AtomicU32::new(10));
     let prices =
         Poll::every(Duration::from_secs(1), "prices").deadline(Duration::from_secs(5)).list({

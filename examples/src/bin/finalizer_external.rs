@@ -1,12 +1,12 @@
-//! Records in a DNS service outside of the cluster: made for each `DnsRecord`, and removed before it
-//! goes, however often the service fails.
+//! Records in a DNS service outside of the cluster: created for each `DnsRecord`, and removed
+//! before the object goes, however often the service fails.
 //!
 //! ```text
 //! cargo run --bin finalizer_external
 //! ```
 //!
-//! It serves a cluster and the DNS service of its own, creates a record and deletes it, tells what
-//! happens, and ends by itself.
+//! The program serves a cluster and the DNS service of its own, creates a record and deletes it,
+//! prints the events, and ends by itself.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +44,7 @@ struct DnsRecordStatus {
     conditions: Conditions,
 }
 
-/// The service outside: knows nothing of Kubernetes, and answers every second call only.
+/// The external service: independent of Kubernetes, and answers every second call only.
 #[derive(Clone, Debug, Default)]
 pub struct Dns {
     state: Arc<Mutex<DnsState>>,
@@ -66,7 +66,7 @@ impl Dns {
         }
     }
 
-    /// Makes `host` lead to `address`, whatever it did before.
+    /// Makes `host` lead to `address`, in place of any former address.
     fn put(&self, host: &str, address: &str) -> std::result::Result<(), BoxError> {
         self.call(|dns| drop(dns.records.insert(host.to_owned(), address.to_owned())))
     }
@@ -81,8 +81,9 @@ impl Dns {
     }
 }
 
-/// The finalizer is on every record before `reconcile` sees it for the first time, so nothing is
-/// made outside that would not be cleaned up. It is taken off when `cleanup` has succeeded.
+/// The finalizer is on every record before `reconcile` sees it for the first time, so no external
+/// state is created that would not be cleaned up. The finalizer is taken off when `cleanup` has
+/// succeeded.
 #[derive(Controller)]
 #[controller(for = DnsRecord, finalizer = "example.dev/dns")]
 struct Records {
@@ -97,7 +98,7 @@ impl Reconciler for Records {
         self.dns.put(&record.spec.host, &record.spec.address)?;
         println!("{}: {} leads to {}", record.key(), record.spec.host, record.spec.address);
         cx.set_condition(met("Ready", "Published", &record.spec.host)).await?;
-        // Nobody tells when somebody changes the DNS by hand.
+        // The DNS does not report changes that are made by hand.
         Ok(Action::requeue_after(Duration::from_secs(300)))
     }
 }
@@ -114,7 +115,7 @@ impl Finalize for Records {
     }
 }
 
-/// The operator, for `main` and for tests.
+/// Returns the operator, for `main` and for tests.
 fn operator(client: Client, dns: Dns) -> Manager {
     Manager::new(client).install::<DnsRecord>().controller(Records { dns })
 }

@@ -1,4 +1,5 @@
-//! The program of the book's chapter "Your first operator": `book/src/first-operator.md`, block by block.
+//! The program of the book's chapter "Your first operator": `book/src/first-operator.md`, block by
+//! block.
 //!
 //! `examples/tests/tutorial.rs` compares the two.
 

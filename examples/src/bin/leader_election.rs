@@ -1,16 +1,17 @@
-//! Several processes, one leader: client-go's `examples/leader-election`, with the articles' times of
-//! 60, 15 and 5 seconds.
+//! Several processes, one leader: client-go's `examples/leader-election`, with the articles' times
+//! of 60, 15 and 5 seconds.
 //!
 //! ```text
 //! cargo run --bin leader_election -- --id=one
 //! ```
 //!
-//! Without a cluster this process serves one, and prints what to run in two other terminals: two
-//! rivals for a lease of their own. Stop the one that leads with Ctrl-C, and the other one leads at
-//! once. Kill it, and the other one leads when the lease has run out.
+//! Without a cluster this process serves one, and prints the commands for two other terminals: two
+//! rivals for a lease of their own. Stop the leader with Ctrl-C, and the other one leads at once.
+//! Kill it, and the other one leads when the lease has run out.
 //!
-//! With `--lend=true` a leader gives the lease to a process that was started with `--ask=true`, as an
-//! operator in a cluster may to the one on a developer's machine, and leads again when that one ends.
+//! With `--lend=true` a leader gives the lease to a process that was started with `--ask=true`, as
+//! an operator in a cluster may to the process on a developer's machine, and leads again when that
+//! one ends.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,7 +29,7 @@ struct Flags {
     name: String,
     namespace: String,
     lock: LockKind,
-    /// Gives the lease to who asks for it.
+    /// Gives the lease to a process that asks for it.
     lend: bool,
     /// Asks the holder for the lease.
     ask: bool,
@@ -107,7 +108,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<Outcome, String> {
-    // Why it cannot lead stands in warnings.
+    // Warnings give the reason why the process cannot lead.
     let lines = tracing_subscriber::fmt().with_writer(std::io::stderr);
     lines.with_max_level(tracing_subscriber::filter::LevelFilter::WARN).init();
     let flags = Flags::parse(std::env::args().skip(1))?;
@@ -135,7 +136,7 @@ async fn run() -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// What this process does as the election goes on.
+/// Returns the callbacks of this process, which print the course of the election.
 fn callbacks(id: &str) -> LeaderCallbacks {
     let [started, stopped, new_leader] = [id, id, id].map(str::to_owned);
     LeaderCallbacks::new(
@@ -151,7 +152,7 @@ fn callbacks(id: &str) -> LeaderCallbacks {
     })
 }
 
-/// The configured cluster, or one of our own.
+/// Connects to the configured cluster, or to one of our own.
 async fn connect() -> Result<(Client, Option<LocalCluster>), Error> {
     if let Some(config) = ClientConfig::find()? {
         return Ok((Client::builder().config(config).build()?, None));

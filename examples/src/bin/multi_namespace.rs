@@ -4,9 +4,10 @@
 //! cargo run --bin multi_namespace
 //! ```
 //!
-//! It serves a cluster of its own with three teams and reconciles the ConfigMaps of two. A ConfigMap
-//! says in which other ConfigMap of its namespace its greeting stands: an index finds whom a change of
-//! that one concerns, in its own namespace only. The program plays the teams, and ends by itself.
+//! The program serves a cluster of its own with three teams and reconciles the ConfigMaps of two. A
+//! ConfigMap names another ConfigMap of its namespace that holds its greeting: an index finds the
+//! ConfigMaps that a change of that other one concerns, in its own namespace only. The program
+//! plays the teams, and ends by itself.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use serde_json::{from_value, json};
@@ -38,7 +39,7 @@ impl Reconciler for Greetings {
     }
 }
 
-/// The operator of these teams; `manifests` grants Roles in their namespaces.
+/// Returns the operator of these teams; `manifests` grants Roles in their namespaces.
 fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manager {
     let wiring = Wiring::new().watches_by::<ConfigMap, _>(BY_SOURCE);
     Manager::new(client)
@@ -54,7 +55,7 @@ fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manag
 async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("multi-namespace").await?;
     let client = cluster.client();
-    // Team c comes first, and is not told: nobody watches its namespace.
+    // Team c comes first, and gets no greeting: its namespace is not watched.
     for team in ["team-c", "team-a", "team-b"] {
         let namespace: Namespace = from_value(json!({ "metadata": { "name": team } }))?;
         client.all().create(&namespace).await?;
@@ -79,7 +80,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     };
 
     until(&["team-a/page: Some(\"hello team-a\")", "team-b/page: Some(\"hello team-b\")"]).await;
-    // What team b writes concerns team b.
+    // A write by team b concerns team b only.
     for team in ["team-c", "team-b"] {
         let patch = Patch::Merge(json!({ "data": { "text": "good evening" } }));
         client.namespace::<ConfigMap>(team).patch("texts", patch).await?;

@@ -1,11 +1,12 @@
-//! Reconciles that nothing but time asks for: a timer per object, a requeue, a debounced burst, a pause.
+//! Reconciles that are caused by time alone: a timer per object, a requeue, a debounced burst, a
+//! pause.
 //!
 //! ```text
 //! cargo run --bin timers
 //! ```
 //!
-//! It serves a cluster of its own, plays a user who changes a ConfigMap, tells why each reconcile came,
-//! and ends by itself.
+//! The program serves a cluster of its own, plays a user who changes a ConfigMap, prints the reason
+//! of each reconcile, and ends by itself.
 
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ impl Reconciler for Probes {
         let count = map.data.as_ref().and_then(|data| data.get("count"));
         self.told.send(format!("{}: {}, count {count:?}", map.key(), cx.reasons())).await?;
         if cx.reasons().contains("timer probe") {
-            // Once more, and not together with everybody else's.
+            // Once more, at a time of its own within the spread, not together with all others.
             return Ok(Action::requeue_after(cx.spread(SECOND / 2)));
         }
         Ok(Action::done())
@@ -83,7 +84,8 @@ async fn main() -> std::result::Result<(), BoxError> {
     until("timer probe").await;
     until("requeue").await;
 
-    // While it is paused nothing reconciles it; when that ends, it is at once.
+    // While the object is paused no reconcile runs for it; at the end of the pause one runs at
+    // once.
     change(json!({ "metadata": { "annotations": { PAUSED: "true" } } })).await?;
     change(json!({ "data": { "count": "21" } })).await?;
     tokio::time::sleep(2 * SECOND).await;

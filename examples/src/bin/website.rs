@@ -60,11 +60,10 @@ impl Reconciler for Sites {
             "metadata": { "name": site.name() },
             "spec": { "replicas": site.spec.replicas, "selector": { "matchLabels": labels }, "template": pod },
         }))?;
-        let service: Service = from_value(json!({
-            "metadata": { "name": site.name() }, "spec": { "selector": labels, "ports": [{ "port": 80 }] },
-        }))?;
+        let ports = json!({ "selector": labels, "ports": [{ "port": 80 }] });
+        let service = from_value(json!({ "metadata": { "name": site.name() }, "spec": ports }))?;
         let deployment = cx.apply_owned(deployment).await?;
-        cx.apply_owned(service).await?;
+        cx.apply_owned::<Service>(service).await?;
         if site.status.is_none() {
             cx.event(Normal, "Created", format!("serves {}", site.spec.host));
         }
@@ -76,17 +75,15 @@ impl Reconciler for Sites {
     }
 }
 
-/// The operator, for `main` and for tests.
+/// Returns the operator, for `main` and for tests.
 pub fn operator(client: Client) -> Manager {
     Manager::new(client).leader_election("website-operator").install::<Website>().controller(Sites)
 }
 
 fn main() -> ExitCode {
     let spec = WebsiteSpec { host: "home.example".to_owned(), replicas: 2 };
-    windlass::cli::App::new(operator)
-        .package(windlass::package!())
-        .sample(Website::new("home", spec))
-        .main()
+    let app = windlass::cli::App::new(operator).package(windlass::package!());
+    app.sample(Website::new("home", spec)).main()
 }
 
 #[cfg(test)]
@@ -121,8 +118,8 @@ mod tests {
         cluster.install::<Website>().await;
         let running = cluster.spawn(operator(cluster.client()));
         let mut sites = Vec::new();
-        // The younger one is first in the alphabet, by its namespace and by its name. On a shared server
-        // the operator of a test sees one namespace.
+        // The younger one is first in the alphabet, by its namespace and by its name. On a shared
+        // server the operator of a test sees one namespace.
         for (namespace, name) in [("b", "shop"), ("a", "a-x")] {
             let mut namespace = namespace.to_owned();
             if cluster.is_embedded() {

@@ -8,7 +8,7 @@ use crate::resource::{ObjectKey, Resource};
 use crate::store::{self, Event, Mark, Representation, Run, Sighting, Store};
 use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Part, Skim};
 
-/// The cache of one kind, and what was read and not applied yet.
+/// The cache of one kind, with changes that were read and not applied yet.
 pub struct Cache {
     core: Arc<store::Core>,
     run: Run,
@@ -29,7 +29,7 @@ impl Cache {
         Self::kept_as::<K>(Representation::default())
     }
 
-    /// An empty cache of kind `K` that keeps its objects in some form.
+    /// An empty cache of kind `K` that stores its objects in this representation.
     pub fn kept_as<K: Resource>(representation: Representation) -> Self {
         let info = K::static_info().expect("a kind that its type knows");
         let mode = store::Mode::of::<K>(representation, None);
@@ -42,7 +42,7 @@ impl Cache {
         }
     }
 
-    /// A view of it.
+    /// Returns a view of the cache.
     pub fn store<K: Resource>(&self) -> Store<K> {
         Store::new(Arc::clone(&self.core))
     }
@@ -53,8 +53,8 @@ impl Cache {
         self.list = ListSplitter::with_limit(MAX_PIECE);
     }
 
-    /// Reads a piece of a list as a reflector does: what is cached in the same version is not
-    /// copied. Returns how much waits to be applied.
+    /// Reads a piece of a list as a reflector does: objects that are cached in the same version are
+    /// not copied. Returns the number of changes to apply.
     pub fn read_list(&mut self, piece: &[u8]) -> usize {
         let Self { core, run, read, list, .. } = self;
         let _ = list.push(piece, &mut |part| {
@@ -66,7 +66,7 @@ impl Cache {
         read.len()
     }
 
-    /// Reads a piece of a watch. Returns how much waits to be applied.
+    /// Reads a piece of a watch. Returns the number of changes to apply.
     pub fn read_watch(&mut self, piece: &[u8]) -> usize {
         let Self { core, run, read, watch, .. } = self;
         watch.push(piece, &mut |part| {
@@ -82,19 +82,19 @@ impl Cache {
         read.len()
     }
 
-    /// Applies what was read, and calls `each` with the key of every change.
+    /// Applies the changes, and calls `each` with the key of every change.
     pub fn apply(&mut self, each: &mut dyn FnMut(&ObjectKey)) {
         let applied = self.core.apply(std::mem::take(&mut self.read));
         applied.events.iter().map(Event::key).for_each(each);
     }
 
-    /// Forgets what was read.
+    /// Discards the changes.
     pub fn discard(&mut self) {
         self.read.clear();
     }
 }
 
-/// Splits a list and does nothing with its items. Returns their number and bytes.
+/// Splits a list without using its items. Returns their number and bytes.
 pub fn split(pieces: &mut dyn Iterator<Item = &[u8]>) -> (usize, usize) {
     let mut splitter = ListSplitter::with_limit(MAX_PIECE);
     let (mut items, mut bytes) = (0, 0);

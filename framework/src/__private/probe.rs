@@ -1,6 +1,6 @@
 //! Parsers of foreign bytes, for the fuzz targets under `tests/fuzz` and for benchmarks.
 //!
-//! Each function hands bytes to a parser as the framework does and returns what it made of them.
+//! Each function passes bytes to a parser as the framework does and returns the result.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use crate::wire::{Head, ListSplitter, Outline, Part, Skim, status, values_at};
 /// A list in pieces, as a reflector splits it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct List {
-    /// The items' bytes; of an item beyond the limit its beginning, as an error.
+    /// The items' bytes; for an item beyond the limit its beginning, as an error.
     pub items: Vec<Result<Vec<u8>, Vec<u8>>>,
-    /// Of the list.
+    /// Version of the list.
     pub resource_version: String,
-    /// Of the next page.
+    /// Token of the next page.
     pub continue_token: Option<String>,
 }
 
 /// Splits a list.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why the bytes are no list.
 pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Result<List, String> {
     let mut splitter = ListSplitter::with_limit(limit);
     let mut items = Vec::new();
@@ -42,7 +42,7 @@ pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Res
     Ok(List { items, resource_version, continue_token })
 }
 
-/// What the cache learns from an object's bytes without decoding it.
+/// Metadata that the cache reads from an object's bytes without decoding it.
 #[derive(Debug)]
 pub struct Skimmed {
     /// `metadata.name`.
@@ -50,7 +50,7 @@ pub struct Skimmed {
     /// `metadata.namespace`.
     pub namespace: Option<String>,
     outline: Outline,
-    /// What is kept: the object without `apiVersion`, `kind` and `managedFields`.
+    /// The cached bytes: the object without `apiVersion`, `kind` and `managedFields`.
     pub kept: Box<[u8]>,
 }
 
@@ -64,23 +64,23 @@ impl Skimmed {
         }
     }
 
-    /// The rest of what decides.
+    /// The rest of the scanned metadata.
     pub fn head(&self) -> Head<'_> {
         self.outline.head(&self.kept)
     }
 }
 
-/// Skims a complete object.
+/// Scans a complete object.
 pub fn skim(object: &[u8]) -> Option<Skimmed> {
     Skim::of(object).ok().map(|skim| Skimmed::of(&skim))
 }
 
-/// Skims an object that is cut off.
+/// Scans an object that is cut off.
 pub fn skim_beginning(object: &[u8]) -> Option<Skimmed> {
     Skim::of_beginning(object).ok().map(|skim| Skimmed::of(&skim))
 }
 
-/// An object's kept bytes and nothing else: what a watch frame costs without the cache.
+/// An object's cached bytes alone: the cost of a watch frame without the cache.
 pub fn kept(object: &[u8]) -> Option<Box<[u8]>> {
     Skim::of(object).ok().map(|skim| skim.compact())
 }
@@ -92,8 +92,8 @@ pub fn values(object: &[u8], path: &[&'static str]) -> Vec<String> {
     values
 }
 
-/// What comes out of a gzip body in pieces, and whether it ends between two members; `None` when it
-/// is none.
+/// Decompresses a gzip body in pieces; also whether it ends between two members. `None` when the
+/// body is no gzip.
 pub fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<(Vec<u8>, bool)> {
     crate::client::inflate(pieces)
 }
@@ -104,11 +104,12 @@ pub fn status(code: u16, retry_after: Option<&[u8]>, body: &[u8]) -> ApiStatus {
     status::of_answer(code, &headers(retry_after), body)
 }
 
-/// What a `Retry-After` asks for.
+/// The wait in a `Retry-After`.
 pub fn retry_after(value: &[u8]) -> Option<Duration> {
     status::retry_after(&headers(Some(value)))
 }
 
+/// The headers of an answer with this `Retry-After`.
 fn headers(retry_after: Option<&[u8]>) -> HeaderMap {
     let value = retry_after.and_then(|value| HeaderValue::from_bytes(value).ok());
     value.map(|value| (RETRY_AFTER, value)).into_iter().collect()

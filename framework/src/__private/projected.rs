@@ -1,4 +1,4 @@
-//! What `#[derive(Projection)]` calls: reads the members that a projection has, skips the others.
+//! Functions for `#[derive(Projection)]`: read the members of a projection, skip the others.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,16 +21,16 @@ pub trait Part: Serialize + DeserializeOwned {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> Part for T {}
 
-/// A type of which there can be projections.
+/// A type that can have projections.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Kubernetes resource",
     note = "name the type of the whole kind: one that derives `windlass::CustomResource`, or of `k8s_openapi::api`"
 )]
 pub trait Base {
-    /// Of the whole kind.
+    /// Identity of the whole kind.
     fn info() -> Option<ResourceInfo>;
 
-    /// What its type does with what stands at a path.
+    /// Treatment of the value at a path by the type.
     fn reads(path: &[&str]) -> Reads;
 }
 
@@ -45,33 +45,33 @@ impl<K: Resource> Base for K {
     }
 }
 
-/// A projection. The kind's type is named here alone, so that one mistake makes one error.
+/// A projection. The kind's type is named only here, so that one mistake makes one error.
 pub trait PartOf {
     /// The type of the whole kind.
     type Whole: Base;
 }
 
-/// The kind that a projection is a part of.
+/// The kind that a projection belongs to.
 pub fn base_info<K: Base>() -> Option<ResourceInfo> {
     K::info()
 }
 
-/// The kind that `V` is a part of.
+/// The kind that `V` is a projection of.
 pub fn whole_info<V: PartOf>() -> Option<ResourceInfo> {
     V::Whole::info()
 }
 
-/// What the type of the kind that `V` is a part of does with what stands at a path.
+/// Treatment of the value at a path by the type of the kind that `V` is a projection of.
 pub fn whole_reads<V: PartOf>(path: &[&str]) -> Reads {
     V::Whole::reads(path)
 }
 
 /// The members of one object that are read.
 pub trait Members<'de> {
-    /// Their names.
+    /// Names of the members.
     const NAMES: &'static [&'static str];
 
-    /// Reads the value of the member with this place among the names.
+    /// Reads the value of the member at this position among the names.
     ///
     /// # Errors
     /// Those of the deserializer.
@@ -103,7 +103,7 @@ pub fn read_below<'de, A: MapAccess<'de>>(
 /// Reads the value at `path`.
 ///
 /// # Errors
-/// Those of the deserializer; the field stood there before.
+/// Those of the deserializer; a duplicate field.
 pub fn read_part<'de, A: MapAccess<'de>, T: Part>(
     map: &mut A,
     path: &'static str,
@@ -116,9 +116,9 @@ pub fn read_part<'de, A: MapAccess<'de>, T: Part>(
     Ok(())
 }
 
-/// Labels and annotations that are read where the others are not.
+/// Labels and annotations that are read although the others are not.
 pub trait Picks<'de> {
-    /// Reads what is wanted of a part of the metadata.
+    /// Reads the picked values of a part of the metadata.
     ///
     /// # Errors
     /// Those of the deserializer.
@@ -133,12 +133,12 @@ pub fn read_nothing<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error>
     map.next_value::<IgnoredAny>().map(drop)
 }
 
-/// The value of a label or annotation that was picked.
+/// The value of a picked label or annotation.
 pub fn picked(field: &Option<String>) -> Option<&str> {
     field.as_deref()
 }
 
-/// Metadata with what was picked out of them put back.
+/// Metadata with the picked values put back.
 pub fn with_picks(metadata: &ObjectMeta, picks: &[(&str, &str, Option<&str>)]) -> ObjectMeta {
     let mut metadata = metadata.clone();
     for (part, key, value) in picks {
@@ -151,17 +151,18 @@ pub fn with_picks(metadata: &ObjectMeta, picks: &[(&str, &str, Option<&str>)]) -
     metadata
 }
 
-/// Metadata without room that nobody uses.
+/// Metadata without unused capacity.
 pub fn shrunk(mut metadata: ObjectMeta) -> ObjectMeta {
+    // Parsing leaves spare capacity, which a cache would hold for each object.
     metadata.owner_references.iter_mut().for_each(Vec::shrink_to_fit);
     metadata.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
     metadata
 }
 
-/// Reads metadata without the members in `skip`, but for what `picks` wants of them.
+/// Reads metadata without the members in `skip`, except for the values that `picks` reads of them.
 ///
 /// # Errors
-/// Those of the deserializer; metadata stood there before.
+/// Those of the deserializer; duplicate metadata.
 pub fn read_metadata<'de, A: MapAccess<'de>>(
     map: &mut A,
     into: &mut Option<ObjectMeta>,
@@ -175,7 +176,7 @@ pub fn read_metadata<'de, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// One field.
+/// Writes one field.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -187,7 +188,7 @@ pub fn write_part<S: SerializeMap, T: Part>(
     out.serialize_entry(name, value)
 }
 
-/// One field, left out when absent.
+/// Writes one field, left out when absent.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -199,13 +200,14 @@ pub fn write_part_option<S: SerializeMap, T: Part>(
     value.as_ref().map_or(Ok(()), |value| out.serialize_entry(name, value))
 }
 
-/// Goes through an object's members.
+/// Reads the members of an object.
 struct Below<M>(M);
 
 impl<'de, M: Members<'de>> DeserializeSeed<'de> for Below<M> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        // The object may be null, which `deserialize_map` would refuse.
         deserializer.deserialize_any(self)
     }
 }
@@ -225,6 +227,7 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
         while let Some(place) = map.next_key_seed(Place(M::NAMES))? {
             match place {
                 Some(place) => self.0.read(place, &mut map)?,
+                // Skipped without a copy.
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -232,7 +235,7 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
     }
 }
 
-/// The place of a name in a list, without copying it.
+/// Reads a name as its position in a list, without copying it.
 struct Place(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Place {
@@ -255,9 +258,10 @@ impl Visitor<'_> for Place {
     }
 }
 
+/// Names of members.
 type Names = &'static [&'static str];
 
-/// Metadata without some members.
+/// Reads metadata without some members.
 struct Without<P>(Names, P);
 
 impl<'de, P: Picks<'de>> DeserializeSeed<'de> for Without<P> {
@@ -280,12 +284,13 @@ impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ObjectMeta, A::Error> {
+        // The type's own code reads the rest, from a map without the skipped members.
         let filtered = Filtered { map, skip: self.0, picks: self.1 };
         ObjectMeta::deserialize(serde::de::value::MapAccessDeserializer::new(filtered))
     }
 }
 
-/// A map of which some members are not seen.
+/// A map that hides some of its members.
 struct Filtered<A, P> {
     map: A,
     skip: Names,
@@ -301,6 +306,7 @@ impl<'de, A: MapAccess<'de>, P: Picks<'de>> MapAccess<'de> for Filtered<A, P> {
     ) -> Result<Option<K::Value>, A::Error> {
         while let Some(name) = self.map.next_key_seed(Text)? {
             if self.skip.contains(&&*name) {
+                // The value has to be consumed before the next key.
                 self.picks.read(&name, &mut self.map)?;
                 continue;
             }
@@ -318,7 +324,7 @@ impl<'de, A: MapAccess<'de>, P: Picks<'de>> MapAccess<'de> for Filtered<A, P> {
     }
 }
 
-/// A name, borrowed where that is possible.
+/// A name, borrowed if possible.
 struct Text;
 
 impl<'de> DeserializeSeed<'de> for Text {

@@ -1,10 +1,10 @@
-//! A status that is stored in part is read as a whole.
+//! Reads a status that is stored in part as a whole.
 //!
-//! A status is written field by field: its first write is a condition, as a rule, and nothing else is there
-//! then. serde refuses an object without a field that has no default, so such an object could not be read by
-//! the program that wrote it. Where the status type has a `Default`, what serde misses is taken from that.
-//! A field that serde finds for itself (`Option`, `#[serde(default)]`) is not touched, and a type that misses
-//! nothing is read as any other.
+//! A status is written field by field: its first write is mostly a condition, and no other field
+//! exists then. serde refuses an object without a field that has no default, so the program that
+//! wrote such an object could not read it. If the status type has a `Default`, fields that serde
+//! misses are taken from that. A field that serde fills itself (`Option`, `#[serde(default)]`) is
+//! not touched, and a type without missing fields is read like any other.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,46 +21,46 @@ use serde_json::{Map, Value};
 
 use super::Readable;
 
-/// A field that serde misses where it is absent.
+/// A field that serde requires, with its default.
 #[derive(Debug)]
 pub struct Missing {
     name: String,
-    /// Other names that the type reads it by.
+    /// Other names by which the type reads the field.
     aliases: Vec<&'static str>,
     value: Value,
 }
 
-/// Values for absent fields of one status type; found once.
+/// Values for absent fields of one status type; determined once.
 #[derive(Debug, Default)]
 pub struct Filling(OnceLock<Vec<Missing>>);
 
 impl Filling {
-    /// Not looked for yet.
+    /// Creates an empty cell.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
 
-    /// The values, by `find` at the first call.
+    /// Returns the values, which `find` determines in the first call.
     pub fn get(&self, find: impl FnOnce() -> Vec<Missing>) -> &[Missing] {
         self.0.get_or_init(find)
     }
 }
 
-/// Stands for the type `T`, to ask whether it has a default.
+/// Represents the type `T`, to select the trait by whether it has a default.
 #[derive(Debug)]
 pub struct Of<T>(PhantomData<fn() -> T>);
 
 impl<T> Of<T> {
-    /// Of that type.
+    /// Represents that type.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-/// For types with a default. A method of `Of<T>` is found before one of `&Of<T>`.
+/// Types with a default. A method of `Of<T>` takes precedence over one of `&Of<T>`.
 pub trait FilledByDefault {
-    /// The fields of the default without which it cannot be read.
+    /// The fields of the default without which the type cannot be read.
     fn missing(&self) -> Vec<Missing>;
 }
 
@@ -69,6 +69,7 @@ impl<T: Default + Serialize + DeserializeOwned> FilledByDefault for Of<T> {
         let whole = serde_json::to_value(T::default());
         let Ok(Value::Object(whole)) = whole else { return Vec::new() };
         let reads = |fields: Map<String, Value>| T::deserialize(Value::Object(fields)).is_ok();
+        // A default that cannot be read back shows nothing about its fields.
         if !reads(whole.clone()) {
             return Vec::new();
         }
@@ -76,9 +77,11 @@ impl<T: Default + Serialize + DeserializeOwned> FilledByDefault for Of<T> {
         for (name, value) in &whole {
             let mut without = whole.clone();
             without.remove(name);
+            // serde fills this field by itself.
             if reads(without.clone()) {
                 continue;
             }
+            // Another name is an alias if the type reads the value under it.
             let is_alias = |other: &&'static str| {
                 let mut with = without.clone();
                 !whole.contains_key(*other)
@@ -92,9 +95,9 @@ impl<T: Default + Serialize + DeserializeOwned> FilledByDefault for Of<T> {
     }
 }
 
-/// For types without a default.
+/// Types without a default.
 pub trait NotFilled {
-    /// Nothing.
+    /// Returns no fields.
     fn missing(&self) -> Vec<Missing>;
 }
 
@@ -104,10 +107,10 @@ impl<T> NotFilled for &Of<T> {
     }
 }
 
-/// Reads the status, whatever is absent of it.
+/// Reads the status with any of its fields absent.
 ///
 /// # Errors
-/// Those of the deserializer; the field stood there before.
+/// Those of the deserializer; a duplicate field.
 pub fn read_status<'de, A: MapAccess<'de>, T: Readable<'de>>(
     map: &mut A,
     name: &'static str,
@@ -118,16 +121,17 @@ pub fn read_status<'de, A: MapAccess<'de>, T: Readable<'de>>(
         return Err(de::Error::duplicate_field(name));
     }
     *into = Some(match missing {
+        // A type without missing fields is read directly.
         [] => map.next_value()?,
         missing => map.next_value_seed(Optional { missing, status: PhantomData })?,
     });
     Ok(())
 }
 
-/// Can an empty status be read?
+/// Checks that an empty status can be read.
 ///
 /// # Errors
-/// The reason that serde gives against it.
+/// The reason that serde reports.
 pub fn reads_in_part<T>(missing: &'static [Missing]) -> Result<(), String>
 where
     T: for<'de> Readable<'de>,
@@ -136,7 +140,7 @@ where
     T::deserialize(Filled { inner: empty, missing }).map(drop).map_err(|error| error.to_string())
 }
 
-/// The names of a struct's fields, aliases included; none of a type that is read otherwise.
+/// Names of a struct's fields, aliases included; empty for a type that is read in another way.
 fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
     struct Asked<'a>(&'a Cell<&'static [&'static str]>);
 
@@ -164,10 +168,12 @@ fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 
     let names = Cell::new([].as_slice());
+    // The attempt always fails; it leaves the names in the cell.
     drop(T::deserialize(Asked(&names)));
     names.get()
 }
 
+/// Reads an optional status; a given one is completed.
 struct Optional<T> {
     missing: &'static [Missing],
     status: PhantomData<T>,
@@ -201,7 +207,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
     }
 }
 
-/// An object in which what is missing stands behind what is there.
+/// An object with the missing fields after its own.
 struct Filled<D> {
     inner: D,
     missing: &'static [Missing],
@@ -227,6 +233,7 @@ macro_rules! filled {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Filled<D> {
     type Error = D::Error;
 
+    // Only these can lead to a struct; all others pass through unchanged.
     filled! {
         deserialize_any();
         deserialize_map();
@@ -330,12 +337,12 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
     }
 }
 
-/// The fields that are there, then those that are missing.
+/// The fields of the object, then the missing ones.
 struct Fields<A> {
     map: A,
     is_read: bool,
     missing: Vec<&'static Missing>,
-    /// Whose name was given.
+    /// The missing field whose name was returned last, and whose value is next.
     next: Option<&'static Missing>,
 }
 
@@ -346,8 +353,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, A::Error> {
+        // The object's own fields come first.
         if !self.is_read {
             if let Some(name) = self.map.next_key::<String>()? {
+                // A field that is given, by its name or an alias, needs no default.
                 self.missing.retain(|missing| {
                     missing.name != name && !missing.aliases.contains(&name.as_str())
                 });

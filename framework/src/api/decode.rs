@@ -1,4 +1,4 @@
-//! Answers become objects.
+//! Decodes the bodies of answers into objects, lists and pages.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceInfo};
 use crate::wire::{Undecodable, times};
 
-/// How the body of an answer becomes what the caller asked for.
+/// Decodes a body. The first argument names the operation, for error texts.
 pub(crate) type Decoder<T> = fn(&str, &[u8], &ResourceInfo) -> Result<T, Error>;
 
-/// The object in the answer to `what`.
+/// Decodes the object in the answer to `what`.
 pub(crate) fn object<K: Resource>(
     what: &str,
     body: &[u8],
@@ -25,7 +25,7 @@ pub(crate) fn object<K: Resource>(
     Ok(object)
 }
 
-/// Anything else in the answer to `what`.
+/// Decodes any other value in the answer to `what`.
 pub(crate) fn value<T: DeserializeOwned>(
     what: &str,
     body: &[u8],
@@ -35,11 +35,13 @@ pub(crate) fn value<T: DeserializeOwned>(
         .map_err(|error| undecodable(what, "the answer", Undecodable::explain::<T>(body, &error)))
 }
 
+/// The error of a part that does not decode; `what` is the attempted operation.
 fn undecodable(what: &str, part: &str, error: Undecodable) -> Error {
     let text = format!("cannot {what}: {part} does not decode: {error}");
     Error::new(ErrorKind::Decode, text).because(error)
 }
 
+/// Metadata of a list.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ListMeta {
@@ -49,20 +51,24 @@ struct ListMeta {
     remaining_item_count: Option<u64>,
 }
 
+/// A list whose items are not decoded yet.
 #[derive(Deserialize)]
 struct RawList<'a> {
     #[serde(default)]
     metadata: ListMeta,
     #[serde(borrow, default)]
+    // Raw: each object is decoded by itself, so that one bad object does not hide the others.
     items: Option<Vec<&'a RawValue>>,
 }
 
+/// The parts of an undecodable item that its error names.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow, default)]
     metadata: HeadMeta<'a>,
 }
 
+/// Name and namespace of an undecodable item.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct HeadMeta<'a> {
@@ -72,7 +78,7 @@ struct HeadMeta<'a> {
     namespace: Cow<'a, str>,
 }
 
-/// A page whose objects may be undecodable one by one.
+/// A page of a list, in which single objects may be undecodable.
 pub(crate) struct Page<K> {
     pub(crate) items: Vec<Result<K, Error>>,
     pub(crate) resource_version: String,
@@ -80,7 +86,7 @@ pub(crate) struct Page<K> {
     pub(crate) remaining: Option<u64>,
 }
 
-/// The page in the answer to `what`.
+/// Decodes the page in the answer to `what`.
 pub(crate) fn page<K: Resource>(
     what: &str,
     body: &[u8],
@@ -98,7 +104,7 @@ pub(crate) fn page<K: Resource>(
     })
 }
 
-/// The list in the answer to `what`; one undecodable object is an error.
+/// Decodes the list in the answer to `what`; one undecodable object is an error.
 pub(crate) fn list<K: Resource>(
     what: &str,
     body: &[u8],
@@ -113,10 +119,11 @@ pub(crate) fn list<K: Resource>(
     })
 }
 
-/// One item of a list or of a watch.
+/// Decodes one item of a list or of a watch.
 pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> Result<K, Error> {
     let decoded: Result<K, _> = times::from_slice(item.as_bytes());
     let mut object = decoded.map_err(|error| {
+        // The name may decode although the object does not: the error contains it.
         let name = serde_json::from_str::<Head<'_>>(item).map(|head| head.metadata);
         let part = match name {
             Ok(HeadMeta { name, namespace }) if namespace.is_empty() => format!("\"{name}\""),
@@ -125,6 +132,7 @@ pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> 
         };
         undecodable(what, &part, Undecodable::explain::<K>(item.as_bytes(), &error))
     })?;
+    // Items of lists have no type of their own.
     object.set_type(info);
     Ok(object)
 }

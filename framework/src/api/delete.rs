@@ -1,4 +1,4 @@
-//! Deletions, of one object and of what selectors match.
+//! Deletions of one object, and of all objects that selectors match.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -15,20 +15,20 @@ use super::draft::Draft;
 use crate::error::{ApiStatus, Error};
 use crate::resource::{Resource, ResourceInfo};
 
-/// What happens to the objects that the deleted one owns.
+/// Treatment of the objects that the deleted one owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Propagation {
-    /// The object goes first, the garbage collector deletes the owned ones after it. The default of
-    /// nearly every kind.
+    /// The object is deleted first, the garbage collector deletes the owned objects after it. The
+    /// default of nearly every kind.
     Background,
-    /// The object stays, marked for deletion, until the owned ones that block it are gone.
+    /// The object stays, marked for deletion, until the owned objects that block it are gone.
     Foreground,
-    /// The owned ones stay and lose their owner.
+    /// The owned objects stay and lose their owner.
     Orphan,
 }
 
 impl Propagation {
-    /// As the API spells it.
+    /// The policy as the API spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Background => "Background",
@@ -38,12 +38,12 @@ impl Propagation {
     }
 }
 
-/// What the API server answered to a deletion.
+/// The API server's answer to a deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deleted<K> {
     /// The object is gone.
     Gone {
-        /// Its uid; empty when the server did not say.
+        /// Its uid; empty when the server did not send one.
         uid: String,
     },
     /// The object is marked for deletion, and waits for its finalizers, its grace period or its
@@ -52,12 +52,12 @@ pub enum Deleted<K> {
 }
 
 impl<K: Resource> Deleted<K> {
-    /// Is the object gone?
+    /// Whether the object is gone.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Gone { .. })
     }
 
-    /// Uid of the object that was deleted; empty when the server did not say.
+    /// Uid of the deleted object; empty when the server did not send one.
     pub fn uid(&self) -> &str {
         match self {
             Self::Gone { uid } => uid,
@@ -65,9 +65,10 @@ impl<K: Resource> Deleted<K> {
         }
     }
 
-    /// Reads the answer to `what`: a `Status` says that the object is gone. Some kinds (Pods,
+    /// Reads the answer to `what`: a `Status` means that the object is gone. Some kinds (Pods,
     /// Services, …) answer with their last state even then.
     pub(crate) fn of(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Self, Error> {
+        /// The kind of an answer: a `Status` or the object.
         #[derive(Deserialize)]
         struct Kind {
             #[serde(default)]
@@ -81,6 +82,7 @@ impl<K: Resource> Deleted<K> {
         }
         let object: K = decode::object(what, body, info)?;
         let metadata = object.metadata();
+        // A last state with neither finalizers nor grace left was removed with this answer.
         let held = metadata.finalizers.as_ref().is_some_and(|held| !held.is_empty());
         let ended = metadata.deletion_grace_period_seconds == Some(0);
         if metadata.deletion_timestamp.is_some() && (held || !ended) {
@@ -99,28 +101,32 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Adds a precondition: a wrong value of `key` makes the deletion fail as a conflict.
     pub(crate) fn precondition(&mut self, key: &str, value: &str) {
         self.preconditions.insert(key.to_owned(), json!(value));
     }
 
+    /// Sets the treatment of owned objects.
     pub(crate) fn propagation(&mut self, policy: Propagation) {
         self.propagation = Some(policy);
     }
 
+    /// Sets the grace period.
     pub(crate) fn grace(&mut self, period: Duration) {
         self.grace = Some(period.as_secs());
     }
 
+    /// The uid among the preconditions.
     fn uid(&self) -> Option<String> {
         self.preconditions.get("uid").and_then(Value::as_str).map(str::to_owned)
     }
 
-    /// Does it fail when the object is another by now?
+    /// Whether the deletion fails when another object or version is stored by now.
     pub(crate) fn is_guarded(&self) -> bool {
         !self.preconditions.is_empty()
     }
 
-    /// As JSON; `None` when everything is left to the server.
+    /// The options as JSON; `None` when all are left to the server.
     pub(crate) fn json(self) -> Option<Value> {
         let mut options = Map::new();
         if !self.preconditions.is_empty() {
@@ -141,15 +147,16 @@ impl Options {
     }
 }
 
-/// Does a deletion by uid that was sent again after doubt show that this object is not there?
+/// Whether the failure of a repeated deletion by uid shows that this object is gone.
 fn shows_it_gone(error: &Error) -> bool {
     let is_another =
         || error.status().is_some_and(|status| status.message.contains("UID in precondition"));
+    // Without an ambiguous attempt, a 404 means that there was no such object.
     error.is_ambiguous()
         && (error.code() == Some(404) || (error.code() == Some(409) && is_another()))
 }
 
-/// A deletion about to be sent; await it for [what became of the object](Deleted).
+/// A deletion, sent when it is awaited; returns [the object's fate](Deleted).
 ///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send);
@@ -167,50 +174,52 @@ impl<K> Delete<K> {
         Self { draft, options: Options::default(), _kind: PhantomData }
     }
 
-    /// Only if the object has this uid. It makes the deletion safe to repeat: when a repetition finds
-    /// the object gone, that is [`Gone`](Deleted::Gone) and no error.
+    /// Deletes only an object with this uid. The deletion is then safe to repeat: when a repetition
+    /// finds the object gone, that is [`Gone`](Deleted::Gone) and no error.
     pub fn uid(mut self, uid: &str) -> Self {
         self.options.precondition("uid", uid);
         self
     }
 
-    /// Only if the object is at this version. It makes the deletion safe to repeat.
+    /// Deletes only this version of the object. The deletion is then safe to repeat.
     pub fn resource_version(mut self, version: &str) -> Self {
         self.options.precondition("resourceVersion", version);
         self
     }
 
-    /// What happens to the objects that it owns. Default: the kind's.
+    /// Treatment of the objects that it owns. Default: the kind's.
     pub fn propagation(mut self, policy: Propagation) -> Self {
         self.options.propagation(policy);
         self
     }
 
-    /// How long the object may take to end, in whole seconds; zero ends a Pod without waiting for
+    /// Longest time for the object to end, in whole seconds; zero ends a Pod without waiting for
     /// its kubelet. Default: the object's.
     pub fn grace_period(mut self, period: Duration) -> Self {
         self.options.grace(period);
         self
     }
 
-    /// Checks and answers as usual, deletes nothing.
+    /// Checks and answers as usual, and deletes nothing.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
     }
 
-    /// Total time for it with all retries. Default: the client's, 30 s.
+    /// Total time for the call with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self
     }
 
-    /// Sends it; the answer as it came.
+    /// Sends the deletion and returns the answer undecoded.
     pub(crate) async fn answer(self) -> Result<Bytes, Error> {
         self.finished().answered(|_, _, _| Ok(())).await.map(|((), answer)| answer)
     }
 
+    /// The draft with the options as its body.
     pub(super) fn finished(mut self) -> Draft {
+        // A repetition cannot delete another object or version.
         if self.options.is_guarded() {
             self.draft.repeatable();
         }
@@ -229,7 +238,7 @@ impl<K: Resource> IntoFuture for Delete<K> {
         let uid = self.options.uid();
         Box::pin(async move {
             match (self.finished().send(Deleted::of).await, uid) {
-                // Deleted by an attempt whose answer was lost, or by somebody else meanwhile.
+                // Deleted by an attempt whose answer was lost, or by another caller meanwhile.
                 (Err(error), Some(uid)) if shows_it_gone(&error) => Ok(Deleted::Gone { uid }),
                 (result, _) => result,
             }
@@ -246,11 +255,12 @@ impl<K> fmt::Debug for Delete<K> {
     }
 }
 
-/// The deletion of many objects of one namespace, or of a cluster-scoped kind, about to be sent;
-/// await it. Without a selector it deletes them all.
+/// A deletion of many objects of one namespace, or of a cluster-scoped kind, sent when it is
+/// awaited. Without a selector it deletes all of them.
 ///
 /// # Errors
-/// Those of [`Client::send`](crate::client::Client::send). Some may be deleted when it fails.
+/// Those of [`Client::send`](crate::client::Client::send). After an error some objects may be
+/// deleted.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct DeleteCollection {
     draft: Draft,
@@ -262,37 +272,37 @@ impl DeleteCollection {
         Self { draft, options: Options::default() }
     }
 
-    /// Only objects with these labels, in kubectl's notation.
+    /// Deletes only objects with these labels, in kubectl's notation.
     pub fn labels(mut self, selector: &str) -> Self {
         self.draft.set("labelSelector", selector);
         self
     }
 
-    /// Only objects with these fields.
+    /// Deletes only objects with these fields.
     pub fn fields(mut self, selector: &str) -> Self {
         self.draft.set("fieldSelector", selector);
         self
     }
 
-    /// What happens to the objects that they own. Default: the kind's.
+    /// Treatment of the objects that they own. Default: the kind's.
     pub fn propagation(mut self, policy: Propagation) -> Self {
         self.options.propagation(policy);
         self
     }
 
-    /// How long each may take to end, in whole seconds. Default: the object's.
+    /// Longest time for each object to end, in whole seconds. Default: the object's.
     pub fn grace_period(mut self, period: Duration) -> Self {
         self.options.grace(period);
         self
     }
 
-    /// Checks and answers as usual, deletes nothing.
+    /// Checks and answers as usual, and deletes nothing.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
     }
 
-    /// Total time for it with all retries. Default: the client's, 30 s.
+    /// Total time for the call with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self

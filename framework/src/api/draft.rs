@@ -1,8 +1,9 @@
-//! A request about a kind while it is put together: no type parameters, the first mistake kept until
+//! A request about a kind under construction: no type parameters, the first mistake is kept until
 //! the end.
 //!
-//! Here is what the kind decides: place, words for error texts, body, whether it may be repeated.
-//! Paths, their checks and the sending are those of [`Request`](crate::client::Request).
+//! This module adds the parts that depend on the kind: path, wording of error texts, body, and
+//! whether the request may be repeated. Paths, their checks and the sending are those of
+//! [`Request`](crate::client::Request).
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,18 +20,19 @@ use crate::client::{Client, PatchType, Verb};
 use crate::resource::{ResourceInfo, Scope};
 use crate::wire::times;
 
-/// What all requests of an [`Api`](super::Api) have in common.
+/// The parts that all requests of an [`Api`](super::Api) share.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) client: Client,
     pub(crate) info: ResourceInfo,
     /// `None` for cluster-scoped kinds.
     pub(crate) namespace: Option<String>,
-    /// Are answers to hold metadata only?
+    /// Whether answers should hold metadata only.
     pub(crate) metadata: bool,
 }
 
 impl Target {
+    /// A target; without a kind every request of it is refused.
     pub(crate) fn new(client: Client, info: Option<ResourceInfo>, namespace: Option<&str>) -> Self {
         let info = info.unwrap_or(ResourceInfo {
             group: "".into(),
@@ -39,22 +41,23 @@ impl Target {
             plural: "".into(),
             scope: Scope::Namespaced,
         });
+        // Objects of a cluster-scoped kind have no namespace, whatever the client's is.
         let namespace = namespace.filter(|_| info.scope == Scope::Namespaced).map(str::to_owned);
         Self { client, info, namespace, metadata: false }
     }
 
-    /// The same place, for metadata only.
+    /// The same kind and namespace, for metadata only.
     pub(crate) fn metadata(&self) -> Self {
         Self { metadata: true, ..self.clone() }
     }
 
-    /// `websites.example.dev "home" in "shop"`.
+    /// Name of an object in error texts: `websites.example.dev "home" in "shop"`.
     pub(crate) fn noun(&self, name: &str) -> String {
         noun(&self.info, self.namespace.as_deref(), Some(name))
     }
 }
 
-/// A request being put together.
+/// A request under construction.
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) target: Arc<Target>,
@@ -62,20 +65,22 @@ pub(crate) struct Draft {
     pub(super) namespace: Option<String>,
     pub(super) name: Option<String>,
     pub(super) subresource: Option<String>,
-    /// `websites.example.dev "home" in "shop"`.
+    /// Name of the object in error texts: `websites.example.dev "home" in "shop"`.
     pub(super) noun: String,
     pub(super) query: Vec<(&'static str, String)>,
-    /// What form of patch the body is, of a patch or an apply.
+    /// Format of the patch in the body, for a patch or an apply.
     pub(super) form: Option<PatchType>,
     pub(super) body: Bytes,
+    /// Whether a second execution does no harm.
     pub(super) repeatable: bool,
     pub(super) timeout: Option<Duration>,
-    /// Is the answer to hold metadata only?
+    /// Whether the answer should hold metadata only.
     pub(super) metadata: bool,
+    /// The first mistake of the caller, reported instead of sending.
     pub(super) mistake: Option<String>,
 }
 
-/// Of the body only the length: it may be a Secret.
+/// Shows only the length of the body: it may be a Secret.
 impl fmt::Debug for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Draft")
@@ -90,12 +95,13 @@ impl fmt::Debug for Draft {
     }
 }
 
-/// `object` as JSON bytes.
+/// Encodes `object` as JSON bytes.
 pub(crate) fn json<T: Serialize>(object: &T) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(object).map(times::encoded)
 }
 
 impl Draft {
+    /// A request with its first checks: the kind is known, the namespace is not empty.
     fn new(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: Option<&str>) -> Self {
         let info = &target.info;
         let mut draft = Self {
@@ -108,6 +114,7 @@ impl Draft {
             query: Vec::new(),
             form: None,
             body: Bytes::new(),
+            // Reads change nothing; writes become repeatable by a precondition.
             repeatable: !verb.writes(),
             timeout: None,
             metadata: target.metadata,
@@ -125,6 +132,7 @@ impl Draft {
     /// A request about the whole collection.
     pub(crate) fn collection(target: &Arc<Target>, verb: Verb) -> Self {
         let mut draft = Self::new(target, verb, target.namespace.as_deref(), None);
+        // API servers delete collections in one namespace only.
         if verb == Verb::DeleteCollection && draft.lacks_namespace(target.namespace.as_deref()) {
             draft.refuse("a collection is deleted in one namespace; use Client::namespace");
         }
@@ -136,6 +144,7 @@ impl Draft {
         Self::placed(target, verb, target.namespace.as_deref(), name)
     }
 
+    /// A request about one object in this namespace.
     fn placed(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: &str) -> Self {
         let mut draft = Self::new(target, verb, namespace, Some(name));
         if name.is_empty() {
@@ -147,16 +156,19 @@ impl Draft {
         draft
     }
 
+    /// Whether the kind is namespaced and the namespace is missing.
     fn lacks_namespace(&self, namespace: Option<&str>) -> bool {
         self.target.info.scope == Scope::Namespaced && namespace.is_none()
     }
 
+    /// A creation of the object with this metadata, by its name or generated name.
     pub(crate) fn create(
         target: &Arc<Target>,
         metadata: &ObjectMeta,
         body: serde_json::Result<Vec<u8>>,
     ) -> Self {
         let namespace = namespace_of(target, metadata.namespace.as_deref());
+        // No name in the path of a creation: the body has it.
         let mut draft = Self::new(target, Verb::Create, namespace, None);
         draft.needs_content();
         let text = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
@@ -164,6 +176,7 @@ impl Draft {
             (Some(name), _) => {
                 draft.noun = noun(&target.info, namespace, Some(&name));
             }
+            // The name is not known yet: the prefix stands for it in error texts.
             (None, Some(prefix)) => {
                 draft.noun = noun(&target.info, namespace, Some(&format!("{prefix}*")));
             }
@@ -177,6 +190,7 @@ impl Draft {
         draft
     }
 
+    /// A replacement of the object with this metadata; repeatable when it names a version.
     pub(crate) fn replace(
         target: &Arc<Target>,
         metadata: &ObjectMeta,
@@ -187,12 +201,15 @@ impl Draft {
         let mut draft = Self::placed(target, Verb::Update, namespace, name);
         draft.needs_content();
         draft.check_agreement(metadata.namespace.as_deref());
+        // With a version, a second execution is refused as a conflict.
         draft.repeatable = metadata.resource_version.as_ref().is_some_and(|rv| !rv.is_empty());
         draft.object_body(body);
         draft
     }
 
+    /// A patch; repeatable when it depends on a version.
     pub(crate) fn patch(target: &Arc<Target>, name: &str, patch: Patch) -> Self {
+        // An apply needs type and name in its body.
         if let Patch::Apply(intent) = patch {
             return Self::apply(target, name, Ok(intent));
         }
@@ -201,7 +218,7 @@ impl Draft {
         draft
     }
 
-    /// A request about a subresource.
+    /// A request about a subresource of one object.
     pub(crate) fn part(target: &Arc<Target>, verb: Verb, name: &str, subresource: &str) -> Self {
         let mut draft = Self::named(target, verb, name);
         draft.metadata = false;
@@ -212,6 +229,7 @@ impl Draft {
         draft
     }
 
+    /// A server-side apply of `intent`, completed with type and name.
     pub(crate) fn apply(
         target: &Arc<Target>,
         name: &str,
@@ -226,6 +244,7 @@ impl Draft {
         let named = metadata_text(&object, "name");
         let namespace = namespace_of(target, own.as_deref()).map(str::to_owned);
         let mut draft = Self::placed(target, Verb::Apply, namespace.as_deref(), name);
+        // A mistake in the intent itself is reported first.
         draft.mistake = mistake.or(draft.mistake);
         draft.check_agreement(own.as_deref());
         if named.is_some_and(|named| named != name) {
@@ -233,27 +252,30 @@ impl Draft {
         }
         add_type(&mut object, &target.info);
         if let Value::Object(metadata) = object.entry("metadata").or_insert_with(|| json!({})) {
+            // API servers refuse an apply that contains them.
             metadata.remove("managedFields");
             metadata.entry("name").or_insert_with(|| json!(name));
         }
+        // A second execution sets the same fields again.
         draft.repeatable = true;
         draft.form = Some(PatchType::Apply);
         draft.body = times::encoded(Value::Object(object).to_string().into_bytes()).into();
         draft
     }
 
-    /// Metadata alone is no object: a write of it would take everything else away.
+    /// Refuses a write of metadata alone: it would remove everything else from the object.
     fn needs_content(&mut self) {
         if self.metadata {
             self.refuse("only metadata is at hand; patch or apply it");
         }
     }
 
-    /// The first mistake is the one that is told.
+    /// Notes a mistake; the first one is reported.
     pub(crate) fn refuse(&mut self, mistake: impl Into<String>) {
         self.mistake.get_or_insert_with(|| mistake.into());
     }
 
+    /// Refuses an object whose namespace differs from the request's.
     fn check_agreement(&mut self, own: Option<&str>) {
         if let (Some(own), Some(namespace)) = (own, self.target.namespace.as_deref())
             && own != namespace
@@ -263,6 +285,7 @@ impl Draft {
         }
     }
 
+    /// Sets an encoded object as the body, completed with its type.
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
             Ok(body) => self.body = body,
@@ -270,11 +293,12 @@ impl Draft {
         }
     }
 
+    /// Sets the body as it is.
     pub(crate) fn set_json(&mut self, body: &Value) {
         self.body = body.to_string().into();
     }
 
-    /// Any value as body; repeatable when it replaces a version that it names.
+    /// Sets any value as the body; repeatable when it replaces a version that it names.
     pub(crate) fn any_body(&mut self, body: &impl Serialize) {
         match serde_json::to_value(body) {
             Ok(body) => {
@@ -285,6 +309,7 @@ impl Draft {
         }
     }
 
+    /// Sets a patch as the body, with its format.
     pub(crate) fn patch_body(&mut self, patch: &Patch) {
         self.repeatable |= patch.is_repeatable();
         self.form = Some(patch.form());
@@ -297,16 +322,18 @@ impl Draft {
         self.query.push((key, value.into()));
     }
 
+    /// Removes a query parameter.
     pub(crate) fn unset(&mut self, key: &'static str) {
         self.query.retain(|(old, _)| *old != key);
     }
 
+    /// Whether a query parameter is set.
     pub(crate) fn is_set(&self, key: &'static str) -> bool {
         self.query.iter().any(|(known, _)| *known == key)
     }
 
-    /// The same list from `token` on. Later pages show the version of the first; the server refuses
-    /// to be told both.
+    /// The same list from `token` on. Later pages have the version of the first; the server refuses
+    /// requests that name both.
     pub(crate) fn next_page(&self, token: &str) -> Self {
         let mut next = self.clone();
         next.unset("resourceVersion");
@@ -315,6 +342,7 @@ impl Draft {
         next
     }
 
+    /// Turns the request into one about the status.
     pub(crate) fn set_status(&mut self) {
         if self.subresource.as_deref().is_some_and(|other| other != "status") {
             self.refuse("a subresource has no status of its own");
@@ -324,7 +352,7 @@ impl Draft {
         self.subresource = Some("status".to_owned());
     }
 
-    /// Sending it twice does no harm.
+    /// Marks the request as harmless when it is executed twice.
     pub(crate) fn repeatable(&mut self) {
         self.repeatable = true;
     }
@@ -343,16 +371,20 @@ impl Draft {
         self.name.as_deref().unwrap_or_default()
     }
 
+    /// Asks the server to store nothing.
     pub(crate) fn dry_run(&mut self) {
+        // Nothing is stored, so that it may be repeated.
         self.set("dryRun", "All");
         self.repeatable = true;
     }
 
+    /// Sets the total time of the call with all retries.
     pub(crate) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = Some(timeout);
     }
 }
 
+/// Name of an object, or of a collection, in error texts.
 fn noun(info: &ResourceInfo, namespace: Option<&str>, name: Option<&str>) -> String {
     let mut text = match info.plural.is_empty() {
         true => "objects of an unknown kind".to_owned(),
@@ -371,15 +403,18 @@ fn noun(info: &ResourceInfo, namespace: Option<&str>, name: Option<&str>) -> Str
     text
 }
 
+/// The namespace of the request: the target's, otherwise the object's own.
 fn namespace_of<'a>(target: &'a Target, own: Option<&'a str>) -> Option<&'a str> {
     let own = own.filter(|own| !own.is_empty() && target.info.scope == Scope::Namespaced);
     target.namespace.as_deref().or(own)
 }
 
+/// A text in the metadata of a JSON object.
 fn metadata_text(object: &Map<String, Value>, key: &str) -> Option<String> {
     object.get("metadata")?.get(key)?.as_str().map(str::to_owned)
 }
 
+/// Fills in missing `apiVersion` and `kind`.
 fn add_type(object: &mut Map<String, Value>, info: &ResourceInfo) {
     for (key, value) in [("apiVersion", info.api_version()), ("kind", info.kind.to_string())] {
         let slot = object.entry(key).or_insert(Value::Null);
@@ -389,8 +424,9 @@ fn add_type(object: &mut Map<String, Value>, info: &ResourceInfo) {
     }
 }
 
-/// The body with `apiVersion` and `kind`, which most types write first themselves.
+/// The body with `apiVersion` and `kind`, which most types serialize first themselves.
 fn typed(body: Vec<u8>, info: &ResourceInfo) -> Bytes {
+    // Spares most bodies a second pass through JSON.
     if body.starts_with(br#"{"apiVersion":"#) {
         return body.into();
     }

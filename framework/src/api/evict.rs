@@ -1,4 +1,4 @@
-//! Eviction: a deletion that asks disruption budgets first.
+//! Evictions: deletions that respect disruption budgets.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -11,11 +11,12 @@ use super::delete::Options;
 use super::draft::Draft;
 use crate::error::Error;
 
-/// An eviction about to be sent; await it. The Pod is then gone, or ends within its grace period.
+/// An eviction, sent when it is awaited. The Pod is then gone, or ends within its grace period.
 ///
 /// # Errors
-/// Those of [`Client::send`](crate::client::Client::send). When a budget does not allow it now,
-/// [`Error::is_disruption_budget`] holds; it is told at once, and for the caller to try again later.
+/// Those of [`Client::send`](crate::client::Client::send). [`Error::is_disruption_budget`] holds
+/// when a budget does not allow it now; the error comes at once, and the caller decides when to
+/// try again.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Evict {
     draft: Draft,
@@ -27,31 +28,33 @@ impl Evict {
         Self { draft, options: Options::default() }
     }
 
-    /// Only if the Pod has this uid. It makes the eviction safe to repeat.
+    /// Evicts only a Pod with this uid. The eviction is then safe to repeat.
     pub fn uid(mut self, uid: &str) -> Self {
         self.options.precondition("uid", uid);
         self
     }
 
-    /// How long the Pod may take to end, in whole seconds. Default: the Pod's.
+    /// Longest time for the Pod to end, in whole seconds. Default: the Pod's.
     pub fn grace_period(mut self, period: Duration) -> Self {
         self.options.grace(period);
         self
     }
 
-    /// Asks the budgets and evicts nothing.
+    /// Checks the budgets and evicts nothing.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
     }
 
-    /// Total time for it with all retries. Default: the client's, 30 s.
+    /// Total time for the call with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self
     }
 
+    /// The draft with the Eviction as its body.
     fn finished(mut self) -> Draft {
+        // A repetition cannot evict another Pod of the same name.
         if self.options.is_guarded() {
             self.draft.repeatable();
         }

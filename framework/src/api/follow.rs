@@ -1,4 +1,4 @@
-//! One object's states, one after another, across lists, watches and their failures.
+//! Follows the states of one object across lists, watches and their failures.
 
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use crate::client::Verb;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt};
 
-/// A watch is asked to end after this time, and one that is silent for longer is not believed.
+/// Time after which the server should end a watch, and time of silence after which it counts as
+/// broken.
 const WATCH_TIME: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(75);
-/// Bounds of the wait after a failure; it doubles in between.
+/// Bounds of the pause after a failure; it doubles in between.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -22,22 +23,23 @@ pub(crate) enum Seen<K> {
     Absent,
 }
 
-/// Follows one object by its name. It ends only by an error that will not pass; the caller bounds it.
+/// Follows one object by its name. Ends only by a lasting error; the caller bounds the time.
 #[derive(Debug)]
 pub(crate) struct Follow<K> {
     api: Api<K>,
     name: String,
-    /// The version to watch from; `None` until a list shows one.
+    /// The version to watch from; `None` until a list returned one.
     version: Option<String>,
     watch: Option<WatchStream<K>>,
     failures: u32,
-    /// The failure that is being waited out.
+    /// The failure after which the follower is pausing.
     pub(crate) trouble: Option<Error>,
 }
 
 impl<K: Resource> Follow<K> {
+    /// Starts to follow; refuses an invalid name.
     pub(crate) fn new(api: &Api<K>, name: &str) -> Result<Self, Error> {
-        // Refuses what cannot be the name of one object.
+        // Refuses a name that cannot belong to one object.
         Draft::named(&api.target, Verb::Get, name).finish()?;
         Ok(Self {
             api: api.clone(),
@@ -49,7 +51,7 @@ impl<K: Resource> Follow<K> {
         })
     }
 
-    /// The next state; the first comes at once.
+    /// Returns the next state; the first comes at once.
     pub(crate) async fn next(&mut self) -> Result<Seen<K>, Error> {
         loop {
             let step = match (&mut self.watch, &self.version) {
@@ -63,7 +65,8 @@ impl<K: Resource> Follow<K> {
             match step {
                 Ok(Some(seen)) => {
                     self.trouble = None;
-                    // Not after a list: where each watch ends at once, every pause would be the first.
+                    // Not after a list: where each watch ends at once, every pause would be the
+                    // first.
                     if self.watch.is_some() {
                         self.failures = 0;
                     }
@@ -75,6 +78,7 @@ impl<K: Resource> Follow<K> {
         }
     }
 
+    /// The field selector of the name, with the selector's special characters escaped.
     fn selector(&self) -> String {
         let mut selector = "metadata.name=".to_owned();
         for c in self.name.chars() {
@@ -86,31 +90,34 @@ impl<K: Resource> Follow<K> {
         selector
     }
 
+    /// Lists the object; the version of the list is where the next watch starts.
     async fn list(&mut self) -> Result<Seen<K>, Error> {
         let list = self.api.list().fields(&self.selector()).await?;
         self.version = Some(list.resource_version);
-        // Not every aggregated API server heeds the selector.
+        // Some aggregated API servers ignore the selector.
         let own = list.items.into_iter().find(|object| object.name() == self.name);
         Ok(own.map_or(Seen::Absent, Seen::There))
     }
 
+    /// Starts a watch of the object.
     async fn open(&mut self, version: &str) -> Result<(), Error> {
         let watch = self.api.watch().fields(&self.selector()).resource_version(version);
         self.watch = Some(watch.timeout(WATCH_TIME).await?);
         Ok(())
     }
 
-    /// The next event's state; `None` when it tells none, or the watch ended.
+    /// Reads the next event. `None` when it carries no state, or the watch was silent for too long.
     async fn event(&mut self) -> Result<Option<Seen<K>>, Error> {
         let Some(watch) = &mut self.watch else { return Ok(None) };
         let clock = self.api.client().seams().clock.clone();
+        // The server ends a watch after `WATCH_TIME`: a longer silence is a dead connection.
         let Some(event) = clock.within(SILENCE, watch.next()).await else {
             (self.watch, self.version) = (None, None);
             return Ok(None);
         };
         let Some(event) = event else {
             self.watch = None;
-            // A server that ends every watch at once is not asked without a pause.
+            // An error, so that a server that ends every watch at once is asked with pauses.
             let text = format!("the watch of \"{}\" ended", self.name);
             return Err(Error::new(ErrorKind::Transport, text));
         };
@@ -126,9 +133,9 @@ impl<K: Resource> Follow<K> {
         Ok((object.name() == self.name).then(|| seen(object)))
     }
 
-    /// Waits before the next try; gives an error back that will not pass.
+    /// Pauses before the next attempt; returns a lasting error to the caller.
     async fn wait_out(&mut self, error: Error) -> Result<(), Error> {
-        // A list is next, not a watch from the old version: where the server's store was set back
+        // Lists next instead of watching from the old version: if the server's store was set back
         // meanwhile, such a watch would be silent for ever. One object costs as much either way.
         (self.watch, self.version) = (None, None);
         let passes = match error.kind() {
@@ -145,6 +152,7 @@ impl<K: Resource> Follow<K> {
         }
         let seams = self.api.client().seams();
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);
+        // Jitter: waiters of one fault do not come back at the same moment.
         let pause = (pause + seams.entropy.jitter(pause / 10))
             .max(error.retry_after().unwrap_or_default().min(LONGEST_PAUSE));
         tracing::debug!(%error, "waiting goes on");

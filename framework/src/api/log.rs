@@ -1,4 +1,4 @@
-//! What a container printed, as bytes and as lines.
+//! Output of a container, as bytes and as lines.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -12,15 +12,15 @@ use super::draft::Draft;
 use crate::client::ByteStream;
 use crate::error::Error;
 
-/// A line longer than this is told in pieces.
+/// Longest line in bytes; a longer one is returned in pieces.
 const LINE_LIMIT: usize = 1 << 20;
 
-/// A Pod's log about to be read; await it for a [`LogStream`], or take the [`text`](Self::text).
+/// A request for a Pod's log; await it for a [`LogStream`], or take the [`text`](Self::text).
 ///
 /// # Errors
 /// Those of [`Client::stream`](crate::client::Client::stream);
 /// [`BadRequest`](crate::ErrorKind::BadRequest) when the container has not started, or when the Pod
-/// has several and none is named.
+/// has several and the request names none.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Log {
     draft: Draft,
@@ -36,44 +36,45 @@ impl Log {
         self
     }
 
-    /// Which container. Needed when the Pod has several.
+    /// Name of the container. Needed when the Pod has several.
     pub fn container(self, name: &str) -> Self {
         self.set("container", name)
     }
 
-    /// Goes on with what the container prints from now on, until it ends.
+    /// Continues with new output of the container, until it ends.
     pub fn follow(self) -> Self {
         self.set("follow", "true")
     }
 
-    /// The log of the container's last run, before it was restarted.
+    /// Reads the log of the container's last run, before it was restarted.
     pub fn previous(self) -> Self {
         self.set("previous", "true")
     }
 
-    /// Only the last `time`, in whole seconds, at least one.
+    /// Reads only the last `time`, in whole seconds, at least one.
     pub fn since(mut self, time: Duration) -> Self {
+        // API servers refuse both parameters together.
         self.draft.unset("sinceTime");
         self.set("sinceSeconds", time.as_secs().max(1).to_string())
     }
 
-    /// Only from `time` on; it replaces [`since`](Self::since).
+    /// Reads only lines from `time` on; replaces [`since`](Self::since).
     pub fn since_time(mut self, time: Timestamp) -> Self {
         self.draft.unset("sinceSeconds");
         self.set("sinceTime", time.to_string())
     }
 
-    /// Only the last `lines`.
+    /// Reads only the last `lines`.
     pub fn tail(self, lines: u64) -> Self {
         self.set("tailLines", lines.to_string())
     }
 
-    /// Each line begins with the time at which it was printed.
+    /// Puts the time of printing at the start of each line.
     pub fn timestamps(self) -> Self {
         self.set("timestamps", "true")
     }
 
-    /// Ends after so many bytes.
+    /// Ends after this many bytes.
     pub fn limit_bytes(self, bytes: u64) -> Self {
         self.set("limitBytes", bytes.to_string())
     }
@@ -84,7 +85,7 @@ impl Log {
         self
     }
 
-    /// All of it at once, of at most 64 MiB. Bytes that are no UTF-8 are replaced.
+    /// Reads the whole log at once, at most 64 MiB. Bytes that are no UTF-8 are replaced.
     ///
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send);
@@ -123,8 +124,9 @@ impl LogStream {
         Self { bytes, lines: Lines::default() }
     }
 
-    /// The next line, without its end; `None` at the end of the log. A last line without an end is
-    /// told too. A line longer than 1 MiB comes in pieces; bytes that are no UTF-8 are replaced.
+    /// Returns the next line, without its end; `None` at the end of the log. A last line without an
+    /// end is returned too. A line longer than 1 MiB comes in pieces; bytes that are no UTF-8 are
+    /// replaced.
     ///
     /// # Errors
     /// [`Transport`](crate::ErrorKind::Transport) when the connection broke.
@@ -143,8 +145,8 @@ impl LogStream {
         }
     }
 
-    /// The next bytes, as they arrive; `None` at the end of the log. Bytes that
-    /// [`next_line`](Self::next_line) has read for a line to come are told first.
+    /// Returns the next bytes, as they arrive; `None` at the end of the log. Bytes that
+    /// [`next_line`](Self::next_line) has read for an incomplete line are returned first.
     ///
     /// # Errors
     /// [`Transport`](crate::ErrorKind::Transport) when the connection broke.
@@ -164,24 +166,27 @@ impl fmt::Debug for LogStream {
     }
 }
 
-/// Cuts bytes into lines.
+/// Splits bytes into lines.
 #[derive(Default)]
 struct Lines {
     buffer: Vec<u8>,
-    /// Where the first line that was not told begins.
+    /// Offset of the first line that was not returned.
     start: usize,
-    /// No line ends before this place.
+    /// Offset before which no line ends.
     searched: usize,
 }
 
 impl Lines {
+    /// Appends bytes that arrived.
     fn push(&mut self, piece: &[u8]) {
+        // Returned lines are removed once per piece, not once per line.
         self.buffer.drain(..self.start);
         self.searched -= self.start;
         self.start = 0;
         self.buffer.extend_from_slice(piece);
     }
 
+    /// Returns the next complete line, or a piece of one that is too long.
     fn pop(&mut self) -> Option<String> {
         let end = memchr::memchr(b'\n', &self.buffer[self.searched..])
             .map(|at| self.searched + at)
@@ -192,6 +197,7 @@ impl Lines {
                 (self.start + LINE_LIMIT, self.start + LINE_LIMIT)
             }
             None => {
+                // The next search begins with the next piece, not with the line again.
                 self.searched = self.buffer.len();
                 return None;
             }
@@ -201,12 +207,12 @@ impl Lines {
         Some(line)
     }
 
-    /// What is left without an end.
+    /// Returns the last line, which has no end.
     fn rest(&mut self) -> Option<String> {
         self.take().map(|rest| text(&rest))
     }
 
-    /// Everything that was pushed and not told.
+    /// Returns all bytes that were pushed and not returned as lines.
     fn take(&mut self) -> Option<Bytes> {
         let rest = self.buffer.split_off(self.start);
         *self = Self::default();
@@ -214,6 +220,7 @@ impl Lines {
     }
 }
 
+/// A line as text, without a carriage return at its end.
 fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
 }

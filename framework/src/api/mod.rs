@@ -1,12 +1,13 @@
-//! Typed verbs; each returns a request that is awaited.
+//! Typed verbs. Each returns a request, which is sent when it is awaited.
 //!
-//! Types exist at the edge only: a call is put together as plain data and its answer is decoded at
-//! the end, so that a kind costs little code. What cannot be sent (an empty name, a name with a
-//! slash, a namespaced object without a namespace) fails as [`ErrorKind::Usage`] before anything is
-//! sent. Typed, dynamic and metadata-only objects go through the same [`Api`]. Not here: caching
-//! (informers).
+//! Types exist at the edge only: a call is built as plain data and its answer is decoded at the
+//! end, so that a kind costs little code. A request that cannot be sent (an empty name, a name with
+//! a slash, a namespaced object without a namespace) fails as [`ErrorKind::Usage`] before anything
+//! is sent. Typed, dynamic and metadata-only objects go through the same [`Api`].
 //!
-//! | you want | call |
+//! Not here: caching (informers).
+//!
+//! | need | call |
 //! |---|---|
 //! | one object, or an error | [`Api::get`] |
 //! | one object, or `None` | [`Api::get_opt`] |
@@ -14,26 +15,30 @@
 //! | all objects, of one version | [`Api::list`], awaited |
 //! | all objects one by one, in little memory | [`Api::list`] and [`List::stream`] |
 //! | one page | [`List::limit`], [`List::continue_token`] |
-//! | what changes, once | [`Api::watch`]; over lost connections [`Watch::resuming`]; for a cache, an [informer](crate::informer) |
+//! | changes, for the life of a watch | [`Api::watch`] |
+//! | changes, over lost connections | [`Watch::resuming`] |
+//! | a cache of a kind | an [informer](crate::informer) |
 //! | a new object | [`Api::create`] |
-//! | your fields in an object, whatever it was | [`Api::apply`], [`Api::apply_status`] |
-//! | what you applied, read back; updates turned into applied fields | [`owned_fields`], [`upgrade_to_apply`] |
-//! | the whole object, unless somebody wrote | [`Api::replace`] |
+//! | your fields set, whatever the object was | [`Api::apply`], [`Api::apply_status`] |
+//! | your applied fields, read back | [`owned_fields`] |
+//! | updated fields turned into applied ones | [`upgrade_to_apply`] |
+//! | the whole object, unless another writer changed it | [`Api::replace`] |
 //! | some fields | [`Api::patch`] |
-//! | exactly what you change in a copy | [`Api::patcher`] |
+//! | exactly your changes to a copy | [`Api::patcher`] |
 //! | its status instead | [`Write::status`] |
-//! | a wanted state, created if need be | [`Api::create_or_update`], [`Api::create_or_patch`] |
-//! | read, change, write until nobody interferes | [`retry_on_conflict`] |
-//! | one object gone | [`Api::delete`], [`Api::wait_deleted`] |
-//! | many objects gone | [`Api::delete_collection`] |
+//! | a wanted state, created if missing | [`Api::create_or_update`], [`Api::create_or_patch`] |
+//! | read, change, write until no conflict is left | [`retry_on_conflict`] |
+//! | one object deleted | [`Api::delete`], [`Api::wait_deleted`] |
+//! | many objects deleted | [`Api::delete_collection`] |
 //! | to wait until it is ready | [`Api::wait_for`] |
 //! | another number of replicas | [`Api::scale`] |
 //! | a Pod moved away, budgets respected | [`Api::evict`] |
-//! | what a container printed | [`Api::log`] |
+//! | the output of a container | [`Api::log`] |
 //! | a service account's token | [`Api::token_request`] |
 //! | any other subresource | [`Api::subresource`] |
-//! | to know whether an ambiguous write happened | [`Api::settle`] |
-//! | something without a Rust type | [`Client::dynamic`]; any URL: [`Request`](crate::client::Request) |
+//! | whether an ambiguous write was executed | [`Api::settle`] |
+//! | a kind without a Rust type | [`Client::dynamic`] |
+//! | any URL | [`Request`](crate::client::Request) |
 //!
 //! [`ErrorKind::Usage`]: crate::ErrorKind::Usage
 
@@ -94,7 +99,7 @@ use crate::error::Error;
 use crate::resource::{PartialObject, Resource, ResourceExt, ResourceInfo, Scope, Whole};
 use draft::{Draft, Target};
 
-/// What a request resolves to.
+/// Future of a request's result.
 pub type ApiFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// One kind in one namespace or in all; cheap to clone.
@@ -114,6 +119,7 @@ pub type ApiFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send
 /// ```
 pub struct Api<K> {
     target: Arc<Target>,
+    // `fn() -> K`: no object is stored, so that `K` decides neither `Send` nor `Sync`.
     _kind: PhantomData<fn() -> K>,
 }
 
@@ -137,25 +143,28 @@ impl<K: Resource> Api<K> {
         Self { target: Arc::new(Target::new(client, info, namespace)), _kind: PhantomData }
     }
 
-    /// The kind. For a kind that only a value knows, asked for without one, all parts are empty, and
-    /// every call fails as [`ErrorKind::Usage`](crate::ErrorKind::Usage).
+    /// Returns the kind. All its parts are empty for a kind that only a value knows, if it was
+    /// asked for without one: every call then fails as
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage).
     pub fn info(&self) -> &ResourceInfo {
         &self.target.info
     }
 
-    /// The namespace; `None` means all of them, or that the kind has none.
+    /// Returns the namespace; `None` for all of them, or for a kind without namespaces.
     pub fn in_namespace(&self) -> Option<&str> {
         self.target.namespace.as_deref()
     }
 
-    /// The client that it sends with.
+    /// Returns the client that sends the requests.
     pub fn client(&self) -> &Client {
         &self.target.client
     }
 
-    /// The same kind and namespace, metadata only: reads and watches ask the server to leave the
-    /// rest out, which saves it and us most of the work for large objects. Servers that cannot do it
-    /// send whole objects, of which the metadata is kept. Creating and replacing fail as
+    /// Returns an `Api` for the same kind and namespace, metadata only.
+    ///
+    /// Reads and watches ask the server to leave the rest out, which saves most of the work for
+    /// large objects on both sides. Servers that cannot do it send whole objects, of which the
+    /// metadata is kept. Creating and replacing fail as
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage).
     ///
     /// ```no_run
@@ -170,7 +179,7 @@ impl<K: Resource> Api<K> {
         Api { target: Arc::new(self.target.metadata()), _kind: PhantomData }
     }
 
-    /// The namespace of `object`, where this one is of all namespaces.
+    /// Returns an `Api` for the namespace of `object`, if this one is for all namespaces.
     fn near(&self, object: &K) -> Self {
         match object.namespace().filter(|_| self.target.namespace.is_none()) {
             Some(namespace) if self.target.info.scope == Scope::Namespaced => {
@@ -182,7 +191,7 @@ impl<K: Resource> Api<K> {
         }
     }
 
-    /// Reads one object. [`Get::opt`] has `None` for one that does not exist.
+    /// Reads one object. [`Get::opt`] returns `None` for one that does not exist.
     pub fn get(&self, name: &str) -> Get<K> {
         Get::new(Draft::named(&self.target, Verb::Get, name), decode::object)
     }
@@ -212,7 +221,7 @@ impl<K: Resource> Api<K> {
         Watch::new(Draft::collection(&self.target, Verb::Watch))
     }
 
-    /// Creates `object`. With a name or a `generateName`; the answer carries what the server chose.
+    /// Creates `object`, by its name or `generateName`; the answer carries the generated name.
     pub fn create(&self, object: &K) -> Write<K>
     where
         K: Whole,
@@ -223,7 +232,7 @@ impl<K: Resource> Api<K> {
         )
     }
 
-    /// Replaces the object of that name; its resourceVersion must be the stored one.
+    /// Replaces the object of the same name; its resourceVersion must be the stored one.
     pub fn replace(&self, object: &K) -> Write<K>
     where
         K: Whole,
@@ -239,32 +248,32 @@ impl<K: Resource> Api<K> {
         Write::new(Draft::patch(&self.target, name, patch), decode::object)
     }
 
-    /// Server-side apply of `intent`, which names only what this field manager wants. `apiVersion`,
-    /// `kind` and the name are added where it lacks them; `managedFields` are left out.
+    /// Server-side apply of `intent`, which contains only the fields that this field manager wants.
+    /// Missing `apiVersion`, `kind` and name are added; `managedFields` are left out.
     pub fn apply<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
         Write::new(Draft::apply(&self.target, name, serde_json::to_value(intent)), decode::object)
     }
 
-    /// Server-side apply of the status in `intent`; as [`apply`](Self::apply) and
-    /// [`Write::status`].
+    /// Server-side apply of the status in `intent`: [`apply`](Self::apply) with [`Write::status`].
     pub fn apply_status<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
         self.apply(name, intent).status()
     }
 
-    /// Deletes an object; the answer tells whether it is gone or [waits](Deleted::Terminating).
+    /// Deletes an object; the answer says whether it is gone or [waits](Deleted::Terminating).
     pub fn delete(&self, name: &str) -> Delete<K> {
         Delete::new(Draft::named(&self.target, Verb::Delete, name))
     }
 
-    /// Deletes what the selectors match, in one namespace; without any, all of it.
+    /// Deletes the objects that the selectors match, in one namespace; all of them without a
+    /// selector.
     pub fn delete_collection(&self) -> DeleteCollection {
         DeleteCollection::new(Draft::collection(&self.target, Verb::DeleteCollection))
     }
 }
 
-/// Subresources. Which kind has which is for the API server to say; its 404 and 405 are explained.
+/// Subresources. The API server decides which kind has which; its 404 and 405 are explained.
 impl<K: Resource> Api<K> {
-    /// Any subresource of an object, with bodies of type `T`; `serde_json::Value` takes them all.
+    /// Any subresource of an object, with bodies of type `T`; `serde_json::Value` accepts any body.
     /// For the status, [`Write::status`] is shorter.
     pub fn subresource<T>(&self, object: &str, name: &str) -> Subresource<T>
     where
@@ -273,7 +282,7 @@ impl<K: Resource> Api<K> {
         Subresource::new(&self.target, object, name)
     }
 
-    /// The number of replicas of a workload, or of a custom resource that declares where it is.
+    /// The number of replicas of a workload, or of a custom resource that declares the field.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::apps::v1::Deployment;
@@ -307,7 +316,7 @@ impl<K: Resource> Api<K> {
         TokenRequest::new(Draft::part(&self.target, Verb::Create, service_account, "token"))
     }
 
-    /// Reads what a container of a Pod printed.
+    /// Reads the output of a container of a Pod.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::Pod;

@@ -1,9 +1,11 @@
-//! Who owns which fields: what one manager applied, read back, and the way from updates to applies.
+//! Field ownership: the applied fields of one manager, and the way from updates to applies.
 //!
 //! `metadata.managedFields` holds for each manager the tree of fields that it set (`FieldsV1`: `f:`
-//! for a field, `k:` for the item of a list by its keys, `v:` for a member of a set). Both functions
-//! read that tree and need no schema. Not here: sending; the results go to
-//! [`Api::apply`](super::Api::apply) and [`Api::patch`](super::Api::patch).
+//! for a field, `k:` for the item of a list by its keys, `v:` for a member of a set). Both
+//! functions read that tree and need no schema.
+//!
+//! Not here: sending; the results go to [`Api::apply`](super::Api::apply) and
+//! [`Api::patch`](super::Api::patch).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use serde_json::{Map, Value, json};
@@ -12,10 +14,11 @@ use super::Patch;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt};
 
-/// The fields of `object` that `manager` has applied, as an intent that can be changed and applied
-/// again; client-go calls it `ExtractX`. `subresource` is empty for the object itself, else such as
-/// `status`. `None` when the manager has applied nothing there; what it wrote by other means does not
-/// count.
+/// Returns the fields of `object` that `manager` has applied, as an intent that can be changed and
+/// applied again; client-go calls it `ExtractX`.
+///
+/// `subresource` is empty for the object itself, otherwise for example `status`. `None` when the
+/// manager has applied nothing there; fields that it wrote by other means do not count.
 ///
 /// A field that the manager owns and that is gone meanwhile is left out. The intent carries the
 /// object's `apiVersion`, `kind`, name and namespace.
@@ -54,12 +57,14 @@ pub fn owned_fields<K: Resource>(
     Ok(Some(Value::Object(owned)))
 }
 
-/// A patch that makes what the managers `from` wrote by create, update or patch the applied fields
-/// of the manager `to`, so that a later apply can remove them; client-go's `csaupgrade`. `None` when
-/// there is nothing to change. It fails as a conflict when somebody wrote in between.
+/// Returns a patch that turns fields written by the managers `from` into applied fields of the
+/// manager `to`, so that a later apply can remove them; client-go's `csaupgrade`.
 ///
-/// For an operator that changes from replacing to applying: without it nobody ever removes a field
-/// that an earlier version set by an update.
+/// It takes the fields of creates, updates and patches. `None` when there is nothing to change.
+/// The patch fails as a conflict when the object was written in between.
+///
+/// For an operator that changes from replacing to applying: without it a field that an earlier
+/// version set by an update is never removed.
 pub fn upgrade_to_apply<K: Resource>(
     object: &K,
     from: &[&str],
@@ -82,7 +87,7 @@ pub fn upgrade_to_apply<K: Resource>(
         first_old
     });
     let mut merged = entries[target].clone();
-    // Trees of another version may name other fields.
+    // Trees of another API version may name other fields.
     let joins = |entry: &ManagedFieldsEntry| old(entry) && entry.api_version == merged.api_version;
     let mut fields = tree(&merged).cloned().unwrap_or_else(|| json!({}));
     for entry in entries.iter().filter(|entry| joins(entry)) {
@@ -92,13 +97,16 @@ pub fn upgrade_to_apply<K: Resource>(
     merged.fields_v1 = Some(FieldsV1(fields));
     entries[target] = merged;
     let mut index = 0..;
+    // The target has the fields of the joined entries now.
     entries.retain(|_| index.next().is_some_and(|at| at == target || !joined[at]));
+    // The version makes the patch fail if the ownership changed since `object` was read.
     Some(Patch::Json(json!([
         { "op": "replace", "path": "/metadata/managedFields", "value": entries },
         { "op": "replace", "path": "/metadata/resourceVersion", "value": object.resource_version() },
     ])))
 }
 
+/// The managed fields of an object.
 fn entries<K: Resource>(object: &K) -> &[ManagedFieldsEntry] {
     object.metadata().managed_fields.as_deref().unwrap_or_default()
 }
@@ -107,15 +115,17 @@ fn is(field: &Option<String>, text: &str) -> bool {
     field.as_deref() == Some(text)
 }
 
+/// Whether an entry is about this subresource.
 fn within(entry: &ManagedFieldsEntry, subresource: &str) -> bool {
     entry.subresource.as_deref().unwrap_or_default() == subresource
 }
 
+/// The tree of fields of an entry.
 fn tree(entry: &ManagedFieldsEntry) -> Option<&Value> {
     entry.fields_v1.as_ref().map(|fields| &fields.0)
 }
 
-/// What `fields` names of `value`.
+/// The parts of `value` that `fields` names.
 fn pick(value: &Value, fields: &Map<String, Value>) -> Value {
     if fields.is_empty() {
         // A leaf: a scalar, or a map or list that is owned as a whole.
@@ -124,6 +134,7 @@ fn pick(value: &Value, fields: &Map<String, Value>) -> Value {
     match value {
         Value::Object(object) => {
             let named = fields.iter().filter_map(|(key, below)| {
+                // Other keys, such as `.`, are no fields.
                 let name = key.strip_prefix("f:")?;
                 Some((name.to_owned(), pick(object.get(name)?, below.as_object()?)))
             });
@@ -136,7 +147,7 @@ fn pick(value: &Value, fields: &Map<String, Value>) -> Value {
     }
 }
 
-/// An item of a list, if `fields` names it; with the keys by which it is named.
+/// An item of a list, if `fields` names it; with the keys that identify it.
 fn pick_item(item: &Value, fields: &Map<String, Value>) -> Option<Value> {
     fields.iter().find_map(|(key, below)| {
         if let Some(member) = key.strip_prefix("v:") {
@@ -148,12 +159,13 @@ fn pick_item(item: &Value, fields: &Map<String, Value>) -> Option<Value> {
             return None;
         }
         let mut picked = pick(item, below.as_object()?);
+        // An apply identifies the item by its keys, owned or not.
         picked.as_object_mut()?.extend(keys);
         Some(picked)
     })
 }
 
-/// Adds the fields of `other`.
+/// Adds the fields of `other` to `fields`.
 fn unite(fields: &mut Value, other: &Value) {
     let (Value::Object(fields), Value::Object(other)) = (fields, other) else { return };
     for (key, below) in other {
@@ -235,7 +247,7 @@ mod tests {
         };
         assert_eq!(patch[1]["value"], "7");
         let entries = patch[0]["value"].as_array().unwrap();
-        // The status and the fields of another version stay whose they were.
+        // The status and the fields of another version keep their owners.
         assert_eq!(entries.len(), 3);
         assert_eq!(entries[0]["fieldsV1"]["f:spec"]["f:paused"], json!({}));
         assert_eq!(entries[0]["fieldsV1"]["f:spec"]["f:replicas"], json!({}));

@@ -1,11 +1,11 @@
-//! A list as a stream of objects, one page in memory at a time.
+//! A list as a stream of objects, with one page in memory at a time.
 //!
-//! The next page is requested when the last object of this one was taken; nothing is read ahead, and
-//! nothing is read any more once the stream is dropped. A reader slower than the server's memory
-//! (about five minutes) meets an expired continue token: the stream then goes on where it was, at a
-//! newer version ([`ListStream::is_consistent`]). No object comes twice; objects that were created
-//! or deleted meanwhile behind the position are not noticed. Who needs one version takes the whole
-//! list, and who needs to stay up to date an informer.
+//! The next page is requested when the last object of the current one was taken; nothing is read
+//! ahead, and nothing is read any more once the stream is dropped. For a reader slower than the
+//! server's memory (about five minutes) the continue token expires: the stream then continues at
+//! its position, at a newer version ([`ListStream::is_consistent`]). No object comes twice; objects
+//! that were created or deleted meanwhile behind the position are not noticed. A caller that needs
+//! one version takes the whole list, and one that needs to stay up to date an informer.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -20,15 +20,15 @@ use super::draft::Draft;
 use crate::error::Error;
 use crate::resource::Resource;
 
-/// So often in a row may a token expire without a new object in between.
+/// Most expired tokens in a row without a new object in between.
 const MOST_EXPIRIES: u32 = 3;
 
-/// The objects of a list, one by one. Also a [`Stream`]. Dropping it cancels the request under way.
+/// A stream of the objects of a list. Also a [`Stream`]. Dropping it cancels the current request.
 ///
-/// An expired continue token is survived in one of two ways. The server's answer mostly carries a
-/// token that goes on after the last page: it is taken. Otherwise the list begins anew, and what was
-/// told already is skipped by its place in the server's order (`namespace/name`); where a server was
-/// seen to keep another order, the error is told instead.
+/// An expired continue token is handled in one of two ways. The server's answer mostly carries a
+/// token that continues after the last page: the stream uses it. Otherwise the list begins anew,
+/// and objects that were returned already are skipped by their position in the server's order
+/// (`namespace/name`); for a server with another order, the stream returns the error instead.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct ListStream<K> {
     /// Requests the first page.
@@ -36,22 +36,25 @@ pub struct ListStream<K> {
     next: Next,
     fetching: Option<ApiFuture<'static, Page<K>>>,
     items: std::vec::IntoIter<Result<K, Error>>,
-    /// Place of the last object that was told.
+    /// Position of the last returned object.
     last: Option<String>,
-    /// Did all objects so far come in order of their place?
+    /// Whether all objects so far came in order of their position.
     ordered: bool,
-    /// Objects up to `last` were told by an earlier list.
+    /// Whether objects up to `last` are skipped, because an earlier list returned them.
     skipping: bool,
+    /// Whether all objects so far have one version.
     consistent: bool,
+    /// Expired tokens since the last new object.
     expiries: u32,
     resource_version: String,
 }
 
+/// The next request.
 #[derive(Debug)]
 enum Next {
     First,
     Token(String),
-    /// The server gave the token again that it was asked by.
+    /// The server's next token was the one of the request itself.
     Repeated,
     End,
 }
@@ -73,24 +76,24 @@ impl<K: Resource> ListStream<K> {
         }
     }
 
-    /// The next object; `None` at the end. An object that does not decode is an error, and the next
-    /// one follows; any other error ends the stream.
+    /// Returns the next object; `None` at the end. An object that does not decode is an error, and
+    /// the next one follows; any other error ends the stream.
     ///
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send);
     /// [`Decode`](crate::ErrorKind::Decode) names the object.
     /// # Cancel safety
-    /// Safe: no object is lost, and a request under way goes on with the next call.
+    /// Safe: no object is lost, and the next call continues the current request.
     pub async fn next(&mut self) -> Option<Result<K, Error>> {
         poll_fn(|cx| self.poll(cx)).await
     }
 
-    /// The version of the collection that the last page showed; empty before the first.
+    /// The version of the collection on the last page; empty before the first.
     pub fn resource_version(&self) -> &str {
         &self.resource_version
     }
 
-    /// Do all objects so far stem from one version of the collection?
+    /// Whether all objects so far are from one version of the collection.
     pub fn is_consistent(&self) -> bool {
         self.consistent
     }
@@ -103,10 +106,12 @@ impl<K: Resource> ListStream<K> {
                 }
                 continue;
             }
+            // Only after the objects of the page, which are good.
             if let Next::Repeated = self.next {
                 self.next = Next::End;
                 return Poll::Ready(Some(Err(self.draft.repeated_token())));
             }
+            // Stored, so that a dropped `next` does not lose the request.
             let Some(fetching) = &mut self.fetching else {
                 match self.fetch() {
                     Some(fetching) => self.fetching = Some(fetching),
@@ -128,7 +133,7 @@ impl<K: Resource> ListStream<K> {
         }
     }
 
-    /// The request of the next page; `None` at the end.
+    /// Starts the request of the next page; `None` at the end.
     fn fetch(&self) -> Option<ApiFuture<'static, Page<K>>> {
         let draft = match &self.next {
             Next::First => self.draft.clone(),
@@ -138,6 +143,7 @@ impl<K: Resource> ListStream<K> {
         Some(Box::pin(draft.send(decode::page)))
     }
 
+    /// Takes over a page and the token of the next one.
     fn turn(&mut self, page: Page<K>) {
         self.items = page.items.into_iter();
         self.resource_version = page.resource_version;
@@ -148,27 +154,32 @@ impl<K: Resource> ListStream<K> {
         };
     }
 
-    /// `item`, if it was not told before.
+    /// Returns `item`, unless an earlier list returned it already.
     fn told(&mut self, item: Result<K, Error>) -> Option<Result<K, Error>> {
         let Ok(object) = item else { return Some(item) };
         let place = place(&object);
         if let Some(last) = &self.last
             && place <= *last
         {
+            // An earlier list returned this object.
             if self.skipping {
                 return None;
             }
+            // Out of order: positions cannot tell returned objects from new ones after a fresh
+            // start.
             self.ordered = false;
         }
+        // Behind the last position every object is new.
         self.skipping = false;
         self.expiries = 0;
         self.last = Some(place);
         Some(Ok(object))
     }
 
-    /// Decides how to go on after `error`; gives it back when there is no way.
+    /// Decides how to continue after `error`; returns it when there is no way.
     fn resume(&mut self, error: Error) -> Result<(), Error> {
         self.expiries += 1;
+        // A first page has no token: its 410 is about the caller's version.
         let had_token = matches!(self.next, Next::Token(_));
         if !error.is_expired() || !had_token || self.expiries > MOST_EXPIRIES {
             return Err(error);
@@ -177,6 +188,7 @@ impl<K: Resource> ListStream<K> {
         match token.filter(|token| !token.is_empty()) {
             Some(token) => self.next = Next::Token(token),
             None if self.ordered => {
+                // The new list takes the newest version: the wanted one may have expired, too.
                 self.draft.unset("resourceVersion");
                 self.draft.unset("resourceVersionMatch");
                 self.next = Next::First;
@@ -190,7 +202,7 @@ impl<K: Resource> ListStream<K> {
     }
 }
 
-/// Where an API server lists the object: by the whole key, so that `a-b/x` comes before `a/x`.
+/// Position in the server's order: by the whole key, so that `a-b/x` comes before `a/x`.
 fn place<K: Resource>(object: &K) -> String {
     let metadata = object.metadata();
     let name = metadata.name.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Changes to objects, in the four forms that API servers take.
+//! Changes to objects, in the four formats that API servers accept.
 
 use std::fmt;
 
@@ -9,17 +9,18 @@ use crate::client::PatchType;
 /// A change to an object.
 #[derive(Clone)]
 pub enum Patch {
-    /// JSON merge patch (RFC 7386): what is named is set, `null` removes, lists are replaced.
+    /// JSON merge patch (RFC 7386): named fields are set, `null` removes, lists are replaced.
     Merge(Value),
     /// JSON patch (RFC 6902): an array of operations.
     Json(Value),
     /// Strategic merge patch: lists are merged by their keys. Built-in kinds only.
     Strategic(Value),
-    /// Server-side apply, as [`Api::apply`](super::Api::apply): all that this field manager wants.
+    /// Server-side apply, as [`Api::apply`](super::Api::apply): all fields that this manager wants.
     Apply(Value),
 }
 
 impl Patch {
+    /// The content of the patch.
     pub(crate) fn body(&self) -> &Value {
         match self {
             Self::Merge(body) | Self::Json(body) | Self::Strategic(body) | Self::Apply(body) => {
@@ -28,6 +29,7 @@ impl Patch {
         }
     }
 
+    /// The format of the patch, which decides its content type.
     pub(crate) fn form(&self) -> PatchType {
         match self {
             Self::Merge(_) => PatchType::Merge,
@@ -37,8 +39,8 @@ impl Patch {
         }
     }
 
-    /// Does sending it twice do no harm? An apply says the same again; others must fail when
-    /// somebody wrote before.
+    /// Whether sending it twice does no harm: an apply repeats itself, other formats must contain
+    /// the version that they depend on.
     pub(crate) fn is_repeatable(&self) -> bool {
         match self {
             Self::Merge(body) | Self::Strategic(body) => has_version(body),
@@ -53,14 +55,14 @@ impl Patch {
     }
 }
 
-/// Of the body only the length: it may be of a Secret.
+/// Shows only the length of the body: it may be part of a Secret.
 impl fmt::Debug for Patch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Patch({:?}, {} bytes)", self.form(), self.body().to_string().len())
     }
 }
 
-/// Does the object name the version that it depends on?
+/// Whether the object names the version that it depends on.
 pub(crate) fn has_version(object: &Value) -> bool {
     object
         .pointer("/metadata/resourceVersion")
@@ -68,7 +70,7 @@ pub(crate) fn has_version(object: &Value) -> bool {
         .is_some_and(|version| !version.is_empty())
 }
 
-/// The JSON merge patch that makes `to` of `from`; `None` when they are the same.
+/// The JSON merge patch that turns `from` into `to`; `None` when they are equal.
 ///
 /// A merge patch cannot set a field to `null`: such a field is removed.
 pub(crate) fn merge_diff(from: &Value, to: &Value) -> Option<Value> {
@@ -82,8 +84,8 @@ pub(crate) fn merge_diff(from: &Value, to: &Value) -> Option<Value> {
     }
     for (key, value) in to {
         let before = from.get(key).unwrap_or(&Value::Null);
-        // An object in the place of something else is written whole; it has no `null` inside that
-        // could be taken for a removal, because typed objects leave empty fields out.
+        // An object that replaces another type of value is written whole. No `null` inside could
+        // mean a removal, because typed objects leave empty fields out.
         if let Some(change) = merge_diff(before, value) {
             patch.insert(key.clone(), change);
         }

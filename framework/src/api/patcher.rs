@@ -1,8 +1,7 @@
-//! Changes a copy of an object and sends exactly what was changed.
+//! Changes a copy of an object and sends exactly the differences.
 //!
-//! The rest of the object is none of its business: what others write to other fields meanwhile
-//! stays, unless that is to be a conflict. No server-side apply: fields are not owned by this, they
-//! are changed once.
+//! Other fields are not sent: other writers' changes to them stay, unless they should be a
+//! conflict. This is no server-side apply: the fields are changed once, and not owned.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -16,7 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt, Whole};
 use crate::wire::Undecodable;
 
-/// What the API server keeps: a copy in which it differs asks for nothing.
+/// Metadata that the API server maintains: differences in it are not sent.
 const SERVER_FIELDS: [&str; 8] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -28,7 +27,7 @@ const SERVER_FIELDS: [&str; 8] = [
     "uid",
 ];
 
-/// A copy of an object, to be changed as one likes; [`send`](Self::send) sends what differs.
+/// A copy of an object to change freely; [`send`](Self::send) sends the differences.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::apps::v1::Deployment;
@@ -43,13 +42,14 @@ const SERVER_FIELDS: [&str; 8] = [
 /// ```
 pub struct Patcher<K> {
     api: Api<K>,
-    /// As it was read, or written last.
+    /// The object as it was read, or written last.
     base: K,
     object: K,
+    /// Whether a write fails when another writer was first.
     is_locked: bool,
 }
 
-/// The object's name only: it may be a Secret.
+/// Shows the object's name only: it may be a Secret.
 impl<K: Resource> fmt::Debug for Patcher<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Patcher")
@@ -74,14 +74,14 @@ impl<K> DerefMut for Patcher<K> {
 }
 
 impl<K: Whole> Api<K> {
-    /// A copy of `object` to be changed; [`Patcher::send`] sends what differs then.
+    /// Returns a copy of `object` to change; [`Patcher::send`] sends the differences.
     pub fn patcher(&self, object: &K) -> Patcher<K> {
         let api = self.near(object);
         Patcher { api, base: object.clone(), object: object.clone(), is_locked: true }
     }
 }
 
-/// What differs, of the object and of its status.
+/// Differences of the object and of its status, as merge patches.
 struct Changes {
     object: Option<Value>,
     status: Option<Value>,
@@ -89,45 +89,46 @@ struct Changes {
 }
 
 impl<K: Whole> Patcher<K> {
-    /// Lets it be sent whatever others wrote since the object was read: of a field that both changed
-    /// this one wins, and of a list the whole. Otherwise that is a conflict. An object of another uid
-    /// is never touched.
+    /// Sends the changes even if the object was written since it was read: a field that both
+    /// changed gets this value, and a list is replaced as a whole. Otherwise that is a conflict. An
+    /// object of another uid is never touched.
     pub fn unlocked(mut self) -> Self {
         self.is_locked = false;
         self
     }
 
-    /// The object as it was read, or as the last write left it.
+    /// Returns the object as it was read, or as the last write left it.
     pub fn original(&self) -> &K {
         &self.base
     }
 
-    /// Would anything be sent?
+    /// Whether [`send`](Self::send) would send anything.
     pub fn is_changed(&self) -> bool {
-        // What does not become JSON is told when it is sent.
+        // `send` reports an object that does not become JSON.
         self.changes().map_or(true, |changes| changes.object.or(changes.status).is_some())
     }
 
-    /// Sends what was changed since the object was read, or sent last: one JSON merge patch of the
-    /// object, and after it one of its status, which is a subresource. Nothing is sent when nothing
-    /// was changed; true when something was. Fields that were removed are sent as `null`, lists as a
-    /// whole. What the API server keeps by itself (uid, resourceVersion, managedFields, …) is not
-    /// sent.
+    /// Sends the changes since the object was read, or sent last; returns whether there were any.
     ///
-    /// It holds what the API server answered then, and may be changed and sent again.
+    /// The object is one JSON merge patch, and its status, which is a subresource, another one
+    /// after it. Nothing is sent without a change. Fields that were removed are sent as `null`,
+    /// lists as a whole. Fields that the API server maintains (uid, resourceVersion, managedFields,
+    /// …) are not sent.
+    ///
+    /// The copy then holds the API server's answer, and may be changed and sent again.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when somebody wrote since the object was read, or another object has
+    /// [`ErrorKind::Conflict`] when the object was written since it was read, or another object has
     /// its name (also [`ErrorKind::Invalid`], when it is [unlocked](Self::unlocked)): read it, and
-    /// change that. [`ErrorKind::NotFound`] when it is gone, or a status was changed and the kind has
-    /// no such subresource; [`ErrorKind::Usage`] when the name or the namespace was changed. When the
-    /// object was written and its status was not, the status is still to be sent.
+    /// change that. [`ErrorKind::NotFound`] when it is gone, or a status was changed and the kind
+    /// has no such subresource; [`ErrorKind::Usage`] when the name or the namespace was changed.
+    /// When the object was written and its status was not, the status is still to be sent.
     pub async fn send(&mut self) -> Result<bool, Error> {
         self.send_telling(|_, _, _| {}).await
     }
 
-    /// As [`send`](Self::send), telling after each write which version it was made upon (`None` when
-    /// the API server was not told to check that), what it left, and the answer that says so.
+    /// As [`send`](Self::send). Calls `told` after each write with the version that the write was
+    /// based on (`None` when the API server did not check one), the written object, and the answer.
     pub(crate) async fn send_telling(
         &mut self,
         mut told: impl FnMut(Option<&str>, &K, &[u8]) + Send,
@@ -139,10 +140,11 @@ impl<K: Whole> Patcher<K> {
             let from = self.locked_at().map(str::to_owned);
             let (written, answer) = self.write(patch, false).await?;
             told(from.as_deref(), &written, &answer);
+            // Stored at once: if writing the status fails, only the status is still to be sent.
             self.object = written.clone();
             self.base = written;
             if status.is_some() {
-                // Its status is still to be written.
+                // The answer has the old status: the changed one is kept, to be sent next.
                 self.object = with_status(&self.base, wanted_status)?;
             }
         }
@@ -156,16 +158,19 @@ impl<K: Whole> Patcher<K> {
         Ok(is_written)
     }
 
-    /// The version that the next write is accepted upon, if upon no other.
+    /// The only version that the next write accepts; `None` accepts any.
     fn locked_at(&self) -> Option<&str> {
         Some(self.base.resource_version()).filter(|version| self.is_locked && !version.is_empty())
     }
 
+    /// Sends one patch, bound to the uid and, if locked, to the version that was read.
     async fn write(&self, mut patch: Value, is_status: bool) -> Result<(K, Bytes), Error> {
         let version = self.base.resource_version();
+        // Makes the patch fail as a conflict if the object was written since.
         if let Some(version) = self.locked_at() {
             patch["metadata"]["resourceVersion"] = version.into();
         }
+        // Another object of the same name is never touched.
         if !self.base.uid().is_empty() {
             patch["metadata"]["uid"] = self.base.uid().into();
         }
@@ -177,6 +182,7 @@ impl<K: Whole> Patcher<K> {
         })
     }
 
+    /// The differences between the copy and the object that was read.
     fn changes(&self) -> Result<Changes, Error> {
         let (mut base, mut wanted) = (json(&self.base)?, json(&self.object)?);
         let base_status = take(&mut base, "status");
@@ -188,13 +194,14 @@ impl<K: Whole> Patcher<K> {
         }
         let status = match (&base_status, &wanted_status) {
             (Value::Null, Value::Null) => None,
-            // A status that is taken away is emptied: it cannot be removed.
+            // A status cannot be removed: a removed one is emptied.
             (base, Value::Null) => merge_diff(base, &Map::new().into()),
             (base, wanted) => merge_diff(base, wanted),
         };
         Ok(Changes { object: merge_diff(&base, &wanted), status, wanted_status })
     }
 
+    /// Refuses a copy with another name or namespace.
     fn check_unmoved(&self) -> Result<(), Error> {
         let (base, object) = (&self.base, &self.object);
         if (base.name(), base.namespace()) == (object.name(), object.namespace()) {
@@ -209,6 +216,7 @@ impl<K: Whole> Patcher<K> {
     }
 }
 
+/// Removes a field; null when it is absent.
 fn take(object: &mut Value, field: &str) -> Value {
     object.as_object_mut().and_then(|object| object.remove(field)).unwrap_or_default()
 }
@@ -217,16 +225,18 @@ fn json<K: Resource>(object: &K) -> Result<Value, Error> {
     serde_json::to_value(object).map_err(|error| unusable(object, Undecodable::of(&error)))
 }
 
+/// The object with another status.
 fn with_status<K: Resource>(object: &K, status: Value) -> Result<K, Error> {
     let mut value = json(object)?;
     if let Value::Object(value) = &mut value {
         value.insert("status".to_owned(), status);
     }
-    // By way of a text: to decode a value is another copy of all the code that decodes the kind.
+    // Through a text: decoding from a `Value` would be a second copy of the kind's decoder.
     serde_json::from_str(&value.to_string())
         .map_err(|error| unusable(object, Undecodable::explain_value::<K>(&value, &error)))
 }
 
+/// The error of a copy that cannot be converted.
 fn unusable<K: Resource>(object: &K, error: Undecodable) -> Error {
     let text = format!("cannot patch \"{}\": it does not become JSON and back", object.key());
     Error::new(ErrorKind::Usage, text).because(error)

@@ -1,4 +1,4 @@
-//! Reads: one object, one page, a whole list.
+//! Reads of one object, one page or a whole list.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -11,16 +11,16 @@ use super::pages::ListStream;
 use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
 
-/// Objects a page when nobody asks for a size; client-go's pager asks for as many.
+/// Default number of objects on a page, as in client-go's pager.
 const PAGE: u32 = 500;
 
-/// A read of one object about to be sent; await it.
+/// A read of one object, sent when it is awaited.
 ///
 /// # Errors
-/// [`NotFound`](ErrorKind::NotFound) when there is none, and those of
+/// [`NotFound`](ErrorKind::NotFound) when the object does not exist, and those of
 /// [`Client::send`](crate::client::Client::send).
 /// # Cancel safety
-/// Dropping it cancels the request.
+/// Dropping the future cancels the request.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Get<T> {
     draft: Draft,
@@ -32,19 +32,20 @@ impl<T> Get<T> {
         Self { draft, decode }
     }
 
-    /// Not older than this version; `0` takes whatever the server has at hand. Default: the newest.
+    /// Accepts no version older than this; `0` accepts any version of the server's cache. Default:
+    /// the newest.
     pub fn resource_version(mut self, version: &str) -> Self {
         self.draft.set("resourceVersion", version);
         self
     }
 
-    /// Total time for it with all retries. Default: the client's, 30 s.
+    /// Total time for the call with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self
     }
 
-    /// Sends it; `None` when there is no such object.
+    /// Sends the request; `None` when the object does not exist.
     ///
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send), without `NotFound`.
@@ -72,7 +73,7 @@ impl<T> fmt::Debug for Get<T> {
     }
 }
 
-/// How the version of a list request is meant.
+/// Meaning of the version in a list request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VersionMatch {
     /// Exactly that version.
@@ -86,21 +87,21 @@ pub enum VersionMatch {
 pub struct ObjectList<K> {
     /// The objects.
     pub items: Vec<K>,
-    /// The version of the collection that this shows.
+    /// The version of the collection that the objects are from.
     pub resource_version: String,
     /// Token of the next page; `None` on the last one.
     pub continue_token: Option<String>,
-    /// So many objects follow on later pages, about. Servers tell it for lists without selectors.
+    /// Approximate number of objects on later pages. Servers send it for lists without selectors.
     pub remaining: Option<u64>,
 }
 
-/// A list about to be requested; await it for the whole, or [`stream`](Self::stream) it.
+/// A list, requested when it is awaited, as a whole; or a [`stream`](Self::stream).
 ///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send); [`Decode`](ErrorKind::Decode) names an
 /// object that does not decode.
 /// # Cancel safety
-/// Dropping it cancels the request under way.
+/// Dropping the future cancels the current request.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct List<K> {
     draft: Draft,
@@ -114,7 +115,7 @@ impl<K: Resource> List<K> {
         Self { draft, one_page: false, page_size: PAGE, decode: decode::list }
     }
 
-    /// The objects one by one, read page by page as they are taken; see [`ListStream`].
+    /// Returns the objects one by one, read page by page as they are taken; see [`ListStream`].
     pub fn stream(self) -> ListStream<K> {
         ListStream::new(self.draft, self.page_size)
     }
@@ -126,17 +127,17 @@ impl<K> List<K> {
         self
     }
 
-    /// Label selector, in kubectl's notation.
+    /// Selects by labels, in kubectl's notation.
     pub fn labels(self, selector: &str) -> Self {
         self.set("labelSelector", selector)
     }
 
-    /// Field selector.
+    /// Selects by fields.
     pub fn fields(self, selector: &str) -> Self {
         self.set("fieldSelector", selector)
     }
 
-    /// One page of at most so many objects; the answer's
+    /// Reads one page of at most `limit` objects; the answer's
     /// [`continue_token`](ObjectList::continue_token) leads to the next.
     pub fn limit(mut self, limit: u32) -> Self {
         self.one_page = true;
@@ -144,24 +145,26 @@ impl<K> List<K> {
         self.set("limit", limit.to_string())
     }
 
-    /// The page after an earlier one.
+    /// Reads the page after an earlier one.
     pub fn continue_token(mut self, token: &str) -> Self {
         self.one_page = true;
         self.set("continue", token)
     }
 
-    /// Objects a page of a whole list or of a stream. Default: 500.
+    /// Objects on a page of a whole list or of a stream. Default: 500.
     pub fn page_size(mut self, objects: u32) -> Self {
+        // For API servers, 0 is no limit.
         self.page_size = objects.max(1);
         self
     }
 
-    /// Not older than this version; `0` takes whatever the server has at hand. Default: the newest.
+    /// Accepts no version older than this; `0` accepts any version of the server's cache. Default:
+    /// the newest.
     pub fn resource_version(self, version: &str) -> Self {
         self.set("resourceVersion", version)
     }
 
-    /// At this version, or not older than it, as `how` says.
+    /// Reads exactly this version, or one not older than it, according to `how`.
     pub fn at_version(self, version: &str, how: VersionMatch) -> Self {
         let how = match how {
             VersionMatch::Exact => "Exact",
@@ -192,8 +195,8 @@ impl<K: Resource> IntoFuture for List<K> {
 }
 
 impl<K: Resource> List<K> {
-    /// Follows the pages to the end. When a token expires on the way, starts anew without pages: a
-    /// whole list shows one version.
+    /// Reads the pages to the end. After an expired token it starts anew without pages: a whole
+    /// list has one version.
     async fn every_page(self) -> Result<ObjectList<K>, Error> {
         let (draft, decode) = (self.draft, self.decode);
         let mut first = draft.clone();
@@ -204,11 +207,13 @@ impl<K: Resource> List<K> {
                 Ok(more) => {
                     list.items.extend(more.items);
                     list.continue_token = more.continue_token;
+                    // A server that returns the token of the request would make the list endless.
                     if list.continue_token.as_ref() == Some(&token) {
                         return Err(first.repeated_token());
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Expired => {
+                    // Without a limit: one answer has one version.
                     return draft.send(decode).await;
                 }
                 Err(error) => return Err(error),

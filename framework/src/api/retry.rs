@@ -1,4 +1,4 @@
-//! Trying again after a conflict.
+//! Retries after a conflict.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,37 +7,38 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::seams::Seams;
 
-/// How often, and after which waits, something is tried again.
+/// Number of attempts, and the waits between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
-    /// Attempts, the first included; at least one is made.
+    /// Number of attempts, the first included; at least one is made.
     pub steps: u32,
     /// The first wait.
     pub first: Duration,
-    /// Each wait is so many times the one before it.
+    /// Factor from each wait to the next.
     pub factor: f64,
-    /// Up to this part of a wait is added at random.
+    /// Largest random addition, as a part of the wait.
     pub jitter: f64,
 }
 
 impl Retries {
-    /// For a conflict with other writers, who are soon done: 5 attempts, 10 ms apart (client-go's
+    /// For a conflict with other writers that finish soon: 5 attempts, 10 ms apart (client-go's
     /// `retry.DefaultRetry`).
     pub const DEFAULT_RETRY: Self =
         Self { steps: 5, first: Duration::from_millis(10), factor: 1.0, jitter: 0.1 };
-    /// For a conflict with other controllers at work on the same object: 4 attempts after 10, 50 and
+    /// For a conflict with other controllers of the same object: 4 attempts after 10, 50 and
     /// 250 ms (client-go's `retry.DefaultBackoff`).
     pub const DEFAULT_BACKOFF: Self =
         Self { steps: 4, first: Duration::from_millis(10), factor: 5.0, jitter: 0.1 };
 
     /// The wait after `failures` failed attempts, without its random part.
     fn wait(&self, failures: u32) -> Duration {
+        // The first wait is without the factor.
         let exponent = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
         let seconds = self.first.as_secs_f64() * self.factor.powi(exponent);
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
-    /// Waits after `failures` failed attempts; false, at once, when no attempt is left.
+    /// Waits after `failures` failed attempts; returns false, at once, when no attempt is left.
     pub(crate) async fn pause(&self, seams: &Seams, failures: u32) -> bool {
         if failures >= self.steps {
             return false;
@@ -50,11 +51,11 @@ impl Retries {
     }
 }
 
-/// Runs `attempt` until it ends in something else than a [conflict](Error::is_conflict), at most as
-/// often as `backoff` says; then the last conflict is the answer.
+/// Runs `attempt` until it ends without a [conflict](Error::is_conflict), at most as often as
+/// `backoff` allows; then returns the last conflict.
 ///
-/// Each attempt must read what it changes anew. A conflict about the ownership of fields
-/// ([`Error::is_field_conflict`]) is not tried again: it would be the same.
+/// Each attempt must read the object anew. A conflict about the ownership of fields
+/// ([`Error::is_field_conflict`]) is not retried: it would be the same.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -74,7 +75,7 @@ impl Retries {
 /// # Errors
 /// Those of `attempt`.
 /// # Cancel safety
-/// Dropping it drops the attempt under way.
+/// Dropping the future drops the current attempt.
 pub async fn retry_on_conflict<T, F>(
     client: &Client,
     backoff: Retries,

@@ -1,4 +1,4 @@
-//! A draft becomes a [`Request`], is sent, and its answer decoded.
+//! Turns a draft into a [`Request`], sends it and decodes the answer.
 
 use bytes::Bytes;
 
@@ -9,14 +9,15 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::{ResourceInfo, Scope};
 
 const JSON: &str = "application/json";
-/// Metadata alone where the server can do it, the object where it cannot.
+/// Accepts metadata alone; the whole object from servers that cannot do it.
 const METADATA: &str =
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+/// The same for lists.
 const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
 impl Draft {
-    /// What is tried, for error texts.
+    /// The attempted operation, for error texts.
     fn what(&self) -> String {
         let verb = match self.verb {
             Verb::Update => "replace",
@@ -29,7 +30,7 @@ impl Draft {
         }
     }
 
-    /// A list that would never end.
+    /// The error of a list that would never end.
     pub(super) fn repeated_token(&self) -> Error {
         let text = format!(
             "cannot {}: the server gives the same continue token again and again",
@@ -38,7 +39,7 @@ impl Draft {
         Error::new(ErrorKind::Decode, text)
     }
 
-    /// Method and content type.
+    /// Starts the request with its method and content type.
     fn begun(&self) -> Request {
         let client = &self.target.client;
         match self.verb {
@@ -51,14 +52,14 @@ impl Draft {
         }
     }
 
-    /// As the builder of requests has it; the first mistake is the one that is told.
+    /// Builds the request; the first mistake is reported.
     fn request(&self) -> Result<Request, Error> {
         let what = self.what();
         if let Some(mistake) = &self.mistake {
             return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
         }
         let info = &self.target.info;
-        // First of all what is tried: a mistake further on is told with it.
+        // The description comes first: the builder's own mistakes are reported with it.
         let mut request = self.begun().describe(&what).group_version(&info.group, &info.version);
         request = request.resource(&info.plural);
         request = match (info.scope, &self.namespace) {
@@ -88,25 +89,25 @@ impl Draft {
         Ok(request.body(self.body.clone()))
     }
 
-    /// The finished request.
+    /// Checks the request and makes it ready to send.
     pub(crate) fn finish(&self) -> Result<Prepared, Error> {
         let mut prepared = self.request()?.prepare()?;
         prepared.scope = Some(self.target.info.scope);
         Ok(prepared)
     }
 
-    /// Sends it and decodes the answer.
+    /// Sends the request and decodes the answer.
     pub(crate) async fn send<T>(self, decode: Decoder<T>) -> Result<T, Error> {
         self.answered(decode).await.map(|(decoded, _)| decoded)
     }
 
-    /// As [`send`](Self::send), with the answer as it came: a type may have a part of it only.
+    /// As [`send`](Self::send), with the undecoded answer: a type may hold only a part of it.
     pub(crate) async fn answered<T>(self, decode: Decoder<T>) -> Result<(T, Bytes), Error> {
         let (decoded, answer) = self.executed(decode).await?;
         Ok((decoded?, answer))
     }
 
-    /// As [`answered`](Self::answered): what was executed, whether the answer decodes or not.
+    /// As [`answered`](Self::answered), for an executed request whose answer may not decode.
     pub(crate) async fn executed<T>(
         mut self,
         decode: Decoder<T>,
@@ -120,13 +121,13 @@ impl Draft {
         Ok((decode(&self.what(), &answer.body, &self.target.info), answer.body))
     }
 
-    /// Sends it and streams the answer's body.
+    /// Sends the request and streams the answer's body.
     pub(crate) async fn stream(self) -> Result<ByteStream, Error> {
         let answer = self.target.client.stream(self.finish()?).await;
         answer.map_err(|error| self.explain(error))
     }
 
-    /// Starts a watch; with what is being tried, for error texts.
+    /// Starts a watch; also returns the attempted operation, for error texts.
     pub(crate) async fn watch(mut self) -> Result<(String, RawWatch), Error> {
         let mut watch = self.request()?.watch().await;
         if self.was_refused(&watch) {
@@ -135,15 +136,15 @@ impl Draft {
         Ok((self.what(), watch?))
     }
 
-    /// Has the server no metadata-only form of the answer? Then it is to be asked for whole objects;
-    /// what it refuses so was not executed.
+    /// Whether the server refused the metadata-only form. The draft then asks for whole objects;
+    /// the refused request was not executed.
     fn was_refused<T>(&mut self, answer: &Result<T, Error>) -> bool {
         let refused = matches!(answer, Err(error) if self.metadata && error.is_not_acceptable());
         self.metadata &= !refused;
         refused
     }
 
-    /// Says what a 404 or 405 of a subresource means.
+    /// Adds the meaning of a 404 or 405 of a subresource to the error.
     fn explain(&self, error: Error) -> Error {
         match &self.subresource {
             Some(subresource) => explain(error, &self.target.info, subresource),
@@ -152,9 +153,10 @@ impl Draft {
     }
 }
 
+/// Explains a failed request to a subresource.
 fn explain(error: Error, info: &ResourceInfo, subresource: &str) -> Error {
     let kind = info.group_resource();
-    // The API server names the object when that is what is missing.
+    // The API server names the object when the object itself is missing.
     let details = error.status().and_then(|status| status.details.as_ref());
     let named = details.is_some_and(|details| !details.name.is_empty());
     if error.is_method_not_supported() {
@@ -164,7 +166,7 @@ fn explain(error: Error, info: &ResourceInfo, subresource: &str) -> Error {
     } else if !named {
         error.note(&format!("{kind} seem to have no subresource `{subresource}`"))
     } else if is_custom(info) {
-        // Here the API server names the object whichever of the two is missing.
+        // For custom resources the API server names the object whichever of the two is missing.
         error.note(&format!(
             "if it exists, {kind} have no subresource `{subresource}`: their definition must declare it"
         ))
@@ -173,7 +175,7 @@ fn explain(error: Error, info: &ResourceInfo, subresource: &str) -> Error {
     }
 }
 
-/// Is it (by its group's name) a kind that a definition made?
+/// Whether the kind comes from a definition, by the name of its group.
 fn is_custom(info: &ResourceInfo) -> bool {
     info.group.contains('.') && !info.group.ends_with(".k8s.io")
 }

@@ -1,7 +1,8 @@
-//! Finds out what became of a write whose fate is unknown, by reading the object.
+//! Finds out whether a write whose fate is unknown was executed, by reading the object.
 //!
-//! The verdict speaks of the effect, not of who caused it: that the object is now as the write wanted
-//! it, or that it shows nothing of the write. What neither shows is unknown, and the text says why.
+//! The verdict is about the effect and not about its cause: the object is now as the write wanted
+//! it, or shows nothing of the write. Otherwise the fate stays unknown, and the text gives the
+//! reason.
 
 mod judge;
 
@@ -15,47 +16,60 @@ use crate::client::Verb;
 use crate::error::{Doubt, Error, ErrorKind};
 use crate::resource::{Resource, Scope};
 
-/// What became of a write; see [`Api::settle`].
+/// Fate of a write; see [`Api::settle`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settled<K> {
     /// The object is as the write wanted it; for a deletion, it is marked for deletion.
     Happened(K),
-    /// A deletion's object is not there any more, or another one has its name.
+    /// The object of a deletion no longer exists, or another one has its name.
     Gone,
     /// The write had no effect when the object was read.
     NotHappened,
-    /// The object does not tell; why, and what to do.
+    /// The object does not show the fate; the text has the reason and the remedy.
     Unknown(String),
 }
 
 impl<K: Resource> Api<K> {
-    /// What became of the write that failed with the [ambiguous](Error::is_ambiguous) `error`: reads
-    /// the object and compares it with what was sent.
+    /// Determines the fate of the write that failed with the [ambiguous](Error::is_ambiguous)
+    /// `error`: reads the object and compares it with the request.
     ///
-    /// | the write | `Happened` | `NotHappened` |
-    /// |---|---|---|
-    /// | create | the object is there, not marked for deletion, and has every field that was sent | there is none |
-    /// | replace | its version is another, and its content is what was sent, no more | it is at the version that was sent |
-    /// | merge and strategic patch | its version is not the one that was sent, and it has every field as sent | it is at the version that was sent |
-    /// | JSON patch | the same, of `add`, `replace` and `remove` outside of lists, values as a whole | it is at the version that was sent |
-    /// | apply | the server lists the fields that were sent as this manager's, no other ones, and they are as sent | there is none, or it is at the version that was sent |
-    /// | delete | it is marked for deletion; [`Gone`](Settled::Gone) without it, or with another uid than was sent | it is not marked, and has the uid or version that was sent |
+    /// [`Happened`](Settled::Happened) is the result when:
     ///
-    /// Of a write to `status` only the status counts; of others all but the status, which they may
-    /// write too and which therefore must not differ from what they sent of it (but of a create).
-    /// Fields that the server filled in or dropped make a replace or an apply unknown. Versions and
-    /// uids can only be compared where the write carried them. Everything else is
-    /// [`Unknown`](Settled::Unknown), such as a create with `generateName` (list by a label that only
-    /// you set), the deletion of a collection, and other subresources.
+    /// - create: the object exists, is not marked for deletion, and has every field that was sent.
+    /// - replace: its version is another, and its content is the one that was sent, no more.
+    /// - merge and strategic patch: its version is not the one that was sent, and every field is as
+    ///   sent.
+    /// - JSON patch: the same, for `add`, `replace` and `remove` outside of lists, values whole.
+    /// - apply: the server lists exactly the sent fields as this manager's, and they are as sent.
+    /// - delete: the object is marked for deletion. Without an object, or with another uid than was
+    ///   sent, the result is [`Gone`](Settled::Gone).
     ///
-    /// `NotHappened` is true of the moment of the read: an API server that still works on the write
-    /// could yet execute it. It gives up after a minute (its `--request-timeout`); who must be certain
-    /// asks again then. Writes that carry a version or uid are safe to repeat in any case.
+    /// [`NotHappened`](Settled::NotHappened) is the result when:
+    ///
+    /// - create: there is no object.
+    /// - replace and patch: the object is at the version that was sent.
+    /// - apply: there is no object, or it is at the version that was sent.
+    /// - delete: the object is not marked, and has the uid or version that was sent.
+    ///
+    /// For a write to `status` only the status counts. For other writes everything but the status
+    /// counts; they may write the status too, so it must not differ from the part that they sent
+    /// (except for a create). Fields that the server filled in or dropped make a replace or an
+    /// apply unknown. Versions and uids can only be compared if the write carried them. Everything
+    /// else is [`Unknown`](Settled::Unknown), such as a create with `generateName` (list by a label
+    /// that only you set), the deletion of a collection, and other subresources.
+    ///
+    /// `NotHappened` is true at the moment of the read: an API server that still works on the write
+    /// could yet execute it. It gives up after a minute (its `--request-timeout`); a caller that
+    /// must be certain asks again then. Writes that carry a version or uid are safe to repeat in
+    /// any case.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
     /// # use windlass::api::Settled;
-    /// # async fn example(client: windlass::client::Client, map: ConfigMap) -> Result<(), windlass::Error> {
+    /// # async fn example(
+    /// #     client: windlass::client::Client,
+    /// #     map: ConfigMap,
+    /// # ) -> Result<(), windlass::Error> {
     /// let maps = client.namespace::<ConfigMap>("shop");
     /// let created = match maps.create(&map).await {
     ///     Err(error) if error.is_ambiguous() => match maps.settle(&error).await? {
@@ -70,13 +84,14 @@ impl<K: Resource> Api<K> {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when `error` leaves nothing to settle, or is about another kind, namespace
-    /// or cluster; and those of the read.
+    /// [`ErrorKind::Usage`] when `error` is not about an ambiguous write, or about another kind,
+    /// namespace or cluster; and those of the read.
     pub async fn settle(&self, error: &Error) -> Result<Settled<K>, Error> {
         let usage =
             |why: &str| Error::new(ErrorKind::Usage, format!("cannot settle `{error}`: {why}"));
         let doubt = error.doubt().filter(|_| error.is_ambiguous());
         let doubt = doubt.ok_or_else(|| usage("it leaves no doubt about a write"))?;
+        // Uids and versions are comparable within one cluster only.
         if doubt.host != self.client().host() {
             return Err(usage("it is about another API server"));
         }
@@ -87,6 +102,7 @@ impl<K: Resource> Api<K> {
             Some(name) => name,
             None => return Ok(Settled::Unknown(NAMELESS.to_owned())),
         };
+        // A dry run stores nothing.
         if is_dry_run(doubt) {
             return Ok(Settled::NotHappened);
         }
@@ -114,7 +130,7 @@ impl<K: Resource> Api<K> {
 
 const NAMELESS: &str = "the server was to choose the name, or there were many objects: list them by \
                         a label that only you set";
-/// Where a write went.
+/// The object that a request path addresses.
 struct Place {
     namespace: Option<String>,
     name: Option<String>,
@@ -122,7 +138,7 @@ struct Place {
 }
 
 impl Place {
-    /// `None` when `path` is not about the kind and namespace of `target`.
+    /// Parses `path`; `None` when it is not about the kind and namespace of `target`.
     fn of(path: &str, target: &Target) -> Option<Self> {
         let info = &target.info;
         let root = info.collection_path(None);
@@ -147,10 +163,12 @@ impl Place {
     }
 }
 
+/// A segment of a path or query without percent escapes.
 fn decoded(segment: &str) -> String {
     percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
 
+/// Whether the write was a dry run.
 fn is_dry_run(doubt: &Doubt) -> bool {
     doubt.query.split('&').any(|parameter| parameter == "dryRun=All")
 }

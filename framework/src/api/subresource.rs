@@ -1,4 +1,4 @@
-//! Subresources: whatever stands behind an object's name in the URL.
+//! Subresources: parts of an object with a URL of their own.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,8 +14,8 @@ use super::draft::{Draft, Target};
 use super::{Get, Patch, Write};
 use crate::client::Verb;
 
-/// A subresource of one object, whose bodies are `T`. Whether the kind has it is for the API server
-/// to say: its 404 and 405 are explained in the error's text.
+/// A subresource of one object, with bodies of type `T`. The API server decides whether the kind
+/// has it: the error's text explains its 404 and 405.
 pub struct Subresource<T> {
     target: Arc<Target>,
     object: String,
@@ -33,29 +33,31 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
         Draft::part(&self.target, verb, &self.object, &self.name)
     }
 
+    /// A write of the subresource with this body.
     fn written(&self, verb: Verb, body: &impl Serialize) -> Write<T> {
         let mut draft = self.draft(verb);
         draft.any_body(body);
         Write::new(draft, decode::value)
     }
 
-    /// Reads it.
+    /// Reads the subresource.
     pub fn get(&self) -> Get<T> {
         Get::new(self.draft(Verb::Get), decode::value)
     }
 
-    /// Posts `body` to it; the answer must be a `T`. For subresources that do something.
+    /// Posts `body` to the subresource; the answer must be a `T`. For subresources that are
+    /// actions.
     pub fn create(&self, body: &impl Serialize) -> Write<T> {
         self.written(Verb::Create, body)
     }
 
-    /// Replaces it. With a resourceVersion in `body` only that version, which also makes it safe to
-    /// repeat.
+    /// Replaces the subresource. A resourceVersion in `body` restricts it to that version, which
+    /// also makes it safe to repeat.
     pub fn replace(&self, body: &T) -> Write<T> {
         self.written(Verb::Update, body)
     }
 
-    /// Patches it.
+    /// Patches the subresource.
     pub fn patch(&self, patch: Patch) -> Write<T> {
         let verb = if matches!(patch, Patch::Apply(_)) { Verb::Apply } else { Verb::Patch };
         let mut draft = self.draft(verb);
@@ -65,7 +67,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
 }
 
 impl Subresource<Scale> {
-    /// Sets the number of replicas, whatever it was.
+    /// Sets the number of replicas, whatever the number was.
     pub fn to(&self, replicas: i32) -> Write<Scale> {
         self.patch(Patch::Merge(json!({ "spec": { "replicas": replicas } })))
     }

@@ -15,8 +15,8 @@ use crate::client::Secret;
 use crate::error::Error;
 use crate::resource::{Resource, ResourceInfo};
 
-/// A token about to be requested (`authentication.k8s.io/v1`); await it. It is for the API server
-/// itself, and for an hour, unless something else is asked for.
+/// A request for a token (`authentication.k8s.io/v1`), sent when it is awaited. Defaults: the
+/// token is for the API server itself, and for an hour.
 ///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send).
@@ -30,20 +30,20 @@ pub struct TokenRequest {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Token {
-    /// What to send as `Authorization: Bearer …`.
+    /// The value to send as `Authorization: Bearer …`.
     pub token: Secret,
-    /// When it ends; the server may have chosen another time than was asked for.
+    /// End of its validity; the server may choose another time than the requested one.
     pub expires: Timestamp,
 }
 
 impl TokenRequest {
     pub(crate) fn new(mut draft: Draft) -> Self {
-        // One token too many does no harm.
+        // A second token does no harm.
         draft.repeatable();
         Self { draft, spec: Map::new() }
     }
 
-    /// Adds somebody who is to accept the token. Default: the API server.
+    /// Adds an audience that should accept the token. Default: the API server.
     pub fn audience(mut self, audience: &str) -> Self {
         if let Value::Array(audiences) = self.spec.entry("audiences").or_insert(json!([])) {
             audiences.push(json!(audience));
@@ -51,14 +51,14 @@ impl TokenRequest {
         self
     }
 
-    /// How long it is to live, in whole seconds; API servers refuse less than ten minutes. Default:
-    /// an hour.
+    /// Requested lifetime, in whole seconds; API servers refuse less than ten minutes. Default: an
+    /// hour.
     pub fn expires_in(mut self, time: Duration) -> Self {
         self.spec.insert("expirationSeconds".into(), json!(time.as_secs()));
         self
     }
 
-    /// The token ends with `object`, a Pod, Secret or Node that exists.
+    /// Ends the token with `object`, an existing Pod, Secret or Node.
     pub fn bound_to<K: Resource>(mut self, object: &K) -> Self {
         let metadata = object.metadata();
         let Some(info) = K::static_info() else {
@@ -75,20 +75,22 @@ impl TokenRequest {
         self
     }
 
-    /// Checks and answers as usual; API servers store nothing of a token anyway.
+    /// Checks and answers as usual; API servers store nothing of a token in any case.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
     }
 
-    /// Total time for it with all retries. Default: the client's, 30 s.
+    /// Total time for the call with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self
     }
 }
 
+/// Decodes the token in the answer to `what`.
 fn issued(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Token, Error> {
+    /// The part of the answer that is read.
     #[derive(Deserialize)]
     struct Answer {
         status: Status,

@@ -1,4 +1,4 @@
-//! Brings an object to a wanted state, whether it exists or not.
+//! Brings an object to a wanted state, and creates it if it is missing.
 
 use serde_json::Value;
 
@@ -7,31 +7,32 @@ use super::{Api, Patch, Retries};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt, Whole};
 
-/// What [`Api::create_or_update`] and [`Api::create_or_patch`] did.
+/// Result of [`Api::create_or_update`] and [`Api::create_or_patch`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Upserted<K> {
-    /// There was none: it was created.
+    /// The object did not exist and was created.
     Created(K),
-    /// It was changed.
+    /// The object was changed.
     Updated(K),
-    /// It was as wanted: nothing was sent.
+    /// The object was as wanted: nothing was sent.
     Unchanged(K),
 }
 
 impl<K> Upserted<K> {
-    /// The object as it is stored now.
+    /// Returns the object as it is stored now.
     pub fn into_object(self) -> K {
         match self {
             Self::Created(object) | Self::Updated(object) | Self::Unchanged(object) => object,
         }
     }
 
-    /// Was something written?
+    /// Whether something was written.
     pub fn is_written(&self) -> bool {
         !matches!(self, Self::Unchanged(_))
     }
 }
 
+/// The write that changes an existing object.
 #[derive(Clone, Copy)]
 enum How {
     Replace,
@@ -39,15 +40,17 @@ enum How {
 }
 
 impl<K: Resource> Api<K> {
-    /// Creates `object` if there is none of its name; otherwise lets `change` bring the stored one
-    /// to the wanted state and replaces it at the version that was read. `change` also runs on
-    /// `object` before it is created. A conflict is tried again from the read on, by
-    /// [`Retries::DEFAULT_RETRY`]; one that may stem from an attempt of ours that worked is
-    /// [`ErrorKind::Ambiguous`], so that no change is made twice.
+    /// Creates `object` if there is none of its name; otherwise changes the stored one and replaces
+    /// it.
+    ///
+    /// `change` brings the stored object to the wanted state, and also runs on `object` before it
+    /// is created. The replacement is bound to the version that was read. A conflict is retried
+    /// from the read on, by [`Retries::DEFAULT_RETRY`]; a conflict that an own, executed attempt
+    /// may have caused is [`ErrorKind::Ambiguous`], so that no change is made twice.
     ///
     /// A replace writes the whole object: fields that `K` does not know, because the API server is
     /// newer, are removed. [`create_or_patch`](Self::create_or_patch) leaves them alone, and
-    /// [`apply`](Self::apply) needs no read. The status is not written where it is a subresource.
+    /// [`apply`](Self::apply) needs no read. The status is not written if it is a subresource.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -77,8 +80,8 @@ impl<K: Resource> Api<K> {
         self.upsert(object, change, How::Replace).await
     }
 
-    /// As [`create_or_update`](Self::create_or_update), but sends only what differs, as a merge
-    /// patch at the version that was read. Lists are written whole.
+    /// As [`create_or_update`](Self::create_or_update), but sends only the differences, as a merge
+    /// patch bound to the version that was read. Lists are written whole.
     ///
     /// # Errors
     /// As [`create_or_update`](Self::create_or_update).
@@ -93,6 +96,7 @@ impl<K: Resource> Api<K> {
         self.upsert(object, change, How::Patch).await
     }
 
+    /// Reads, then creates or changes; repeats after a conflict.
     async fn upsert(
         &self,
         object: &K,
@@ -102,7 +106,7 @@ impl<K: Resource> Api<K> {
     where
         K: Whole,
     {
-        // An Api of all namespaces finds the object where it says it is.
+        // An `Api` for all namespaces takes the namespace of the object.
         let api = self.near(object);
         let mut failures = 0;
         loop {
@@ -111,7 +115,7 @@ impl<K: Resource> Api<K> {
                 Some(stored) => api.change(stored, &mut change, how).await,
             };
             match result {
-                // Somebody was faster: look again.
+                // Another writer was faster: read again.
                 Err(error) if error.is_conflict() || error.is_already_exists() => {
                     failures += 1;
                     let seams = self.client().seams();
@@ -124,6 +128,7 @@ impl<K: Resource> Api<K> {
         }
     }
 
+    /// Creates `object` after the change.
     async fn create_changed(
         &self,
         object: &K,
@@ -138,6 +143,7 @@ impl<K: Resource> Api<K> {
         self.create(&wanted).await.map(Upserted::Created)
     }
 
+    /// Changes the stored object, and writes it unless nothing differs.
     async fn change(
         &self,
         stored: K,
@@ -150,7 +156,8 @@ impl<K: Resource> Api<K> {
         let mut wanted = stored.clone();
         change(&mut wanted);
         self.check_unmoved(&stored, &wanted)?;
-        // A change may put a whole object in the place of the stored one; what was read still guards.
+        // `change` may replace the whole value; the version and uid that were read still guard the
+        // write.
         let (own, read) = (wanted.metadata_mut(), stored.metadata());
         own.resource_version.clone_from(&read.resource_version);
         own.uid.clone_from(&read.uid);
@@ -167,6 +174,7 @@ impl<K: Resource> Api<K> {
         written.map(Upserted::Updated)
     }
 
+    /// Refuses a change of name or namespace.
     fn check_unmoved(&self, before: &K, after: &K) -> Result<(), Error> {
         if (before.name(), before.namespace()) == (after.name(), after.namespace()) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Waits for one object to be in a state, or gone; always with an end.
+//! Waits until one object is in a state, or deleted, for a limited time.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,22 +10,24 @@ use super::follow::{Follow, Seen};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{PartialObject, Resource, ResourceExt};
 
+/// The predicate of a condition.
 type Test<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
-/// What [`Api::wait_for`] waits for: a question about an object, and its name for error texts.
+/// A condition for [`Api::wait_for`]: a predicate of an object, and its name for error texts.
 pub struct Condition<K> {
     name: String,
     test: Test<K>,
 }
 
 impl<K: Resource> Condition<K> {
-    /// A condition of one's own; `name` completes "it is not …".
+    /// Creates a condition from a predicate; `name` completes "it is not …".
     pub fn new(name: impl Into<String>, test: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
         Self { name: name.into(), test: Box::new(test) }
     }
 
-    /// `status.conditions` has a condition of this type and status, such as `Available` and `True`.
-    /// One that was written for an older generation of the object does not count.
+    /// Holds if `status.conditions` has a condition of this type and status, such as `Available`
+    /// and `True`. A condition that was written for an older generation of the object does not
+    /// count.
     pub fn is(kind: &str, status: &str) -> Self {
         let (kind, status) = (kind.to_owned(), status.to_owned());
         Self::new(format!("{kind}={status}"), move |object| {
@@ -33,7 +35,7 @@ impl<K: Resource> Condition<K> {
         })
     }
 
-    /// Does `object` fulfil it?
+    /// Whether `object` fulfils the condition.
     pub fn holds(&self, object: &K) -> bool {
         (self.test)(object)
     }
@@ -45,8 +47,10 @@ impl<K> fmt::Debug for Condition<K> {
     }
 }
 
+/// Whether the object has the condition, for its present generation.
 fn has_condition(object: &Value, kind: &str, status: &str) -> bool {
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
+    // Without `observedGeneration` there is nothing to compare: it counts as current.
     let current = |observer: &Value| {
         observer["observedGeneration"].as_i64().is_none_or(|observed| observed >= generation)
     };
@@ -58,11 +62,12 @@ fn has_condition(object: &Value, kind: &str, status: &str) -> bool {
 }
 
 impl<K: Resource> Api<K> {
-    /// Waits until the object fulfils `condition`, for at most `timeout`; the object as it was then.
-    /// An object that is not there yet is waited for. Needs the verbs `list` and `watch`.
+    /// Waits until the object fulfils `condition`, for at most `timeout`, and returns that state.
     ///
-    /// It lists and then watches from that version; after a watch that ends, breaks, falls silent or
-    /// expires it does so again. So it also sees a server whose store was set back.
+    /// An object that does not exist yet is waited for. Needs the verbs `list` and `watch`.
+    ///
+    /// It lists and then watches from that version; after a watch that ends, breaks, falls silent
+    /// or expires it does so again. So it also notices a server whose store was set back.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -76,11 +81,11 @@ impl<K: Resource> Api<K> {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] at the end of the time; [`ErrorKind::NotFound`] when the object was
-    /// there and is deleted, or takes another uid; [`ErrorKind::Decode`] when it does not decode;
-    /// and what will not pass, such as [`ErrorKind::Forbidden`].
+    /// [`ErrorKind::Timeout`] at the end of the time; [`ErrorKind::NotFound`] when the object
+    /// existed and is deleted, or takes another uid; [`ErrorKind::Decode`] when it does not decode;
+    /// and lasting errors such as [`ErrorKind::Forbidden`].
     /// # Cancel safety
-    /// Safe: dropping it ends the watch.
+    /// Safe: dropping the future ends the watch.
     pub async fn wait_for(
         &self,
         name: &str,
@@ -93,6 +98,8 @@ impl<K: Resource> Api<K> {
             loop {
                 match follow.next().await? {
                     Seen::There(object) => {
+                        // Another uid means that the object was deleted and created again in a gap
+                        // of the watch.
                         if uid.as_ref().is_some_and(|uid| uid != object.uid()) {
                             return Err(self.went(name, condition));
                         }
@@ -106,6 +113,7 @@ impl<K: Resource> Api<K> {
                 }
             }
         };
+        // The follower waits out all passing failures: only this bounds the time.
         if let Some(result) = self.client().seams().clock.within(timeout, wait).await {
             return result;
         }
@@ -117,9 +125,10 @@ impl<K: Resource> Api<K> {
         Err(self.too_late(name, &now, timeout, follow.trouble))
     }
 
-    /// Waits until the object of that name and `uid` is gone, for at most `timeout`; another one of
-    /// that name does not matter. With an empty `uid`, until there is none of that name. Only
-    /// metadata is read. Needs the verbs `list` and `watch`.
+    /// Waits until the object of that name and `uid` is gone, for at most `timeout`.
+    ///
+    /// Another object of that name does not matter. With an empty `uid`, waits until there is none
+    /// of that name. Only metadata is read. Needs the verbs `list` and `watch`.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -133,9 +142,9 @@ impl<K: Resource> Api<K> {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] at the end of the time, naming the finalizers; and what will not pass.
+    /// [`ErrorKind::Timeout`] at the end of the time, naming the finalizers; and lasting errors.
     /// # Cancel safety
-    /// Safe: dropping it ends the watch.
+    /// Safe: dropping the future ends the watch.
     pub async fn wait_deleted(
         &self,
         name: &str,
@@ -150,6 +159,7 @@ impl<K: Resource> Api<K> {
                     Seen::There(object) if uid.is_empty() || object.uid() == uid => {
                         last = Some(object);
                     }
+                    // Gone, or another object of the name.
                     _ => return Ok(()),
                 }
             }
@@ -168,12 +178,14 @@ impl<K: Resource> Api<K> {
         Err(self.too_late(name, &now, timeout, follow.trouble))
     }
 
+    /// The error for an object that was deleted during the wait.
     fn went(&self, name: &str, condition: &Condition<K>) -> Error {
         let (what, wanted) = (self.target.noun(name), &condition.name);
         let text = format!("cannot wait for {what} to be {wanted}: it was deleted");
         Error::new(ErrorKind::NotFound, text)
     }
 
+    /// The error at the end of the time, with the last failure as its cause.
     fn too_late(&self, name: &str, now: &str, timeout: Duration, trouble: Option<Error>) -> Error {
         let what = self.target.noun(name);
         let text = format!("waited {timeout:?} for {what} in vain: {now}");

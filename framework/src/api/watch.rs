@@ -1,5 +1,5 @@
-//! Watches, typed: of one connection, or of one after another (`resume`). Informers do not build on
-//! this: they list, too, and decode late.
+//! Typed watches, of one connection, or across several (`resume`). Informers do not use them: they
+//! list, too, and decode late.
 
 mod resume;
 mod rollback;
@@ -22,12 +22,13 @@ use crate::wire::{EventType, Undecodable};
 
 pub use resume::ResumingWatch;
 
+/// Annotation of the bookmark after the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One event of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent<K> {
-    /// The object is new, or was there when the watch began.
+    /// The object is new, or existed when the watch began.
     Added(K),
     /// The object changed.
     Modified(K),
@@ -35,14 +36,14 @@ pub enum WatchEvent<K> {
     Deleted(K),
     /// Nothing changed up to this version.
     Bookmark {
-        /// Watching again from here misses nothing.
+        /// A watch from this version misses nothing.
         resource_version: String,
-        /// Were all objects that there were at the beginning sent?
+        /// Whether this bookmark ends the objects that existed at the beginning.
         initial_events_end: bool,
     },
 }
 
-/// A watch about to be started; await it.
+/// A watch, started when it is awaited.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Watch<K> {
     draft: Draft,
@@ -53,6 +54,7 @@ pub struct Watch<K> {
 impl<K> Watch<K> {
     pub(crate) fn new(mut draft: Draft) -> Self {
         draft.set("watch", "true");
+        // Bookmarks advance the version while no object changes.
         draft.set("allowWatchBookmarks", "true");
         Self { draft, frame_limit: None, _kind: PhantomData }
     }
@@ -62,24 +64,25 @@ impl<K> Watch<K> {
         self
     }
 
-    /// Label selector, in kubectl's notation.
+    /// Selects by labels, in kubectl's notation.
     pub fn labels(self, selector: &str) -> Self {
         self.set("labelSelector", selector)
     }
 
-    /// Field selector.
+    /// Selects by fields.
     pub fn fields(self, selector: &str) -> Self {
         self.set("fieldSelector", selector)
     }
 
-    /// Events after this version. Default: every object as it is now, then what follows.
+    /// Starts with events after this version. Default: every object as it is now, then later
+    /// changes.
     pub fn resource_version(self, version: &str) -> Self {
         self.set("resourceVersion", version)
     }
 
-    /// First every object as it is, then a bookmark that ends them
-    /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then what follows: a list
-    /// and a watch in one. Servers before 1.32 may not do it, and refuse it as `Invalid`.
+    /// Sends every object as it is, then a bookmark that ends them
+    /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then later changes: a
+    /// list and a watch in one. Servers before 1.32 may not support it, and refuse it as `Invalid`.
     pub fn initial_events(self) -> Self {
         self.set("sendInitialEvents", "true").set("resourceVersionMatch", "NotOlderThan")
     }
@@ -90,7 +93,7 @@ impl<K> Watch<K> {
         self
     }
 
-    /// The server ends the watch after this time, in whole seconds. Default: the server's choice.
+    /// Time after which the server ends the watch, in whole seconds. Default: the server's choice.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
     }
@@ -125,7 +128,7 @@ impl<K> fmt::Debug for Watch<K> {
     }
 }
 
-/// A running watch. Dropping it ends it.
+/// A running watch. Dropping it ends the request.
 pub struct WatchStream<K> {
     raw: RawWatch,
     what: String,
@@ -133,6 +136,7 @@ pub struct WatchStream<K> {
     _kind: PhantomData<fn() -> K>,
 }
 
+/// The content of a bookmark.
 #[derive(Deserialize)]
 struct Mark {
     metadata: MarkMeta,
@@ -147,16 +151,16 @@ struct MarkMeta {
 }
 
 impl<K: Resource> WatchStream<K> {
-    /// The next event; `None` when the server ended the watch, and after every error but
+    /// Returns the next event; `None` when the server ended the watch, and after every error but
     /// [`Decode`](ErrorKind::Decode).
     ///
     /// # Errors
-    /// [`Expired`](ErrorKind::Expired) when the version is too old, and whatever else the server
-    /// says in an error event; [`Decode`](ErrorKind::Decode) for an object that does not decode: the
-    /// next one follows; [`Transport`](ErrorKind::Transport) when the connection broke;
-    /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the watch was to last
-    /// (an hour if nothing was said), or an event that had begun did not end within 30 s.
-    /// # Cancel safety
+    /// [`Expired`](ErrorKind::Expired) when the version is too old, and any other error event of
+    /// the server; [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one
+    /// follows; [`Transport`](ErrorKind::Transport) when the connection broke;
+    /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the requested
+    /// duration of the watch (an hour if none was requested), or an event that had begun did not
+    /// end within 30 s.
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
         Some(self.raw.next().await?.and_then(|event| self.event(&event)))
@@ -167,6 +171,7 @@ impl<K: Resource> WatchStream<K> {
         Error::new(ErrorKind::Decode, text)
     }
 
+    /// Decodes an event of the wire.
     fn event(&self, event: &RawEvent) -> Result<WatchEvent<K>, Error> {
         let text = std::str::from_utf8(&event.object).map_err(|error| self.undecodable(error))?;
         let object = || decode::item(&self.what, text, &self.target.info);

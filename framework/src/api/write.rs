@@ -1,4 +1,4 @@
-//! Writes: create, replace, patch, apply, and those of subresources.
+//! Writes: create, replace, patch, apply, and the writes of subresources.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -11,13 +11,13 @@ use super::decode::Decoder;
 use super::draft::Draft;
 use crate::client::Verb;
 
-/// What the API server does about fields that the kind does not have, and about doubled ones.
-/// Without any it warns.
+/// Treatment of fields that the kind does not have, and of duplicate ones. Default of the API
+/// server: [`Warn`](Self::Warn).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldValidation {
-    /// Drops them silently.
+    /// Drops the fields silently.
     Ignore,
-    /// Drops them, and says so in a `Warning` header, which the client logs.
+    /// Drops the fields, and reports it in a `Warning` header, which the client logs.
     Warn,
     /// Refuses the request: `BadRequest`, or `Invalid` for a patch.
     Strict,
@@ -33,18 +33,18 @@ impl FieldValidation {
     }
 }
 
-/// A write about to be sent; await it for the object as the server stored it.
+/// A write, sent when it is awaited; returns the object as the server stored it.
 ///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send);
-/// [`Usage`](crate::ErrorKind::Usage) for what cannot be sent;
-/// [`Conflict`](crate::ErrorKind::Conflict) when somebody wrote before, or (for an apply) owns a
+/// [`Usage`](crate::ErrorKind::Usage) for a request that cannot be sent;
+/// [`Conflict`](crate::ErrorKind::Conflict) when another writer was first, or (for an apply) owns a
 /// field; [`Ambiguous`](crate::ErrorKind::Ambiguous) when its fate is unknown, which
-/// [`Api::settle`](super::Api::settle) looks into. A write that was sent again after a doubtful
-/// failure and then refused is ambiguous too, because its own first attempt may have worked; of such
-/// an error [`code`](crate::Error::code) tells the refusal.
+/// [`Api::settle`](super::Api::settle) investigates. A write that was repeated after a doubtful
+/// failure and then refused is ambiguous too, because its own first attempt may have worked; the
+/// [`code`](crate::Error::code) of such an error is the refusal's.
 /// # Cancel safety
-/// Dropping it cancels the request; it may have been executed.
+/// Dropping the future cancels the request; it may have been executed.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Write<T> {
     draft: Draft,
@@ -62,13 +62,13 @@ impl<T> Write<T> {
         self
     }
 
-    /// Who owns the written fields. Default: the client's.
+    /// Owner of the written fields. Default: the client's manager.
     pub fn manager(mut self, manager: &str) -> Self {
         self.draft.set("fieldManager", manager);
         self
     }
 
-    /// Apply only: takes fields over from other managers.
+    /// Apply only: takes over fields of other managers.
     pub fn force(mut self) -> Self {
         if self.draft.verb == Verb::Apply {
             self.draft.set("force", "true");
@@ -78,31 +78,31 @@ impl<T> Write<T> {
         self
     }
 
-    /// Checks and answers as usual, stores nothing.
+    /// Checks and answers as usual, and stores nothing.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
     }
 
-    /// What becomes of fields that the kind does not have. Default: the server's, which is
-    /// [`Warn`](FieldValidation::Warn). An apply refuses unknown fields whatever this says.
+    /// Treatment of fields that the kind does not have. Default: the server's, which is
+    /// [`Warn`](FieldValidation::Warn). An apply refuses unknown fields in any case.
     pub fn field_validation(mut self, validation: FieldValidation) -> Self {
         self.draft.set("fieldValidation", validation.as_str());
         self
     }
 
-    /// Total time for it with all retries. Default: the client's, 30 s.
+    /// Total time for the call with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self
     }
 
-    /// Sends it; the object, and the answer that it was decoded from.
+    /// Sends the write; returns the object, and the undecoded answer.
     pub(crate) async fn answered(self) -> Result<(T, Bytes), crate::Error> {
         self.draft.answered(self.decode).await
     }
 
-    /// As [`answered`](Self::answered): what was executed, whether the answer decodes or not.
+    /// As [`answered`](Self::answered), for an executed write whose answer may not decode.
     pub(crate) async fn executed(self) -> Result<(Result<T, crate::Error>, Bytes), crate::Error> {
         self.draft.executed(self.decode).await
     }

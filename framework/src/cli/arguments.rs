@@ -1,8 +1,9 @@
-//! The command line of the container that the manifests describe.
+//! Command line of the container in the manifests.
 //!
-//! `manifests` takes the flags of `run`, and prints what they make of the program. The container must
-//! be told the same, or it would run as another one than its roles and probes are made for. Absent:
-//! `--watch-namespace`, which is in the container's environment, and flags about this machine.
+//! `manifests` takes the flags of `run`, and prints the operator as they configure it. The
+//! container must get the same flags, or it would run otherwise than its roles and probes assume.
+//! Absent: `--watch-namespace`, which is in the container's environment, and flags about this
+//! machine.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::options::{Election, LogFormat, Options, Switch};
 use crate::error::{Error, ErrorKind};
 
 impl Options {
-    /// What a container must be told to run as these options say.
+    /// Arguments with which a container runs as these options configure.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for a flag that makes no sense in a cluster.
@@ -68,10 +69,11 @@ fn number(number: usize) -> String {
     number.to_string()
 }
 
+/// Prints an address as a flag takes it.
 fn switch(switch: Switch) -> String {
     match switch {
         Switch::Off => "0".to_owned(),
-        // As people write it: every interface, by either protocol.
+        // The usual form: every interface, by either protocol.
         Switch::At(SocketAddr::V6(addr)) if addr.ip().is_unspecified() => {
             format!(":{}", addr.port())
         }
@@ -79,7 +81,7 @@ fn switch(switch: Switch) -> String {
     }
 }
 
-/// In whole units, so that nothing is lost.
+/// Prints a duration in whole units, so that nothing is lost.
 fn duration(duration: Duration) -> String {
     match duration.subsec_nanos() {
         0 => format!("{}s", duration.as_secs()),

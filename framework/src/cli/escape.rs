@@ -1,12 +1,12 @@
-//! Text of others, without what steers a terminal or forges a line of a log.
+//! Escapes foreign text, which could otherwise control a terminal or forge a line of a log.
 //!
-//! A message may quote what somebody wrote into an object, or what a server answered: escape sequences
-//! in it would move the cursor and set the window's title, a line feed would begin a line that looks like
-//! one of ours, and an override of the writing direction would show a name backwards.
+//! A message may quote a field of an object, or the answer of a server: escape sequences in it
+//! would move the cursor and set the window's title, a line feed would begin a line that looks like
+//! one of the operator's, and an override of the writing direction would show a name backwards.
 
 use std::fmt;
 
-/// Writes on, with each dangerous character as Rust writes it: `\n`, `\u{1b}`.
+/// Writes text through, with each dangerous character in Rust's notation: `\n`, `\u{1b}`.
 pub(super) struct Escaped<W>(pub(super) W);
 
 impl<W: fmt::Write> fmt::Write for Escaped<W> {
@@ -21,8 +21,8 @@ impl<W: fmt::Write> fmt::Write for Escaped<W> {
     }
 }
 
-/// Control characters (C0, DEL, C1), marks and overrides of the writing direction, and Unicode's own
-/// separators of lines.
+/// Whether a character is dangerous: control characters (C0, DEL, C1), marks and overrides of the
+/// writing direction, and Unicode's own separators of lines.
 fn is_dangerous(c: char) -> bool {
     let is_format = matches!(
         c,
@@ -31,7 +31,7 @@ fn is_dangerous(c: char) -> bool {
     c.is_control() || is_format
 }
 
-/// `value` as one line.
+/// `value` as one escaped line.
 pub(super) fn escaped(value: impl fmt::Display) -> String {
     use fmt::Write;
 
@@ -41,7 +41,7 @@ pub(super) fn escaped(value: impl fmt::Display) -> String {
     text
 }
 
-/// `value` with its own lines, each indented, so that none looks like the beginning of another message.
+/// `value` in its own lines, each escaped and indented, so that none looks like a new message.
 pub(super) fn indented(value: impl fmt::Display) -> String {
     let text = value.to_string();
     text.lines().map(escaped).collect::<Vec<_>>().join("\n    ")

@@ -18,14 +18,14 @@ use tracing_subscriber::util::SubscriberInitExt;
 use super::options::{LogFormat, Options};
 use fields::{ForFiles, ForScreens, REASONS};
 
-/// On the first screen every reconcile and every write of a controller has a line. Left out is what comes
-/// by itself: caches that fill, definitions that are there, servers whose addresses are shown apart, and
-/// under `windlass::client::routine` renewals of the lease and Events.
+/// Filter of the quickstart: every reconcile and every write of a controller has a line. Left out
+/// are caches that fill, definitions that exist, servers whose addresses are shown separately, and,
+/// under `windlass::client::routine`, renewals of the lease and Events.
 const FIRST_SCREEN: &str = "info,windlass::controller=debug,windlass::client::call=debug,\
                             windlass::reflector=warn,windlass::manager::install=warn,\
                             windlass::manager::http=warn";
 
-/// Says how a reconcile ended, and why it ran.
+/// Target of the line that reports the end of a reconcile, and its reasons.
 const WORKER: &str = "windlass::controller::worker";
 
 /// Starts logging, unless the program has set a subscriber of its own. With `in_detail` every
@@ -34,6 +34,7 @@ pub(super) fn start(options: &Options, in_detail: bool) {
     let least = options.log.least();
     let level = least.map_or(LevelFilter::INFO, LevelFilter::from_level);
     let builder = EnvFilter::builder().with_default_directive(level.into());
+    // A level that a person chose replaces the filter of the quickstart.
     let told = least.is_some() || std::env::var_os("RUST_LOG").is_some();
     let filter = match in_detail && !told {
         true => builder.parse_lossy(FIRST_SCREEN),
@@ -44,10 +45,11 @@ pub(super) fn start(options: &Options, in_detail: bool) {
         (LogFormat::Text, true) => Style::ForPeople { colours: colours() },
         (LogFormat::Text, false) => Style::Lines,
     };
+    // An error means that the program has a subscriber: it is left in place.
     let _ = subscriber(filter, style, std::io::stderr).try_init();
 }
 
-/// The form of a line.
+/// Format of a line.
 #[derive(Clone, Copy, Debug)]
 enum Style {
     ForPeople { colours: bool },
@@ -55,6 +57,7 @@ enum Style {
     Json,
 }
 
+/// Builds a subscriber that writes lines of this format.
 fn subscriber<W>(filter: EnvFilter, style: Style, writer: W) -> Box<dyn Subscriber + Send + Sync>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -73,12 +76,12 @@ where
     }
 }
 
-/// Does the environment allow colours?
+/// Whether the environment allows colours (`NO_COLOR` is unset or empty).
 pub(super) fn colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// `   0.112 apply deployments.apps "home" in "default"  website default/home`
+/// Format for people: `   0.112 apply deployments.apps "home" in "default"  website default/home`.
 struct ForPeople {
     since: Uptime,
 }
@@ -148,7 +151,7 @@ mod tests {
         }
     }
 
-    /// Text of somebody else, in a message, an error, a value and a span.
+    /// Foreign text, as in a message, an error, a value and a span.
     const FOREIGN: &str = "x\x1b]0;owned\x07\n2026 ERROR forged\r\u{9b}2J\u{202e}";
 
     fn logged(style: Style) -> String {
@@ -165,7 +168,7 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// S11.
+    /// S11: foreign text forges no line and controls no terminal.
     #[test]
     fn text_of_others_forges_no_line_and_steers_no_terminal() {
         for style in [Style::ForPeople { colours: false }, Style::Lines] {

@@ -1,10 +1,10 @@
-//! The command line of an operator: `run`, `manifests`, and flags that people know.
+//! Command line of an operator: `run`, `manifests`, and the usual flags.
 //!
 //! Every operator needs the same main: read a kubeconfig, set up logging, run, print manifests. An
 //! [`App`] is that main; flags and environment variables have controller-runtime's names. Without a
 //! configured cluster, and with the feature `local`, it starts the embedded API server, creates the
-//! sample and shows what becomes of it. A cluster that is configured, even wrongly, is never
-//! replaced by the embedded one. Absent: `plan`.
+//! samples and shows their state. A configured cluster, even a wrong one, is never replaced by the
+//! embedded one. Absent: `plan`.
 //!
 //! ```no_run
 //! use windlass::{client::Client, manager::Manager};
@@ -50,9 +50,10 @@ use options::{Command, Election, Options, Switch};
 pub use package::Package;
 use sample::Sample;
 
+/// Creates the operator for a client.
 type Build = Box<dyn FnOnce(Client) -> Manager>;
 
-/// Runs the command line of the operator that `build` makes of a client.
+/// Runs the command line of the operator that `build` creates for a client.
 ///
 /// An [`App`] can do more: it has a [sample](App::sample), and `--version` and `--help` name its
 /// [package](App::package).
@@ -66,7 +67,7 @@ pub struct App {
     build: Build,
     package: Option<Package>,
     samples: Vec<Result<Sample, Error>>,
-    /// Of kinds that the operator does not install by itself.
+    /// Definitions of kinds that the operator does not install by itself.
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
 }
 
@@ -77,8 +78,8 @@ impl fmt::Debug for App {
 }
 
 impl App {
-    /// The operator that `build` makes of a client. `build` must not use the client: `manifests`
-    /// calls it without a cluster.
+    /// Creates the program of the operator that `build` creates for a client. `build` must not send
+    /// requests: `manifests` calls it without a cluster.
     pub fn new(build: impl FnOnce(Client) -> Manager + 'static) -> Self {
         let (samples, definitions) = (Vec::new(), Vec::new());
         Self { build: Box::new(build), package: None, samples, definitions }
@@ -91,11 +92,13 @@ impl App {
         self
     }
 
-    /// An object to start with on the embedded server, of any kind: the operator's own, or a Secret that
-    /// it needs. Called again, one more: they are created in the order of the calls, in the namespace
-    /// `default` unless they name one. The quickstart shows the objects of all kinds that the operator
-    /// [installs](Manager::install) with what they own, and waits until the samples of those kinds are
-    /// `Ready`, if the kind has a status.
+    /// Adds an object to create on the embedded server, of any kind: the operator's own, or a
+    /// Secret that it needs.
+    ///
+    /// Several samples are created in the order of the calls, in the namespace `default` unless
+    /// they name one. The quickstart shows the objects of all kinds that the operator
+    /// [installs](Manager::install) with the objects that they own, and waits until the samples of
+    /// those kinds are `Ready`, if the kind has a status.
     ///
     /// ```no_run
     /// # use windlass::{cli::App, client::Client, manager::Manager};
@@ -110,14 +113,14 @@ impl App {
         self
     }
 
-    /// The definition of a kind that the operator does not [install](Manager::install) by itself: it is
-    /// printed with the manifests, and installed on the embedded server.
+    /// Adds the definition of a kind that the operator does not [install](Manager::install) by
+    /// itself: it is printed with the manifests, and installed on the embedded server.
     pub fn definition<K: CustomResource>(mut self) -> Self {
         self.definitions.push(definition_of::<K>());
         self
     }
 
-    /// Does what the command line says; errors are printed. The exit code is that of
+    /// Parses the command line and executes it; errors are printed. The exit code is that of
     /// [`Exit`](crate::manager::Exit) or [`exit_code`].
     pub fn main(self) -> ExitCode {
         let parsed = package::command(self.package)
@@ -127,7 +130,7 @@ impl App {
             Ok(options) => options,
             Err(error) => {
                 let _ = error.print();
-                // Asked for help, or misunderstood: 64 is what `exit_code` has for that.
+                // Help was requested, or the usage is wrong: `exit_code` has 64 for that.
                 return if error.use_stderr() { ExitCode::from(64) } else { ExitCode::SUCCESS };
             }
         };
@@ -146,6 +149,7 @@ impl App {
         }
     }
 
+    /// Prints manifests, or runs the operator on a runtime of its own.
     fn execute(self, options: Options) -> Result<ExitCode, Error> {
         if let Some(Command::Manifests(wanted)) = &options.command {
             return self.print_manifests(&options, wanted);
@@ -155,11 +159,12 @@ impl App {
             Error::new(ErrorKind::Other, "cannot start the tokio runtime").because(error)
         })?;
         let outcome = runtime.block_on(self.run(options));
-        // Dropping it would wait without a limit for whatever blocks a thread.
+        // A drop would wait without a limit for tasks that block a thread.
         runtime.shutdown_background();
         outcome
     }
 
+    /// Runs the operator on the configured cluster, or on the embedded one if none is configured.
     async fn run(self, options: Options) -> Result<ExitCode, Error> {
         let config = match &options.kubeconfig {
             Some(path) => Some(ClientConfig::from_file(path, None)?),
@@ -187,6 +192,7 @@ impl App {
         }
         let client = builder.build()?;
         let manager = options.apply((self.build)(client))?;
+        // A second signal ends the process, even if a reconcile blocks its thread.
         if manager.signals {
             insist();
         }
@@ -208,13 +214,14 @@ impl App {
         Err(Error::new(ErrorKind::Config, text))
     }
 
+    /// Prints the manifests of the operator under these flags.
     fn print_manifests(
         self,
         options: &Options,
         wanted: &options::Manifests,
     ) -> Result<ExitCode, Error> {
         let built = (self.build)(Client::offline());
-        // The name stays, also where a flag turns the election off that it comes from.
+        // The name comes from the election, and stays if a flag turns the election off.
         let name =
             built.name.clone().or_else(|| built.election.as_ref().map(|own| own.name.clone()));
         let had_an_election = built.election.is_some();
@@ -226,24 +233,24 @@ impl App {
         sheet.namespace.clone_from(&wanted.namespace);
         sheet.image.clone_from(&wanted.image);
         sheet.namespaced = wanted.namespaced;
-        // What is printed is what these flags make of the program: the container needs them, too.
+        // The manifests describe the operator under these flags: the container needs the same ones.
         sheet.args = options.arguments()?;
         let is_unnamed = !had_an_election && options.election.leader_election_id.is_none();
         if let Some(election) = manager.election.as_ref().filter(|_| is_unnamed) {
-            // The container's program may be called otherwise than this one.
+            // The program in the container may have another name than this one.
             sheet.args.push(format!("--leader-election-id={}", election.name));
         }
         if manager.name.is_none() && manager.election.is_none() {
             manager = manager.name(name.unwrap_or_else(program_name));
         }
         let text = manager.manifests(&sheet)?;
-        // A reader that went away (`| head`) is no failure.
+        // A closed pipe (`| head`) is no failure.
         let _ = std::io::stdout().write_all(text.as_bytes());
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The binary's name, as an object may have it.
+/// Name of the binary, as a valid object name.
 fn program_name() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase().replace('_', "-"));
@@ -251,11 +258,11 @@ fn program_name() -> String {
 }
 
 impl Options {
-    /// What the flags and the environment say, over what the program says.
+    /// Overrides the program's settings with the flags and the environment.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for flags of an election that there is not; [`ErrorKind::Config`] for an
-    /// election that is not safe.
+    /// [`ErrorKind::Usage`] for flags of an election that does not exist; [`ErrorKind::Config`] for
+    /// an election that is not safe.
     fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         if let Some(switch) = self.health_probe_bind_address {
             manager = match switch {
@@ -298,7 +305,7 @@ impl Election {
         self.check()?;
         match self.leader_elect {
             Some(false) => manager = manager.without_leader_election(),
-            // Who asks for a lease must not work without one.
+            // A process that asks for a lease must not work without one.
             elect if manager.election.is_none() && (elect.is_some() || self.ask_for_lease) => {
                 let lease = manager.name.clone().unwrap_or_else(program_name);
                 manager = manager.leader_election(lease);
@@ -309,7 +316,7 @@ impl Election {
             return self.needs_an_election().map(|()| manager);
         };
         if let Some(lease) = &self.leader_election_id {
-            // The operator keeps the name that it had by its lease.
+            // The operator keeps the name that came from its lease.
             manager.name.get_or_insert_with(|| settings.name.clone());
             settings.name.clone_from(lease);
         }
@@ -332,12 +339,14 @@ impl Election {
             settings = settings.lend(true);
         }
         if self.ask_for_lease {
-            // Of a program that lends by itself, too: two that do both would pass it on for ever.
+            // Also if the program lends: two replicas that both lend and ask would pass it on for
+            // ever.
             settings = settings.ask(true).lend(false);
         }
         Ok(manager.leader_election_with(settings))
     }
 
+    /// Refuses flags that exclude each other.
     fn check(&self) -> Result<(), Error> {
         if self.ask_for_lease && self.lend_lease {
             let text = "--ask-for-lease and --lend-lease exclude each other: the process on your \
@@ -347,7 +356,7 @@ impl Election {
         if self.leader_elect == Some(false) { self.needs_an_election() } else { Ok(()) }
     }
 
-    /// Refuses every flag that says nothing without an election.
+    /// Refuses every flag that has no effect without an election.
     fn needs_an_election(&self) -> Result<(), Error> {
         let given = [
             ("--ask-for-lease", self.ask_for_lease),

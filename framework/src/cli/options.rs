@@ -1,8 +1,8 @@
-//! Flags and environment variables, under the names that operators in Go have.
+//! Flags and environment variables, under the names that operators in Go use.
 //!
-//! The first name of a flag is that of a project made by kubebuilder or operator-sdk, else that of
-//! Kubernetes' own components; other names in use are understood and not shown. What such a project
-//! can do and this one cannot is refused, not ignored.
+//! The first name of a flag is that of a project made by kubebuilder or operator-sdk, otherwise
+//! that of Kubernetes' own components; other common names are accepted and not shown. A flag of
+//! such a project that has no counterpart here is refused, not ignored.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -59,7 +59,8 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     pub(super) graceful_shutdown_timeout: Option<Duration>,
 
-    /// Replace custom resource definitions that others manage too, whatever versions and fields are lost
+    /// Replace custom resource definitions that others manage too, whatever versions and fields are
+    /// lost
     #[arg(long, global = true)]
     pub(super) force_install: bool,
 
@@ -77,7 +78,7 @@ pub(super) struct Options {
     #[cfg_attr(not(feature = "local"), allow(dead_code))]
     pub(super) ready_timeout: Duration,
 
-    // Last: what follows would stand under their headings.
+    // Last: flags after these would stand under their headings.
     #[command(flatten)]
     pub(super) election: Election,
 
@@ -85,7 +86,7 @@ pub(super) struct Options {
     pub(super) log: Log,
 }
 
-/// Who of several replicas works.
+/// Leader election among replicas.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Leader election")]
 pub(super) struct Election {
@@ -138,7 +139,7 @@ pub(super) struct Election {
     pub(super) leader_elect_retry_period: Option<Duration>,
 }
 
-/// What is logged, and how.
+/// Level and format of the log.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Logging")]
 pub(super) struct Log {
@@ -165,7 +166,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// The least important level, if something was said about it.
+    /// The least important level, if a flag sets one.
     pub(super) fn least(&self) -> Option<tracing::Level> {
         let devel = self.zap_devel.unwrap_or_default();
         self.log_level.or_else(|| devel.then_some(tracing::Level::DEBUG))
@@ -206,14 +207,14 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// A server's address, or none.
+/// Address of a server, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Switch {
     At(SocketAddr),
     Off,
 }
 
-/// `host:port`, `:port` for every interface, or `0`.
+/// Parses `host:port`, `:port` for every interface, or `0`.
 fn parse_switch(text: &str) -> Result<Switch, String> {
     if text == "0" {
         return Ok(Switch::Off);
@@ -225,6 +226,7 @@ fn parse_switch(text: &str) -> Result<Switch, String> {
     parsed.map(Switch::At).ok_or_else(|| "write IP:PORT, :PORT, or 0 for none".to_owned())
 }
 
+/// Accepts `false` only: metrics have no TLS.
 fn never(text: &str) -> Result<bool, String> {
     match text.parse() {
         Ok(false) => Ok(false),
@@ -234,6 +236,7 @@ fn never(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Parses `all`, `none` or a list of programs.
 fn plugins(text: &str) -> Result<ExecPolicy, String> {
     match text {
         "all" => Ok(ExecPolicy::AllowAll),
@@ -262,7 +265,7 @@ fn workers(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| format!("write a whole number from 1 to {MOST_WORKERS}"))
 }
 
-/// Names of levels, zap's included, or zap's numbers: 0 is `info`, what is above is ever more.
+/// Parses names of levels, zap's included, or zap's numbers: 0 is `info`, higher ones log more.
 fn level(text: &str) -> Result<tracing::Level, String> {
     use tracing::Level;
     if let Ok(number) = text.parse::<u8>() {
@@ -282,7 +285,7 @@ fn level(text: &str) -> Result<tracing::Level, String> {
     }
 }
 
-/// Go's form of durations (`15s`, `1m30s`, `300ms`), or a number of seconds.
+/// Parses Go's form of durations (`15s`, `1m30s`, `300ms`), or a number of seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write a duration such as 15s, 1m30s or 500ms".to_owned();
     if let Ok(seconds) = text.parse::<u64>() {

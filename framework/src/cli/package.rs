@@ -1,4 +1,4 @@
-//! The program's package: `--version`, and the first lines of `--help`.
+//! Package of the program: `--version`, and the first lines of `--help`.
 
 use clap::CommandFactory;
 
@@ -6,8 +6,8 @@ use super::options::Options;
 
 /// Name, version and description of the package that a program is built from.
 ///
-/// [`package!`](crate::package) reads them from the program's `Cargo.toml`; [`App::package`](super::App::package)
-/// takes them.
+/// [`package!`](crate::package) reads them from the program's `Cargo.toml`;
+/// [`App::package`](super::App::package) takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Package {
@@ -27,8 +27,7 @@ impl Package {
     }
 }
 
-/// The [`Package`](crate::cli::Package) of the crate that calls this macro, as its `Cargo.toml`
-/// describes it.
+/// The [`Package`](crate::cli::Package) of the calling crate, as its `Cargo.toml` describes it.
 ///
 /// ```
 /// let package = windlass::package!();
@@ -45,11 +44,11 @@ macro_rules! package {
     };
 }
 
-/// The command line of a program of that package.
+/// Builds the command line of a program of that package.
 pub(super) fn command(package: Option<Package>) -> clap::Command {
     let command = Options::command();
     let Some(package) = package else {
-        // Without a package the only version that is known is the framework's own.
+        // Without a package the framework's version is the only known one.
         let version = concat!("built with windlass ", env!("CARGO_PKG_VERSION"));
         return command.name("operator").version(version);
     };

@@ -1,4 +1,4 @@
-//! No cluster: the embedded API server, the samples, and what becomes of them.
+//! Quickstart without a cluster: the embedded API server, the samples, and their progress.
 
 use std::fmt::Write as _;
 use std::process::{ExitCode, Termination};
@@ -16,7 +16,7 @@ use crate::manager::{Manager, Running, first_signal, insist, install_all};
 /// Parts of the program: sample objects, and definitions that the operator does not install.
 pub(super) type Luggage = (Vec<Sample>, Vec<CustomResourceDefinition>);
 
-/// Runs the operator that `build` makes on a cluster of its own.
+/// Runs the operator that `build` creates, on a cluster of its own.
 pub(super) async fn run(
     build: Build,
     (samples, mut definitions): Luggage,
@@ -25,7 +25,7 @@ pub(super) async fn run(
     options.election.check()?;
     let prepared = async {
         let cluster = LocalCluster::start(&program_name()).await?;
-        // What the flags ask for in vain is said before anything is shown.
+        // Errors in the flags are reported before anything is shown.
         let manager = options.apply((build)(cluster.client().clone()).on_free_ports())?;
         definitions.extend(manager.definitions.iter().flatten().cloned());
         if options.until_ready && !samples.iter().any(|one| becomes_ready(one, &definitions)) {
@@ -33,11 +33,12 @@ pub(super) async fn run(
                         kind that it installs, with a status, by `App::sample`";
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        // The operator does it again, under its lease; that is the one to see.
+        // The operator installs them again, under its lease. Only those requests are shown: the
+        // requests of a routine client are left out.
         install_all(&cluster.client().routine(), &definitions, false).await?;
         Ok::<_, Error>((cluster, manager))
     };
-    // A signal that comes before the manager listens ends the start, and leaves no file behind.
+    // A signal before the manager listens ends the start. Dropping the cluster removes its file.
     let (cluster, manager) = tokio::select! {
         biased;
         () = first_signal() => return Ok(ExitCode::SUCCESS),
@@ -49,8 +50,8 @@ pub(super) async fn run(
     live(manager, cluster, (&samples, &definitions), options).await
 }
 
-/// From the start of the operator to its end. Whatever ends it, it is stopped in order: a lease is given
-/// back, and nothing is dropped in the middle.
+/// Runs the operator from its start to its end. After any end it is stopped in order: the lease is
+/// given back, and no work is dropped in the middle.
 async fn live(
     manager: Manager,
     cluster: LocalCluster,
@@ -72,13 +73,13 @@ async fn live(
     }
     let exit = running.join().await;
     cluster.shutdown().await;
-    // An operator that failed is the reason for everything else.
+    // The operator's own failure comes first: it explains the others.
     let exit = exit?;
     outcome?;
     Ok(exit.report())
 }
 
-/// Shows what becomes of the samples: until they are ready, or until the operator ends.
+/// Shows the samples until they are ready, or until the operator ends.
 async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
     if !options.until_ready {
         if show.until_ready(true).await? {
@@ -97,7 +98,7 @@ async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Timeout, text))
 }
 
-/// Where everything is, in one block: once the operator's servers are open.
+/// The introduction: all addresses in one block, once the operator's servers are open.
 async fn welcome(
     cluster: &LocalCluster,
     definitions: &[CustomResourceDefinition],
@@ -119,7 +120,7 @@ async fn welcome(
     text
 }
 
-/// What to type in another terminal.
+/// The command to try in another terminal.
 fn commands(cluster: &LocalCluster, definitions: &[CustomResourceDefinition]) -> String {
     let kinds: Vec<&str> = definitions.iter().map(|one| one.spec.names.plural.as_str()).collect();
     let kinds = if kinds.is_empty() { "all".to_owned() } else { kinds.join(",") };

@@ -1,9 +1,9 @@
-//! Objects that a program brings with it, to show what its operator does.
+//! Sample objects of a program, which show its operator at work.
 
 use crate::error::{Error, ErrorKind};
 use crate::resource::{DynamicObject, ResourceInfo, Scope, Whole};
 
-/// An object to show the operator with.
+/// An object that shows the operator at work.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(feature = "local"), allow(dead_code))]
 pub(super) struct Sample {
@@ -19,6 +19,7 @@ impl Sample {
         let info = K::static_info().ok_or_else(|| usage("the sample's kind is not known"))?;
         let no_json = |error| usage("the sample cannot be written as JSON").because(error);
         let mut object = serde_json::to_value(sample).map_err(no_json)?;
+        // Dynamic objects carry their type.
         object["apiVersion"] = info.api_version().into();
         object["kind"] = info.kind.to_string().into();
         let no_object = |error| usage("the sample is no Kubernetes object").because(error);

@@ -1,4 +1,4 @@
-//! The samples, from their creation to the last change of what became of them.
+//! Shows the samples from their creation to their last change.
 
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
@@ -17,27 +17,27 @@ use crate::error::{Error, ErrorKind};
 use crate::manager::Running;
 use crate::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
 
-/// Between two looks at the versions of the caches, which cost no request.
+/// Time between two comparisons of the caches' versions, which cost no request.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Samples that are not ready are looked at so often also when no cache has changed: what makes them
-/// ready need not be watched.
+/// Longest time between two checks of samples that are not ready: their readiness may depend on
+/// objects that no cache watches.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Trees are shown when changes have ceased for so long,
+/// Time without a change after which the trees are shown.
 const QUIET: Duration = Duration::from_millis(300);
-/// or have gone on for so long.
+/// Time after which the trees are shown although changes continue.
 const LONGEST: Duration = Duration::from_secs(2);
-/// Trees that are not ready are shown when a person may begin to wonder.
+/// Time after which trees that are not ready are shown to a waiting person.
 const LATE: Duration = Duration::from_secs(3);
 
-/// What is shown, and when.
+/// Shows trees of objects when they change.
 pub(super) struct Show<'a> {
     running: &'a Running,
     clock: Clock,
-    /// Kinds whose objects are shown, with all that they own.
+    /// Kinds whose objects are shown, with all objects that they own.
     roots: Vec<ResourceInfo>,
-    /// Samples that are to become ready.
+    /// Samples that should become ready.
     awaited: Vec<&'a Sample>,
-    /// Stands below each tree.
+    /// Text below each tree.
     footer: String,
     began: Instant,
     pulse: Pulse,
@@ -68,8 +68,8 @@ impl<'a> Show<'a> {
         self.clock.clone()
     }
 
-    /// Waits until all samples that can be are ready, and shows what became of them; false when the
-    /// operator ends first. `patient`: a person watches, and is shown it also when that takes its time.
+    /// Waits until all samples that can be are ready, and shows them; false when the operator ends
+    /// first. `patient`: a person waits, and is shown an intermediate state if it takes long.
     ///
     /// # Errors
     /// Those of reading.
@@ -88,7 +88,7 @@ impl<'a> Show<'a> {
                     return Ok(true);
                 }
             }
-            // Asked for in any case: it counts the changes.
+            // Called in any case: it resets the noted changes.
             let is_due = self.pulse.is_due(now);
             if late && (is_due || self.shown.is_none()) {
                 let why = self.why_not().await?.unwrap_or_default();
@@ -104,6 +104,7 @@ impl<'a> Show<'a> {
         while self.running.is_running() {
             self.clock.sleep(PAUSE).await;
             let now = self.clock.now();
+            // Notes the time of a change; `is_due` decides when to show it.
             self.pulse.has_changed(self.running, now);
             if self.pulse.is_due(now)
                 && let Err(error) = self.show("").await
@@ -113,7 +114,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Shows the trees, if there is anything new in them.
+    /// Shows the trees, if they differ from the last ones or there is a text.
     pub(super) async fn show(&mut self, text: &str) -> Result<(), Error> {
         let forest = Forest::gather(self.running, &self.roots).await?;
         if self.shown.as_ref() == Some(&forest) && text.is_empty() {
@@ -128,10 +129,10 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    /// Which sample is not ready, and why; `None` when all are.
+    /// Returns the first sample that is not ready, with the reason; `None` when all are.
     ///
     /// # Errors
-    /// Those of reading. A sample that somebody deleted is one that is not ready.
+    /// Those of reading. A deleted sample is not ready.
     pub(super) async fn why_not(&self) -> Result<Option<String>, Error> {
         for sample in &self.awaited {
             let (kind, name) = (&sample.info.kind, sample.object.name());
@@ -149,7 +150,7 @@ impl<'a> Show<'a> {
 /// Creates the samples in their order.
 ///
 /// # Errors
-/// That of the first that the API server refuses.
+/// That of the first sample that the API server refuses.
 pub(super) async fn create(client: &Client, samples: &[Sample]) -> Result<(), Error> {
     for sample in samples {
         api(client, sample).create(&sample.object).await.map_err(|error| match error.kind() {
@@ -173,22 +174,23 @@ fn api(client: &Client, sample: &Sample) -> crate::api::Api<DynamicObject> {
     client.dynamic(sample.info.clone(), sample.object.namespace())
 }
 
-/// Notices changes of what the operator watches, at no cost for the API server.
+/// Detects changes in the operator's caches, at no cost for the API server.
 #[derive(Debug, Default)]
 struct Pulse {
-    /// Of each cache the version that it shows.
+    /// Version of each cache.
     versions: Vec<String>,
-    /// When the first change came that was not shown, and the last.
+    /// Times of the first and the last change that was not shown.
     unseen: Option<(Instant, Instant)>,
 }
 
 impl Pulse {
-    /// Has anything changed since the last call?
+    /// Whether anything has changed since the last call.
     fn has_changed(&mut self, running: &Running, now: Instant) -> bool {
         let caches = running.informers().status();
         self.beat(caches.into_iter().map(|cache| cache.resource_version).collect(), now)
     }
 
+    /// Compares the versions with those of the last call, and notes the time of a change.
     fn beat(&mut self, versions: Vec<String>, now: Instant) -> bool {
         if versions == self.versions {
             return false;
@@ -198,7 +200,7 @@ impl Pulse {
         true
     }
 
-    /// Is it time to show what has changed? True once for the changes up to `now`.
+    /// Whether to show the changes now. True once for the changes up to `now`.
     fn is_due(&mut self, now: Instant) -> bool {
         let is_due =
             self.unseen.is_some_and(|(first, last)| now - last >= QUIET || now - first >= LONGEST);
@@ -209,8 +211,8 @@ impl Pulse {
     }
 }
 
-/// Is `sample` of a kind that `definitions` define, with a status in which an operator can say that it
-/// is ready?
+/// Whether `sample` is of a kind that `definitions` define, with a status in which an operator can
+/// report that it is ready.
 pub(super) fn becomes_ready(sample: &Sample, definitions: &[CustomResourceDefinition]) -> bool {
     definitions
         .iter()
@@ -223,7 +225,7 @@ pub(super) fn becomes_ready(sample: &Sample, definitions: &[CustomResourceDefini
         .any(|subresources| subresources.status.is_some())
 }
 
-/// The kind of a definition, in the version that is stored.
+/// The kind of a definition, in the stored version.
 fn defined(definition: &CustomResourceDefinition) -> Option<ResourceInfo> {
     let spec = &definition.spec;
     let stored = spec.versions.iter().find(|version| version.storage)?;
@@ -237,12 +239,13 @@ fn defined(definition: &CustomResourceDefinition) -> Option<ResourceInfo> {
     })
 }
 
+/// The condition `Ready` of an object.
 fn ready_condition(object: &DynamicObject) -> Option<&Value> {
     let conditions = object.rest.get("status")?.get("conditions")?.as_array()?;
     conditions.iter().find(|condition| condition["type"] == "Ready")
 }
 
-/// `Ready` is true, for the present generation.
+/// Whether `Ready` is true, for the present generation.
 fn is_ready(object: &DynamicObject) -> bool {
     ready_condition(object).is_some_and(|ready| {
         let current = ready["observedGeneration"].as_i64().is_none_or(|g| g >= object.generation());
@@ -250,6 +253,7 @@ fn is_ready(object: &DynamicObject) -> bool {
     })
 }
 
+/// The reason of an object that is not ready, as one line.
 fn why_not(object: &DynamicObject) -> String {
     match ready_condition(object) {
         None => "it has no condition Ready; look at the log above".to_owned(),
@@ -262,6 +266,7 @@ fn why_not(object: &DynamicObject) -> String {
     }
 }
 
+/// Prints to standard output. A closed pipe is no failure.
 pub(super) fn say(text: &str) {
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -275,7 +280,7 @@ mod tests {
         vec!["1".to_owned(), version.to_owned()]
     }
 
-    /// A burst is one look; what never ceases is looked at every two seconds; nothing new is no look.
+    /// A burst is shown once, endless changes every two seconds, and no change not at all.
     #[tokio::test(start_paused = true)]
     async fn changes_are_shown_once_they_cease_or_have_gone_on_for_two_seconds() {
         let (mut pulse, start) = (Pulse::default(), Instant::now());
@@ -294,7 +299,7 @@ mod tests {
         assert_eq!(looks, 4, "in ten seconds");
     }
 
-    /// A status is written by whoever may write it.
+    /// A status may come from any writer: its text is foreign.
     #[test]
     fn the_reason_why_a_sample_is_not_ready_is_one_line_that_steers_no_terminal() {
         let ready = serde_json::json!({

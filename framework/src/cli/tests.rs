@@ -173,7 +173,7 @@ fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() 
     assert!(error.contains("without TLS"), "{error}");
 }
 
-/// Flags that say how the operator runs, one way each, and those that are no matter of a container.
+/// Flags that configure the operator, one form each; then those that do not concern a container.
 const SAID: [&str; 19] = [
     "--kube-api-qps=20.5",
     "--kube-api-burst=30",
@@ -306,7 +306,7 @@ mod samples {
         conditions: Conditions,
     }
 
-    /// Opens doors with a key, and counts those that it did not find.
+    /// Uses a key from a Secret, and counts the doors whose key is missing.
     #[derive(Controller)]
     #[controller(for = Door, can(get Secret))]
     struct Porter(Arc<AtomicUsize>);

@@ -1,4 +1,4 @@
-//! Objects and their children with their conditions, as a person would like to see them.
+//! Trees of objects with their children and conditions, as text for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,10 +10,11 @@ use crate::error::{Error, ErrorKind};
 use crate::manager::Running;
 use crate::resource::{DynamicObject, ResourceExt, ResourceInfo};
 
-/// Objects of a kind that are looked at, and lines that are printed.
+/// Most objects of a kind that are read, and most lines that are printed.
 const MOST_OBJECTS: u32 = 500;
 const MOST_LINES: usize = 40;
 
+/// An object and its kind.
 type Found = (ResourceInfo, DynamicObject);
 
 /// The objects of some kinds with everything that they own, at one moment.
@@ -22,23 +23,27 @@ pub(super) struct Forest {
     trees: Vec<Tree>,
 }
 
+/// An object and its children.
 #[derive(Debug, PartialEq)]
 struct Tree {
     label: String,
     uid: String,
-    /// What a person would call another state of it.
+    /// The parts of the object whose change is shown.
     state: State,
     children: Vec<Tree>,
 }
 
+/// The part of an object whose change is shown.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// Where the kind counts generations, the rest of a version is bookkeeping.
+    /// Generation, or the resourceVersion of a kind without one. With generations, other changes of
+    /// the version are bookkeeping.
     version: String,
     is_leaving: bool,
     conditions: Vec<Condition>,
 }
 
+/// The part of a condition that is shown.
 #[derive(Clone, Debug, PartialEq)]
 struct Condition {
     kind: String,
@@ -47,13 +52,14 @@ struct Condition {
 }
 
 impl Forest {
-    /// The objects of the kinds `roots` and everything that they own, among the kinds that the operator
-    /// watches.
+    /// Reads the objects of the kinds `roots` and everything that they own, among the kinds that
+    /// the operator watches.
     ///
     /// # Errors
     /// Those of lists. A kind that is not served has no objects.
     pub(super) async fn gather(running: &Running, roots: &[ResourceInfo]) -> Result<Self, Error> {
         let watched = running.informers().status().into_iter().map(|informer| informer.info);
+        // A set: a root may be watched, too.
         let kinds: BTreeSet<ResourceInfo> = watched.chain(roots.iter().cloned()).collect();
         let mut found = Vec::new();
         for kind in kinds {
@@ -67,6 +73,7 @@ impl Forest {
         Ok(Self::of(found, roots))
     }
 
+    /// Builds the trees; an object with several owners stands in the tree of each.
     fn of(found: Vec<Found>, roots: &[ResourceInfo]) -> Self {
         let uids: BTreeSet<String> = found.iter().map(|(_, one)| one.uid().to_owned()).collect();
         let mut by_owner: BTreeMap<String, Vec<Found>> = BTreeMap::new();
@@ -74,6 +81,7 @@ impl Forest {
         for (kind, object) in found {
             let owners = object.metadata.owner_references.iter().flatten();
             let owners: Vec<_> = owners.filter(|one| uids.contains(&one.uid)).collect();
+            // An object whose owner is not shown is a root itself.
             if owners.is_empty() && roots.contains(&kind) {
                 tops.push((kind, object));
                 continue;
@@ -87,7 +95,8 @@ impl Forest {
         Self { trees: tops.iter().map(grow).collect() }
     }
 
-    /// The trees as text, with colours for a terminal; what is new or has changed since `before` says so.
+    /// Prints the trees, with colours for a terminal; objects that are new or changed since
+    /// `before` are marked.
     pub(super) fn print(&self, before: Option<&Self>, colours: bool) -> String {
         let mut known = BTreeMap::new();
         before.iter().flat_map(|before| &before.trees).for_each(|tree| tree.note(&mut known));
@@ -111,21 +120,22 @@ impl Forest {
     }
 }
 
-/// The page that trees are printed on.
+/// Output of the trees.
 struct Ink<'a> {
     lines: Vec<String>,
-    /// What was shown before, by uid.
+    /// States that were shown before, by uid.
     known: BTreeMap<&'a str, &'a State>,
     marks: bool,
     colours: bool,
 }
 
 impl Ink<'_> {
+    /// Puts a colour around a text, if colours are allowed.
     fn paint(&self, style: &'static str, text: &str) -> String {
         if self.colours { format!("{style}{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// What a line says about the time since the last look.
+    /// The mark of a line: the change since the last output.
     fn mark(&self, tree: &Tree) -> String {
         let text = match self.known.get(tree.uid.as_str()) {
             _ if !self.marks => return String::new(),
@@ -138,12 +148,13 @@ impl Ink<'_> {
 }
 
 impl Tree {
+    /// Builds a tree from an object and its children in `by_owner`.
     fn grow(
         info: &ResourceInfo,
         object: &DynamicObject,
         by_owner: &mut BTreeMap<String, Vec<Found>>,
     ) -> Self {
-        // Taking the children out ends every cycle.
+        // The children are removed from the map: a cycle of owners ends.
         let children = by_owner.remove(object.uid()).unwrap_or_default();
         let place = match object.namespace() {
             None | Some("default") => String::new(),
@@ -160,11 +171,13 @@ impl Tree {
         }
     }
 
+    /// Collects the states of a tree by uid.
     fn note<'a>(&'a self, known: &mut BTreeMap<&'a str, &'a State>) {
         known.insert(&self.uid, &self.state);
         self.children.iter().for_each(|child| child.note(known));
     }
 
+    /// Prints a tree; `lead` and `below` draw the branches.
     fn print_at(&self, ink: &mut Ink<'_>, lead: &str, below: &str) {
         let mut line = format!("{lead}{}", self.label);
         if self.state.is_leaving {
@@ -202,6 +215,7 @@ impl State {
     }
 }
 
+/// The conditions of an object, with escaped texts.
 fn conditions(object: &DynamicObject) -> Vec<Condition> {
     let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
     let conditions = object.rest.get("status").and_then(|status| status["conditions"].as_array());

@@ -1,4 +1,4 @@
-//! One attempt: the request as HTTP, and the answer's way back.
+//! One attempt: the HTTP request, and the reading of its answer.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,31 +19,35 @@ use super::{Client, Prepared, Verb, dial, trace};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
 use crate::wire::status;
 
-/// The text of an error answer must have come within this time; what has come by then is used.
+/// Time for the text of an error answer; the part that has arrived by then is used.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
+/// Characters that are encoded in a query: all but the unreserved ones.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A good answer.
+/// A successful answer.
 pub(super) struct Answer {
+    /// Status code; 2xx.
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    /// The body, when the whole was wanted.
+    /// The body, when the caller wants it as a whole.
     pub(super) read: Bytes,
-    /// The body, when a stream was wanted.
+    /// The body, when the caller wants a stream.
     pub(super) rest: Option<ResponseBody>,
 }
 
-/// What an attempt ended in, if not in a good answer.
+/// Failure of an attempt.
 pub(super) enum Failure {
     /// The server's error answer.
     Status { status: Box<ApiStatus>, code: u16, retry_after: Option<Duration>, size: usize },
     /// No answer.
     Broken { outcome: Outcome, source: Option<BoxError> },
-    /// Trying again would not help, whatever the verb.
+    /// An error that another attempt would not change, whatever the verb.
     Final(Error),
 }
 
 impl Failure {
+    /// Returns the outcome for the decision about a retry; `None` if a retry is out of the
+    /// question.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
             // The 429 of a disruption budget is a decision about the Pod, not a load that passes.
@@ -56,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// The HTTP status code, if there was an answer.
+    /// Returns the HTTP status code, if there was an answer.
     pub(super) fn http_code(&self) -> Option<u16> {
         match self {
             Self::Status { code, .. } => Some(*code),
@@ -64,7 +68,7 @@ impl Failure {
         }
     }
 
-    /// Bytes of the error answer that were read.
+    /// Returns the number of bytes of the error answer that were read.
     pub(super) fn size(&self) -> Option<usize> {
         match self {
             Self::Status { size, .. } => Some(*size),
@@ -72,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// As `rest_client_requests_total` prints it.
+    /// Returns the code in the form of `rest_client_requests_total`.
     pub(super) fn code(&self) -> String {
         match self {
             Self::Status { code, .. } => code.to_string(),
@@ -81,16 +85,16 @@ impl Failure {
     }
 }
 
-/// What all attempts of a call send.
+/// Parts that are common to all attempts of a call.
 pub(super) struct Outgoing<'a> {
     pub(super) client: &'a Client,
     pub(super) request: &'a Prepared,
-    /// Read the whole body, or hand it on as a stream?
+    /// Whether the body is read as a whole, or returned as a stream.
     pub(super) whole: bool,
 }
 
 impl Outgoing<'_> {
-    /// The request as it goes through the stack.
+    /// Builds the request that goes through the stack.
     pub(super) fn http(
         &self,
         uri: Uri,
@@ -108,6 +112,7 @@ impl Outgoing<'_> {
         }
         headers.insert(USER_AGENT, self.client.shared.user_agent.clone());
         headers.extend(self.client.shared.headers.clone());
+        // Headers of the request replace those of the client, with all their values.
         for name in request.headers.keys() {
             headers.remove(name);
         }
@@ -122,18 +127,19 @@ impl Outgoing<'_> {
         http
     }
 
-    /// Whole answers and lists come compressed; watches and logs are small pieces that must come
-    /// at once.
+    /// Returns whether to request gzip: for whole answers and lists. Watches and logs consist of
+    /// small pieces that must not be delayed.
     fn wants_gzip(&self) -> bool {
         let compressible = self.whole || self.request.verb == Verb::List;
         compressible && self.request.verb != Verb::Watch && self.client.shared.tuning.gzip
     }
 
-    /// Sends `http` and reads what is wanted of the answer.
+    /// Sends `request` and reads as much of the answer as the caller wants.
     pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
         let response = self.client.shared.stack.clone().oneshot(request).await;
         let response = response.map_err(|error| self.broken(error))?;
         let (parts, body) = response.into_parts();
+        // Before the status is looked at: error answers carry warnings, too.
         warning::tell(self.warning_handler(), &parts.headers, &self.request.path);
         let (status, headers) = (parts.status, parts.headers);
         if !status.is_success() {
@@ -160,8 +166,8 @@ impl Outgoing<'_> {
         }
     }
 
-    /// A good answer, unless its body says otherwise: a Status counts for more than the code that it
-    /// came with.
+    /// Returns the answer, unless its body is a failed Status: that counts for more than the status
+    /// code of the answer.
     fn whole(
         &self,
         status: StatusCode,
@@ -177,15 +183,16 @@ impl Outgoing<'_> {
         Ok(Answer { status, headers, read, rest: None })
     }
 
-    /// A good answer whose body is of no use; asking again would bring the same.
+    /// Returns the error of a successful answer with an unusable body; another attempt would bring
+    /// the same.
     fn unusable(&self, status: StatusCode, why: &str) -> Error {
         let (what, code) = (&self.request.what, status.as_u16());
         let text = format!("cannot {what}: the server answered {code}, but {why}");
         Error::new(ErrorKind::Decode, text)
     }
 
-    /// Reads an error answer to its end, so that its connection can be used again. A broken, slow or
-    /// endless one is an answer all the same.
+    /// Reads an error answer to its end, so that its connection can be used again. A body that is
+    /// broken, slow or endless does not change the error.
     async fn error_answer(
         &self,
         code: StatusCode,
@@ -194,16 +201,19 @@ impl Outgoing<'_> {
     ) -> Failure {
         let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
         let clock = &self.client.shared.seams.clock;
+        // The outcome is ignored: the reader keeps the part that has arrived.
         let _ = clock.within(ERROR_BODY_TIME, reader.run()).await;
         let read = reader.into_bytes();
         trace::answer(&self.client.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);
+        // The header takes precedence over the wait in the Status.
         let retry_after = status::retry_after(headers).or(asked(&status));
         let (status, code) = (Box::new(status), code.as_u16());
         Failure::Status { status, code, retry_after, size: read.len() }
     }
 
-    /// A server that cannot be trusted now will not be a second later.
+    /// Makes a certificate that cannot be trusted final: another attempt a second later would meet
+    /// the same one.
     fn broken(&self, error: BoxError) -> Failure {
         let failure = broken(error);
         let Failure::Broken { outcome: Outcome::NotSent, source: Some(source) } = failure else {
@@ -217,12 +227,13 @@ impl Outgoing<'_> {
         Failure::Final(Error::new(ErrorKind::Connect, text).because(source))
     }
 
+    /// Returns the warning handler of the request, or the client's.
     fn warning_handler(&self) -> &dyn WarningHandler {
         self.request.extra.warnings.as_deref().unwrap_or(&*self.client.shared.defaults.warnings)
     }
 }
 
-/// The absolute URI of a request, with its field manager.
+/// Returns the absolute URI of a request, with its field manager.
 pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
     let shared = &client.shared;
     let base = if request.extra.from_root { shared.root() } else { &shared.base };
@@ -238,6 +249,7 @@ pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
     for (key, value) in &request.query {
         add(key, value);
     }
+    // Deletions have no field manager.
     let managed = matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
     if managed && request.parameter("fieldManager").is_none() {
         add("fieldManager", &client.manager);
@@ -248,21 +260,22 @@ pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
     })
 }
 
-/// How long a Status asks to wait.
+/// Returns the wait that a Status asks for.
 fn asked(status: &ApiStatus) -> Option<Duration> {
     let seconds = status.details.as_ref()?.retry_after_seconds;
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
-/// What the stack's error says about the attempt; an unknown one leaves doubt.
+/// Classifies an error of the stack; after an unknown one the request may have been executed.
 fn broken(error: BoxError) -> Failure {
-    // A layer that speaks for itself is not contradicted.
+    // An error of the crate's own type comes from a layer that has decided about the outcome.
     let error = match error.downcast::<Error>() {
         Ok(own) => return Failure::Final(*own),
         Err(error) => error,
     };
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
     let mut outcome = Outcome::Lost;
+    // Layers may have wrapped the transport's error, so the whole chain is searched.
     while let Some(source) = cause {
         if let Some(transport) = source.downcast_ref::<TransportError>() {
             outcome = transport.outcome;
@@ -273,7 +286,7 @@ fn broken(error: BoxError) -> Failure {
     Failure::Broken { outcome, source: Some(error) }
 }
 
-/// Bytes, as a person says them.
+/// A number of bytes in a readable unit.
 struct Size(usize);
 
 impl fmt::Display for Size {
@@ -286,8 +299,8 @@ impl fmt::Display for Size {
     }
 }
 
-/// Refuses paths that would be another path once a server or proxy has tidied them, and writes that
-/// say that they only read: neither gate nor dry run would see them, and they would be repeated.
+/// Refuses paths that a server or proxy would normalize into another path, and unsafe methods with
+/// a verb that only reads: gates and dry runs would ignore them, and they would be retried.
 pub(super) fn check(request: &Prepared) -> Result<(), Error> {
     if !request.verb.writes() && !request.method.is_safe() {
         let (what, method, verb) = (&request.what, &request.method, request.verb.as_str());
@@ -295,6 +308,7 @@ pub(super) fn check(request: &Prepared) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::Usage, text));
     }
     let path = &request.path;
+    // Decoded first: `%2e%2e` is a parent folder to many servers, too.
     let dots = path.split('/').any(|segment| {
         let segment = percent_decode_str(segment).decode_utf8_lossy();
         segment == "." || segment == ".."

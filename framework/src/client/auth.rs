@@ -1,8 +1,8 @@
-//! Credentials of requests: where they come from, how long they are kept, what a 401 does to them.
+//! Credentials of requests: their source, their age, and their renewal after a 401.
 //!
-//! It is asked before each attempt of each request, so it is also where changed client certificates
-//! and CAs are noticed: then the pool gives no more requests to the connections that are open, and
-//! those that they carry go on to their end. Nothing runs in the background.
+//! Credentials are read before each attempt of each request. At the same point changed client
+//! certificates and CAs are noticed: then the pool stops using the open connections for new
+//! requests, while requests under way are completed. No task runs in the background.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -23,29 +23,29 @@ use super::tls::Tls;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
-/// A token file is read again when it was read so long ago.
+/// Age at which a token file is read again.
 const FILE_AGE: Duration = Duration::from_secs(60);
-/// Credentials are renewed so long before they expire.
+/// Time before their expiry at which credentials are renewed.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(10);
 
-/// Largest token file; a server takes no such header.
+/// Largest token file; a server accepts no header of this size.
 const FILE_LIMIT: usize = 64 << 10;
-/// What a plugin gave is used for at least so long, even if it says that it has expired; and after
-/// the server has refused it, what the plugin gave then. Otherwise a wrong clock, or an account that
-/// was locked, would start a process with each request.
+/// Shortest time between two runs of a plugin: its credentials are used for this time even if they
+/// have expired already, and its replacement for refused credentials is not replaced again within
+/// it. Otherwise a wrong clock, or a locked account, would start a process with each request.
 const LEAST_USE: Duration = Duration::from_secs(5);
-/// A plugin that failed is not run again for so long.
+/// Pause after a failure of a plugin before it is run again.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Where the `Authorization` header comes from.
+/// Source of the `Authorization` header.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AuthSource {
-    /// Nowhere: anonymous, or a client certificate says it all.
+    /// No header: anonymous, or authenticated by a client certificate.
     #[default]
     None,
     /// A token that never changes.
     Token(Secret),
-    /// A file that somebody rotates, and the token to use until it can be read.
+    /// A token file that may be rotated, and the token to use until the file can be read.
     TokenFile(PathBuf, Option<Secret>),
     /// User and password.
     Basic(String, Secret),
@@ -56,51 +56,63 @@ pub(crate) enum AuthSource {
 /// A client certificate and its key, PEM.
 pub(crate) type Identity = Arc<(Secret, Secret)>;
 
-/// The credentials of one client; reads, keeps and renews them.
+/// Credentials of one client; reads, caches and renews them.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     source: AuthSource,
     clock: Clock,
+    /// Cached credentials. Locked during a renewal, so that concurrent requests share it.
     kept: tokio::sync::Mutex<Held>,
-    /// A run of the plugin that is under way; it outlives callers that give up on it.
+    /// Run of the plugin that is under way; it survives callers that are cancelled.
     running: tokio::sync::Mutex<Option<Running>>,
+    /// Set once by `concern`, because pool and TLS need the credentials first.
     connections: OnceLock<Connections>,
 }
 
+/// A run of the plugin in a task; dropping it kills the plugin.
 type Running = AbortOnDropHandle<Result<ExecCredential, Error>>;
 
-/// What a change of certificates concerns.
+/// Connections that a change of certificates affects.
 #[derive(Debug)]
 struct Connections {
+    /// Weak, because the pool owns the connector, which owns the credentials.
     pool: Weak<Pool>,
     tls: Option<Arc<Tls>>,
 }
 
+/// Cached credentials and the state of their renewal.
 #[derive(Debug, Default)]
 struct Held {
     kept: Option<Kept>,
-    /// The client certificate that the plugin gave last; it outlives a refusal.
+    /// Last client certificate of the plugin; kept after a refusal to notice a change.
     identity: Option<Identity>,
-    /// Was what was kept refused, and nothing got in its place so far?
+    /// Whether the cached credentials were refused and not replaced so far.
     refused: bool,
-    /// When the plugin last gave something in place of what was refused.
+    /// Instant of the last replacement of refused credentials by the plugin.
     replaced: Option<Instant>,
+    /// Last failure of the plugin, until a run succeeds.
     failure: Option<Failure>,
 }
 
-/// How the plugin failed last, for those who waited for it.
+/// Last failure of the plugin, reported to the requests that waited for it.
 #[derive(Debug)]
 struct Failure {
+    /// End of the failed run.
     at: Instant,
     kind: ErrorKind,
+    /// Text of the error, which is not cloneable itself.
     text: String,
 }
 
+/// Credentials from one read of their source.
 #[derive(Clone, Debug)]
 struct Kept {
+    /// Value of the `Authorization` header.
     header: Option<HeaderValue>,
     identity: Option<Identity>,
+    /// Instant of the read, from which the age counts.
     read: Instant,
+    /// Expiry that the plugin named.
     expires: Option<Timestamp>,
 }
 
@@ -115,15 +127,17 @@ impl Credentials {
         }
     }
 
-    /// Has changes of certificates, in the files behind `tls` or from a plugin, retire the
-    /// connections of `pool`.
+    /// Registers the connections to retire when certificates change, in the files behind `tls` or
+    /// in the plugin.
     pub(crate) fn concern(&self, pool: &Arc<Pool>, tls: Option<Arc<Tls>>) {
         let _ = self.connections.set(Connections { pool: Arc::downgrade(pool), tls });
     }
 
-    /// The `Authorization` header for a request now.
+    /// Returns the `Authorization` header for a request now.
     pub(crate) async fn header(&self) -> Result<Option<HeaderValue>, Error> {
         if let Some(tls) = self.tls() {
+            // Reads the certificate files at most once a minute (A9: rotated CA or client
+            // certificate).
             tls.renew(|| self.retire()).await;
         }
         match &self.source {
@@ -134,7 +148,7 @@ impl Credentials {
         }
     }
 
-    /// The client certificate that a plugin handed out.
+    /// Returns the client certificate of a plugin.
     pub(crate) async fn identity(&self) -> Result<Option<Identity>, Error> {
         match &self.source {
             AuthSource::Exec(_) => Ok(self.current().await?.identity),
@@ -146,19 +160,19 @@ impl Credentials {
         self.connections.get().and_then(|to| to.tls.as_ref())
     }
 
-    /// Gives no more requests to the connections that are open now.
+    /// Stops the use of all open connections for new requests.
     pub(crate) fn retire(&self) {
         if let Some(pool) = self.connections.get().and_then(|to| to.pool.upgrade()) {
             pool.retire();
         }
     }
 
-    /// Do requests carry an `Authorization` header?
+    /// Returns whether requests carry an `Authorization` header.
     pub(crate) fn has_header(&self) -> bool {
         !matches!(self.source, AuthSource::None)
     }
 
-    /// Can a refused credential be replaced by asking its source again?
+    /// Returns whether refused credentials can be replaced by reading their source again.
     pub(crate) fn refreshable(&self) -> bool {
         matches!(self.source, AuthSource::TokenFile(..) | AuthSource::Exec(_))
     }
@@ -167,7 +181,7 @@ impl Credentials {
         matches!(self.source, AuthSource::Exec(_))
     }
 
-    /// What it is that did not come in time, and what to do.
+    /// Describes the credentials that did not come in time, with advice.
     pub(crate) fn awaited(&self) -> String {
         match &self.source {
             AuthSource::Exec(plugin) => {
@@ -182,7 +196,7 @@ impl Credentials {
         }
     }
 
-    /// What to do about a 401, by where the credentials come from.
+    /// Returns advice on a 401, by the source of the credentials.
     pub(crate) fn advice(&self) -> String {
         let tls = self.tls();
         match &self.source {
@@ -209,18 +223,20 @@ impl Credentials {
         }
     }
 
-    /// The server refused `header`, or the client certificate: the next request asks the source again,
-    /// unless another request has already done so, and gets a new connection if the certificate has
-    /// changed.
+    /// Records that the server refused `header`, or the client certificate. The next request reads
+    /// the source again, unless another request has already done so, and gets a new connection if
+    /// the certificate has changed.
     ///
     /// # Cancel safety
-    /// Safe: then it stays for others to find out.
+    /// Safe: the refusal is then left to the next request that meets it.
     pub(crate) async fn refused(&self, header: Option<&HeaderValue>) {
         if let Some(tls) = self.tls().filter(|tls| tls.rotates()) {
             tls.renew_now(|| self.retire()).await;
         }
         let mut held = self.kept.lock().await;
         let now = self.clock.now();
+        // The header is compared: another request may have replaced the refused credentials
+        // already.
         let tried = self.is_plugin() && held.replaced.is_some_and(|at| now < at + LEAST_USE);
         if !tried && held.kept.as_ref().is_some_and(|kept| kept.header.as_ref() == header) {
             held.kept = None;
@@ -228,13 +244,16 @@ impl Credentials {
         }
     }
 
-    /// What is kept, renewed if it is old. Whoever comes meanwhile waits for the same renewal.
+    /// Returns the cached credentials, renewed if they are too old. Concurrent callers wait for the
+    /// same renewal.
     async fn current(&self) -> Result<Kept, Error> {
         let came = self.clock.now();
         let mut held = self.kept.lock().await;
         if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
             return Ok(current.clone());
         }
+        // A caller that waited during the failed run shares its error and does not run the plugin
+        // again.
         if let Some(Failure { at, kind, text }) = &held.failure
             && (came <= *at || self.clock.now() < *at + FAILURE_PAUSE)
         {
@@ -242,7 +261,8 @@ impl Credentials {
         }
         let renewed = match (self.renew().await, &self.source, held.kept.as_ref()) {
             (Ok(renewed), ..) => renewed,
-            // A rotation in progress: go on with what worked, and look again in a minute.
+            // The file may be in the middle of a rotation: the earlier token is used for another
+            // minute.
             (Err(error), AuthSource::TokenFile(..), Some(old)) => {
                 tracing::warn!(%error, "going on with the token that was read before");
                 Kept { read: self.clock.now(), ..old.clone() }
@@ -261,9 +281,12 @@ impl Credentials {
             }
         };
         held.failure = None;
+        // Remembered, so that a second refusal within `LEAST_USE` does not run the plugin again.
         if std::mem::take(&mut held.refused) {
             held.replaced = Some(renewed.read);
         }
+        // TLS presents the certificate when a connection opens, so open connections keep the old
+        // one.
         if held.identity != renewed.identity {
             tracing::debug!("the plugin gave another client certificate");
             self.retire();
@@ -273,6 +296,7 @@ impl Credentials {
         Ok(renewed)
     }
 
+    /// Returns whether cached credentials need no renewal.
     fn is_fresh(&self, kept: &Kept) -> bool {
         match self.source {
             AuthSource::TokenFile(..) => self.clock.now() < kept.read + FILE_AGE,
@@ -285,13 +309,16 @@ impl Credentials {
         }
     }
 
-    /// Runs the plugin, or waits for the run that an earlier caller gave up on.
+    /// Runs the plugin, or waits for the run of a caller that was cancelled.
     async fn run(&self, plugin: &Arc<ExecPlugin>) -> Result<ExecCredential, Error> {
         let mut running = self.running.lock().await;
         let run = running.get_or_insert_with(|| {
             let (plugin, clock) = (Arc::clone(plugin), self.clock.clone());
+            // In a task of its own: a cancelled caller does not stop the plugin, and the next one
+            // joins it.
             AbortOnDropHandle::new(tokio::spawn(async move { plugin.run(&clock).await }))
         });
+        // Cancelled here, the run stays in `running` for the next caller.
         let ended = run.await;
         *running = None;
         ended.unwrap_or_else(|error| {
@@ -300,6 +327,7 @@ impl Credentials {
         })
     }
 
+    /// Reads the source.
     async fn renew(&self) -> Result<Kept, Error> {
         let read = self.clock.now();
         match &self.source {
@@ -320,7 +348,7 @@ impl Credentials {
 }
 
 impl AuthSource {
-    /// Refuses a token or password that no request could carry.
+    /// Refuses a token or password that no header could carry.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match self {
             Self::Token(token) if token.expose().trim().is_empty() => {
@@ -333,6 +361,7 @@ impl AuthSource {
     }
 }
 
+/// Reads a token file.
 async fn token_from(path: &Path) -> Result<Secret, Error> {
     let shown = path.display();
     let text = Secret::load(path, FILE_LIMIT).await.map_err(|error| {
@@ -347,15 +376,18 @@ async fn token_from(path: &Path) -> Result<Secret, Error> {
     Ok(token.into())
 }
 
+/// Returns the header of a bearer token; surrounding blanks are removed.
 fn bearer(token: &Secret) -> Result<HeaderValue, Error> {
     header(&Zeroizing::new(format!("Bearer {}", token.expose().trim())))
 }
 
+/// Returns the header of a user and a password.
 fn basic(user: &str, password: &Secret) -> Result<HeaderValue, Error> {
     let plain = Zeroizing::new(format!("{user}:{}", password.expose()));
     header(&Zeroizing::new(format!("Basic {}", STANDARD.encode(plain.as_bytes()))))
 }
 
+/// Builds a header value that is marked as sensitive, so that no log shows it.
 fn header(value: &str) -> Result<HeaderValue, Error> {
     let mut value = HeaderValue::from_str(value).map_err(|_| {
         Error::new(

@@ -1,7 +1,7 @@
-//! Waits that grow with each failure of the same thing, and the manager that keeps one per host.
+//! Waits that grow with each failure, and the backoff manager, which has one wait per host.
 //!
-//! A backoff manager is a second brake beside the client's own jittered retries: off unless it is
-//! asked for, by the builder or by the environment variables that client-go reads.
+//! A backoff manager adds to the client's own jittered retries. It is off unless it is set by the
+//! builder or by the environment variables that client-go reads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,50 +15,58 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 
-/// Whole seconds that the first wait lasts.
+/// Variable with the first wait, in whole seconds.
 const ENV_BASE: &str = "KUBE_CLIENT_BACKOFF_BASE";
-/// Whole seconds that a wait lasts at most.
+/// Variable with the longest wait, in whole seconds.
 const ENV_MAX: &str = "KUBE_CLIENT_BACKOFF_DURATION";
-/// Ids beyond this make room by dropping those that are not used.
+/// Largest number of ids; beyond it unused ids are dropped, then the first.
 const MANY: usize = 1024;
 
-/// Waits per id: doubled by each failure up to a bound, forgotten when an id was not seen for twice
-/// the bound.
+/// Waits per id: doubled by each failure up to a bound, and forgotten when an id was not seen for
+/// twice the bound.
 pub struct Backoff {
+    /// First wait.
     base: Duration,
+    /// Longest wait.
     max: Duration,
+    /// Largest random part, as a factor of the last wait, and its source.
     jitter: Option<(f64, Entropy)>,
     clock: Clock,
+    /// Waits by id.
     entries: Mutex<BTreeMap<String, Entry>>,
 }
 
+/// State of one id.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// Current wait, jitter included.
     wait: Duration,
+    /// Instant of the last failure.
     updated: Instant,
 }
 
 impl Backoff {
-    /// The first wait is `base`, the longest `max`.
+    /// Creates waits that begin with `base` and are at most `max`.
     pub fn new(base: Duration, max: Duration, clock: Clock) -> Self {
         Self { base, max, jitter: None, clock, entries: Mutex::default() }
     }
 
-    /// Adds up to `factor` times the last wait, at random.
+    /// Adds a random time of up to `factor` times the last wait.
     #[must_use]
     pub fn with_jitter(mut self, factor: f64, entropy: Entropy) -> Self {
         self.jitter = (factor > 0.0).then_some((factor, entropy));
         self
     }
 
-    /// The wait that `id` has reached; zero when it has none.
+    /// Returns the wait that `id` has reached; zero without a failure.
     pub fn get(&self, id: &str) -> Duration {
         self.entries.lock().get(id).map_or(Duration::ZERO, |entry| entry.wait)
     }
 
-    /// Counts a failure of `id` at `at`.
+    /// Records a failure of `id` at `at`.
     pub fn next(&self, id: &str, at: Instant) {
         let mut entries = self.entries.lock();
+        // Bounded, because callers choose the ids.
         if entries.len() >= MANY && !entries.contains_key(id) {
             self.drop_unused(&mut entries);
             if entries.len() >= MANY {
@@ -79,7 +87,7 @@ impl Backoff {
         self.entries.lock().remove(id);
     }
 
-    /// Has less time passed since `event` than `id` has to wait?
+    /// Returns whether less time has passed since `event` than the wait of `id`.
     pub fn is_waiting_since(&self, id: &str, event: Instant) -> bool {
         let now = self.clock.now();
         self.entry(id).is_some_and(|entry| {
@@ -87,7 +95,7 @@ impl Backoff {
         })
     }
 
-    /// Does `at` lie in the wait that the last failure of `id` began?
+    /// Returns whether `at` lies within the wait that the last failure of `id` began.
     pub fn is_waiting_at(&self, id: &str, at: Instant) -> bool {
         self.entry(id).is_some_and(|entry| {
             !self.is_expired(&entry, at) && at.saturating_duration_since(entry.updated) < entry.wait
@@ -99,12 +107,12 @@ impl Backoff {
         self.drop_unused(&mut self.entries.lock());
     }
 
-    /// Ids that are remembered.
+    /// Returns the number of remembered ids.
     pub fn len(&self) -> usize {
         self.entries.lock().len()
     }
 
-    /// Is no id remembered?
+    /// Returns whether no id is remembered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -113,15 +121,18 @@ impl Backoff {
         self.entries.lock().get(id).copied()
     }
 
+    /// Drops the ids that were not seen for twice the bound.
     fn drop_unused(&self, entries: &mut BTreeMap<String, Entry>) {
         let now = self.clock.now();
         entries.retain(|_, entry| !self.is_expired(entry, now));
     }
 
+    /// Returns whether an entry was not updated for twice the bound before `at`.
     fn is_expired(&self, entry: &Entry, at: Instant) -> bool {
         at.saturating_duration_since(entry.updated) > self.max.saturating_mul(2)
     }
 
+    /// Returns the random part that is added to a wait.
     fn jitter(&self, wait: Duration) -> Duration {
         self.jitter.as_ref().map_or(Duration::ZERO, |(factor, entropy)| {
             Duration::try_from_secs_f64(wait.as_secs_f64() * factor * entropy.unit())
@@ -140,19 +151,19 @@ impl fmt::Debug for Backoff {
     }
 }
 
-/// Decides how long requests to a host wait after trouble with it.
+/// Policy for the waits of requests to a host after failures.
 pub trait BackoffManager: fmt::Debug + Send + Sync + 'static {
-    /// How long the next request to `url` waits.
+    /// Returns the wait of the next request to `url`.
     fn delay(&self, url: &Uri) -> Duration;
 
-    /// A request to `url` was answered by `code`, or by nothing.
+    /// Records that a request to `url` was answered by `code`, or not at all.
     fn observe(&self, url: &Uri, code: Option<u16>);
 }
 
-/// Makes the backoff manager of each request.
+/// Factory of the backoff manager of each request.
 pub type BackoffFactory = Arc<dyn Fn() -> Arc<dyn BackoffManager> + Send + Sync>;
 
-/// Waits for nothing.
+/// Backoff manager without waits.
 #[derive(Clone, Copy, Debug)]
 pub struct NoBackoff;
 
@@ -164,15 +175,15 @@ impl BackoffManager for NoBackoff {
     fn observe(&self, _: &Uri, _: Option<u16>) {}
 }
 
-/// A wait per scheme and host: it grows with each 429 and each code above 499, and any other outcome
-/// ends it.
+/// Backoff manager with a wait per scheme and host: the wait grows with each 429 and each code
+/// above 499, and any other outcome ends it.
 #[derive(Debug)]
 pub struct UrlBackoff {
     hosts: Backoff,
 }
 
 impl UrlBackoff {
-    /// The first wait is `base`, the longest `max`.
+    /// Creates a manager whose first wait is `base` and whose longest is `max`.
     pub fn new(base: Duration, max: Duration, clock: Clock) -> Self {
         Self { hosts: Backoff::new(base, max, clock) }
     }
@@ -192,14 +203,15 @@ impl BackoffManager for UrlBackoff {
     }
 }
 
+/// Returns scheme, host and port of `url`, without credentials.
 fn host_of(url: &Uri) -> String {
     let scheme = url.scheme_str().unwrap_or_default();
     let host = url.authority().map(|authority| authority.as_str()).unwrap_or_default();
     format!("{scheme}://{}", host.rsplit('@').next().unwrap_or_default())
 }
 
-/// What the environment asks for: base and longest wait. `None` when one of the two is unset or no
-/// whole number of seconds.
+/// Returns base and longest wait of the environment. `None` when one of the two variables is unset
+/// or no whole number of seconds.
 pub(super) fn from_env(variable: &dyn Fn(&str) -> Option<String>) -> Option<(Duration, Duration)> {
     let seconds = |name| Some(Duration::from_secs(variable(name)?.trim().parse().ok()?));
     Some((seconds(ENV_BASE)?, seconds(ENV_MAX)?))
@@ -275,7 +287,7 @@ mod tests {
         let backoff = backoff();
         let start = Instant::now();
         assert!(!backoff.is_waiting_at("a", start) && !backoff.is_waiting_since("a", start));
-        // (when, does it fail then, does it wait before that)
+        // (seconds, whether a failure happens then, whether a wait is expected before it)
         for (at, fails, waits) in [
             (0, true, false),
             (0, false, true),

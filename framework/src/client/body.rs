@@ -1,7 +1,7 @@
-//! Reads the body of an answer as a whole, up to a limit.
+//! Reading the body of an answer as a whole, up to a limit.
 //!
-//! An answer is trusted neither in its size nor in its speed. Not here: bodies that are handed on
-//! piece by piece (`stream`).
+//! Neither size nor speed of an answer is trusted. Not here: bodies that are passed on in chunks
+//! (`stream`).
 
 use bytes::Bytes;
 use http_body::Body;
@@ -11,40 +11,44 @@ use super::gzip;
 use super::transport::ResponseBody;
 use crate::error::BoxError;
 
-/// Largest error answer that is read; of its text an error keeps 2 KiB.
+/// Largest error answer that is read; an error keeps 2 KiB of its text.
 pub(super) const ERROR_BODY_LIMIT: usize = 1 << 20;
-/// Memory that is reserved because of what a server announces; more comes as data arrives.
+/// Most memory that is reserved because of an announced length; more is allocated as data arrives.
 const MOST_RESERVED: u64 = 1 << 20;
 
-/// How the reading of a body ended.
+/// End of the reading of a body.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// At its end.
+    /// The body ended.
     Whole,
-    /// At the limit.
+    /// The body is larger than the limit.
     TooLong,
     /// The connection broke, or the compressed data stopped in the middle.
     Broken(BoxError),
-    /// What arrived cannot be decompressed.
+    /// The data cannot be decompressed.
     Undecodable(BoxError),
 }
 
-/// Collects a body.
+/// Collector of a body.
 pub(super) struct Reader {
     body: ResponseBody,
     limit: usize,
-    /// A body of one piece, as most are, is not copied. One of the two is empty.
+    /// First chunk; a body of one chunk, the usual case, is not copied. Either this or `read` is
+    /// empty.
     first: Bytes,
+    /// All chunks, from the second one on.
     read: Vec<u8>,
 }
 
 impl Reader {
+    /// Creates a reader of at most `limit` bytes.
     pub(super) fn new(body: ResponseBody, limit: usize) -> Self {
         Self { body, limit, first: Bytes::new(), read: Vec::new() }
     }
 
-    /// Reads to the end. Dropped, it keeps what it has.
+    /// Reads to the end. A reader whose future is dropped keeps the bytes read so far.
     pub(super) async fn run(&mut self) -> Ended {
+        // An announced length beyond the limit makes reading pointless.
         if self.body.size_hint().lower() > self.limit as u64 {
             return Ended::TooLong;
         }
@@ -57,6 +61,7 @@ impl Reader {
                 Some(Err(error)) => return Ended::Broken(error),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
+            // Checked before the copy, so that memory stays below the limit.
             if self.len() + data.len() > self.limit {
                 return Ended::TooLong;
             }
@@ -64,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// What was read so far.
+    /// Returns the bytes read so far.
     pub(super) fn into_bytes(self) -> Bytes {
         if self.read.is_empty() { self.first } else { self.read.into() }
     }
@@ -73,12 +78,14 @@ impl Reader {
         self.first.len() + self.read.len()
     }
 
+    /// Appends a chunk.
     fn add(&mut self, data: Bytes) {
         if self.len() == 0 {
             self.first = data;
             return;
         }
         if self.read.is_empty() {
+            // An announced length is not trusted: a lie would reserve memory for nothing.
             let announced = self.body.size_hint().lower().min(MOST_RESERVED);
             self.read
                 .reserve(self.first.len() + data.len() + usize::try_from(announced).unwrap_or(0));
@@ -98,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Pieces, and a length that is announced.
+    /// Chunks, and an announced length.
     struct Pieces(VecDeque<&'static [u8]>, u64);
 
     impl Body for Pieces {

@@ -1,8 +1,8 @@
-//! Clients that may do less: dry runs only, or one namespace only.
+//! Restricted handles of a client: dry runs only, or one namespace only.
 //!
-//! Both are wrappers of the same connection and compose with each other, with a field manager and a
-//! gate. They hold for every request of the client, whoever built it. They guard against mistakes;
-//! what an operator may do at all is for RBAC to say.
+//! Both share the client's connections and can be combined with each other, with a field manager
+//! and with a gate. They hold for every request of the handle, also for requests that the caller
+//! assembled. They guard against mistakes; permissions are the task of RBAC.
 
 use std::sync::Arc;
 
@@ -15,59 +15,61 @@ use super::{Client, Prepared};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Scope;
 
-/// Subresources that hand a connection on to somebody who knows no dry run.
+/// Subresources whose connection leads to a program that has no dry run.
 const CONNECTIONS: &[&str] = &["exec", "attach", "portforward"];
-/// The same, where reading is harmless.
+/// Subresource whose writes have no dry run; reads are harmless.
 const PROXY: &str = "proxy";
 
-/// Wrappers.
+/// Restrictions.
 impl Client {
-    /// The same connection; every write is checked and answered as usual, and nothing is stored
-    /// (`dryRun=All`). What knows no dry run fails as [`ErrorKind::Usage`] before it is sent: `exec`,
-    /// `attach` and `portforward`, writes through `proxy`, and writes outside of the versioned API.
+    /// Returns a handle whose writes are checked and answered as usual, but not stored
+    /// (`dryRun=All`). Requests without a dry run fail as [`ErrorKind::Usage`] before they are
+    /// sent: `exec`, `attach` and `portforward`, writes through `proxy`, and writes outside of the
+    /// versioned API.
     #[must_use]
     pub fn dry_run(&self) -> Self {
         Self { dry_run: true, ..self.clone() }
     }
 
-    /// Does every write of this client only pretend?
+    /// Returns whether all writes of this handle are dry runs.
     pub fn is_dry_run(&self) -> bool {
         self.dry_run
     }
 
-    /// The same connection, for namespaced kinds in `namespace` only: a request that names no
-    /// namespace gets this one, and one that names another fails as [`ErrorKind::Usage`] before it is
-    /// sent. Cluster-scoped kinds and paths outside of the versioned API pass.
+    /// Returns a handle for namespaced kinds in `namespace` only. A request without a namespace
+    /// gets this one, and a request for another namespace fails as [`ErrorKind::Usage`] before it
+    /// is sent. Cluster-scoped kinds and paths outside of the versioned API pass.
     #[must_use]
     pub fn in_namespace(&self, namespace: &str) -> Self {
         let bounds = self.bounds.iter().cloned().chain([Arc::from(namespace)]).collect();
         Self { bounds, ..self.clone() }
     }
 
-    /// The namespace that this client is [bound](Self::in_namespace) to.
+    /// Returns the namespace that this handle is [restricted](Self::in_namespace) to.
     pub fn bound_namespace(&self) -> Option<&str> {
         self.bounds.last().map(|namespace| &**namespace)
     }
 
+    /// Returns whether the handle is restricted to a namespace.
     pub(super) fn is_bound(&self) -> bool {
         !self.bounds.is_empty()
     }
 
-    /// The request as the wrappers let it pass.
+    /// Applies the restrictions to a request, or refuses it.
     pub(super) fn dress(&self, mut request: Prepared) -> Result<Prepared, Error> {
         check_method(&request)?;
         if self.dry_run {
             self.pretend(&mut request)?;
         }
         say_so_in_body(&mut request)?;
-        // The last wrapper gives the namespace, the earlier ones have their say after it.
+        // The latest restriction sets the namespace; the earlier ones check it.
         for namespace in self.bounds.iter().rev() {
             self.place(&mut request, namespace)?;
         }
         Ok(request)
     }
 
-    /// Makes a dry run of a write.
+    /// Turns a write into a dry run.
     fn pretend(&self, request: &mut Prepared) -> Result<(), Error> {
         if let Some(why) = self.knows_no_dry_run(request) {
             let text = format!(
@@ -78,13 +80,16 @@ impl Client {
             return Err(Error::new(ErrorKind::Usage, text));
         }
         if request.verb.writes() {
+            // A value of the caller's must not take precedence.
             request.query.retain(|(name, _)| name != "dryRun");
             request.push_parameter("dryRun", "All");
+            // Nothing is stored, so a second execution does no harm.
             request.repeatable = true;
         }
         Ok(())
     }
 
+    /// Returns the reason why a request cannot be a dry run, if there is one.
     fn knows_no_dry_run(&self, request: &Prepared) -> Option<String> {
         let path = &request.path;
         let below = self.below(request);
@@ -103,7 +108,7 @@ impl Client {
         (connects || writes).then(|| format!("`{subresource}` knows no dry run"))
     }
 
-    /// The path below the server's address; `None` when it lies outside.
+    /// Returns the path below the server's address; `None` when it lies outside.
     fn below<'a>(&self, request: &'a Prepared) -> Option<&'a str> {
         match request.extra.from_root {
             true => request.path.strip_prefix(self.shared.base_path()),
@@ -111,6 +116,7 @@ impl Client {
         }
     }
 
+    /// Puts a request into `namespace`, or refuses it.
     fn place(&self, request: &mut Prepared, namespace: &str) -> Result<(), Error> {
         let refuse = |why: String| {
             let what = &request.what;
@@ -126,6 +132,7 @@ impl Client {
         let Some(path) = self.below(request) else {
             return refuse(format!("`{}` lies outside of the server's address", request.path));
         };
+        // Such a path could mean one namespace here and another one to the server.
         let is_unclear = path.contains("//")
             || path.to_ascii_lowercase().contains("%2f")
             || (is_disguised(path)
@@ -134,7 +141,7 @@ impl Client {
             return refuse(format!("`{path}` does not clearly name a namespace"));
         }
         let Some(place) = Place::of(path) else { return Ok(()) };
-        // `/api/v1/watch/…`, which is older than the parameter `watch`.
+        // The old form `/api/v1/watch/…` has its namespace at another position.
         if place.rest == "watch" || place.rest.starts_with("watch/") {
             return refuse(format!(
                 "`{path}` is an old form of a watch; use the parameter `watch`"
@@ -158,7 +165,8 @@ impl Client {
     }
 }
 
-/// Gates, dry runs and retries go by the verb, so the method may not do more than it says.
+/// Refuses methods that write under a verb that only reads: gates, dry runs and retries rely on the
+/// verb.
 fn check_method(request: &Prepared) -> Result<(), Error> {
     let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&request.method);
     if reads || request.verb.writes() {
@@ -169,8 +177,9 @@ fn check_method(request: &Prepared) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Usage, text))
 }
 
-/// API servers take the options of a deletion from its body, and from the query only when there is
-/// no body: a dry run that the body does not know of would delete.
+/// Sets `dryRun` in the body of a deletion, too. API servers take the options of a deletion from
+/// its body, and from the query only without a body: a dry run that is absent from the body would
+/// delete.
 fn say_so_in_body(request: &mut Prepared) -> Result<(), Error> {
     let has_reader = request.extra.reader.is_some();
     let is_dry_run = request.parameter("dryRun").is_some_and(|value| !value.is_empty());
@@ -191,8 +200,8 @@ fn say_so_in_body(request: &mut Prepared) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does a path encode letters, digits or other characters that need no encoding? A server reads it
-/// as another path than those who look at it on the way.
+/// Returns whether a path encodes letters, digits or other characters that need no encoding. A
+/// server would decode it, while proxies and these checks would see another path.
 fn is_disguised(path: &str) -> bool {
     path.split('%').skip(1).any(|rest| {
         let byte = rest.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
@@ -200,6 +209,7 @@ fn is_disguised(path: &str) -> bool {
     })
 }
 
+/// Returns whether `text` can be a namespace in a path.
 fn is_namespace(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     !matches!(text, "" | "." | "..") && text.bytes().all(fits)

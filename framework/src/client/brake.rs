@@ -1,4 +1,4 @@
-//! What a call waits for before it is sent: the backoff of its host, and a permit of the limiter.
+//! Waits before an attempt: the backoff of its host, and a permit of the rate limiter.
 
 use std::time::Duration;
 
@@ -8,23 +8,24 @@ use super::limit::Loudness;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names::REST_RATE_LIMITER_SECONDS;
 
-/// Waits for a permit that are logged, at DEBUG; client-go's.
+/// Waits for a permit beyond this are logged at DEBUG; client-go's value.
 const LONG: Duration = Duration::from_millis(50);
-/// Waits for a permit that are logged at INFO, now and then; client-go's.
+/// Waits for a permit beyond this are logged at INFO, at a limited rate; client-go's value.
 const VERY_LONG: Duration = Duration::from_secs(1);
 
 impl Call<'_> {
-    /// How long the backoff manager has requests to this host wait.
+    /// Returns the wait that the backoff manager asks for before a request to this host.
     pub(super) fn backoff(&self) -> Duration {
         self.backoff.as_ref().map_or(Duration::ZERO, |backoff| backoff.delay(&self.uri))
     }
 
-    /// Waits as the backoff manager says, before the first attempt.
+    /// Waits for the backoff before the first attempt.
     pub(super) async fn back_off(&self) -> Result<(), Error> {
         let wait = self.backoff();
         if wait.is_zero() {
             return Ok(());
         }
+        // Fails now instead of at the deadline: the wait would use up the whole time.
         if wait >= self.remaining() {
             let (what, seconds) = (&self.request.what, wait.as_secs());
             let (host, left) = (&self.shared.host, self.remaining().as_secs());
@@ -48,7 +49,8 @@ impl Call<'_> {
         };
         let clock = &self.shared.seams.clock;
         let started = clock.now();
-        // The limiter is told the deadline, and held to it.
+        // A custom limiter may ignore the deadline that it is passed, so the wait is bounded as
+        // well.
         let permit = clock.within(self.remaining(), limiter.accept(Some(self.deadline))).await;
         let waited = clock.now() - started;
         self.metrics().observe(&REST_RATE_LIMITER_SECONDS, &self.labels(), waited);
@@ -62,7 +64,7 @@ impl Call<'_> {
         Err(self.in_doubt(Error::new(why.kind(), text)))
     }
 
-    /// Logs long waits, the very long ones for everybody to see, but not each of them.
+    /// Logs long waits at DEBUG, and very long ones at INFO, at a limited rate.
     fn tell_wait(&self, waited: Duration, qps: f64) {
         if waited <= LONG {
             return;
@@ -74,6 +76,7 @@ impl Call<'_> {
         };
         let now = self.shared.seams.clock.now();
         let very = waited > VERY_LONG;
+        // Limited across all calls of the client: under a rate limit nearly every call waits.
         match very.then(|| self.shared.slow.lock().admit(now)) {
             Some(Loudness::Info) => {
                 tracing::info!(?waited, reason, url, "a request waited for its permit");

@@ -1,4 +1,4 @@
-//! Puts a client together.
+//! The builder of clients.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,22 +27,32 @@ use super::tuning::Tuning;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::seams::Seams;
 
+/// Default field manager, and name in the header `User-Agent`.
 const DEFAULT_NAME: &str = "windlass";
 
+/// A layer that was added, to be applied to the services below it.
 type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
 
-/// What was said about the transport; what was not is the environment's to say, or a default.
+/// Transport settings of the builder. An unset one falls back to the environment, then to a
+/// default.
 #[derive(Clone, Copy, Debug, Default)]
 struct Settings {
+    /// Whether HTTP/2 is offered.
     http2: Option<bool>,
+    /// Interval and timeout of HTTP/2 pings.
     pings: Option<(Duration, Duration)>,
+    /// Largest age of connections.
     max_age: Option<Duration>,
+    /// Time limit for the head of an answer to a read.
     head: Option<Duration>,
+    /// Largest answer that is read as a whole.
     answer_limit: Option<usize>,
+    /// Whether answers in gzip are requested.
     gzip: Option<bool>,
 }
 
 impl Settings {
+    /// Returns `tuning` with these settings applied on top.
     fn over(self, tuning: Tuning) -> Tuning {
         let (ping_interval, ping_timeout) = match self.pings {
             Some((interval, timeout)) => (Some(interval).filter(|i| !i.is_zero()), timeout),
@@ -54,6 +64,7 @@ impl Settings {
             ping_timeout,
             max_age: self.max_age.or(tuning.max_age),
             head: self.head.unwrap_or(tuning.head),
+            // As by default, the head of a list has three times the time of other heads.
             list_head: self.head.map_or(tuning.list_head, |head| head * 3),
             answer_limit: self.answer_limit.unwrap_or(tuning.answer_limit),
             gzip: self.gzip.unwrap_or(tuning.gzip),
@@ -68,122 +79,130 @@ pub struct ClientBuilder {
     connector: Option<Arc<dyn Connect>>,
     provider: Option<Arc<CryptoProvider>>,
     seams: Option<Seams>,
+    /// Field manager of writes that name none.
     manager: Option<String>,
     user_agent: Option<HeaderValue>,
+    /// Defaults of calls.
     pub(super) wishes: Wishes,
+    /// Settings of the transport.
     settings: Settings,
+    /// Layers of the user, the innermost first.
     layers: Vec<Wrap>,
 }
 
 impl ClientBuilder {
-    /// The cluster. Needed unless there is a [`connector`](Self::connector).
+    /// Sets the cluster. Required unless there is a [`connector`](Self::connector).
     #[must_use]
     pub fn config(mut self, config: ClientConfig) -> Self {
         self.config = Some(config);
         self
     }
 
-    /// Opens connections instead of TCP and TLS; addresses and credentials stay those of the
-    /// [`config`](Self::config), if there is one. The address says whether the connections are
-    /// encrypted: for `http://` and another machine no credentials are sent over them, so write
-    /// `https://` when the connector does TLS by itself.
+    /// Sets the code that opens connections, in place of TCP and TLS. Addresses and credentials
+    /// stay those of the [`config`](Self::config), if there is one. The address decides whether the
+    /// connections count as encrypted: with `http://` and another machine no credentials are sent
+    /// over them, so write `https://` when the connector does TLS by itself.
     #[must_use]
     pub fn connector(mut self, connector: Arc<dyn Connect>) -> Self {
         self.connector = Some(connector);
         self
     }
 
-    /// Clock, randomness and metrics. Default: the machine's, and metrics of the client's own.
+    /// Sets clock, randomness and metrics. Default: the machine's, and metrics of the client's own.
     #[must_use]
     pub fn seams(mut self, seams: Seams) -> Self {
         self.seams = Some(seams);
         self
     }
 
-    /// Field manager of writes that name none. Default: `windlass`.
+    /// Sets the field manager of writes that name none. Default: `windlass`.
     #[must_use]
     pub fn field_manager(mut self, manager: &str) -> Self {
         self.manager = Some(manager.to_owned());
         self
     }
 
-    /// What the client calls itself. Default: `windlass/<version> (<os>/<architecture>)`.
+    /// Sets the header `User-Agent`. Default: `windlass/<version> (<os>/<architecture>)`.
     #[must_use]
     pub fn user_agent(mut self, user_agent: HeaderValue) -> Self {
         self.user_agent = Some(user_agent);
         self
     }
 
-    /// Cryptography for TLS. Default: ring, or what the crate's features say.
+    /// Sets the cryptography for TLS. Default: ring, or the provider that the crate's features
+    /// select.
     #[must_use]
     pub fn crypto_provider(mut self, provider: Arc<CryptoProvider>) -> Self {
         self.provider = Some(provider);
         self
     }
 
-    /// Offer HTTP/2 to the server? Default: yes, unless the variable `DISABLE_HTTP2` says otherwise.
-    /// Without it each request and each watch has a connection of its own.
+    /// Sets whether HTTP/2 is offered to the server. Default: yes, unless the variable
+    /// `DISABLE_HTTP2` is set. Without HTTP/2 each request and each watch has a connection of its
+    /// own.
     #[must_use]
     pub fn http2(mut self, offer: bool) -> Self {
         self.settings.http2 = Some(offer);
         self
     }
 
-    /// Pings an HTTP/2 connection that was silent for `interval`, and gives it up when no answer comes
-    /// within `timeout`. Default: 30 s and 15 s, as in client-go, or what the variables
-    /// `HTTP2_READ_IDLE_TIMEOUT_SECONDS` and `HTTP2_PING_TIMEOUT_SECONDS` say. An `interval` of zero
-    /// is no pings.
+    /// Sets the pings of HTTP/2: a connection that was silent for `interval` is pinged, and closed
+    /// when no answer comes within `timeout`. Default: 30 s and 15 s, as in client-go, or the
+    /// variables `HTTP2_READ_IDLE_TIMEOUT_SECONDS` and `HTTP2_PING_TIMEOUT_SECONDS`. An `interval`
+    /// of zero disables pings.
     #[must_use]
     pub fn http2_pings(mut self, interval: Duration, timeout: Duration) -> Self {
         self.settings.pings = Some((interval, timeout));
         self
     }
 
-    /// Connections older than this get no new requests; those that they carry end in peace. Each
-    /// one's own age is up to a fifth shorter, at random. Spreads long-lived clients over the servers
-    /// behind a load balancer. Default: none, a connection lives for as long as its server lets it.
+    /// Sets the age beyond which a connection gets no new requests; requests under way on it are
+    /// completed. Each connection's own limit is up to a fifth shorter, at random. Spreads
+    /// long-lived clients over the servers behind a load balancer. Default: none, a connection
+    /// lives until its server closes it.
     #[must_use]
     pub fn max_connection_age(mut self, age: Duration) -> Self {
         self.settings.max_age = Some(age);
         self
     }
 
-    /// Time in which the head of an answer to a get or a watch must come before another connection is
-    /// tried; a list has three times that. Writes have all the time of their call, because giving up
-    /// early leaves their fate unknown. Default: 10 s.
+    /// Sets the time limit for the head of an answer to a get or a watch; then another connection
+    /// is tried. A list has three times that. Writes have all the time of their call, because an
+    /// early end would leave it unknown whether they were executed. Default: 10 s.
     #[must_use]
     pub fn head_timeout(mut self, timeout: Duration) -> Self {
         self.settings.head = Some(timeout);
         self
     }
 
-    /// Largest answer that is read as a whole, in bytes, decoded. Default: 64 MiB. Streams have no
-    /// such limit.
+    /// Sets the largest answer that is read as a whole, in bytes, decoded. Default: 64 MiB. Streams
+    /// have no such limit.
     #[must_use]
     pub fn max_answer(mut self, bytes: usize) -> Self {
         self.settings.answer_limit = Some(bytes);
         self
     }
 
-    /// Ask for answers in gzip? Default: yes, but never for watches and logs. API servers compress
-    /// what is larger than 128 KiB. Worth turning off where the network is fast and CPU is dear.
+    /// Sets whether answers in gzip are requested. Default: yes, but never for watches and logs.
+    /// API servers compress answers larger than 128 KiB. Worth turning off where the network is
+    /// fast and CPU is scarce.
     #[must_use]
     pub fn compression(mut self, ask: bool) -> Self {
         self.settings.gzip = Some(ask);
         self
     }
 
-    /// Wraps each attempt of each request, retries included. Layers added later are further out; the
-    /// innermost service sends.
+    /// Wraps each attempt of each request, retries included. Layers added later are further out;
+    /// the innermost service sends.
     ///
-    /// A layer that makes a request of its own must keep the extensions of the one that it got:
-    /// deadlines and retries travel in them. An error of a layer leaves the fate of the request in
-    /// doubt, so a write that ends in one is [`Ambiguous`](ErrorKind::Ambiguous) and a read is tried
-    /// again. A layer that knows better returns a [`windlass::Error`](Error): it reaches the caller
-    /// as it is, and nothing is tried again. Errors of the inner service should be handed on as they
-    /// are, or as a source.
+    /// A layer that makes a request of its own must keep the extensions of the request that it
+    /// received: they carry deadlines and retries. After an error of a layer it is unknown whether
+    /// the request was executed, so a write that ends in one is [`Ambiguous`](ErrorKind::Ambiguous)
+    /// and a read is tried again. A layer that knows better returns a [`windlass::Error`](Error):
+    /// it reaches the caller unchanged, and nothing is tried again. A layer should return errors of
+    /// the inner service unchanged, or as the source of its own error.
     ///
-    /// Answers pass layers in plain: gzip is decoded further in.
+    /// Layers see decoded answers: gzip is decoded further in.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -245,14 +264,17 @@ impl ClientBuilder {
         self
     }
 
-    /// The client. Nothing is sent yet.
+    /// Builds the client. No request is sent yet.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] without a cluster, and when certificates are unusable, credentials
     /// would be sent in the clear, or a credential plugin may not run.
     pub fn build(mut self) -> Result<Client, Error> {
+        // The variables of the backoff count with a connector as well; those of the transport do
+        // not.
         self.wishes.read_env(&|name| std::env::var(name).ok());
         if let Some(config) = &self.config {
+            // Also with a connector: the rules concern the address, whatever opens the connections.
             config.check()?;
             config.check_exec()?;
         }
@@ -266,9 +288,12 @@ impl ClientBuilder {
         tuning.gzip = config.compression();
         let tuning = self.settings.over(tuning);
         let seams = self.seams.get_or_insert_default().clone();
+        // An explicit provider first: the process-wide one is never read.
         let provider = self.provider.clone().or_else(default_provider);
         let proxy = config.proxy.resolve(&config.server)?;
         let tls = match config.server.scheme_str() {
+            // Only `http://` itself goes without TLS: any other scheme must not send credentials
+            // in the clear.
             Some("http") => None,
             _ => Some(Arc::new(tls(config, provider.as_ref(), &seams, tuning.http2)?)),
         };
@@ -294,7 +319,7 @@ impl ClientBuilder {
         Ok(self.assemble(Arc::new(dialer), credentials, tls, tuning, via.unwrap_or_default()))
     }
 
-    /// As [`build`](Self::build) over `connector`, which cannot fail.
+    /// As [`build`](Self::build) over `connector`, but infallible and without the environment.
     pub(crate) fn build_over(self, connector: Arc<dyn Connect>) -> Client {
         let source = self.config.as_ref().map(ClientConfig::auth_source).unwrap_or_default();
         let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
@@ -304,6 +329,7 @@ impl ClientBuilder {
         self.assemble(connector, credentials, None, tuning, String::new())
     }
 
+    /// Connects the parts of a client: the pool innermost, then the transport, then the layers.
     fn assemble(
         self,
         connector: Arc<dyn Connect>,
@@ -313,8 +339,10 @@ impl ClientBuilder {
         via: String,
     ) -> Client {
         let seams = self.seams.unwrap_or_default();
+        // A fork, so that other users of the entropy do not change the client's waits.
         let jitter = seams.entropy.fork("client");
         let pool = Pool::new(connector, tuning, seams.clock.clone(), jitter.clone());
+        // Rotated credentials close the pool's connections, so credentials must know the pool.
         credentials.concern(&pool, tls.clone());
         let rules = HeaderRules::of(self.config.as_ref());
         let transport = Transport::new(Arc::clone(&pool), rules.clone());
@@ -324,6 +352,7 @@ impl ClientBuilder {
             Some(config) => (config.server, config.namespace, config.headers),
             None => (Uri::from_static("http://localhost"), "default".to_owned(), HeaderMap::new()),
         };
+        // Paths are appended to the base and begin with a slash of their own.
         let base = server.to_string().trim_end_matches('/').to_owned();
         let shared = Shared {
             stack,
@@ -363,6 +392,7 @@ impl ClientBuilder {
     }
 }
 
+/// Builds the TLS settings of a cluster; fails early, with the origin of the configuration.
 fn tls(
     config: &ClientConfig,
     provider: Option<&Arc<CryptoProvider>>,
@@ -380,11 +410,13 @@ fn tls(
     let settings = TlsSettings { http1_only: !http2, ..config.tls.clone() };
     let made = Tls::new(settings, Arc::clone(provider), seams.clock.clone());
     let tls = made.map_err(|error| error.preface(config.origin()))?;
+    // A host that is no valid server name fails here and not in each handshake.
     let name = tls.server_name(config.server.host().unwrap_or_default());
     name.map_err(|error| error.preface(config.origin()))?;
     Ok(tls)
 }
 
+/// Returns the error of a build without a TLS provider.
 fn no_provider() -> Error {
     Error::new(
         ErrorKind::Config,
@@ -404,6 +436,7 @@ impl fmt::Debug for ClientBuilder {
     }
 }
 
+/// Returns the default of the header `User-Agent`.
 fn user_agent() -> HeaderValue {
     let text = format!(
         "{DEFAULT_NAME}/{} ({}/{})",

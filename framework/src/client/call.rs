@@ -1,7 +1,7 @@
-//! One call: its attempts, its waits and its deadline.
+//! One call: its attempts, waits and deadline.
 //!
-//! The order of one attempt: the backoff of the host (after a failure together with the wait that
-//! the retry asks for), a permit of the rate limiter, credentials, the gate, the exchange.
+//! Order of the steps of one attempt: the backoff of the host (after a failure combined with the
+//! wait of the retry), a permit of the rate limiter, credentials, the gate, the exchange.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,51 +32,61 @@ use crate::metrics::names::{
 };
 use crate::seams::Seams;
 
-/// Where writes are logged that come by themselves: renewals of a lease, Events.
+/// Target of the logs of periodic writes: renewals of a lease, Events.
 const ROUTINE: &str = "windlass::client::routine";
 
-/// What all clones of a client share.
+/// State that all clones of a client share.
 pub(crate) struct Shared {
+    /// Layers of the user around the transport.
     pub(super) stack: Stack,
+    /// Source of connections for upgrades, which bypass the stack.
     #[cfg(any(test, feature = "ws"))]
     pub(super) pool: Arc<Pool>,
+    /// Header checks of upgrades, which bypass the transport.
     #[cfg(feature = "ws")]
     pub(super) rules: super::header_rules::HeaderRules,
+    /// Cache of discovery, shared by all handles.
     pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) credentials: Arc<Credentials>,
-    /// TLS with a client certificate that is read from files.
+    /// TLS settings with a client certificate that is read from files.
     pub(super) rotating: Option<Arc<Tls>>,
     /// Scheme, host, port and path prefix; no slash at the end.
     pub(super) base: String,
-    /// Where in `base` its path begins.
+    /// Offset in `base` at which its path begins.
     pub(super) base_path_at: usize,
+    /// Host and port, the label of metrics.
     pub(super) host: String,
     /// ` through the proxy …`, for error texts; empty without one.
     pub(super) via: String,
+    /// Namespace of the configuration.
     pub(super) namespace: String,
+    /// Headers of the configuration, such as those of impersonation.
     pub(super) headers: HeaderMap,
     pub(super) user_agent: HeaderValue,
     pub(super) tuning: Tuning,
+    /// Randomness of waits.
     pub(super) jitter: Entropy,
+    /// Retry budgets; shared so that all calls together stay below a tenth of the traffic.
     pub(super) budgets: Mutex<Budgets>,
+    /// Limits the log lines about long waits for permits.
     pub(super) slow: Mutex<ThrottledLog>,
     pub(super) defaults: Defaults,
     pub(super) seams: Seams,
 }
 
 impl Shared {
-    /// The server's address without its path.
+    /// Returns the server's address without its path.
     pub(super) fn root(&self) -> &str {
         &self.base[..self.base_path_at]
     }
 
-    /// The path of the server's address; empty, or with a slash at the beginning only.
+    /// Returns the path of the server's address; empty, or with a slash at the beginning only.
     pub(super) fn base_path(&self) -> &str {
         &self.base[self.base_path_at..]
     }
 }
 
-/// [`Client::send`].
+/// Implementation of [`Client::send`].
 pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response, Error> {
     let request = client.dress(request)?;
     let span = span(&request);
@@ -85,21 +95,23 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
         let started = clock.now();
         let answer = Call::new(client, &request, true, &span)?.run().await;
         let labels = [request.method.as_str(), client.shared.host.as_str()];
+        // Observed for failed calls, too; the time includes waits and retries.
         client.shared.seams.metrics.observe(&REST_SECONDS, &labels, clock.now() - started);
         let answer = answer?;
         if request.verb.writes() && client.is_routine {
             tracing::debug!(target: ROUTINE, "{}", request.what);
         } else if request.verb.writes() {
-            // The code is in the span.
+            // The status code is in the span already.
             tracing::debug!("{}", request.what);
         }
         let (status, headers, body) = (answer.status, answer.headers, answer.read);
         Ok(Response { status, headers, body, what: request.what.clone() })
     };
+    // Boxed: the state machine of a call is large and would be part of each caller's future.
     Box::pin(call.instrument(span.clone())).await
 }
 
-/// [`Client::stream`].
+/// Implementation of [`Client::stream`].
 pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStream, Error> {
     let request = client.dress(request)?;
     let span = span(&request);
@@ -110,7 +122,8 @@ pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStr
     Box::pin(call.instrument(span.clone())).await
 }
 
-/// [`Request::watch`](super::Request::watch): `None` when a server that was reached lost the request.
+/// Implementation of [`Request::watch`](super::Request::watch): `None` when the server was reached
+/// but did not answer, or the connection broke.
 pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<ByteStream>, Error> {
     let request = client.dress(request)?;
     let span = span(&request);
@@ -118,6 +131,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
         let mut call = Call::new(client, &request, false, &span)?;
         match call.run().await {
             Ok(answer) => Ok(Some(streamed(client, answer, &request))),
+            // The caller of a watch handles its end anyway, and begins a new one.
             Err(error) if matches!(call.last, Some(Outcome::Lost | Outcome::TimedOut)) => {
                 tracing::debug!(%error, "an empty watch stands for one that was lost");
                 Ok(None)
@@ -128,6 +142,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
     Box::pin(call.instrument(span.clone())).await
 }
 
+/// Turns an answer into a stream; a body that was read already is one chunk.
 fn streamed(client: &Client, answer: Answer, request: &Prepared) -> ByteStream {
     let body = answer
         .rest
@@ -135,6 +150,7 @@ fn streamed(client: &Client, answer: Answer, request: &Prepared) -> ByteStream {
     ByteStream::new(body, request, client.shared.seams.clock.clone())
 }
 
+/// Creates the span of a call; attempts and code are recorded later.
 fn span(request: &Prepared) -> Span {
     tracing::debug_span!(
         "request",
@@ -145,21 +161,26 @@ fn span(request: &Prepared) -> Span {
     )
 }
 
+/// State of one call in progress.
 pub(super) struct Call<'a> {
+    /// Common parts of the attempts.
     out: Outgoing<'a>,
     pub(super) shared: &'a Shared,
     pub(super) request: &'a Prepared,
     pub(super) uri: Uri,
+    /// Backoff manager of the request, or the client's.
     pub(super) backoff: Option<Arc<dyn BackoffManager>>,
     span: &'a Span,
     pub(super) deadline: Instant,
+    /// Attempts so far.
     pub(super) attempt: u32,
+    /// Whether credentials were refreshed in this call, which happens at most once.
     refreshed: bool,
-    /// May an earlier attempt have been executed?
+    /// Whether an earlier attempt may have been executed.
     pub(super) doubt: bool,
-    /// What earlier attempts ended in.
+    /// Descriptions of the failures of earlier attempts.
     pub(super) history: Vec<String>,
-    /// What the last attempt ended in, if that is why the call ended.
+    /// Outcome of the last attempt, if it ended the call.
     last: Option<Outcome>,
 }
 
@@ -173,6 +194,7 @@ impl<'a> Call<'a> {
         check(request)?;
         let shared = &*client.shared;
         let now = shared.seams.clock.now();
+        // Each call earns, not each attempt: retries must not pay for retries.
         shared.budgets.lock().of(request.background).earn(now);
         Ok(Self {
             out: Outgoing { client, request, whole },
@@ -190,11 +212,12 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Does it pass by the limiter that others wait for?
+    /// Whether the call bypasses the client's shared rate limiter.
     pub(super) fn is_urgent(&self) -> bool {
         self.out.client.is_urgent
     }
 
+    /// Runs the attempts and completes the error of a failed call.
     async fn run(&mut self) -> Result<Answer, Error> {
         match self.attempts().await {
             Ok(answer) => Ok(answer),
@@ -202,14 +225,15 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Makes attempts until one succeeds or no other is allowed.
     async fn attempts(&mut self) -> Result<Answer, Error> {
         self.back_off().await?;
         loop {
             self.permit().await?;
             self.attempt += 1;
             let header = self.credentials().await?;
-            // Asked here to open no connection in vain, and again when there is one: what the gate
-            // says now may not be true after a slow connect.
+            // Asked here so that no connection is opened in vain, and again on a connection: after
+            // a slow connect the gate's answer may be different.
             let limit = self.admit()?;
             let failure = match self.attempt(limit, header.as_ref()).await {
                 Ok(answer) => return Ok(answer),
@@ -226,10 +250,13 @@ impl<'a> Call<'a> {
                     self.wait(wait, failure, outcome).await?;
                 }
             }
+            // Cleared, so that a failure before the next exchange is not taken for a lost
+            // request.
             self.last = None;
         }
     }
 
+    /// Collects the input of the decision about a retry.
     fn facts(&self, outcome: Outcome) -> Facts {
         Facts {
             verb: self.request.verb,
@@ -243,26 +270,30 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Has the credentials that the server refused asked for again.
+    /// Requests new credentials in place of those that the server refused.
     async fn refresh(&mut self, header: Option<&HeaderValue>, failure: &Failure) {
         self.refreshed = true;
         self.history.push(report::describe(failure));
-        // Out of time it stays refused for others to find out; this call ends at its next attempt.
+        // If the deadline passes first, the next call meets the refusal itself; this one ends at
+        // its next attempt.
         let refused = self.shared.credentials.refused(header);
         self.shared.seams.clock.within(self.remaining(), refused).await;
     }
 
     /// Waits before another attempt, unless time or budget do not allow one.
     async fn wait(&mut self, wait: Duration, failure: Failure, was: Outcome) -> Result<(), Error> {
+        // A wait beyond the deadline would only delay the same error.
         if wait >= self.remaining() {
             return Err(self.error(failure, Some(Why::Final)).note("no time is left to try again"));
         }
         let clock = &self.shared.seams.clock;
         let background = self.request.background;
+        // Spent after the deadline check: a retry that is not made costs nothing.
         if !self.shared.budgets.lock().of(background).spend(clock.now()) {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));
         }
+        // Set only if another attempt follows: the error of the last one names its own doubt.
         self.doubt |= self.stores() && leaves_doubt(was);
         self.history.push(report::describe(&failure));
         let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
@@ -272,12 +303,12 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Can what the server refused be replaced by asking its source again?
+    /// Returns whether the refused credentials can be read again from their source.
     fn refreshable(&self) -> bool {
         self.shared.credentials.refreshable() || self.shared.rotating.is_some()
     }
 
-    /// Can it have an effect? Not a dry run.
+    /// Returns whether the request can have an effect; a dry run cannot.
     fn stores(&self) -> bool {
         self.request.verb.writes() && self.request.parameter("dryRun") != Some("All")
     }
@@ -286,6 +317,7 @@ impl<'a> Call<'a> {
         self.request.method.as_str()
     }
 
+    /// Returns the labels of the call's metrics: method and host.
     pub(super) fn labels(&self) -> [&str; 2] {
         [self.method(), &self.shared.host]
     }
@@ -294,11 +326,12 @@ impl<'a> Call<'a> {
         &self.shared.seams.metrics
     }
 
+    /// Returns the time left until the deadline of the call.
     pub(super) fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(self.shared.seams.clock.now())
     }
 
-    /// Asks the gate about a write; how long the attempt may take.
+    /// Asks the gate about a write; returns the time that the attempt may take.
     fn admit(&self) -> Result<Option<Duration>, Error> {
         match &self.out.client.gate {
             Some(gate) if self.request.verb.writes() => {
@@ -308,6 +341,7 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns the header `Authorization`, within the time of the call.
     async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
         let header = self.shared.credentials.header();
         match self.shared.seams.clock.within(self.remaining(), header).await {
@@ -333,6 +367,7 @@ impl<'a> Call<'a> {
         let clock = &self.shared.seams.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
+        // Shared with the transport, which reports through it, because layers may hide its errors.
         let mut mark = Attempt::new(clock.after(head), self.request.repeatable);
         if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
             mark = mark.gated(Arc::clone(gate), clock.clone());
@@ -341,11 +376,13 @@ impl<'a> Call<'a> {
         trace::request(self.shared, self.request, self.attempt);
         let result = match clock.within(time, self.out.exchange(request)).await {
             Some(result) => result,
+            // Only the transport knows whether the attempt timed out before it was sent.
             None if mark.is_unsent() => {
                 Err(Failure::Broken { outcome: Outcome::NotSent, source: None })
             }
             None => Err(Failure::Broken { outcome: Outcome::TimedOut, source: None }),
         };
+        // Counted before the gate's refusal is looked at: the attempt happened in any case.
         self.count(&result);
         if mark.was_resent() {
             self.doubt |= self.stores();
@@ -357,7 +394,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A request whose reader failed was not sent completely, so no server has executed it.
+    /// Turns the failure of a body's reader into a final error: a request that was not sent
+    /// completely was executed by no server.
     fn unreadable(&self, failure: Failure) -> Failure {
         let reader = self.request.extra.reader.as_ref();
         let Some(cause) = reader.and_then(super::RequestBody::take_failure) else { return failure };
@@ -370,6 +408,7 @@ impl<'a> Call<'a> {
         Failure::Final(Error::new(kind, text).because(cause))
     }
 
+    /// Updates backoff, span and metrics after an attempt.
     fn count(&self, result: &Result<Answer, Failure>) {
         let (code, http_code, size) = match result {
             Ok(answer) => {
@@ -384,6 +423,7 @@ impl<'a> Call<'a> {
         self.span.record("attempts", self.attempt).record("code", code.as_str());
         let (metrics, labels) = (self.metrics(), self.labels());
         metrics.count(&REST_REQUESTS, &[&code, labels[0], labels[1]], 1);
+        // The size of a streamed body is unknown.
         if self.request.extra.reader.is_none() {
             metrics.record(&REST_REQUEST_BYTES, &labels, self.request.body.len() as f64);
         }
@@ -392,8 +432,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Writes may take as long as the call: an admission webhook may be slow, and giving up early
-    /// would only leave their fate unknown.
+    /// Returns the time limit of the answer's head. Writes may take as long as the call: an
+    /// admission webhook may be slow, and giving up early would leave it unknown whether they were
+    /// executed.
     fn head_timeout(&self) -> Option<Duration> {
         match self.request.verb {
             Verb::Get | Verb::Watch => Some(self.shared.tuning.head),

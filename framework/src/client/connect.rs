@@ -1,4 +1,4 @@
-//! How a client reaches its server: TCP and TLS, or a pipe in memory.
+//! Connections to the API server: TCP and TLS, or a pipe in memory.
 
 use std::fmt::{self, Debug};
 use std::future::{Future, Ready, ready};
@@ -19,14 +19,14 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 /// A boxed [`Io`].
 pub type BoxIo = Box<dyn Io>;
 
-/// What [`Connect::open`] resolves to.
+/// Future of [`Connect::open`].
 pub type Opening<'a> = Pin<Box<dyn Future<Output = io::Result<Opened>> + Send + 'a>>;
 
 /// An open stream and the protocol that both ends agreed on.
 pub struct Opened {
     /// The stream.
     pub io: BoxIo,
-    /// Was HTTP/2 agreed on? Otherwise HTTP/1.1 is spoken.
+    /// Whether HTTP/2 was agreed on; otherwise the protocol is HTTP/1.1.
     pub http2: bool,
 }
 
@@ -38,10 +38,10 @@ impl Debug for Opened {
 
 /// Opens streams to the API server.
 ///
-/// A pipe in memory is as good as a socket: the same client speaks the same HTTP over it, on a clock
-/// that tests may pause, so hours of retries and timeouts cost milliseconds. Tests of this crate, the
-/// embedded server and simulations connect so; a tunnel or a proxy of one's own is another use. Such
-/// a connector reads no environment; TLS is its own business.
+/// A pipe in memory serves as well as a socket: the same client speaks the same HTTP over it, on a
+/// clock that tests may pause, so that hours of retries and timeouts take milliseconds. Tests of
+/// this crate, the embedded server and simulations use such a connector; tunnels and custom proxies
+/// are other uses. A connector reads no environment, and has to add TLS itself.
 ///
 /// ```
 /// use std::future::Future;
@@ -83,23 +83,24 @@ pub trait Connect: Debug + Send + Sync + 'static {
     /// Opens one stream.
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>>;
 
-    /// Opens one stream and says which protocol it speaks. Default: [`connect`](Self::connect), and
+    /// Opens one stream and reports its protocol. Default: [`connect`](Self::connect), and
     /// HTTP/1.1.
     fn open(&self) -> Opening<'_> {
         Box::pin(async { Ok(Opened { io: self.connect().await?, http2: false }) })
     }
 
-    /// Opens one stream that speaks HTTP/1.1, whatever [`open`](Self::open) would agree on, and that
-    /// may stand still: exec, attach and port-forward take it over. Default:
-    /// [`connect`](Self::connect).
+    /// Opens one stream that speaks HTTP/1.1, regardless of the protocol that [`open`](Self::open)
+    /// would agree on, and that may stay silent: exec, attach and port-forward take it over.
+    /// Default: [`connect`](Self::connect).
     fn open_http1(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
         self.connect()
     }
 }
 
+/// Error text of an offline client.
 const OFFLINE: &str = "this client is offline: it was made without a cluster";
 
-/// No connection at all.
+/// Connector without a server.
 #[derive(Debug)]
 pub(super) struct Nowhere;
 
@@ -109,8 +110,8 @@ impl Connect for Nowhere {
     }
 }
 
-/// Stands in for the transport of a client that reaches nothing: a lost connection would be tried
-/// again, what can never work is not.
+/// Stand-in for the transport of an offline client. Its error is final, whereas a failed connection
+/// would be retried in vain.
 #[derive(Clone, Debug)]
 pub(super) struct Offline;
 

@@ -1,4 +1,4 @@
-//! What calls do that say nothing else: media types, time, limits, backoff, warnings.
+//! Defaults of calls: media types, timeout, rate limit, backoff, warnings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,36 +13,44 @@ use super::trace;
 use super::warning::{LogWarnings, WarningHandler};
 use crate::clock::Clock;
 
-/// Time of a call that names none.
+/// Timeout of a call that names none.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Requests that may be sent at once under a limit; client-go's.
+/// Requests that may be sent at once under a rate limit; client-go's value.
 const BURST: u32 = 10;
 const JSON: &str = "application/json";
 
-/// What a builder was told.
+/// Settings of the builder, before the environment and the defaults fill the gaps.
 #[derive(Default)]
 pub(super) struct Wishes {
     timeout: Option<Duration>,
     accept: Option<String>,
     content_type: Option<String>,
+    /// Requests a second, in the long run.
     qps: Option<f64>,
+    /// Requests that may be sent at once.
     burst: Option<u32>,
     limiter: Option<Arc<dyn RateLimiter>>,
     backoff: Option<BackoffFactory>,
+    /// First and longest wait of the backoff that the environment asks for.
     env_backoff: Option<(Duration, Duration)>,
     warnings: Option<Arc<dyn WarningHandler>>,
+    /// Bytes of a body that are shown at TRACE level.
     shown: Option<usize>,
 }
 
-/// What a client does.
+/// Settings of calls that name none of their own.
 pub(super) struct Defaults {
+    /// Total time of a call, with all its retries.
     pub(super) timeout: Duration,
-    /// The timeout that the builder was given; servers are told it.
+    /// Timeout that the builder was given, if any; sent to servers as well.
     pub(super) asked_timeout: Option<Duration>,
+    /// Header `Accept`, if one is sent.
     pub(super) accept: Option<HeaderValue>,
-    /// Of bodies that name none.
+    /// Media type of bodies that name none.
     pub(super) content_type: String,
+    /// Rate limiter that all handles share; `None` without a limit.
     pub(super) limiter: Option<Arc<dyn RateLimiter>>,
+    /// Factory of backoff managers; `None` without backoff.
     pub(super) backoff: Option<BackoffFactory>,
     pub(super) warnings: Arc<dyn WarningHandler>,
     /// Bytes of a body that are shown at TRACE level.
@@ -50,11 +58,12 @@ pub(super) struct Defaults {
 }
 
 impl Wishes {
-    /// Lets the environment speak where the builder was told nothing.
+    /// Reads the variables of the backoff, which count where the builder sets none.
     pub(super) fn read_env(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
         self.env_backoff = backoff::from_env(variable);
     }
 
+    /// Returns the effective settings.
     pub(super) fn defaults(self, clock: &Clock) -> Defaults {
         Defaults {
             timeout: self.timeout.unwrap_or(TIMEOUT),
@@ -72,22 +81,27 @@ impl Wishes {
         }
     }
 
+    /// Returns the token bucket of `qps` and `burst`, if there is a limit.
     fn bucket(&self, clock: &Clock) -> Option<Arc<dyn RateLimiter>> {
+        // Zero or less means no limit.
         let qps = self.qps.filter(|qps| *qps > 0.0)?;
         let burst = self.burst.unwrap_or(BURST);
         Some(Arc::new(TokenBucket::new(qps, burst, clock.clone())))
     }
 
-    /// What answers may be: what was asked for; else what is sent, and anything.
+    /// Returns the header `Accept`: the media types set by [`ClientBuilder::accept`], else the
+    /// content type and `*/*`.
     fn accepted(&self) -> Option<HeaderValue> {
         let text = match (self.accept.as_deref().unwrap_or_default(), self.media_type()) {
             ("", "") => return None,
             ("", content_type) => format!("{content_type}, */*"),
             (accept, _) => accept.to_owned(),
         };
+        // Media types that fit no header are dropped: the server then chooses.
         HeaderValue::try_from(text).ok()
     }
 
+    /// Returns the media type of bodies that name none.
     fn media_type(&self) -> &str {
         self.content_type.as_deref().unwrap_or(JSON)
     }
@@ -105,70 +119,72 @@ impl fmt::Debug for Wishes {
     }
 }
 
-/// What calls do that say nothing else.
+/// Defaults of calls.
 impl ClientBuilder {
-    /// Total time of a call that names none, with all its retries. Default: 30 s.
+    /// Sets the total time of a call that names none, with all its retries. Default: 30 s.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.wishes.timeout = Some(timeout);
         self
     }
 
-    /// Media types of answers. Default: the [content type](Self::content_type), and `*/*`.
+    /// Sets the media types of answers. Default: the [content type](Self::content_type), and `*/*`.
     #[must_use]
     pub fn accept(mut self, media_types: &str) -> Self {
         self.wishes.accept = Some(media_types.to_owned());
         self
     }
 
-    /// Media type of bodies that name none. Default: `application/json`. When it and
-    /// [`accept`](Self::accept) are empty, no header `Accept` is sent.
+    /// Sets the media type of bodies that name none. Default: `application/json`. When both the
+    /// content type and [`accept`](Self::accept) are empty, no header `Accept` is sent.
     #[must_use]
     pub fn content_type(mut self, media_type: &str) -> Self {
         self.wishes.content_type = Some(media_type.to_owned());
         self
     }
 
-    /// Sends at most so many requests a second in the long run, watches not counted; zero or less
-    /// is no limit. Default: no limit, since API servers have priority and fairness.
+    /// Limits the rate to `qps` requests a second in the long run, watches not counted; zero or
+    /// less means no limit. Default: no limit, since API servers have priority and fairness.
     #[must_use]
     pub fn qps(mut self, qps: f64) -> Self {
         self.wishes.qps = Some(qps);
         self
     }
 
-    /// Requests that may be sent at once when there is a limit by [`qps`](Self::qps). Default: 10.
+    /// Sets the number of requests that may be sent at once under a limit by [`qps`](Self::qps).
+    /// Default: 10.
     #[must_use]
     pub fn burst(mut self, burst: u32) -> Self {
         self.wishes.burst = Some(burst);
         self
     }
 
-    /// Limits the rate of requests, instead of [`qps`](Self::qps) and [`burst`](Self::burst). All
-    /// clones of the client share it.
+    /// Sets the rate limiter, in place of [`qps`](Self::qps) and [`burst`](Self::burst). All clones
+    /// of the client share it.
     #[must_use]
     pub fn rate_limiter(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
         self.wishes.limiter = Some(limiter);
         self
     }
 
-    /// Makes the backoff manager of each request; one that returns clones of the same manager makes
-    /// requests share it. Default: no backoff, unless `KUBE_CLIENT_BACKOFF_BASE` and
-    /// `KUBE_CLIENT_BACKOFF_DURATION` ask for one (first and longest wait in whole seconds).
+    /// Sets the factory of the backoff manager of each request. A factory that returns clones of
+    /// one manager makes requests share it. Default: no backoff, unless `KUBE_CLIENT_BACKOFF_BASE`
+    /// and `KUBE_CLIENT_BACKOFF_DURATION` ask for one (first and longest wait in whole seconds).
     #[must_use]
     pub fn backoff(mut self, factory: BackoffFactory) -> Self {
         self.wishes.backoff = Some(factory);
         self
     }
 
-    /// Is told what API servers warn of. Default: logs each text once.
+    /// Sets the handler of the warnings of API servers. Default: logs each text once.
     #[must_use]
     pub fn warning_handler(mut self, handler: Arc<dyn WarningHandler>) -> Self {
         self.wishes.warnings = Some(handler);
         self
     }
 
-    /// Bytes of a body that are shown at TRACE level, target `windlass::client::body`. Default: 1024.
+    /// Sets the number of bytes of a body that are shown at TRACE level, target
+    /// `windlass::client::body`. Default: 1024.
     #[must_use]
     pub fn trace_bodies(mut self, bytes: usize) -> Self {
         self.wishes.shown = Some(bytes);

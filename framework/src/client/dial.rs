@@ -1,5 +1,5 @@
-//! Opens TCP connections to the API server, through a proxy if there is one, with TLS unless it is
-//! plain HTTP.
+//! TCP connections to the API server, through a proxy if there is one, with TLS unless the server
+//! speaks plain HTTP.
 
 use std::future::Future;
 use std::io;
@@ -20,19 +20,20 @@ use super::tls::{Tls, into_io, server_name};
 use crate::metrics::Metrics;
 use crate::metrics::names::REST_DNS_SECONDS;
 
-/// For name lookup, TCP, the way through a proxy and TLS together. Less than the 10 s in which the
-/// answer to a read must begin, so that the error tells what it was that took so long.
+/// Time for name lookup, TCP, the proxy and TLS together. Less than the 10 s in which the answer to
+/// a read must begin, so that the error names the step that took too long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
-/// An address of a host that has several is given at least this time.
+/// Minimum time for each address of a host that has several.
 const LEAST_SHARE: Duration = Duration::from_secs(1);
+// Keep-alive of TCP: 30 s + 3 * 5 s = 45 s (A5: a half-open connection is noticed within 45 s).
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_PROBES: u32 = 3;
-/// Sent data that stays unacknowledged so long breaks the connection.
+/// Time after which unacknowledged data breaks the connection (A5: a half-open connection).
 #[cfg(target_os = "linux")]
 const USER_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// Connects to one host and port.
+/// Connector for one host and port.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     pub(crate) host: String,
@@ -40,17 +41,18 @@ pub(crate) struct Dialer {
     /// `None` for plain HTTP.
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) proxy: Option<Arc<Proxy>>,
-    /// For TLS to an `https://` proxy.
+    /// TLS settings for an `https://` proxy.
     pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
-    /// May hand out the client certificate; retires connections of before.
+    /// Source of the client certificate; also closes connections that used an earlier one.
     pub(crate) credentials: Arc<Credentials>,
-    /// Where the address and the CA are configured, for error texts.
+    /// Place at which the address and the CA are configured, for error texts.
     pub(crate) origin: String,
     pub(crate) metrics: Metrics,
 }
 
 impl Dialer {
-    /// A handshake that fails has the certificates looked at, and is tried again if they changed.
+    /// Opens a connection. After a failed handshake the certificates are read again, and a second
+    /// handshake follows if they changed (A9: rotated CA or client certificate).
     async fn dial(&self, purpose: Purpose) -> io::Result<Opened> {
         let error = match self.dial_once(purpose).await {
             Err(error) if is_tls(&error) => error,
@@ -64,6 +66,7 @@ impl Dialer {
         }
     }
 
+    /// Opens a connection with the certificates at hand.
     async fn dial_once(&self, purpose: Purpose) -> io::Result<Opened> {
         match &self.proxy {
             Some(proxy) => {
@@ -74,7 +77,7 @@ impl Dialer {
         }
     }
 
-    /// A stream to the API server through `proxy`.
+    /// Opens a stream to the API server through `proxy`.
     async fn through(&self, proxy: &Proxy, purpose: Purpose) -> io::Result<BoxIo> {
         let tcp = self.tcp(&proxy.host, proxy.port, purpose).await;
         let tcp = tcp.map_err(|error| proxy::Failed::unreachable(proxy, error))?;
@@ -90,13 +93,14 @@ impl Dialer {
         proxy::open(proxy, io, &self.host, self.port).await
     }
 
-    /// TLS over `io`, unless the server speaks plain HTTP.
+    /// Adds TLS to `io`, unless the server speaks plain HTTP.
     async fn secure(&self, io: impl Io + 'static, purpose: Purpose) -> io::Result<Opened> {
         let Some(tls) = &self.tls else {
             return Ok(Opened { io: Box::new(io), http2: false });
         };
         let identity = self.credentials.identity().await.map_err(into_io)?;
         let mut config = tls.config(identity).map_err(into_io)?;
+        // An upgrade needs HTTP/1.1, so HTTP/2 is not offered.
         if purpose == Purpose::Upgrade {
             Arc::make_mut(&mut config).alpn_protocols = vec![b"http/1.1".to_vec()];
         }
@@ -110,6 +114,7 @@ impl Dialer {
 }
 
 impl Dialer {
+    /// Opens a connection within `CONNECT_TIMEOUT`.
     async fn dial_in_time(&self, purpose: Purpose) -> io::Result<Opened> {
         tokio::time::timeout(CONNECT_TIMEOUT, self.dial(purpose)).await.unwrap_or_else(|_| {
             let seconds = CONNECT_TIMEOUT.as_secs();
@@ -139,7 +144,7 @@ impl Connect for Dialer {
     }
 }
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// Requests and answers, over HTTP/2 if the server speaks it.
@@ -149,19 +154,23 @@ enum Purpose {
 }
 
 impl Dialer {
+    /// Looks the host up and opens a TCP connection.
     async fn tcp(&self, host: &str, port: u16, purpose: Purpose) -> io::Result<TcpStream> {
+        // An IPv6 address stands in brackets in a URI, but not in a lookup.
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let started = tokio::time::Instant::now();
         let found = tokio::net::lookup_host((host, port)).await;
+        // Observed for failed lookups, too.
         self.metrics.observe(&REST_DNS_SECONDS, &[host], started.elapsed());
         tcp(host, found?.collect(), purpose).await
     }
 }
 
-/// Tries the host's addresses in the resolver's order; one that does not answer leaves time for the
-/// next.
+/// Tries the host's addresses in the resolver's order; an address that does not answer leaves time
+/// for the next.
 async fn tcp(host: &str, addresses: Vec<SocketAddr>, purpose: Purpose) -> io::Result<TcpStream> {
     let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+    // One silent address must not use up the time of all others.
     let share = (CONNECT_TIMEOUT / count).max(LEAST_SHARE);
     let mut failure = io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
     for address in addresses {
@@ -178,7 +187,7 @@ async fn tcp(host: &str, addresses: Vec<SocketAddr>, purpose: Purpose) -> io::Re
     Err(failure)
 }
 
-/// The innermost cause's text.
+/// Returns the text of the innermost cause.
 pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -187,16 +196,17 @@ pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     cause.to_string()
 }
 
+/// Returns whether the TLS handshake failed.
 fn is_tls(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<TlsFailed>())
 }
 
-/// What to say when `error` stems from a server whose certificate does not verify: trying again would
-/// bring the same certificate.
+/// Returns the message when `error` stems from a server certificate that does not verify: another
+/// attempt would meet the same certificate.
 pub(super) fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        // The source of an `io::Error` is that of what it holds.
+        // `io::Error::source` skips the error that it holds and returns that one's source.
         let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let tls = held.and_then(|held| held.downcast_ref()).or_else(|| error.downcast_ref());
         if let Some(tls @ TlsFailed { untrusted: true, .. }) = tls {
@@ -207,7 +217,10 @@ pub(super) fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<Str
     None
 }
 
+/// Sets the socket options.
 fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
+    // Requests are small and wait for their answers, so delaying them for larger packets costs
+    // time.
     tcp.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE)
@@ -215,8 +228,8 @@ fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
         .with_retries(KEEPALIVE_PROBES);
     let socket = SockRef::from(tcp);
     socket.set_tcp_keepalive(&keepalive)?;
-    // A program in a container may leave its input unread for long; the kernel would count that as
-    // unacknowledged.
+    // A program in a container may leave its input unread for long, and the kernel would count that
+    // as unacknowledged data.
     #[cfg(target_os = "linux")]
     if purpose == Purpose::Requests {
         socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
@@ -224,17 +237,19 @@ fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that it was TLS that failed, in front of rustls' own words.
+/// Error of the TLS handshake, put in front of rustls' message.
 #[derive(Debug)]
 struct TlsFailed {
+    /// Error of rustls.
     error: io::Error,
-    /// Does the server's certificate not verify?
+    /// Whether the server's certificate does not verify.
     untrusted: bool,
+    /// Advice on the configuration, if the cause is known.
     advice: Option<String>,
 }
 
 impl TlsFailed {
-    /// With advice for a server that is configured in `origin`.
+    /// Adds advice that names `origin`, the place of the server's configuration.
     fn new(error: io::Error, origin: Option<&str>) -> Self {
         let cause = error.get_ref().and_then(|inner| inner.downcast_ref());
         let untrusted = matches!(cause, Some(rustls::Error::InvalidCertificate(_)));
@@ -243,11 +258,12 @@ impl TlsFailed {
     }
 }
 
-/// What to do about a handshake that failed.
+/// Returns advice on a failed handshake.
 fn advice(error: &rustls::Error, origin: &str) -> Option<String> {
     use CertificateError as Bad;
     Some(match error {
-        // Authorities of the same name, of a cluster that was made anew, differ in their signatures.
+        // A cluster that was set up again has an authority of the same name, so the signature
+        // differs and not the name.
         rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => format!(
             "no known authority has signed the server's certificate: name the one that did as \
              certificate-authority of {origin}"
@@ -291,7 +307,8 @@ impl std::error::Error for TlsFailed {}
 mod tests {
     use super::*;
 
-    /// A5 over HTTP/1.1: the system asks a silent peer after 30 s, and gives it up 15 s later.
+    /// A5 (a half-open connection) over HTTP/1.1: the system probes a silent peer after 30 s, and
+    /// closes the connection 15 s later.
     #[tokio::test]
     async fn a5_the_system_notices_a_half_open_connection_within_45_seconds() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,9 +1,10 @@
-//! A credential plugin of a kubeconfig (`client.authentication.k8s.io`): what it is, and how it is run.
+//! Credential plugins of a kubeconfig (`client.authentication.k8s.io`), and their execution.
 //!
-//! The plugin gets no shell, 60 s and 1 MiB of output; standard input only if its configuration asks
-//! for it and ours is a terminal, and then five minutes, because somebody has to type. Arguments,
-//! environment and output hold credentials, so they never get into an error or a log; its standard
-//! error goes to ours. Which plugins may run at all is a [policy](ExecPolicy). Absent:
+//! A plugin runs without a shell and has 60 s and 1 MiB of output. It gets standard input only if
+//! its configuration asks for it and the process's own is a terminal, and then it has five minutes,
+//! because a person has to type. Arguments, environment and output contain credentials, so they
+//! never appear in an error or a log; the plugin's standard error goes to the process's own. A
+//! [policy](ExecPolicy) decides which plugins may run at all. Not here:
 //! `client.authentication.k8s.io/v1alpha1`, kubectl's file of preferences (`kuberc`).
 
 mod policy;
@@ -23,21 +24,21 @@ use super::tls::Pem;
 pub(crate) const V1: &str = "client.authentication.k8s.io/v1";
 pub(crate) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
 
-/// Does a [credential plugin](ExecPlugin) get our standard input?
+/// Policy for the standard input of a [credential plugin](ExecPlugin).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InteractiveMode {
-    /// No: its standard input is empty.
+    /// The plugin's standard input is empty.
     #[default]
     Never,
-    /// If it is a terminal.
+    /// The plugin gets standard input if that is a terminal.
     IfAvailable,
-    /// Yes, and it is an error where it is no terminal.
+    /// The plugin gets standard input, which must be a terminal.
     Always,
 }
 
-/// A credential plugin: a program that prints a token or a client certificate, as `kubectl` runs it
-/// too. Its `Debug` shows neither arguments nor environment.
+/// A credential plugin: a program that prints a token or a client certificate; `kubectl` runs the
+/// same ones. Its `Debug` shows neither arguments nor environment.
 ///
 /// A kubeconfig names one under `exec`; in code:
 ///
@@ -52,35 +53,41 @@ pub enum InteractiveMode {
 /// ```
 #[derive(Clone)]
 pub struct ExecPlugin {
+    /// Path, or bare name that is searched in `PATH`.
     pub(crate) command: PathBuf,
     pub(crate) args: Vec<Secret>,
+    /// Variables in addition to the inherited ones; secret, because they may hold credentials.
     pub(crate) env: Vec<(String, Secret)>,
+    /// Version of the input and the output.
     pub(crate) api_version: &'static str,
     pub(crate) interactive: InteractiveMode,
-    /// Does it want to be told about the cluster?
+    /// Whether the plugin receives information about the cluster.
     pub(crate) wants_cluster: bool,
-    /// What the cluster's kubeconfig entry says to the plugin.
+    /// Settings for the plugin in the cluster's kubeconfig entry.
     pub(crate) extension: Value,
+    /// Advice in the error for a missing program.
     pub(crate) install_hint: String,
-    /// What it is told about the cluster, if it wants to be.
+    /// Information about the cluster for the plugin, if it asked for it.
     pub(crate) cluster: Option<ClusterInfo>,
-    /// Whether it may run.
+    /// Plugins that may run.
     pub(crate) policy: ExecPolicy,
-    /// Where it is configured, for error texts.
+    /// Place of the configuration, for error texts.
     pub(crate) origin: String,
 }
 
-/// `spec.cluster` of what a plugin is told.
+/// `spec.cluster` in the plugin's input.
 #[derive(Clone)]
 pub(crate) struct ClusterInfo {
+    /// Members other than the CA.
     pub(crate) spec: Value,
-    /// Read when the plugin is run.
+    /// CA; files are read when the plugin runs.
     pub(crate) ca: Option<Pem>,
 }
 
 impl ExecPlugin {
-    /// The program `command`, of version `client.authentication.k8s.io/v1`. A bare name is looked
-    /// for in `PATH`. It gets no arguments and no standard input.
+    /// Creates a plugin that runs the program `command` with version
+    /// `client.authentication.k8s.io/v1`. A bare name is searched in `PATH`. The program gets no
+    /// arguments and no standard input.
     pub fn new(command: impl Into<PathBuf>) -> Self {
         Self {
             command: command.into(),
@@ -104,35 +111,35 @@ impl ExecPlugin {
         self
     }
 
-    /// Adds a variable to the environment, which is ours besides.
+    /// Adds a variable to the environment that the plugin inherits.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<Secret>) -> Self {
         self.env.push((name.to_owned(), value.into()));
         self
     }
 
-    /// The plugin speaks version `client.authentication.k8s.io/v1beta1`.
+    /// Sets the version to `client.authentication.k8s.io/v1beta1`.
     #[must_use]
     pub fn v1beta1(mut self) -> Self {
         self.api_version = V1BETA1;
         self
     }
 
-    /// Whether it gets our standard input. Default: never.
+    /// Sets whether the plugin gets standard input. Default: never.
     #[must_use]
     pub fn interactive(mut self, mode: InteractiveMode) -> Self {
         self.interactive = mode;
         self
     }
 
-    /// Tells it the cluster's address, CA and proxy.
+    /// Passes the cluster's address, CA and proxy to the plugin.
     #[must_use]
     pub fn with_cluster_info(mut self) -> Self {
         self.wants_cluster = true;
         self
     }
 
-    /// What to tell somebody who does not have the program.
+    /// Sets the advice in the error for a missing program.
     #[must_use]
     pub fn install_hint(mut self, hint: &str) -> Self {
         self.install_hint = hint.to_owned();

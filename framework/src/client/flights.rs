@@ -1,9 +1,10 @@
-//! Writes under way: how many there are, and until when those may be executed that nobody waits for.
+//! Writes in flight: their number, and the time until which abandoned writes may still be executed.
 //!
-//! Who gives a lease back must know that nothing sent under it is executed any more. A task that ended
-//! is not a write that ended: dropping a call does not stop the server that has it. So a gate counts
-//! what it lets out, and a write that is given up stays in doubt for as long as the server was told to
-//! work on it, and a margin. Absent: which writes they are.
+//! A lease may be released only when no write that was sent under it can be executed any more
+//! (G-L8: no write of this process can still be executed). The end of a task is not the end of its
+//! write: dropping a call does not stop the server that has received it. Therefore a gate counts
+//! the writes that it admits, and an abandoned write stays in doubt for as long as the server was
+//! told to work on it, and a margin. Not here: the identity of the writes.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,27 +15,30 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::sync::{Mutex, Notify};
 
-/// Counts the writes of one lease. Cheap to clone; all clones count together.
+/// Counter of the writes of one lease. Cheap to clone; all clones share the count.
 #[derive(Clone, Debug)]
 pub(crate) struct Flights {
     inner: Arc<Inner>,
 }
 
+/// State that all clones share.
 #[derive(Debug)]
 struct Inner {
     clock: Clock,
-    /// How much longer than it was told a server may work: its clock is another one, and the way to it
-    /// takes time.
+    /// Extra time in which a server may work on a write beyond its timeout: the server's clock is
+    /// another one, and the network takes time.
     margin: Duration,
     state: Mutex<State>,
+    /// Notified when a write ends.
     changed: Notify,
 }
 
+/// Counters behind the lock.
 #[derive(Debug, Default)]
 struct State {
-    /// Let out, and neither answered nor given up.
+    /// Writes that were admitted, and neither answered nor abandoned.
     aloft: usize,
-    /// The latest moment at which a write that was given up can be executed.
+    /// Latest instant at which an abandoned write can be executed.
     until: Option<Instant>,
 }
 
@@ -44,13 +48,14 @@ impl Flights {
         Self { inner: Arc::new(Inner { clock, margin, state, changed }) }
     }
 
-    /// Counts one more, until what it returns is dropped.
+    /// Counts one more write, until the returned guard is dropped.
     pub(crate) fn begin(&self) -> Flight {
         self.inner.state.lock().aloft += 1;
         Flight { flights: self.clone(), until: None }
     }
 
-    /// How many are under way, and for how long one that was given up may still be executed.
+    /// Returns the number of writes in flight, and the longest time in which an abandoned one may
+    /// still be executed.
     pub(crate) fn doubts(&self) -> (usize, Duration) {
         let (aloft, until) = self.look();
         let now = self.inner.clock.now();
@@ -58,8 +63,8 @@ impl Flights {
         (aloft, left)
     }
 
-    /// Waits until nothing that was let out can be executed any more; false when that takes longer than
-    /// `limit`, and at once when it must.
+    /// Waits until no admitted write can be executed any more. Returns false when that takes longer
+    /// than `limit`, and at once when an abandoned write cannot end within it.
     ///
     /// # Cancel safety
     /// Safe.
@@ -68,7 +73,7 @@ impl Flights {
         let end = clock.now() + limit;
         loop {
             let mut changed = pin!(self.inner.changed.notified());
-            // Registered before the look, so that no end falls in between.
+            // Registered before the counters are read, so that an end in between is not missed.
             changed.as_mut().enable();
             let now = clock.now();
             let (aloft, until) = self.look();
@@ -79,22 +84,25 @@ impl Flights {
             if now >= end || until > end {
                 return false;
             }
+            // Abandoned writes end by time alone, the others by a notification.
             let next = if aloft == 0 { until } else { end };
             clock.within(next.saturating_duration_since(now), changed).await;
         }
     }
 
+    /// Returns the number of writes in flight and the end of the abandoned ones.
     fn look(&self) -> (usize, Option<Instant>) {
         let state = self.inner.state.lock();
         (state.aloft, state.until)
     }
 }
 
-/// One write under way. Dropped, it is over, unless it was sent and nobody learned what became of it.
+/// A write in flight. Its drop ends the count; a write that was sent without a known result stays
+/// in doubt.
 #[derive(Debug)]
 pub(crate) struct Flight {
     flights: Flights,
-    /// When the server was told to end, once it was sent.
+    /// Time limit that was sent to the server, once the write was sent.
     until: Option<Instant>,
 }
 
@@ -105,45 +113,49 @@ impl Drop for Flight {
         let mut state = state.lock();
         state.aloft = state.aloft.saturating_sub(1);
         state.until = state.until.max(until);
+        // Released before the wake-up: the woken waiter takes the same lock.
         drop(state);
         changed.notify_waiters();
     }
 }
 
-/// A write that a [`WriteGate`](super::WriteGate) let out, on its way to the server.
+/// Permission of a [`WriteGate`](super::WriteGate) for one write on its way to the server.
 ///
-/// The transport tells it when the write was sent and when it was settled. One that is dropped in between
-/// may still be executed, and whoever counts it takes that into account.
+/// The transport reports when the write was sent and when its result is known. A write that is
+/// dropped in between may still be executed, and a gate that counts writes takes that into account.
 #[derive(Debug)]
 pub struct LetOut {
+    /// Time that the write may take.
     limit: Option<Duration>,
+    /// Guard of the count; `None` for a gate that does not count.
     flight: Option<Flight>,
 }
 
 impl LetOut {
-    /// Has to end within `limit`, if there is one; nobody counts it.
+    /// Permits a write that has to end within `limit`, if there is one; the write is not counted.
     pub fn within(limit: Option<Duration>) -> Self {
         Self { limit, flight: None }
     }
 
-    /// The same, counted by `flight`.
+    /// As [`within`](Self::within), counted by `flight`.
     pub(crate) fn counted(limit: Option<Duration>, flight: Flight) -> Self {
         Self { limit, flight: Some(flight) }
     }
 
-    /// How long it may take from now on; `None`: no limit of the gate's.
+    /// Returns the time that the write may take from now on; `None` if the gate sets no limit.
     pub fn limit(&self) -> Option<Duration> {
         self.limit
     }
 
-    /// It is sent from now on, and the server works on it until `until` at the latest.
+    /// Records that the write is sent from now on, and that the server works on it until `until` at
+    /// the latest.
     pub(crate) fn sent(&mut self, until: Instant) {
         if let Some(flight) = &mut self.flight {
             flight.until = Some(until);
         }
     }
 
-    /// The server does not work on it: it has answered, or nothing was sent.
+    /// Records that the server does not work on the write: it has answered, or nothing was sent.
     pub(crate) fn settled(mut self) {
         if let Some(flight) = &mut self.flight {
             flight.until = None;

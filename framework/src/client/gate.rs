@@ -1,4 +1,4 @@
-//! The question that every write asks first.
+//! The check that every write passes before it is sent.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -6,20 +6,23 @@ use std::time::Duration;
 use super::flights::LetOut;
 use crate::error::Error;
 
-/// Says whether a write may be sent now. Leader election is one: without a valid lease it refuses.
+/// Decides whether a write may be sent now. Leader election implements it: without a valid lease it
+/// refuses.
 pub trait WriteGate: Debug + Send + Sync + 'static {
-    /// `Ok(Some(limit))`: send it, and it must have ended within `limit`; `Ok(None)`: no limit of ours.
+    /// Permits or refuses a write. `Ok(Some(limit))`: the write may be sent and must have ended
+    /// within `limit`. `Ok(None)`: the gate sets no limit.
     ///
     /// # Errors
     /// [`ErrorKind::NotLeader`](crate::ErrorKind::NotLeader) when the write must not be sent.
     fn admit(&self) -> Result<Option<Duration>, Error>;
 
-    /// The same question, asked once more for each attempt when there is a connection and nothing is
-    /// left to do but to send.
+    /// Permits or refuses a write for the last time, once for each attempt, when a connection is
+    /// open and only the sending remains.
     ///
-    /// The gate of a lease counts what it lets out here: a call that is dropped does not stop the
-    /// server, and a lease must not be given back before. A gate in front of another one hands this
-    /// question on, too. By default it is [`admit`](Self::admit), and nobody counts.
+    /// The gate of a lease counts the writes that it admits here: dropping a call does not stop the
+    /// server, and a lease must not be released before the server has ended. A gate in front of
+    /// another gate has to forward this method, too. By default it is [`admit`](Self::admit), and
+    /// writes are not counted.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).

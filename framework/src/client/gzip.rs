@@ -1,9 +1,10 @@
-//! Answers in gzip, decoded while they arrive.
+//! Decoding of gzip answers while they arrive.
 //!
-//! An API server compresses answers above 128 KiB when asked; from 1.37 on it writes watches as one
-//! gzip member per event, so a body may be any number of members, and each piece is told as soon as
-//! it is there. Output is made in pieces of at most 64 KiB: what a small input grows to is the
-//! reader's limit to decide. Not here: compression of requests, and other encodings.
+//! On request, an API server compresses answers above 128 KiB; from 1.37 on it writes watches as
+//! one gzip member per event. So a body may consist of any number of members, and each chunk is
+//! passed on as soon as it is complete. Output is produced in chunks of at most 64 KiB: the reader
+//! limits the total size that a small input may expand to. Not here: compression of requests, and
+//! other encodings.
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,29 +20,29 @@ use http_body_util::BodyExt;
 use super::transport::{HttpRequest, HttpResponse, ResponseBody};
 use crate::error::BoxError;
 
-/// Most bytes of one decoded piece.
+/// Largest decoded chunk, in bytes.
 const PIECE: usize = 64 << 10;
-/// Most bytes of a member's header, which may carry a name and a comment.
+/// Largest header of a member, which may contain a name and a comment, in bytes.
 const MOST_HEADER: usize = 64 << 10;
 
-/// Extension of a request: should its answer come in gzip? Without it, it should not.
+/// Extension of a request that asks for gzip. Without it the answer should be uncompressed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted;
 
-/// Says which encodings the answer may have; true when the answer is to be decoded here. Whoever set
-/// the header decodes the answer, too.
+/// Sets the header `Accept-Encoding`; returns whether the answer is to be decoded here. A layer
+/// that has set the header itself also decodes the answer.
 pub(super) fn ask(request: &mut HttpRequest) -> bool {
     if request.headers().contains_key(ACCEPT_ENCODING) {
         return false;
     }
     let wanted = request.extensions().get::<Wanted>().is_some();
-    // No header at all would mean that any encoding is welcome.
+    // Without the header any encoding would be allowed.
     let value = HeaderValue::from_static(if wanted { "gzip" } else { "identity" });
     request.headers_mut().insert(ACCEPT_ENCODING, value);
     true
 }
 
-/// The answer in plain: a proxy may compress it even if nobody asked.
+/// Returns the answer with a decoded body: a proxy may compress it without being asked.
 pub(super) fn decoded(answer: HttpResponse) -> HttpResponse {
     let body = match encoding(answer.headers()) {
         None => return answer,
@@ -49,12 +50,13 @@ pub(super) fn decoded(answer: HttpResponse) -> HttpResponse {
         Some(Err(())) => |body| Foreign(body).boxed_unsync(),
     };
     let mut answer = answer.map(body);
+    // Both describe the compressed body.
     answer.headers_mut().remove(CONTENT_LENGTH);
     answer.headers_mut().remove(CONTENT_ENCODING);
     answer
 }
 
-/// `None` for plain, `Err` for one that is not gzip.
+/// Returns the encoding: `None` for plain, `Err` for any but gzip.
 fn encoding(headers: &HeaderMap) -> Option<Result<(), ()>> {
     let value = headers.get(CONTENT_ENCODING)?.as_bytes().trim_ascii();
     match value.to_ascii_lowercase().as_slice() {
@@ -64,16 +66,19 @@ fn encoding(headers: &HeaderMap) -> Option<Result<(), ()>> {
     }
 }
 
-/// Does `error` come from bytes that would be as wrong the next time?
+/// Returns whether `error` stems from data that would be as wrong the next time.
 pub(super) fn is_undecodable(error: &(dyn std::error::Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(Fault::Corrupt(_) | Fault::Foreign))
 }
 
-/// Why a body cannot be decoded.
+/// Reason why a body cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
+    /// The data is no valid gzip.
     Corrupt(&'static str),
+    /// The body ended within a member.
     Truncated,
+    /// The body has an encoding that was not requested.
     Foreign,
 }
 
@@ -91,7 +96,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A body whose encoding is unknown here: it ends in an error.
+/// Body of an unknown encoding: its first frame is an error.
 struct Foreign(#[expect(dead_code, reason = "dropping it ends the request")] ResponseBody);
 
 impl Body for Foreign {
@@ -106,11 +111,13 @@ impl Body for Foreign {
     }
 }
 
-/// A body in gzip, read as plain.
+/// Decoder of a gzip body.
 struct Gunzip {
     body: ResponseBody,
     decoder: Decoder,
+    /// Received bytes that are not decoded yet.
     input: Bytes,
+    /// Whether the end or an error was returned.
     ended: bool,
 }
 
@@ -146,6 +153,7 @@ impl Body for Gunzip {
                 Ok(_) => {}
             }
             match std::task::ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                // The connection's end is an end of the data only between two members.
                 None if this.decoder.is_between() => return this.end(None),
                 None => return this.end(Some(Fault::Truncated.into())),
                 Some(Err(error)) => return this.end(Some(error)),
@@ -162,41 +170,46 @@ impl Body for Gunzip {
     }
 }
 
-/// Where in a member the decoder is.
+/// Position of the decoder in a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// In the first ten bytes; so many were read.
+    /// Within the first ten bytes; the number of bytes read.
     Start(usize),
-    /// In the length of the extra field.
+    /// Within the length of the extra field; the number of bytes read.
     ExtraLength(usize),
-    /// In the extra field; so many bytes are left.
+    /// Within the extra field; the number of bytes left.
     Extra(usize),
-    /// In the name, which ends with a zero.
+    /// Within the name, which ends with a zero.
     Name,
-    /// In the comment, which ends with a zero.
+    /// Within the comment, which ends with a zero.
     Comment,
-    /// In the header's checksum; so many bytes are left.
+    /// Within the header's checksum; the number of bytes left.
     HeaderCrc(usize),
-    /// In the compressed data.
+    /// Within the compressed data.
     Data,
-    /// In checksum and length; so many bytes were read.
+    /// Within checksum and length; the number of bytes read.
     Trailer(usize),
 }
 
+// Flags of a member's header (RFC 1952).
 const HAS_CRC: u8 = 2;
 const HAS_EXTRA: u8 = 4;
 const HAS_NAME: u8 = 8;
 const HAS_COMMENT: u8 = 16;
 
-/// Decodes gzip members (RFC 1952), one after another, from input of any cut.
+/// Decoder of gzip members (RFC 1952), one after another, from input that may be cut anywhere.
 struct Decoder {
     at: At,
+    /// Flags of this member's header.
     flags: u8,
+    /// Length of the extra field.
     extra: usize,
     /// Bytes of this member's header.
     header: usize,
+    /// Checksum and length of the output, as read so far.
     trailer: [u8; 8],
     inflate: Box<Decompress>,
+    /// Checksum and length of the output, as computed.
     crc: Crc,
 }
 
@@ -213,12 +226,12 @@ impl Decoder {
         }
     }
 
-    /// Is everything decoded up to the end of a member?
+    /// Returns whether the input ended at the end of a member.
     fn is_between(&self) -> bool {
         self.at == At::Start(0)
     }
 
-    /// Takes from `input` and gives at most a [`PIECE`]; nothing when it needs more input.
+    /// Consumes `input` and returns at most a [`PIECE`]; nothing when it needs more input.
     fn decode(&mut self, input: &mut Bytes) -> Result<Vec<u8>, Fault> {
         let mut plain = Vec::new();
         loop {
@@ -226,7 +239,7 @@ impl Decoder {
                 self.inflate(input, &mut plain)?;
                 if self.at == At::Data || !plain.is_empty() {
                     if plain.len() < PIECE / 2 {
-                        // A small event does not hold the memory of a large one.
+                        // A small event must not keep the memory of a large one.
                         plain.shrink_to_fit();
                     }
                     return Ok(plain);
@@ -239,7 +252,9 @@ impl Decoder {
         }
     }
 
+    /// Decompresses one chunk.
     fn inflate(&mut self, input: &mut Bytes, plain: &mut Vec<u8>) -> Result<(), Fault> {
+        // `decompress_vec` fills the spare capacity only, which bounds a chunk.
         plain.reserve_exact(PIECE);
         let before = self.inflate.total_in();
         let status = self
@@ -254,9 +269,10 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes one byte of a header or trailer.
+    /// Consumes one byte of a header or trailer.
     fn framing(&mut self, byte: u8) -> Result<(), Fault> {
         self.header += 1;
+        // Otherwise a name without end would keep the stream alive without any output.
         if self.header > MOST_HEADER {
             return Err(Fault::Corrupt("a header is longer than 64 KiB"));
         }
@@ -285,6 +301,7 @@ impl Decoder {
         Ok(())
     }
 
+    /// Consumes one of the first ten bytes of a header.
     fn start(&mut self, read: usize, byte: u8) -> Result<(), Fault> {
         match (read, byte) {
             (0, 0x1f) | (1, 0x8b) | (2, 8) => {}
@@ -300,7 +317,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Goes to the part of the header that follows the part with flag `done`.
+    /// Moves to the part of the header that follows the part with flag `done`.
     fn after(&mut self, done: u8) {
         let has = |flag: u8, after: &[u8]| self.flags & flag != 0 && after.contains(&done);
         self.at = if has(HAS_EXTRA, &[0]) {
@@ -317,13 +334,16 @@ impl Decoder {
         };
     }
 
+    /// Begins the compressed data of a member.
     fn begin_data(&mut self) {
         self.at = At::Data;
         self.header = 0;
+        // Reset per member: each has a stream and a checksum of its own.
         self.inflate.reset(false);
         self.crc.reset();
     }
 
+    /// Consumes one byte of the trailer; checks checksum and length after the last.
     fn end(&mut self, read: usize, byte: u8) -> Result<(), Fault> {
         self.trailer[read] = byte;
         self.at = At::Trailer(read + 1);
@@ -343,8 +363,8 @@ impl Decoder {
     }
 }
 
-/// What comes out of `pieces`, and whether that ends between two members; `None` when it is no gzip.
-/// For the fuzz targets.
+/// Decodes `pieces`; returns the output and whether they end between two members, or `None` for
+/// invalid gzip. For the fuzz targets.
 pub(crate) fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<(Vec<u8>, bool)> {
     let mut decoder = Decoder::new();
     let mut plain = Vec::new();
@@ -376,7 +396,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// All that comes out of `body`, cut at `cuts`; whether it ended between two members.
+    /// Decodes `body`, cut at `cuts`; returns the output and whether it ended between two members.
     fn decode(body: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool), Fault> {
         let mut decoder = Decoder::new();
         let mut plain = Vec::new();
@@ -430,7 +450,7 @@ mod tests {
             encoder.write_all(b"plain").unwrap();
             let body = encoder.finish().unwrap();
             assert_eq!(decode(&body, &[]), Ok((b"plain".to_vec(), true)));
-            // With a checksum of the header, which flate2 does not write: flag and two bytes.
+            // Adds a header checksum, which flate2 does not write: the flag and two bytes.
             let at = 10;
             let plain_header = body[3] == 0;
             if plain_header {

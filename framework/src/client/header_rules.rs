@@ -1,8 +1,8 @@
-//! What no header of a request may say, wherever it comes from.
+//! Checks of the headers of a request before it is sent.
 //!
-//! Configured credentials and impersonations are checked once, when they are set. A request may bring
-//! others: in a header of its own, or in one that a user's layer adds. So what is about to be sent is
-//! looked at in the last place that sees it: the transport, and the upgrade, which goes past it.
+//! Configured credentials and impersonations are checked once, when they are set. A request may
+//! contain others: in a header of its own, or in one that a layer of the user adds. So the headers
+//! are checked in the last place that sees them: the transport, and the upgrade, which bypasses it.
 
 use std::sync::Arc;
 
@@ -13,23 +13,24 @@ use http::header::{
 use super::config::{ClientConfig, IMPERSONATION_RULE, is_sent_whole};
 use crate::error::{Error, ErrorKind};
 
-/// The rules for requests of one client. Cheap to clone.
+/// Header rules of one client. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderRules {
-    /// Why no credentials may be sent.
+    /// Reason why no credentials may be sent, if there is one.
     cleartext: Option<Arc<str>>,
 }
 
 impl HeaderRules {
-    /// By the address that `config` names. A client without one goes through a connector, to no
-    /// address at all.
+    /// Returns the rules for the address of `config`. A client without a configuration uses a
+    /// connector and has no address, so it may send credentials.
     pub(super) fn of(config: Option<&ClientConfig>) -> Self {
         Self { cleartext: config.and_then(ClientConfig::cleartext).map(Arc::from) }
     }
 
-    /// Refuses credentials in the clear, and impersonations that a server would read as another one or
-    /// as none.
+    /// Refuses credentials in the clear, and impersonations that a server would read as another one
+    /// or ignore.
     pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Error> {
+        // All headers are checked, because layers may have added credentials under any name.
         for (name, value) in headers {
             if let Some(why) = self.cleartext.as_ref().filter(|_| is_credential(name, value)) {
                 let text = format!("{why} (the header `{name}` of this request holds some)");
@@ -46,6 +47,7 @@ impl HeaderRules {
     }
 }
 
+/// Returns whether a header carries credentials.
 fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
     value.is_sensitive() || [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].contains(name)
 }

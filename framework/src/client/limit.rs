@@ -1,8 +1,8 @@
-//! Limits the rate of requests on the client's side.
+//! Client-side rate limits.
 //!
-//! Off unless a client is given one: API servers have priority and fairness, which know more. A
-//! permit is awaited before each attempt; watches need none. Permits are given in the order in which
-//! they were asked for.
+//! Off unless a client is given one: API servers have priority and fairness, which know more. An
+//! attempt waits for a permit before it is sent; watches need none. Permits are granted in the
+//! order of the requests for them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,80 +16,95 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
-/// What [`RateLimiter::accept`] resolves to.
+/// Future of [`RateLimiter::accept`].
 pub type Permit<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
-/// Gives out permits to send. One limiter may serve several clients.
+/// Source of permits to send. One limiter may serve several clients.
 pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
-    /// Takes a permit if there is one now.
+    /// Takes a permit if there is one now; returns whether it did.
     fn try_accept(&self) -> bool;
 
     /// Waits for a permit.
     ///
     /// # Errors
-    /// At once, without taking a permit, when none can come before `deadline`; the text names the
-    /// limit, the wait and the deadline.
+    /// At once, without taking a permit, when none can be granted before `deadline`; the text names
+    /// the limit, the wait and the deadline.
     /// # Cancel safety
-    /// Dropping it while it waits takes no permit from those who come later.
+    /// Dropping the future while it waits takes no permit from later callers.
     fn accept(&self, deadline: Option<Instant>) -> Permit<'_>;
 
-    /// Permits a second, in the long run.
+    /// Returns the permits per second, in the long run.
     fn qps(&self) -> f64;
 }
 
-/// Gives `burst` permits at once and `qps` a second in the long run.
+/// Rate limiter that grants `burst` permits at once and `qps` a second in the long run.
 pub struct TokenBucket {
     qps: f64,
     burst: u32,
     clock: Clock,
+    /// Locked only briefly: waiters sleep outside of the lock.
     bucket: Mutex<Bucket>,
 }
 
-/// Permits are counted from a moment at which the bucket was full, so that no rounding adds up.
+/// State of a bucket. Permits are counted from an instant at which the bucket was full, so that
+/// rounding errors do not add up.
 struct Bucket {
+    /// Instant at which the bucket was full.
     full_at: Instant,
+    /// Permits taken since then.
     used: u64,
-    /// Numbers below `used` that were given back; never more than wait at the same time.
+    /// Numbers below `used` that cancelled waiters returned; at most the number of concurrent
+    /// waiters.
     returned: BTreeSet<u64>,
 }
 
 impl Bucket {
+    /// A bucket that is full at `at`.
     fn full(at: Instant) -> Self {
         Self { full_at: at, used: 0, returned: BTreeSet::new() }
     }
 }
 
-/// A permit that is due later.
+/// A permit that is due later; returned when dropped before its time.
 struct Reservation<'a> {
     owner: &'a TokenBucket,
+    /// Number of the permit since the bucket was full.
     number: u64,
     full_at: Instant,
+    /// Instant from which the permit may be used.
     due: Instant,
+    /// Whether the permit was used, so that the drop does not return it.
     kept: bool,
 }
 
 impl TokenBucket {
-    /// A full bucket. A `qps` that is not above zero never refills; a `burst` of 0 counts as 1.
+    /// Creates a full bucket. A `qps` that is not above zero never refills; a `burst` of 0 counts
+    /// as 1.
     pub fn new(qps: f64, burst: u32, clock: Clock) -> Self {
         let bucket = Mutex::new(Bucket::full(clock.now()));
         Self { qps: if qps > 0.0 { qps } else { 0.0 }, burst: burst.max(1), clock, bucket }
     }
 
-    /// Takes the next permit, if it is due by `deadline`.
+    /// Reserves the next permit, if it is due by `deadline`; the error is the wait, `None` for
+    /// ever.
     fn reserve(&self, deadline: Option<Instant>) -> Result<Reservation<'_>, Option<Duration>> {
         let now = self.clock.now();
         let mut bucket = self.bucket.lock();
+        // A bucket that has refilled completely begins to count anew, which keeps numbers small.
         if self.after(bucket.full_at, bucket.used).is_some_and(|full| full <= now) {
             *bucket = Bucket::full(now);
         }
-        // A bucket holds no more than its burst: what was given back long ago has run over.
+        // A bucket holds no more than its burst: permits that were returned long ago have
+        // overflowed.
         let refilled = now.saturating_duration_since(bucket.full_at).as_secs_f64() * self.qps;
         if !bucket.returned.is_empty() {
             bucket.returned = bucket.returned.split_off(&(refilled as u64));
         }
         let number = bucket.returned.first().copied().unwrap_or(bucket.used);
+        // The first `burst` permits are due at once.
         let late = (number + 1).saturating_sub(u64::from(self.burst));
         let due = self.after(bucket.full_at, late).ok_or(None)?.max(now);
+        // Refused before a permit is taken, so that waiting callers lose nothing.
         if deadline.is_some_and(|deadline| due > deadline) {
             return Err(Some(due - now));
         }
@@ -99,7 +114,7 @@ impl TokenBucket {
         Ok(Reservation { owner: self, number, full_at: bucket.full_at, due, kept: false })
     }
 
-    /// When `permits` have been refilled since `from`; `None` for never.
+    /// Returns the instant at which `permits` have been refilled since `from`; `None` for never.
     fn after(&self, from: Instant, permits: u64) -> Option<Instant> {
         if permits == 0 {
             return Some(from);
@@ -112,7 +127,7 @@ impl TokenBucket {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let mut bucket = self.owner.bucket.lock();
-        // Those who came later have their moments already; the next to come has this one.
+        // Waiters behind this one keep their due times; the next caller takes this one.
         if !self.kept && bucket.full_at == self.full_at {
             bucket.returned.insert(self.number);
         }
@@ -146,6 +161,7 @@ impl RateLimiter for TokenBucket {
                 );
                 Error::new(ErrorKind::Timeout, text)
             })?;
+            // Dropped during the sleep, the reservation returns its permit.
             if reservation.due > self.clock.now() {
                 self.clock.sleep_until(reservation.due).await;
             }
@@ -168,7 +184,7 @@ impl fmt::Debug for TokenBucket {
     }
 }
 
-/// No limit.
+/// Rate limiter without a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct AlwaysAllow;
 
@@ -186,7 +202,7 @@ impl RateLimiter for AlwaysAllow {
     }
 }
 
-/// Refuses everything: for tests.
+/// Rate limiter that refuses every request, for tests.
 #[derive(Clone, Copy, Debug)]
 pub struct NeverAllow;
 
@@ -205,7 +221,7 @@ impl RateLimiter for NeverAllow {
     }
 }
 
-/// How loud a line about a long wait may be.
+/// Log level of a line about a long wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loudness {
     Info,
@@ -213,7 +229,7 @@ pub(super) enum Loudness {
     Silent,
 }
 
-/// Keeps lines about long waits few: at INFO one in ten seconds, at DEBUG one a second.
+/// Limiter of log lines about long waits: at INFO one in ten seconds, at DEBUG one a second.
 #[derive(Debug, Default)]
 pub(super) struct ThrottledLog {
     info: Option<Instant>,
@@ -224,6 +240,7 @@ impl ThrottledLog {
     const INFO: Duration = Duration::from_secs(10);
     const DEBUG: Duration = Duration::from_secs(1);
 
+    /// Returns the level at which a line may be logged now.
     pub(super) fn admit(&mut self, now: Instant) -> Loudness {
         let passed = |last: Option<Instant>, pause| last.is_none_or(|last| now >= last + pause);
         if passed(self.info, Self::INFO) {
@@ -346,13 +363,13 @@ mod tests {
             let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(one.as_mut().poll(&mut cx).is_pending());
         }
-        // The first goes first, and the last stays.
+        // The first keeps its turn, and the last one stays.
         let last = waiting.pop().unwrap();
         drop(waiting);
         bucket.accept(None).await.unwrap();
         assert!(started.elapsed() < SECOND + SECOND / 100, "{:?}", started.elapsed());
         last.await.unwrap();
-        // What was given back is no more than a burst, however long nobody came.
+        // Returned permits fill no more than a burst, however long no caller came.
         let bucket = self::bucket(1.0, 2);
         assert!(bucket.try_accept() && bucket.try_accept());
         let mut waiting: Vec<_> = (0..20).map(|_| Box::pin(bucket.accept(None))).collect();

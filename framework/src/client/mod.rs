@@ -1,10 +1,10 @@
-//! Sends one request well: addressing, credentials, TLS, retries, deadlines, back-pressure.
+//! The HTTP client of an API server: paths, credentials, TLS, retries, deadlines and back-pressure.
 //!
-//! A call becomes one or more attempts (`retry` decides), each attempt goes through the
-//! layers that a user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from
-//! the seams' clock and randomness from a fork of their entropy, so a run in memory repeats itself.
-//! [`Request`] builds a call to any path; [`Api`] does it for a kind. Not here: the caching of
-//! discovery, and objects with types.
+//! A call becomes one or more attempts (the module `retry` decides). Each attempt passes the layers
+//! that the user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from the
+//! clock of [`Seams`] and randomness from a fork of their entropy, so that a run in memory is
+//! reproducible. [`Request`] builds a call to any path; [`Api`] does so for a kind. Not here: the
+//! cache of discovery, and typed objects.
 
 mod attempt;
 mod auth;
@@ -83,25 +83,32 @@ use call::Shared;
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
 
-/// A connection to one API server; cheap to clone.
+/// A client of one API server; cheap to clone.
 #[derive(Clone)]
 pub struct Client {
+    /// Connections, credentials and defaults, shared by all handles.
     shared: Arc<Shared>,
+    /// Check that every write passes before it is sent.
     gate: Option<Arc<dyn WriteGate>>,
+    /// Field manager of writes that name none.
     manager: Arc<str>,
-    /// Namespaces that it is bound to, the latest last; several let nothing namespaced pass.
+    /// Namespaces that this handle is restricted to, the latest last. Two different namespaces
+    /// allow no namespaced request.
     bounds: Arc<[Arc<str>]>,
+    /// Whether writes are sent as dry runs.
     dry_run: bool,
-    /// Waits neither for the limiter nor for the backoff that other handles share.
+    /// Whether requests bypass the rate limiter and the backoff that other handles share.
     is_urgent: bool,
-    /// Set by the code that started the server.
+    /// State of a server that this process started; set by the code that started it.
     new_server: Option<Arc<NewServer>>,
-    /// Its writes come by themselves, again and again: people look at them only when they look for them.
+    /// Whether writes are periodic and logged under a target of their own, which the default log
+    /// level omits.
     is_routine: bool,
 }
 
 impl Client {
-    /// Reads `KUBECONFIG`, the in-cluster configuration or `~/.kube/config`, the first that is there.
+    /// Reads `KUBECONFIG`, the in-cluster configuration or `~/.kube/config`, whichever exists
+    /// first.
     ///
     /// # Errors
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) when nothing is configured, or it is wrong.
@@ -109,7 +116,7 @@ impl Client {
         Self::new(ClientConfig::infer()?)
     }
 
-    /// A client for the cluster that `config` names. Nothing is sent yet.
+    /// Creates a client for the cluster of `config`. No request is sent yet.
     ///
     /// # Errors
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) when certificates cannot be read, or
@@ -118,114 +125,125 @@ impl Client {
         Self::builder().config(config).build()
     }
 
-    /// For layers, seams, a connector or a TLS provider of one's own.
+    /// Returns a builder, for layers, seams, a connector or a TLS provider of the caller's own.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
-    /// A client that speaks plain HTTP/1.1 over the streams that `connector` opens.
+    /// Creates a client that speaks plain HTTP/1.1 over the streams that `connector` opens.
     pub fn over(connector: Arc<dyn Connect>, seams: Seams) -> Self {
         Self::builder().seams(seams).build_over(connector)
     }
 
-    /// A client that reaches nothing: every request fails at once. For what needs a client but no
-    /// cluster, such as printing an operator's manifests.
+    /// Creates a client without a server: every request fails at once. For code that needs a client
+    /// but no cluster, such as the printing of an operator's manifests.
     pub fn offline() -> Self {
         Self::builder()
+            // The layer answers before a connection is opened, so no call waits or retries.
             .layer(layer_fn(connect::Offline::new))
             .build_over(Arc::new(connect::Nowhere))
     }
 
-    /// Clock, randomness and metrics that this client uses.
+    /// Returns the clock, the randomness and the metrics of this client.
     pub fn seams(&self) -> &Seams {
         &self.shared.seams
     }
 
-    /// Namespace that the client is bound to, or of the context, or `default`.
+    /// Returns the namespace that the client is restricted to, or that of the context, or
+    /// `default`.
     pub fn default_namespace(&self) -> &str {
         self.bound_namespace().unwrap_or(&self.shared.namespace)
     }
 
-    /// The API server's host and port, as metrics name it.
+    /// Returns the API server's host and port, the label of the client's metrics.
     pub fn host(&self) -> &str {
         &self.shared.host
     }
 
-    /// The same connection; every write first asks `gate`, and no longer an earlier gate.
+    /// Returns a handle of the same connections whose writes first ask `gate`, instead of an
+    /// earlier gate.
     #[must_use]
     pub fn gated(&self, gate: Arc<dyn WriteGate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
     }
 
-    /// What its writes ask first.
+    /// Returns the gate that writes ask before they are sent.
     pub(crate) fn gate(&self) -> Option<&Arc<dyn WriteGate>> {
         self.gate.as_ref()
     }
 
-    /// The same connection; requests wait for no permit of the client's limiter and not for its
-    /// backoff. For the few that must not queue behind all others, and pace themselves: elections.
+    /// Returns a handle of the same connections whose requests wait neither for a permit of the
+    /// client's limiter nor for its backoff. For requests that must not queue behind all others and
+    /// are paced by their caller: leader election.
     pub(crate) fn urgent(&self) -> Self {
+        // An election repeats its writes every few seconds, so they are routine as well.
         Self { is_urgent: true, is_routine: true, ..self.clone() }
     }
 
-    /// The same connection; its writes are logged under `windlass::client::routine`, which the first
-    /// screen leaves out.
+    /// Returns a handle of the same connections whose writes are logged under
+    /// `windlass::client::routine`, a target that the default log level omits.
     pub(crate) fn routine(&self) -> Self {
         Self { is_routine: true, ..self.clone() }
     }
 
-    /// The field manager of writes that name none.
+    /// Returns the field manager of writes that name none.
     pub(crate) fn manager(&self) -> &str {
         &self.manager
     }
 
-    /// The same connection, to a server that this process started.
+    /// Returns a handle of the same connections, marked as belonging to a server that this process
+    /// started.
     #[cfg(any(test, feature = "local", feature = "testing"))]
     pub(crate) fn of_new_server(self, server: &Arc<NewServer>) -> Self {
         Self { new_server: Some(Arc::clone(server)), ..self }
     }
 
-    /// What is known of elections on its server, when this process started that.
+    /// Returns the state of elections on the server, if this process started the server.
     pub(crate) fn new_server(&self) -> Option<&NewServer> {
         self.new_server.as_deref()
     }
 
-    /// The same connection; writes carry `manager` as field manager unless they name one.
+    /// Returns a handle of the same connections whose writes carry `manager` as field manager
+    /// unless they name one.
     #[must_use]
     pub fn field_manager(&self, manager: &str) -> Self {
         Self { manager: Arc::from(manager), ..self.clone() }
     }
 
-    /// All objects of a kind, in all namespaces.
+    /// Returns the API of a kind, in all namespaces.
     pub fn all<K: Resource>(&self) -> Api<K> {
         Api::new(self.clone(), K::static_info(), self.bound_namespace())
     }
 
-    /// Objects of a kind in one namespace. For a cluster-scoped kind the namespace does not count.
+    /// Returns the API of a kind in one namespace. For a cluster-scoped kind the namespace is
+    /// ignored.
     pub fn namespace<K: Resource>(&self, namespace: &str) -> Api<K> {
         Api::new(self.clone(), K::static_info(), Some(namespace))
     }
 
-    /// Objects of a kind that is known at run time; `namespace` `None` means all.
+    /// Returns the API of a kind that is known at run time; a `namespace` of `None` means all.
     pub fn dynamic(&self, info: ResourceInfo, namespace: Option<&str>) -> Api<DynamicObject> {
         Api::new(self.clone(), Some(info), namespace.or(self.bound_namespace()))
     }
 
+    /// Returns the timeout that the builder was given, which servers receive as well.
     fn asked_timeout(&self) -> Option<Duration> {
         self.shared.defaults.asked_timeout
     }
 
-    /// A backoff manager for one request.
+    /// Creates a backoff manager for one request, unless the handle is urgent.
     fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
         let backoff = self.shared.defaults.backoff.as_ref().filter(|_| !self.is_urgent);
         backoff.map(|make| make())
     }
 
+    /// Returns the media type of bodies that name none.
     fn content_type(&self) -> &str {
         &self.shared.defaults.content_type
     }
 
-    /// What the API server serves; all handles of this client and its clones share what was read.
+    /// Returns the discovery of the kinds that the API server serves. All clones of this client
+    /// share its cache.
     pub fn discovery(&self) -> Discovery {
         Discovery::new(self.clone(), Arc::clone(&self.shared.discovery))
     }
@@ -233,12 +251,12 @@ impl Client {
     /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.
     ///
     /// # Errors
-    /// By the answer's status; [`Ambiguous`](crate::ErrorKind::Ambiguous) when a write's fate is
-    /// unknown; [`Timeout`](crate::ErrorKind::Timeout), [`Connect`](crate::ErrorKind::Connect) or
-    /// [`Transport`](crate::ErrorKind::Transport) without an answer;
-    /// [`NotLeader`](crate::ErrorKind::NotLeader) when the gate refused.
+    /// By the answer's status; [`Ambiguous`](crate::ErrorKind::Ambiguous) when it is unknown
+    /// whether a write was executed; [`Timeout`](crate::ErrorKind::Timeout),
+    /// [`Connect`](crate::ErrorKind::Connect) or [`Transport`](crate::ErrorKind::Transport) without
+    /// an answer; [`NotLeader`](crate::ErrorKind::NotLeader) when the gate refused.
     /// # Cancel safety
-    /// Dropping it cancels the request; a write may have been executed.
+    /// Dropping the future cancels the request; a write may have been executed.
     pub async fn send(&self, request: Prepared) -> Result<Response, Error> {
         call::send(self, request).await
     }
@@ -250,7 +268,7 @@ impl Client {
     /// # Errors
     /// As [`send`](Self::send).
     /// # Cancel safety
-    /// Dropping it cancels the request.
+    /// Dropping the future cancels the request.
     pub async fn stream(&self, request: Prepared) -> Result<ByteStream, Error> {
         call::stream(self, request).await
     }

@@ -1,9 +1,11 @@
-//! An API server that this process started: nobody can have held a lease there before.
+//! An API server that this process started, on which no lease can have been held before.
 //!
-//! Who makes a lock waits for a lease duration, because the lock of somebody who still writes may have
-//! been deleted. Behind a quickstart, or in a test, there is nobody: the code that started the server
-//! says so, and never a guess. It is so only for the first election of a name in this process, and where
-//! other processes can reach the server, only at its beginning: they wait for a lease duration, too.
+//! A candidate that creates a lock waits for a lease duration, because the lock of a leader that
+//! still writes may have been deleted (D9: the Lease deleted while its holder hangs). Behind a
+//! quickstart, or in a test, no such leader can exist. The code that started the server declares
+//! this; it is never inferred. The declaration covers only the first election of a name in this
+//! process. If other processes can reach the server, it covers only the time before they could:
+//! they wait for a lease duration, too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,12 +14,13 @@ use parking_lot::Mutex;
 
 use crate::clock::Mark;
 
-/// What is known of the elections on a server that this process started. All clients of the server
-/// share one.
+/// State of the elections on a server that this process started. All clients of the server share
+/// it.
 #[derive(Debug, Default)]
 pub(crate) struct NewServer {
-    /// Only these namespaces are new; the server may have others. Default: all are.
+    /// Namespaces that are new, if the server has others. Default: all are new.
     namespaces: Option<Arc<Mutex<Vec<String>>>>,
+    /// Elections so far, and the reachability of the server.
     known: Mutex<Known>,
 }
 
@@ -25,23 +28,23 @@ pub(crate) struct NewServer {
 struct Known {
     /// Namespaces and names of elections in this process.
     claimed: BTreeSet<(String, String)>,
-    /// Since when other processes can reach it.
+    /// Moment at which other processes could first reach the server.
     open_since: Option<Mark>,
 }
 
 impl NewServer {
-    /// A server of which only these namespaces were made by this process.
+    /// Creates the state of a server of which this process created only these namespaces.
     pub(crate) fn only(namespaces: Arc<Mutex<Vec<String>>>) -> Self {
         Self { namespaces: Some(namespaces), known: Mutex::default() }
     }
 
-    /// Other processes can reach it from now on.
+    /// Records that other processes can reach the server from now on.
     pub(crate) fn open(&self, now: Mark) {
         self.known.lock().open_since.get_or_insert(now);
     }
 
-    /// An election is set up. When it is known that no process has held its lock: the moment at which
-    /// that was so.
+    /// Registers an election. Returns the last moment at which certainly no process held its lock,
+    /// if that is known.
     pub(crate) fn claim(&self, namespace: &str, name: &str, now: Mark) -> Option<Mark> {
         let is_new = self.namespaces.as_ref().is_none_or(|made| {
             let made = made.lock();

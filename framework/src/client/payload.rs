@@ -1,8 +1,8 @@
-//! The body of a request on its way: whole, or read while it is sent.
+//! Bodies of requests: complete ones, and ones that are read while they are sent.
 //!
-//! A whole body is sent again as often as retries need. One that comes from a reader goes over the
-//! wire as it is read and exists only once: as soon as the transport has begun to read it, no other
-//! attempt can have it, and a request that fails from then on is not tried again.
+//! A complete body is sent again as often as retries need. A streamed body is read from its reader
+//! while it is sent and exists only once: as soon as the transport has begun to read it, no other
+//! attempt can have it, and a request that fails from then on is not retried.
 
 use std::fmt;
 use std::io;
@@ -18,49 +18,59 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::error::BoxError;
 
-/// Most bytes of a body, from a file or a reader: far more than an API server takes (3 MiB).
+/// Largest body from a file or a reader, in bytes: far more than an API server accepts (3 MiB).
 pub(crate) const MAX_BODY: u64 = 64 << 20;
-/// Bytes that are asked of a reader at once.
+/// Bytes that are requested from a reader at once.
 const PIECE: usize = 16 * 1024;
 
-/// Where the bytes of a streamed body come from.
+/// Source of the bytes of a streamed body.
 pub type BodyReader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Body of a request on its way, as [layers](super::ClientBuilder::layer) see it. Clones of a
-/// streamed body share its reader, and the first that is read takes it.
+/// Body of a request as passed through [layers](super::ClientBuilder::layer). Clones of a streamed
+/// body share its reader, and the first clone that is read takes it.
 #[derive(Clone)]
 pub struct RequestBody {
     content: Content,
 }
 
+/// Content of a body.
 #[derive(Clone)]
 enum Content {
+    /// Complete; `None` once it was sent.
     Whole(Option<Bytes>),
+    /// Streamed, and not read through this clone.
     Shared(Arc<Source>),
+    /// Streamed, and being read through this clone.
     Reading(Reading),
 }
 
+/// Reader of a streamed body, shared by its clones.
 struct Source {
+    /// The reader, until an attempt takes it.
     reader: Mutex<Option<BodyReader>>,
+    /// Whether an attempt has begun to read.
     touched: AtomicBool,
+    /// Error of the reader, for the error text of the call.
     failure: Mutex<Option<io::Error>>,
 }
 
-/// A reader that one attempt has taken. The lock is never taken: it only makes the reader `Sync`.
+/// A reader that one attempt has taken. The mutex is never locked: it only makes the reader `Sync`.
 struct Reading {
+    /// `None` if another clone has taken the reader, and after its failure.
     reader: Option<Mutex<BodyReader>>,
     read: u64,
     source: Arc<Source>,
 }
 
 impl Clone for Reading {
+    // The reader stays with the original: a clone must not send the rest of the body.
     fn clone(&self) -> Self {
         Self { reader: None, read: self.read, source: Arc::clone(&self.source) }
     }
 }
 
 impl RequestBody {
-    /// A body that is read from `reader` while it is sent.
+    /// Creates a body that is read from `reader` while it is sent.
     pub fn streamed(reader: BodyReader) -> Self {
         let source = Source {
             reader: Mutex::new(Some(reader)),
@@ -70,7 +80,7 @@ impl RequestBody {
         Self { content: Content::Shared(Arc::new(source)) }
     }
 
-    /// Can it be sent from its beginning?
+    /// Returns whether the body can be sent from its beginning.
     pub(crate) fn is_untouched(&self) -> bool {
         match &self.content {
             Content::Whole(_) => true,
@@ -80,7 +90,7 @@ impl RequestBody {
         }
     }
 
-    /// What the reader failed with, if it did.
+    /// Takes the error of the reader, if it failed.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
         match &self.content {
             Content::Whole(_) => None,
@@ -92,6 +102,7 @@ impl RequestBody {
 }
 
 impl Reading {
+    /// Reads the next chunk.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(reader) = &mut self.reader else {
             return Poll::Ready(Some(Err("the body was read by an earlier attempt".into())));
@@ -113,6 +124,7 @@ impl Reading {
             }
             Err(error) => error,
         };
+        // A body must not continue after an error.
         self.reader = None;
         let text = failure.to_string();
         *self.source.failure.lock() = Some(failure);
@@ -129,6 +141,7 @@ impl Body for RequestBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Content::Shared(source) = &self.content {
+            // Set before the reader is taken: from here on no retry may send this body.
             source.touched.store(true, Ordering::Release);
             let reader = source.reader.lock().take().map(Mutex::new);
             let reading = Reading { reader, read: 0, source: Arc::clone(source) };
@@ -153,6 +166,7 @@ impl Body for RequestBody {
             Content::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
+            // The length of a streamed body is unknown, so it is sent in chunks.
             _ => SizeHint::default(),
         }
     }

@@ -1,18 +1,18 @@
-//! Where a path leads: which namespace it names, and its form without names.
+//! Parsing of API paths: their namespace, and their template without names.
 
-/// The parts of a path of the Kubernetes API: `/api/v1/…` or `/apis/group/version/…`.
+/// Parts of a path of the Kubernetes API: `/api/v1/…` or `/apis/group/version/…`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
-    /// The beginning up to the version, without a final slash.
+    /// Beginning up to the version, without a final slash.
     pub(super) root: &'a str,
-    /// What follows, without a first slash; empty for the version itself.
+    /// Rest of the path, without a first slash; empty for the version itself.
     pub(super) rest: &'a str,
-    /// The namespace, percent-encoded as in the path.
+    /// Namespace, percent-encoded as in the path.
     pub(super) namespace: Option<&'a str>,
 }
 
 impl<'a> Place<'a> {
-    /// `None` for paths outside of the versioned API, such as `/version` and `/apis`.
+    /// Parses `path`; `None` outside of the versioned API, such as `/version` and `/apis`.
     pub(super) fn of(path: &'a str) -> Option<Self> {
         let depth = match path.split('/').nth(1)? {
             "api" => 2,
@@ -29,7 +29,7 @@ impl<'a> Place<'a> {
         let rest = rest.trim_start_matches('/');
         let mut parts = rest.split('/');
         let namespace = match (parts.next(), parts.next(), parts.next()) {
-            // The namespace's own subresources are about an object without a namespace.
+            // `status` and `finalize` of a namespace are subresources of a cluster-scoped object.
             (Some("namespaces"), Some(_), Some("status" | "finalize")) => None,
             (Some("namespaces"), Some(namespace), Some(resource)) if !resource.is_empty() => {
                 Some(namespace)
@@ -39,19 +39,20 @@ impl<'a> Place<'a> {
         Some(Self { root, rest, namespace })
     }
 
-    /// The first segment behind the object's name, such as `status`.
+    /// Returns the first segment behind the object's name, such as `status`.
     pub(super) fn subresource(&self) -> Option<&'a str> {
         let resource = if self.namespace.is_some() { 2 } else { 0 };
         self.rest.split('/').nth(resource + 2).filter(|text| !text.is_empty())
     }
 
-    /// The same place in `namespace`, for a path that names none.
+    /// Returns the same path in `namespace`; for a path without a namespace.
     pub(super) fn within(&self, namespace: &str) -> String {
         format!("{}/namespaces/{namespace}/{}", self.root, self.rest)
     }
 }
 
-/// `path` with `{namespace}`, `{name}` and `{path}` for what differs from object to object.
+/// Returns `path` with `{namespace}`, `{name}` and `{path}` in place of the values that differ from
+/// object to object.
 pub(super) fn template(path: &str) -> String {
     let Some(place) = Place::of(path) else {
         let short = path.split('/').filter(|part| !part.is_empty()).count() <= 1;
@@ -68,7 +69,7 @@ pub(super) fn template(path: &str) -> String {
     if let Some(name) = parts.get_mut(resource + 1).filter(|name| !name.is_empty()) {
         *name = "{name}";
     }
-    // What follows `proxy` is a path of somebody else.
+    // The segments behind `proxy` are a path of the proxied server.
     if parts.get(resource + 2) == Some(&"proxy") && parts.len() > resource + 3 {
         parts.truncate(resource + 3);
         parts.push("{path}");

@@ -1,9 +1,9 @@
-//! Keeps connections open between requests.
+//! Pool of open connections.
 //!
-//! HTTP/1.1 connections carry one request at a time and wait idle between two; HTTP/2 connections
-//! are shared. A closed connection is noticed when it is taken; pings, ages and idle times are read
-//! from the clock, so a run on a paused clock repeats itself. Not here: what becomes of a request
-//! whose connection breaks (`transport`).
+//! An HTTP/1.1 connection carries one request at a time and is idle between two; HTTP/2 connections
+//! are shared. A closed connection is noticed when it is taken from the pool. Pings, ages and idle
+//! times follow the clock, so that a run on a paused clock is reproducible. Not here: the outcome
+//! of a request whose connection breaks (`transport`).
 
 use std::fmt;
 use std::io;
@@ -22,51 +22,63 @@ use super::tuning::Tuning;
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 
-/// Idle HTTP/1.1 connections that are kept.
+/// Largest number of idle HTTP/1.1 connections.
 const MAX_IDLE: usize = 32;
-/// Time after which an idle HTTP/1.1 connection is not used again, as in Go's client: the other end,
-/// or something between, may have forgotten it. Of HTTP/2, all but one are closed then.
+/// Time after which an idle HTTP/1.1 connection is not used again, as in Go's client: the peer or a
+/// middlebox may have dropped it. Of HTTP/2, all idle connections but one are closed then.
 const IDLE_TIME: Duration = Duration::from_secs(90);
-/// An idle connection gets ready at once. Only one whose server answered before it had read the whole
-/// request does not, perhaps never.
+/// Time for an idle connection to become ready, which normally takes none. A connection whose
+/// server answered before it had read the whole request may never become ready.
 const READY_TIME: Duration = Duration::from_millis(100);
-/// Longest interval and longest wait of pings; the library adds them to an instant.
+/// Longest interval and longest wait of pings; hyper adds them to an instant, which must not
+/// overflow.
 const LONGEST_PING: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Requests on one HTTP/2 connection before another is opened: what every server allows. If one
-/// allows less, requests wait in line, and the first that waits too long has a new one opened.
+/// Requests on one HTTP/2 connection before another is opened: a number that every server allows.
+/// If a server allows less, requests queue, and the first that waits too long causes a new
+/// connection.
 const MAX_STREAMS: usize = 100;
-/// Most that a server can send ahead of a slow reader: 100 MB/s at a round trip of 10 ms.
+/// Most bytes that a server can send ahead of a slow reader: 100 MB/s at a round trip of 10 ms.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// Of all streams together: as much as all of them, so that slow readers never stop another.
+/// The same for all streams of a connection together: the sum of their windows, so that slow
+/// readers never stop another stream.
 const CONNECTION_WINDOW: u32 = (MAX_STREAMS as u32 + 28) * STREAM_WINDOW;
-/// Payload of a frame that a server may send, the protocol's default and smallest.
+/// Largest frame that a server may send: the protocol's default, which is its smallest value.
 const MAX_FRAME: u32 = 16 << 10;
-/// Bytes of an answer's head. Of HTTP/1.1 it is the read buffer, too.
+/// Largest head of an answer, in bytes. For HTTP/1.1 it is the read buffer, too.
 const MAX_HEAD: usize = 64 << 10;
 /// Headers of an HTTP/1.1 answer; an API server may add a hundred warnings.
 const MAX_HEADERS: usize = 256;
 
+/// Sender of an HTTP/1.1 connection.
 pub(crate) type Http1 = http1::SendRequest<RequestBody>;
+/// Sender of an HTTP/2 connection; clones share the connection.
 pub(crate) type Http2 = http2::SendRequest<RequestBody>;
 
-/// The connections of one client.
+/// Connections of one client.
 pub(crate) struct Pool {
     connector: Arc<dyn Connect>,
     tuning: Tuning,
     clock: Clock,
+    /// Randomness of the connections' ages.
     jitter: Entropy,
     state: Mutex<State>,
-    /// Held while a connection is opened that others may come to share.
+    /// Held while a connection is opened, so that concurrent requests share one HTTP/2 connection
+    /// instead of opening one each.
     dialing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
+    /// Protocol of the last connection; `None` before the first one.
     protocol: Option<Protocol>,
+    /// Idle HTTP/1.1 connections.
     idle: Vec<Idle>,
+    /// Open HTTP/2 connections.
     shared: Vec<Shared>,
+    /// Id of the next HTTP/2 connection; ids increase with time.
     next_id: u64,
-    /// How often all connections were retired; those of an earlier era are not kept.
+    /// Number of times that all connections were retired; connections of an earlier era are not
+    /// pooled.
     era: u64,
 }
 
@@ -76,11 +88,11 @@ enum Protocol {
     Http2,
 }
 
-/// When and until when a connection may be used.
+/// Validity of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     era: u64,
-    /// Gets no more requests from then on.
+    /// Instant from which the connection gets no more requests.
     expires: Option<Instant>,
 }
 
@@ -90,10 +102,12 @@ impl Ticket {
     }
 }
 
+/// An idle HTTP/1.1 connection.
 struct Idle {
     sender: Http1,
     driver: Driver,
     ticket: Ticket,
+    /// Instant of its return to the pool.
     since: Instant,
 }
 
@@ -103,38 +117,41 @@ impl Idle {
     }
 }
 
+/// An HTTP/2 connection.
 struct Shared {
     id: u64,
     sender: Http2,
     ticket: Ticket,
+    /// One clone for each request under way, so that the reference count is the load.
     users: Arc<()>,
-    /// When it got its last request.
+    /// Instant of its last request.
     used: Instant,
 }
 
-/// Room for one request on a connection.
+/// Capacity for one request on a connection.
 pub(crate) enum Lease {
     Http1 { sender: Http1, driver: Driver, ticket: Ticket, reused: bool },
     Http2 { sender: Http2, user: Arc<()>, id: u64, reused: bool },
 }
 
 impl Lease {
+    /// Returns whether the connection has served requests before.
     pub(crate) fn reused(&self) -> bool {
         match self {
             Self::Http1 { reused, .. } | Self::Http2 { reused, .. } => *reused,
         }
     }
 
-    /// What a later connection is [newer](Pool::lease) than.
+    /// Returns the id that a later connection has to [exceed](Pool::lease).
     pub(crate) fn id(&self) -> u64 {
         match self {
-            // Those of HTTP/1.1 are not shared: the next one is opened.
+            // HTTP/1.1 connections are not shared: the next one is always a new one.
             Self::Http1 { .. } => u64::MAX,
             Self::Http2 { id, .. } => *id,
         }
     }
 
-    /// Returns it unused.
+    /// Returns the connection unused.
     pub(crate) fn give_back(self, pool: &Pool) {
         if let Self::Http1 { sender, driver, ticket, .. } = self {
             pool.put(sender, driver, ticket);
@@ -153,14 +170,15 @@ impl Pool {
         Arc::new(Self { connector, tuning, clock, jitter, state: Mutex::default(), dialing })
     }
 
-    /// Opens connections that are not to be pooled.
+    /// Returns the code that opens connections outside of the pool.
     #[cfg(feature = "ws")]
     pub(crate) fn connector(&self) -> &dyn Connect {
         &*self.connector
     }
 
-    /// A connection with room for a request: one that is open, or a new one. After one that turned
-    /// out to be stale, only one that is `newer`: others may have opened it meanwhile.
+    /// Returns a connection with capacity for a request: an open one, or a new one. After a request
+    /// on a stale connection, only one with an id above `newer`: another request may have opened it
+    /// meanwhile.
     pub(crate) async fn lease(&self, newer: Option<u64>) -> io::Result<Lease> {
         if let Some(lease) = self.pooled(newer).await {
             return Ok(lease);
@@ -168,10 +186,10 @@ impl Pool {
         if self.speaks_http1() {
             return self.dial().await;
         }
-        // Whoever waited for this turn finds the connection that the one before has opened.
+        // A waiter for this lock mostly finds the connection that its predecessor has opened.
         let turn = self.dialing.lock().await;
         if self.speaks_http1() {
-            // There is nothing to share, and so nothing to wait for.
+            // HTTP/1.1 connections are not shared, so dials need not wait for each other.
             drop(turn);
             if let Some(lease) = self.pooled(newer).await {
                 return Ok(lease);
@@ -184,11 +202,12 @@ impl Pool {
         self.dial().await
     }
 
+    /// Returns whether the last connection agreed on HTTP/1.1.
     fn speaks_http1(&self) -> bool {
         self.state.lock().protocol == Some(Protocol::Http1)
     }
 
-    /// Takes a finished connection back, unless it was retired meanwhile or is too old.
+    /// Returns a finished connection to the pool, unless it was retired meanwhile or is too old.
     pub(crate) fn put(&self, sender: Http1, driver: Driver, ticket: Ticket) {
         let now = self.clock.now();
         let mut state = self.state.lock();
@@ -199,44 +218,53 @@ impl Pool {
         }
     }
 
-    /// Gives no more requests to a shared connection; those that it carries go on.
+    /// Stops the use of a shared connection for new requests; requests under way on it continue.
     pub(crate) fn evict(&self, id: u64) {
         self.state.lock().shared.retain(|shared| shared.id != id);
     }
 
-    /// Gives no more requests to any connection that is open now.
+    /// Stops the use of all open connections for new requests.
     pub(crate) fn retire(&self) {
         let mut state = self.state.lock();
+        // Connections that are in use or being opened now carry the old era and are not pooled
+        // later.
         state.era += 1;
         state.idle.clear();
         state.shared.clear();
     }
 
+    /// Returns an open connection with capacity, if there is one.
     async fn pooled(&self, newer: Option<u64>) -> Option<Lease> {
         loop {
             let now = self.clock.now();
+            // Locked in an inner block: the lock must not be held across the await below.
             let Idle { mut sender, driver, ticket, .. } = {
                 let mut state = self.state.lock();
                 if let Some(lease) = state.share(now, newer) {
                     return Some(lease);
                 }
+                // Idle HTTP/1.1 connections may be as stale as the one that has just failed.
                 if newer.is_some() {
                     return None;
                 }
+                // The last one returned is the least likely to have been closed by the server.
                 let idle = state.idle.pop()?;
                 if !idle.is_usable(now) {
                     continue;
                 }
                 idle
             };
-            // Its last answer was read to the end, so it gets ready at once, or is closed.
+            // Its last answer was read to the end, so the connection is ready at once, or closed.
             if let Some(Ok(())) = self.clock.within(READY_TIME, sender.ready()).await {
                 return Some(Lease::Http1 { sender, driver, ticket, reused: true });
             }
         }
     }
 
+    /// Opens a connection.
     async fn dial(&self) -> io::Result<Lease> {
+        // Read before the connect: a retirement during the handshake keeps the connection out of
+        // the pool.
         let era = self.state.lock().era;
         let Opened { io, http2 } = self.connector.open().await?;
         let ticket = Ticket { era, expires: self.expiry() };
@@ -255,13 +283,14 @@ impl Pool {
         Ok(Lease::Http1 { sender, driver, ticket, reused: false })
     }
 
-    /// The end of a connection that opens now: up to a fifth before the highest age, so that
-    /// connections that were opened together do not end together.
+    /// Returns the end of a connection that opens now: up to a fifth before the highest age, so
+    /// that connections that were opened together do not end together.
     fn expiry(&self) -> Option<Instant> {
         let age = self.tuning.max_age?;
         Some(self.clock.after(age.saturating_sub(self.jitter.jitter(age / 5))))
     }
 
+    /// Returns the settings of HTTP/2 connections.
     fn http2(&self) -> http2::Builder<TokioExecutor> {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
@@ -270,6 +299,7 @@ impl Pool {
                 self.tuning.ping_interval.map(|interval| interval.min(LONGEST_PING)),
             )
             .keep_alive_timeout(self.tuning.ping_timeout.min(LONGEST_PING))
+            // Idle connections are pinged as well, so that a broken one is not found by a request.
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -279,7 +309,7 @@ impl Pool {
     }
 }
 
-/// Runs a connection until its last user is gone or its peer ends it.
+/// Runs a connection until its last user is gone or its peer closes it.
 fn drive(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
     tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -289,18 +319,20 @@ fn drive(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
 }
 
 impl State {
-    /// Room on a connection that is open, and `newer` than another.
+    /// Returns capacity on an open connection, with an id above `newer`.
     fn share(&mut self, now: Instant, newer: Option<u64>) -> Option<Lease> {
         let mut first = true;
         self.shared.retain(|shared| {
-            // One that is too old, or said goodbye, carries its requests to their end. Those of a
-            // burst that nobody has needed since are closed; the first is kept alive by its pings.
+            // A connection that is too old, or has received GOAWAY, completes its requests outside
+            // of the pool. Idle ones that a burst of requests left behind are closed; the first is
+            // kept open by its pings.
             let open = !shared.sender.is_closed() && !shared.ticket.is_expired(now);
             let keep = open && (first || !shared.is_idle(now));
             first &= !keep;
             keep
         });
         let room = |shared: &&mut Shared| {
+            // The pool itself holds one reference, hence `<=`.
             newer.is_none_or(|id| shared.id > id) && Arc::strong_count(&shared.users) <= MAX_STREAMS
         };
         let shared = self.shared.iter_mut().find(room)?;
@@ -308,6 +340,7 @@ impl State {
         Some(shared.lease(true))
     }
 
+    /// Adds a new HTTP/2 connection to the pool, unless all were retired meanwhile.
     fn adopt(&mut self, sender: Http2, ticket: Ticket, now: Instant) -> Lease {
         self.protocol = Some(Protocol::Http2);
         let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()), used: now };
@@ -321,10 +354,12 @@ impl State {
 }
 
 impl Shared {
+    /// Returns whether the connection has served no request for `IDLE_TIME`.
     fn is_idle(&self, now: Instant) -> bool {
         Arc::strong_count(&self.users) == 1 && now.saturating_duration_since(self.used) >= IDLE_TIME
     }
 
+    /// Returns capacity for one request; the clone of `users` is counted until it is dropped.
     fn lease(&self, reused: bool) -> Lease {
         Lease::Http2 {
             sender: self.sender.clone(),

@@ -1,4 +1,4 @@
-//! A request that is ready to be sent, as plain data.
+//! Requests as plain data, ready to be sent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::payload::RequestBody;
 use super::warning::WarningHandler;
 use crate::resource::Scope;
 
-/// What a request does, as metrics, retries and RBAC name it.
+/// Verb of a request, for metrics, retries and RBAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Verb {
@@ -31,13 +31,13 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Does it change anything?
+    /// Returns whether the verb changes objects.
     pub fn writes(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
 
-    /// As Kubernetes spells it in RBAC and audit records; an apply is a `patch` there, but keeps its
-    /// own name here.
+    /// Returns Kubernetes' spelling in RBAC and audit records; an apply is a `patch` there, but
+    /// keeps its own name here.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -53,11 +53,11 @@ impl Verb {
     }
 }
 
-/// One request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
-/// body the length, of headers with credentials the name.
+/// A request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
+/// body only the length, of headers with credentials only the name.
 #[derive(Clone)]
 pub struct Prepared {
-    /// What it does.
+    /// Kubernetes verb.
     pub verb: Verb,
     /// HTTP method.
     pub method: Method,
@@ -70,26 +70,28 @@ pub struct Prepared {
     /// Body; empty for none. A body that [`Request`](super::Request) streams from a reader is not
     /// here, and a request with such a body is sent once.
     pub body: Bytes,
-    /// What is being tried, for error texts: `create websites "home" in "shop"`.
+    /// Description for error texts: `create websites "home" in "shop"`.
     pub what: String,
-    /// Total time for the call with all its retries, up to the last byte of the answer; for a stream
-    /// up to its first byte. `None` is the client's default of 30 s.
+    /// Total time for the call with all its retries, up to the last byte of the answer; for a
+    /// stream up to its first byte. `None` is the client's default of 30 s.
     pub timeout: Option<Duration>,
     /// Largest answer that is read as a whole, in bytes, decoded. `None` is the client's: 64 MiB,
     /// unless [`ClientBuilder::max_answer`](super::ClientBuilder::max_answer) says otherwise.
     pub answer_limit: Option<usize>,
-    /// May it be sent again after a failure that left its fate unknown? True for reads, applies, and
-    /// writes that carry a resourceVersion or uid precondition.
+    /// Whether the request may be sent again after a failure that leaves it unknown whether it was
+    /// executed. True for reads, applies, and writes that carry a resourceVersion or uid
+    /// precondition.
     pub repeatable: bool,
-    /// Does the kind that it is about live in namespaces? `None` when no kind is known.
+    /// Scope of the kind; `None` when no kind is known.
     pub scope: Option<Scope>,
-    /// Does the caller try again by itself, for as long as it takes, as caches do? The retries of
-    /// such requests have a budget of their own, so that they use up none of what others need.
+    /// Whether the caller retries by itself, for as long as it takes, as caches do. The retries of
+    /// such requests have a budget of their own, so that they use up no retries of other calls.
     pub background: bool,
+    /// Settings of the builder of requests.
     pub(crate) extra: Extra,
 }
 
-/// What only the builder sets; the client's own where it is `None`.
+/// Settings that only the builder of requests sets; `None` selects the client's.
 #[derive(Clone, Default)]
 pub(crate) struct Extra {
     pub(crate) limiter: Option<Arc<dyn RateLimiter>>,
@@ -98,17 +100,18 @@ pub(crate) struct Extra {
     pub(crate) max_retries: Option<u32>,
     /// A body that is read while it is sent.
     pub(crate) reader: Option<RequestBody>,
-    /// Does the path count from the server's root, not from the path of its address?
+    /// Whether the path is relative to the server's root, not to the path of its address.
     pub(crate) from_root: bool,
 }
 
 impl Prepared {
-    /// A `GET` of `path` that tries `what`, such as `read the version of the API server`.
+    /// Creates a `GET` of `path`; `what` describes it, such as
+    /// `read the version of the API server`.
     pub fn get(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self::new(Verb::Get, Method::GET, path.into(), what.into())
     }
 
-    /// A request without query, headers and body; repeatable when its verb only reads.
+    /// Creates a request without query, headers and body; repeatable when its verb only reads.
     pub fn new(verb: Verb, method: Method, path: String, what: String) -> Self {
         Self {
             verb,
@@ -127,7 +130,7 @@ impl Prepared {
         }
     }
 
-    /// The value of a query parameter.
+    /// Returns the value of a query parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
     }
@@ -137,13 +140,13 @@ impl Prepared {
         self.query.push((name.into(), value.into()));
     }
 
-    /// The path with `{namespace}` and `{name}` for what differs from object to object: few
-    /// different texts, for spans and logs.
+    /// Returns the path with `{namespace}` and `{name}` in place of the values that differ from
+    /// object to object: few different texts, for spans and logs.
     pub fn template(&self) -> String {
         super::place::template(&self.path)
     }
 
-    /// Can it be sent now, with its whole body?
+    /// Returns whether the request can be sent now, with its whole body.
     pub(crate) fn is_sendable(&self) -> bool {
         self.extra.reader.as_ref().is_none_or(RequestBody::is_untouched)
     }
@@ -168,7 +171,7 @@ impl fmt::Debug for Prepared {
     }
 }
 
-/// Headers, those with credentials without their values.
+/// Wrapper whose `Debug` hides the values of headers with credentials.
 pub(super) struct Headers<'a>(pub(super) &'a HeaderMap);
 
 impl fmt::Debug for Headers<'_> {
@@ -185,8 +188,9 @@ impl fmt::Debug for Headers<'_> {
     }
 }
 
-/// Does a header carry credentials?
+/// Returns whether a header carries credentials.
 pub(super) fn is_secret(name: &HeaderName, value: &HeaderValue) -> bool {
+    // Headers of proxies and gateways carry credentials under many names.
     const WORDS: &[&str] = &["token", "secret", "password", "api-key", "apikey"];
     value.is_sensitive()
         || [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name)

@@ -1,4 +1,4 @@
-//! The words of a call's error: what was tried, what became of it, what of earlier attempts.
+//! Error texts of a call: the request, its outcome, and the outcomes of earlier attempts.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::trace::content_type;
 use crate::error::{ApiStatus, BoxError, Doubt, Error, ErrorKind};
 
 impl Call<'_> {
-    /// What the caller gets to read.
+    /// Returns the error for the caller.
     pub(super) fn error(&self, failure: Failure, why: Option<Why>) -> Error {
         let what = &self.request.what;
         let writes = self.request.verb.writes();
@@ -25,12 +25,13 @@ impl Call<'_> {
                     ErrorKind::Unauthorized => error.note(&self.shared.credentials.advice()),
                     _ => error,
                 };
+                // A 500 normally leaves a write in doubt, but this one precedes any execution.
                 if self.request.verb == Verb::Apply && is_untyped(&error) && !self.doubt {
                     error.note("nothing was executed: correct the intent")
                 } else if writes && leaves_doubt(outcome) {
                     error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
                 } else if self.doubt {
-                    // A refusal may be the echo of an earlier attempt that worked.
+                    // A refusal may be a consequence of an earlier attempt that was executed.
                     error.with_kind(ErrorKind::Ambiguous)
                 } else {
                     error
@@ -54,7 +55,7 @@ impl Call<'_> {
             }
             _ => error,
         };
-        // Out of time, what the server said before is the better reason.
+        // At the deadline the server's last answer explains more than the timeout.
         let error = match self.history.last() {
             Some(before) if out_of_time => error.note(&format!("before: {before}")),
             _ => error,
@@ -67,7 +68,8 @@ impl Call<'_> {
         }
     }
 
-    /// An error that stops a call whose earlier attempts may have been executed.
+    /// Turns an error that ends a call into `Ambiguous` if an earlier attempt may have been
+    /// executed.
     pub(super) fn in_doubt(&self, error: Error) -> Error {
         if !self.doubt {
             return error;
@@ -76,7 +78,8 @@ impl Call<'_> {
         Error::new(ErrorKind::Ambiguous, text).because(error)
     }
 
-    /// Adds what became of earlier attempts, and of a write in doubt what was sent, to where.
+    /// Adds the outcomes of earlier attempts, and to an ambiguous error the request that was sent
+    /// and its target.
     pub(super) fn complete(&self, error: Error) -> Error {
         let error = with_history(error, &self.history);
         if error.kind() != ErrorKind::Ambiguous {
@@ -92,6 +95,7 @@ impl Call<'_> {
         })
     }
 
+    /// Returns the error of an attempt without an answer.
     fn broken(&self, outcome: Outcome, source: Option<BoxError>) -> Error {
         let (what, host) = (&self.request.what, &self.shared.host);
         let writes = self.request.verb.writes();
@@ -114,7 +118,7 @@ impl Call<'_> {
         };
         let mut text = format!("cannot {what}: {text}");
         if let Some(source) = &source {
-            // "no connection" without the reason would be of little help in a one-line log.
+            // One-line logs show no causes, so the text contains the innermost one.
             if let Some(root) = root(&**source) {
                 text = format!("{text}: {root}");
             }
@@ -127,15 +131,15 @@ impl Call<'_> {
     }
 }
 
-/// Does an API server say that an intent does not fit the kind's schema? It does so by 500, long
-/// before anything is stored.
+/// Returns whether the API server refused an intent that does not fit the kind's schema. It does so
+/// with 500, long before it stores anything.
 fn is_untyped(error: &Error) -> bool {
     let says =
         |status: &ApiStatus| status.message.starts_with("failed to create typed patch object");
     error.code() == Some(500) && error.status().is_some_and(says)
 }
 
-/// What an attempt ended in, for the history of a call.
+/// Describes the failure of an attempt, for the history of a call.
 pub(super) fn describe(failure: &Failure) -> String {
     match failure {
         Failure::Status { status, code, .. } => {
@@ -156,7 +160,7 @@ pub(super) fn describe(failure: &Failure) -> String {
     }
 }
 
-/// The innermost cause's text.
+/// Returns the text of the innermost cause.
 fn root(error: &(dyn StdError + 'static)) -> Option<String> {
     let mut source = error.source()?;
     while let Some(next) = source.source() {
@@ -165,7 +169,7 @@ fn root(error: &(dyn StdError + 'static)) -> Option<String> {
     Some(source.to_string())
 }
 
-/// One link of a chain of causes that are told by their texts.
+/// Link of a chain of causes that consist of their texts.
 #[derive(Debug)]
 struct Link {
     text: String,
@@ -191,6 +195,7 @@ fn with_history(error: Error, history: &[String]) -> Error {
     }
     let mut chain = None;
     let mut number = 1;
+    // Equal failures in a row become one line.
     for same in history.chunk_by(|a, b| a == b) {
         let last = number + same.len() - 1;
         let text = match same.len() {

@@ -21,17 +21,18 @@ pub struct Response {
     pub headers: HeaderMap,
     /// Body.
     pub body: Bytes,
-    /// What was tried, for error texts.
+    /// Description of the request, for error texts.
     pub(crate) what: String,
 }
 
 impl Response {
-    /// The body, decoded from JSON.
+    /// Decodes the body from JSON.
     ///
     /// # Errors
-    /// [`ErrorKind::Decode`] when it is not what `T` expects.
+    /// [`ErrorKind::Decode`] when the body is not the JSON that `T` expects.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
+            // The explanation names the member that does not decode, without its value.
             let error = Undecodable::explain::<T>(&self.body, &error);
             let what = &self.what;
             let kind = self.content_type().unwrap_or("no content type");
@@ -40,27 +41,27 @@ impl Response {
         })
     }
 
-    /// The body as it came.
+    /// Returns the body undecoded.
     pub fn raw(&self) -> &Bytes {
         &self.body
     }
 
-    /// The body, without a copy.
+    /// Returns the body undecoded, without a copy.
     pub fn into_raw(self) -> Bytes {
         self.body
     }
 
-    /// The content type that the server named.
+    /// Returns the content type that the server named.
     pub fn content_type(&self) -> Option<&str> {
         self.headers.get(CONTENT_TYPE)?.to_str().ok()
     }
 
-    /// Did the request make an object that was not there before (201)?
+    /// Returns whether the request created an object that did not exist before (201).
     pub fn was_created(&self) -> bool {
         self.status == StatusCode::CREATED
     }
 
-    /// What the server warned of; the warning handler was told already.
+    /// Returns the warnings of the server; the warning handler has received them already.
     pub fn warnings(&self) -> Vec<Warning> {
         warnings(&self.headers)
     }

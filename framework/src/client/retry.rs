@@ -1,7 +1,7 @@
-//! Decides whether a failed attempt is made again: one pure function and the budget it is given.
+//! The decision whether a failed attempt is repeated: a pure function and a retry budget.
 //!
-//! A write is sent again only when the first attempt was certainly not executed, or when executing
-//! it twice does no harm. Everything else is the caller's to decide, who gets `Ambiguous`.
+//! A write is repeated only when the first attempt was certainly not executed, or when a second
+//! execution does no harm. Otherwise the caller has to decide and gets `Ambiguous`.
 
 use std::time::Duration;
 
@@ -9,60 +9,63 @@ use tokio::time::Instant;
 
 use super::Verb;
 
-/// Retries of a call that names no number; client-go's.
+/// Retries of a call that names no number; client-go's value.
 pub(crate) const MAX_RETRIES: u32 = 10;
 /// Longest `Retry-After` that is obeyed.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// Bound of the first random wait; it doubles with each retry.
 const BACKOFF_BASE: Duration = Duration::from_millis(200);
+/// Largest bound of a random wait.
 const BACKOFF_CAP: Duration = Duration::from_secs(10);
 
-/// What became of one attempt.
+/// Result of one failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// No byte of it reached a server that works on it: no connection, no TLS, refused stream.
+    /// The request reached no server that works on it: no connection, no TLS, or a refused stream.
     NotSent,
-    /// Sent, and then the connection broke.
+    /// The request was sent, and then the connection broke.
     Lost,
-    /// Sent, and its time ran out.
+    /// The request was sent, and its time ran out.
     TimedOut,
-    /// Answered with an error.
+    /// The server answered with an error.
     Answered {
         /// HTTP status code.
         code: u16,
-        /// How long the server asked to wait.
+        /// Time that the server asked to wait.
         retry_after: Option<Duration>,
     },
 }
 
-/// All that the decision depends on.
+/// Input of the decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// What was sent.
+    /// Kubernetes verb of the request.
     pub(crate) verb: Verb,
-    /// Does executing it twice do no harm?
+    /// Whether a second execution does no harm.
     pub(crate) repeatable: bool,
-    /// What became of the last attempt.
+    /// Result of the last attempt.
     pub(crate) outcome: Outcome,
     /// Attempts so far.
     pub(crate) attempt: u32,
-    /// Can credentials be refreshed, and were they not refreshed in this call?
+    /// Whether credentials can be refreshed and were not refreshed in this call.
     pub(crate) refreshable: bool,
-    /// Can the body be sent again? Not one that a reader has given away.
+    /// Whether the body can be sent again; false after a part of it was read from a reader.
     pub(crate) resendable: bool,
-    /// How often it may be tried again.
+    /// Maximum number of retries.
     pub(crate) max_retries: u32,
     /// Time left for the whole call.
     pub(crate) remaining: Duration,
 }
 
-/// What to do next.
+/// Next step after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Refresh credentials, then try again at once.
     Refresh,
-    /// Wait at least `at_least`, and a random time below `jitter` if that is longer; then try again.
+    /// Wait at least `at_least`, and a random time below `jitter` if that is longer; then try
+    /// again.
     Wait {
-        /// What the server asked for; zero when it did not.
+        /// Wait that the server asked for; zero without one.
         at_least: Duration,
         /// Bound of the random wait.
         jitter: Duration,
@@ -71,31 +74,32 @@ pub(crate) enum Decision {
     Fail(Why),
 }
 
-/// Why a call is not tried again.
+/// Reason why a call is not repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Trying again would not help, or could do harm.
+    /// Another attempt would not help, or could do harm.
     Final,
-    /// It was tried often enough.
+    /// The maximum number of retries was made.
     Attempts,
-    /// The body was read from a reader, once.
+    /// The body came from a reader, which can be read only once.
     BodyGone,
-    /// The server asks to wait longer than is allowed.
+    /// The server asks for a longer wait than is allowed.
     WaitTooLong(Duration),
 }
 
-/// Is the fate of a write unknown after this outcome?
+/// Returns whether it is unknown after this outcome if a write was executed.
 pub(crate) fn leaves_doubt(outcome: Outcome) -> bool {
     match outcome {
         Outcome::NotSent => false,
         Outcome::Lost | Outcome::TimedOut => true,
         Outcome::Answered { code: 500 | 502 | 504, .. } => true,
+        // With `Retry-After` the server has rejected the request before its execution.
         Outcome::Answered { code: 503, retry_after } => retry_after.is_none(),
         Outcome::Answered { .. } => false,
     }
 }
 
-/// The table of retries: what a verb's failure allows.
+/// Decides on the next step, by outcome and verb.
 pub(crate) fn decide(facts: Facts) -> Decision {
     let mut asked = None;
     let again = match facts.outcome {
@@ -137,47 +141,54 @@ pub(crate) fn decide(facts: Facts) -> Decision {
     if !facts.resendable {
         return Decision::Fail(Why::BodyGone);
     }
+    // The first attempt is no retry, hence `>`.
     if facts.attempt > facts.max_retries {
         return Decision::Fail(Why::Attempts);
     }
     let at_least = asked.unwrap_or_default();
+    // An early failure is more useful than a wait that ends in a timeout.
     if at_least > MAX_RETRY_AFTER || (asked.is_some() && at_least >= facts.remaining) {
         return Decision::Fail(Why::WaitTooLong(at_least));
     }
     Decision::Wait { at_least, jitter: bound(facts.attempt) }
 }
 
-/// Bound of the random wait after `attempt` attempts; it never decreases.
+/// Returns the bound of the random wait after `attempt` attempts; it never decreases.
 fn bound(attempt: u32) -> Duration {
     BACKOFF_BASE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(BACKOFF_CAP)
 }
 
-/// Keeps retries below a tenth of all requests, so that a server in trouble is not buried.
+/// Budget that limits retries to a tenth of all requests, so that a server in trouble is not
+/// overloaded (G-R4: retries are at most a tenth of the traffic).
 ///
 /// Each call earns a tenth of a retry, and so does each second that passes, up to [`Budget::CAP`].
 #[derive(Debug)]
 pub(crate) struct Budget {
+    /// Retries that are saved up.
     tokens: f64,
+    /// Instant up to which the passed time was counted.
     filled: Instant,
 }
 
 impl Budget {
-    /// Most retries that can be saved up, and what a new client starts with.
+    /// Most retries that can be saved up; a new client starts with them.
     const CAP: f64 = 20.0;
+    /// Retries that a call earns.
     const PER_CALL: f64 = 0.1;
+    /// Retries that a second earns.
     const PER_SECOND: f64 = 0.1;
 
     pub(crate) fn new(now: Instant) -> Self {
         Self { tokens: Self::CAP, filled: now }
     }
 
-    /// Counts a call.
+    /// Records a call, which earns a part of a retry.
     pub(crate) fn earn(&mut self, now: Instant) {
         self.fill(now);
         self.tokens = (self.tokens + Self::PER_CALL).min(Self::CAP);
     }
 
-    /// Takes one retry; false when none is left.
+    /// Takes one retry; returns false when none is left.
     pub(crate) fn spend(&mut self, now: Instant) -> bool {
         self.fill(now);
         let enough = self.tokens >= 1.0;
@@ -187,6 +198,7 @@ impl Budget {
         enough
     }
 
+    /// Adds the retries that the passed time has earned.
     fn fill(&mut self, now: Instant) {
         let passed = now.saturating_duration_since(self.filled).as_secs_f64();
         self.tokens = passed.mul_add(Self::PER_SECOND, self.tokens).min(Self::CAP);
@@ -194,12 +206,14 @@ impl Budget {
     }
 }
 
-/// The budgets of a client. Caches try again for ever, and a kind that fails does so all the time:
-/// with a budget of their own they use up none of what other calls need. Both together stay below a
-/// tenth of all requests, as each does of its own.
+/// Budgets of a client. Caches retry for ever, and a kind that fails does so all the time: with a
+/// budget of their own they use up no retries of other calls. Each budget stays below a tenth of
+/// its own requests, so both together stay below a tenth of all.
 #[derive(Debug)]
 pub(crate) struct Budgets {
+    /// Budget of calls with a waiting caller.
     calls: Budget,
+    /// Budget of background requests, such as those of caches.
     background: Budget,
 }
 
@@ -208,7 +222,7 @@ impl Budgets {
         Self { calls: Budget::new(now), background: Budget::new(now) }
     }
 
-    /// The budget of requests of this kind.
+    /// Returns the budget of background requests or of other calls.
     pub(crate) fn of(&mut self, background: bool) -> &mut Budget {
         if background { &mut self.background } else { &mut self.calls }
     }
@@ -337,7 +351,8 @@ mod tests {
         assert!(matches!(decide(facts), Decision::Wait { at_least: wait, .. } if wait == at_least));
         facts.remaining = Duration::from_secs(60);
         assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(at_least)));
-        // Who asked for no wait is not told that it is too long: the attempt finds the deadline.
+        // Without a wait that the server asked for, no wait is too long: the next attempt fails at
+        // the deadline.
         (facts.outcome, facts.remaining) = (Outcome::NotSent, Duration::ZERO);
         assert!(matches!(decide(facts), Decision::Wait { .. }));
     }

@@ -1,4 +1,4 @@
-//! A string that does not get into logs, and not into memory that is given back.
+//! Secret strings, kept out of logs and overwritten in memory when they are dropped.
 
 use std::fmt;
 use std::fs::File;
@@ -8,9 +8,9 @@ use std::path::Path;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-/// A token, password or key. It has no `Display`, its `Debug` prints `[redacted]`, and its memory is
-/// overwritten when it is dropped. Copies that others make of it (an HTTP header on its way, the
-/// TLS library's key) are not.
+/// A token, password or key. It has no `Display`, its `Debug` prints `[redacted]`, and its memory
+/// is overwritten when it is dropped. Copies in other types (an HTTP header that is being sent, the
+/// TLS library's key) are not overwritten.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub struct Secret(Zeroizing<String>);
@@ -21,15 +21,16 @@ impl Secret {
         Self(Zeroizing::new(value.into()))
     }
 
-    /// The value, for the one place that sends it.
+    /// Returns the value, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The text of a file of at most `limit` bytes, which is trusted neither in its size nor to end.
+    /// Reads the text of a file of at most `limit` bytes; a larger or endless file is an error.
     /// Blocks the thread.
     pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Self> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(limit.min(16 << 10)));
+        // One byte beyond the limit is enough to notice a file that is too large.
         File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > limit {
             let text = format!("it is larger than {limit} bytes");
@@ -47,7 +48,7 @@ impl Secret {
         read.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
-    /// Is there no value?
+    /// Returns whether the value is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -77,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_overwritten_when_it_is_dropped_and_never_printed() {
-        // Memory that was given back cannot be looked at without `unsafe`; that the type asks for
-        // the overwriting can.
+        // Freed memory cannot be inspected without `unsafe`; the trait bound shows that the type
+        // overwrites it.
         fn overwrites<T: zeroize::ZeroizeOnDrop>(_: &T) {}
         let secret = Secret::new("canary");
         overwrites(&secret.0);

@@ -1,8 +1,8 @@
 //! TLS settings of a connection: roots, client certificate, server name.
 //!
-//! Certificates that come from files are read when the client is made, and looked at again at most
-//! once a minute while it sends requests; `auth` retires the open connections when they changed.
-//! No process-wide crypto provider is read or set; the provider is a value.
+//! Certificate files are read when the client is built, and checked at most once a minute while it
+//! sends requests; `auth` retires the open connections when they changed. No process-wide crypto
+//! provider is read or set; the provider is a value.
 
 use std::fmt;
 use std::io;
@@ -23,9 +23,9 @@ use super::secret::Secret;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
-/// Files are looked at again when they were looked at so long ago.
+/// Age at which files are checked again.
 const FILE_AGE: Duration = Duration::from_secs(60);
-/// The same after files that could not be used: somebody may be in the middle of replacing them.
+/// The same after files that could not be used: they may be in the middle of a replacement.
 const BROKEN_FILE_AGE: Duration = Duration::from_secs(5);
 
 /// Largest PEM file; bundles of all public roots have a quarter of a MiB.
@@ -59,12 +59,13 @@ impl Pem {
         }
     }
 
+    /// Returns the error of a file that cannot be read.
     fn unreadable(&self, error: io::Error) -> Error {
         let Self::File(path) = self else { return config("PEM text is unreadable") };
         config(format!("cannot read {}: {error}; correct the path", path.display())).because(error)
     }
 
-    /// What error texts call it: `certificate-authority /etc/ca.crt`.
+    /// Returns the name for error texts: `certificate-authority /etc/ca.crt`.
     fn called(&self, key: &str) -> String {
         match self {
             Self::Inline(_) => format!("{key}-data"),
@@ -77,56 +78,57 @@ impl Pem {
     }
 }
 
-/// What a kubeconfig says about TLS.
+/// TLS settings of a kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TlsSettings {
     /// Roots to trust; the system's when `None`.
     pub(crate) ca: Option<Pem>,
     /// Client certificate and key.
     pub(crate) identity: Option<(Pem, Pem)>,
-    /// Trust everybody.
+    /// Whether any server certificate is trusted.
     pub(crate) insecure: bool,
     /// Name that the server's certificate must carry, if not the host's.
     pub(crate) server_name: Option<String>,
-    /// Offer HTTP/1.1 only.
+    /// Whether to offer HTTP/1.1 only.
     pub(crate) http1_only: bool,
 }
 
-/// The texts that the settings name, as they were last read.
+/// Contents of the PEM texts and files when they were last read.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Material {
     ca: Option<Secret>,
     identity: Option<(Secret, Secret)>,
 }
 
-/// Makes TLS configurations, and notices when the files behind them change.
+/// Factory of TLS configurations; notices changes of the files behind them.
 pub(crate) struct Tls {
     settings: TlsSettings,
     provider: Arc<CryptoProvider>,
     clock: Clock,
     state: Mutex<State>,
-    /// Held while files are read.
+    /// Held while files are read, so that one request reads them for all.
     reading: tokio::sync::Mutex<()>,
 }
 
 struct State {
     material: Material,
     roots: Arc<RootCertStore>,
-    /// When the files are to be looked at again.
+    /// Instant of the next check of the files.
     due: Instant,
-    /// Were they unusable when they were last looked at?
+    /// Whether the files were unusable at the last check.
     broken: bool,
+    /// Last configuration; shared by handshakes, because building one parses certificates.
     made: Option<Made>,
 }
 
-/// A configuration, and the client certificate of a plugin that is in it.
+/// A configuration, and the plugin's client certificate that it contains.
 struct Made {
     identity: Option<Identity>,
     config: Arc<ClientConfig>,
 }
 
 impl Tls {
-    /// Reads the files, blocking the thread.
+    /// Reads the files, with blocking calls.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] that names the file that cannot be read or used.
@@ -150,18 +152,20 @@ impl Tls {
             made: None,
         });
         let tls = Self { settings, provider, clock, state, reading: tokio::sync::Mutex::default() };
+        // Fails early if certificate and key do not belong together.
         tls.config(None)?;
         Ok(tls)
     }
 
-    /// The name that the certificate of `host` must carry.
+    /// Returns the name that the certificate of `host` must carry.
     pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, Error> {
         server_name(self.settings.server_name.as_deref().unwrap_or(host))
     }
 
-    /// The configuration for a handshake now; `identity` overrides the client certificate.
+    /// Returns the configuration for a handshake now; `identity` overrides the client certificate.
     pub(crate) fn config(&self, identity: Option<Identity>) -> Result<Arc<ClientConfig>, Error> {
         let mut state = self.state.lock();
+        // Compared by pointer: the plugin's certificate is the same `Arc` until it is renewed.
         if let Some(made) = &state.made
             && made.identity.as_ref().map(Arc::as_ptr) == identity.as_ref().map(Arc::as_ptr)
         {
@@ -173,24 +177,25 @@ impl Tls {
         Ok(config)
     }
 
-    /// Does the client certificate come from a file, which somebody may rotate?
+    /// Returns whether the client certificate comes from a file, which may be rotated.
     pub(crate) fn rotates(&self) -> bool {
         let pair = self.settings.identity.as_ref();
         pair.is_some_and(|(certificate, key)| certificate.is_file() || key.is_file())
     }
 
-    /// Is there a client certificate in the settings?
+    /// Returns whether the settings contain a client certificate.
     pub(crate) fn has_identity(&self) -> bool {
         self.settings.identity.is_some()
     }
 
+    /// Returns whether any certificate comes from a file.
     fn has_files(&self) -> bool {
         self.rotates() || self.settings.ca.as_ref().is_some_and(Pem::is_file)
     }
 
-    /// Looks at the files if a minute has passed since they were last looked at, and calls `retire`
-    /// when they changed, because open connections are those of before. Files that cannot be used
-    /// (somebody may be replacing them) change nothing, and are looked at again soon.
+    /// Checks the files if a minute has passed since the last check, and calls `retire` when they
+    /// changed, because open connections use the earlier ones. Unusable files (they may be in the
+    /// middle of a replacement) change nothing and are checked again after 5 s.
     ///
     /// # Cancel safety
     /// Safe: the next call begins again.
@@ -198,25 +203,28 @@ impl Tls {
         if !self.has_files() || self.clock.now() < self.state.lock().due {
             return;
         }
-        // Whoever reads already does it for all; nobody waits for a disk.
+        // Another request is reading the files already: this one continues instead of waiting for a
+        // disk.
         let Ok(_turn) = self.reading.try_lock() else { return };
         self.reread(retire).await;
     }
 
-    /// As [`renew`](Self::renew), at once: a handshake failed or a client was refused, perhaps because
-    /// of what changed. Did it? Then `retire` was called before this returns, here or by another.
+    /// As [`renew`](Self::renew), but at once: after a failed handshake or a refused client.
+    /// Returns whether the files had changed; then `retire` was called before the return, here or
+    /// by a concurrent call.
     pub(crate) async fn renew_now(&self, retire: impl Fn()) -> bool {
         if !self.has_files() {
             return false;
         }
+        // Taken before the wait for the lock, so that a concurrent read is noticed.
         let before = self.state.lock().material.clone();
         let _turn = self.reading.lock().await;
-        // Another connection may have read them while this one waited.
+        // Another connection may have read the files while this one waited for the lock.
         let other = self.state.lock().material != before;
         other || self.reread(retire).await
     }
 
-    /// Needs the turn.
+    /// Reads the files; the caller holds the lock `reading`.
     async fn reread(&self, retire: impl Fn()) -> bool {
         match self.load().await {
             Ok(None) => {
@@ -229,6 +237,9 @@ impl Tls {
                 state.made = Some(Made { identity: None, config });
                 (state.material, state.roots) = (material, roots);
                 (state.due, state.broken) = (self.clock.now() + FILE_AGE, false);
+                // The new state is in place before connections are retired, so that no new
+                // connection uses the old certificates; released first, because `retire` takes the
+                // pool's lock.
                 drop(state);
                 retire();
                 tracing::info!("certificates changed: new connections are made with the new ones");
@@ -237,6 +248,7 @@ impl Tls {
             Err(error) => {
                 let mut state = self.state.lock();
                 state.due = self.clock.now() + BROKEN_FILE_AGE;
+                // Logged once for each series of failures.
                 let told = std::mem::replace(&mut state.broken, true);
                 drop(state);
                 if !told {
@@ -247,7 +259,7 @@ impl Tls {
         }
     }
 
-    /// What the files say now, and that it can be used; `None` when it is what they said before.
+    /// Reads and checks the files; `None` when they are unchanged.
     #[allow(clippy::type_complexity)]
     async fn load(
         &self,
@@ -269,6 +281,7 @@ impl Tls {
         Ok(Some((read, roots, Arc::new(config))))
     }
 
+    /// Builds a configuration.
     fn make(
         &self,
         roots: Arc<RootCertStore>,
@@ -303,9 +316,11 @@ impl Tls {
 }
 
 impl TlsSettings {
+    /// Returns the roots to trust.
     fn roots(&self, material: &Material) -> Result<Arc<RootCertStore>, Error> {
         let mut roots = RootCertStore::empty();
         match (&self.ca, &material.ca) {
+            // Roots are not needed, and the machine may have none.
             _ if self.insecure => {}
             (Some(ca), Some(text)) => add_roots(&mut roots, text, &ca.called(CA))?,
             _ if add_system_roots(&mut roots) == 0 => return Err(no_system_roots()),
@@ -314,7 +329,7 @@ impl TlsSettings {
         Ok(Arc::new(roots))
     }
 
-    /// What error texts call client certificate and key.
+    /// Returns the names of client certificate and key for error texts.
     fn identity_called(&self) -> (String, String) {
         self.identity.as_ref().map_or_else(
             || ("the plugin's client certificate".to_owned(), "its key".to_owned()),
@@ -325,12 +340,14 @@ impl TlsSettings {
     }
 }
 
+/// Key of the CA in a kubeconfig, for error texts.
 const CA: &str = "certificate-authority";
 
-/// For TLS to an `https://` proxy: the system's roots and the cluster's, no client certificate.
+/// Returns the TLS settings for an `https://` proxy: the system's roots and the cluster's, no
+/// client certificate.
 ///
 /// # Errors
-/// [`ErrorKind::Config`] when there are neither.
+/// [`ErrorKind::Config`] when there are no roots at all.
 pub(crate) fn proxy_config(
     settings: &TlsSettings,
     provider: &Arc<CryptoProvider>,
@@ -345,6 +362,7 @@ pub(crate) fn proxy_config(
     Ok(Arc::new(builder(provider)?.with_root_certificates(roots).with_no_client_auth()))
 }
 
+/// Returns a configuration builder with the default protocol versions.
 fn builder(
     provider: &Arc<CryptoProvider>,
 ) -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Error> {
@@ -353,7 +371,7 @@ fn builder(
         .map_err(|error| config("the TLS provider is unusable").because(error))
 }
 
-/// `name` as a certificate carries it.
+/// Parses a server name; brackets of an IPv6 address are removed.
 pub(crate) fn server_name(name: &str) -> Result<ServerName<'static>, Error> {
     let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
     ServerName::try_from(name.clone()).map_err(|error| {
@@ -371,10 +389,12 @@ impl fmt::Debug for Tls {
     }
 }
 
+/// Adds the roots of the system and returns their number.
 fn add_system_roots(roots: &mut RootCertStore) -> usize {
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs).0
 }
 
+/// Returns the error of a machine without trusted roots.
 fn no_system_roots() -> Error {
     config(
         "this machine has no trusted root certificates, and the cluster names no \
@@ -382,6 +402,7 @@ fn no_system_roots() -> Error {
     )
 }
 
+/// Adds the certificates of `pem` to the trusted roots.
 fn add_roots(roots: &mut RootCertStore, pem: &Secret, called: &str) -> Result<(), Error> {
     for certificate in certificates(pem, called)? {
         roots.add(certificate).map_err(|error| {
@@ -392,8 +413,9 @@ fn add_roots(roots: &mut RootCertStore, pem: &Secret, called: &str) -> Result<()
     Ok(())
 }
 
+/// Parses the certificates of `pem`.
 fn certificates(pem: &Secret, called: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
-    // The parser's errors may quote a line, which may be one of a key.
+    // The parser's errors may quote a line of the input, which may be part of a key.
     let found: Result<Vec<_>, _> =
         CertificateDer::pem_slice_iter(pem.expose().as_bytes()).collect();
     match found {
@@ -404,6 +426,7 @@ fn certificates(pem: &Secret, called: &str) -> Result<Vec<CertificateDer<'static
     }
 }
 
+/// Parses the first private key of `pem`.
 fn private_key(pem: &Secret, called: &str) -> Result<PrivateKeyDer<'static>, Error> {
     PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| {
         config(format!(
@@ -417,13 +440,14 @@ fn config(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message)
 }
 
-/// An [`Error`] where an `io::Error` is asked for. Its text comes along: whoever prints the innermost
-/// cause alone would lose it.
+/// Converts an [`Error`] into an `io::Error`. Its text is copied, because code that prints only the
+/// innermost cause would lose it.
 pub(crate) fn into_io(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, error.to_string())
 }
 
-/// The provider of this build: ring, or aws-lc-rs without it; `None` when neither is built in.
+/// Returns the crypto provider of this build: ring, or aws-lc-rs without it; `None` when neither is
+/// built in.
 pub(crate) fn default_provider() -> Option<Arc<CryptoProvider>> {
     #[cfg(feature = "ring")]
     let provider = Some(Arc::new(rustls::crypto::ring::default_provider()));
@@ -434,7 +458,7 @@ pub(crate) fn default_provider() -> Option<Arc<CryptoProvider>> {
     provider
 }
 
-/// `insecure-skip-tls-verify`.
+/// Certificate verifier for `insecure-skip-tls-verify`.
 #[derive(Debug)]
 struct TrustAnybody(Arc<CryptoProvider>);
 

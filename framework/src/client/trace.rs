@@ -1,8 +1,8 @@
-//! What of requests may be shown: bodies at TRACE level, command lines for people.
+//! Output about requests: bodies at TRACE level, `curl` command lines for people.
 //!
-//! Bodies go to the target `windlass::client::body`, cut to 1 KiB unless the client says otherwise.
-//! Credentials never appear, nor what Secrets and tokens hold: bodies of such kinds are left out as
-//! a whole, and everywhere else the members that usually carry secrets.
+//! Bodies go to the target `windlass::client::body`, cut to 1 KiB unless the client is configured
+//! otherwise. Credentials never appear, nor the contents of Secrets and tokens: bodies of such
+//! kinds are omitted as a whole, and in all other bodies the members that usually hold secrets.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -16,12 +16,13 @@ use super::prepared::{Headers, is_secret};
 use super::{Client, Prepared, attempt};
 use crate::error::Error;
 
-/// Bytes of a body that are shown.
+/// Default number of bytes of a body that are shown.
 pub(super) const SHOWN: usize = 1024;
-/// Larger bodies are not parsed, only for being shown.
+/// Largest body that is parsed for output.
 const LARGEST: usize = 1 << 20;
+/// Text in place of a secret.
 const LEFT_OUT: &str = "[redacted]";
-/// Members whose values are left out, of objects of any kind.
+/// Members whose values are omitted, in objects of any kind.
 const SECRETS: &[&str] = &[
     "data",
     "stringData",
@@ -29,15 +30,15 @@ const SECRETS: &[&str] = &[
     "password",
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
-/// What other names of secrets end with, without case and separators.
+/// Endings of other names of secrets, without case and separators.
 const ENDINGS: &[&str] =
     &["password", "passwd", "secret", "token", "apikey", "privatekey", "secretkey", "accesskey"];
-/// Kinds that are left out as a whole.
+/// Kinds that are omitted as a whole.
 const KINDS: &[&str] = &["Secret", "SecretList", "TokenRequest", "TokenReview", "ExecCredential"];
-/// Their resources.
+/// Resources of those kinds.
 const RESOURCES: &[&str] = &["secrets", "tokenreviews"];
 
-/// Shows a request that is about to be sent.
+/// Logs a request that is about to be sent.
 pub(super) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
     if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
         let body = shown(
@@ -58,7 +59,7 @@ pub(super) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
     }
 }
 
-/// Shows an answer that was read.
+/// Logs an answer that was read.
 pub(super) fn answer(
     shared: &Shared,
     request: &Prepared,
@@ -79,11 +80,12 @@ pub(super) fn answer(
     }
 }
 
+/// Returns the header `Content-Type`; empty without one.
 pub(super) fn content_type(headers: &HeaderMap) -> &str {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// A body as it may be shown, of at most `limit` bytes.
+/// Returns the text of a body without secrets, of at most `limit` bytes.
 pub(super) fn shown(path: &str, content_type: &str, body: &[u8], limit: usize) -> String {
     let length = body.len();
     if body.is_empty() {
@@ -93,16 +95,19 @@ pub(super) fn shown(path: &str, content_type: &str, body: &[u8], limit: usize) -
         return format!("{LEFT_OUT} {length} bytes of a kind that holds secrets");
     }
     let json = content_type.is_empty() || content_type.contains("json");
+    // Applies are sent as JSON under the media type of YAML.
     let yaml_that_is_json = content_type.contains("apply-patch");
     let value = (json || yaml_that_is_json)
         .then(|| body.get(..LARGEST.min(length)).filter(|part| part.len() == length))
         .flatten()
         .and_then(|body| serde_json::from_slice::<Value>(body).ok());
+    // Only JSON can be searched for secrets, so other bodies are not shown.
     let Some(mut value) = value else {
         return format!("{length} bytes of {content_type:?}, not shown");
     };
     redact(&mut value);
     let mut text = value.to_string();
+    // Cut at a character boundary: `truncate` panics inside of a character.
     if text.len() > limit {
         let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         text.truncate(end);
@@ -111,7 +116,8 @@ pub(super) fn shown(path: &str, content_type: &str, body: &[u8], limit: usize) -
     text
 }
 
-/// Is a path about a kind that holds secrets, such as `…/secrets/a` or `…/serviceaccounts/a/token`?
+/// Returns whether a path leads to a kind that holds secrets, such as `…/secrets/a` or
+/// `…/serviceaccounts/a/token`.
 fn is_sensitive(path: &str) -> bool {
     let Some(place) = Place::of(path) else { return false };
     let skip = if place.namespace.is_some() { 2 } else { 0 };
@@ -120,14 +126,15 @@ fn is_sensitive(path: &str) -> bool {
     RESOURCES.contains(&resource) || parts.nth(1) == Some("token")
 }
 
-/// Is what a member of this name holds better left out? `secretName` and `tokenExpirationSeconds` are
-/// not secret; `clientSecret` and `DB_PASSWORD` are.
+/// Returns whether the value of a member of this name is omitted. `secretName` and
+/// `tokenExpirationSeconds` are not secret; `clientSecret` and `DB_PASSWORD` are.
 fn names_secret(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let plain = plain.to_ascii_lowercase();
     SECRETS.contains(&name) || ENDINGS.iter().any(|ending| plain.ends_with(ending))
 }
 
+/// Replaces secrets in a JSON value.
 fn redact(value: &mut Value) {
     let secret_kind =
         |object: &Value| object["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind));
@@ -156,7 +163,7 @@ fn redact(value: &mut Value) {
     }
 }
 
-/// A command line that sends the same request.
+/// Returns a `curl` command line that sends the same request.
 pub(super) fn curl(client: &Client, request: &Prepared) -> Result<String, Error> {
     let shared = &client.shared;
     let mut line = format!("curl -v -X {}", request.method);
@@ -199,7 +206,7 @@ pub(super) fn curl(client: &Client, request: &Prepared) -> Result<String, Error>
     Ok(line)
 }
 
-/// One word of a shell's command line.
+/// Quotes one word of a shell command line.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

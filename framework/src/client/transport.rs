@@ -1,7 +1,7 @@
 //! The innermost service: one attempt of a request on a connection of the pool.
 //!
-//! It knows what became of an attempt: never sent, lost, or out of time. Retries build on that, so a
-//! layer around it should hand its errors on (as they are, or as a source).
+//! The transport knows the outcome of an attempt: never sent, lost, or out of time. Retries depend
+//! on it, so a layer around the transport should return its errors (unchanged, or as a source).
 
 use std::fmt;
 use std::pin::Pin;
@@ -35,26 +35,30 @@ use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 use crate::wire::status::retry_after;
 
-/// Body of an answer on its way.
+/// Body of an answer that is still being received.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
-/// A request as [layers](super::ClientBuilder::layer) see it: absolute URI, credentials set.
+/// A request as passed through [layers](super::ClientBuilder::layer): absolute URI, credentials
+/// set.
 pub type HttpRequest = http::Request<RequestBody>;
-/// An answer as layers see it.
+/// An answer as passed through layers.
 pub type HttpResponse = http::Response<ResponseBody>;
 /// The services that an attempt passes, from the outermost layer to the connection.
 pub type Stack = BoxCloneSyncService<HttpRequest, HttpResponse, BoxError>;
 
-/// What the caller of the stack tells the transport, and the transport tells back.
+/// State of an attempt that its caller shares with the transport, through the layers.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
-    /// When the head of the answer must have arrived.
+    /// Deadline for the head of the answer.
     pub(crate) head_until: Instant,
-    /// Does executing it twice do no harm?
+    /// Whether a second execution does no harm.
     pub(crate) repeatable: bool,
-    /// Asked, for a write, when there is a connection and nothing is left to do but to send.
+    /// Gate of a write, asked when a connection is open and only the sending remains.
     gate: Option<(Arc<dyn WriteGate>, Clock)>,
+    /// Whether certainly nothing was sent.
     unsent: Arc<AtomicBool>,
+    /// Whether the request was sent twice within this attempt.
     resent: Arc<AtomicBool>,
+    /// Error of the gate, if it refused.
     refusal: Arc<Mutex<Option<Error>>>,
 }
 
@@ -70,18 +74,18 @@ impl Attempt {
         }
     }
 
-    /// Has `gate` asked again once a connection was found, however long that took.
+    /// Sets the gate that is asked again when a connection is open, however long that took.
     pub(crate) fn gated(mut self, gate: Arc<dyn WriteGate>, clock: Clock) -> Self {
         self.gate = Some((gate, clock));
         self
     }
 
-    /// What the gate said, if it refused after a connection was found.
+    /// Takes the error of the gate, if it refused after a connection was found.
     pub(crate) fn take_refusal(&self) -> Option<Error> {
         self.refusal.lock().take()
     }
 
-    /// Asks the gate for the last time; `None` when nobody is to be asked.
+    /// Asks the gate for the last time; `None` without a gate.
     fn let_out(&self) -> Result<Option<LetOut>, Refused> {
         let Some((gate, _)) = &self.gate else { return Ok(None) };
         gate.let_out().map(Some).map_err(|refusal| {
@@ -90,7 +94,7 @@ impl Attempt {
         })
     }
 
-    /// `request` is sent from now on; until when it must have been answered.
+    /// Records that `request` is sent from now on, and returns the deadline for its answer.
     fn sends(&self, out: &mut LetOut, request: &mut HttpRequest) -> Instant {
         let (Some(limit), Some((_, clock))) = (out.limit(), &self.gate) else {
             out.sent(self.head_until);
@@ -98,16 +102,19 @@ impl Attempt {
         };
         let now = clock.now();
         let limit = limit.min(self.head_until.saturating_duration_since(now));
+        // The server's limit is in whole seconds and may end after ours: until then the write may
+        // be executed.
         out.sent(now + tell_limit(request, limit));
         now + limit
     }
 
-    /// Is it certain that nothing was sent? False until the transport says so.
+    /// Returns whether certainly nothing was sent. False until the transport reports it.
     pub(crate) fn is_unsent(&self) -> bool {
+        // Relaxed: the flag guards no other data, and the transport's future has ended.
         self.unsent.load(Ordering::Relaxed)
     }
 
-    /// Was it sent again at once, after a connection that had been idle broke?
+    /// Returns whether the request was sent again at once, after an idle connection broke.
     pub(crate) fn was_resent(&self) -> bool {
         self.resent.load(Ordering::Relaxed)
     }
@@ -117,7 +124,7 @@ impl Attempt {
     }
 }
 
-/// The gate refused; its own words are with the [`Attempt`].
+/// Error of an attempt that the gate refused; the gate's own error is in the [`Attempt`].
 #[derive(Debug)]
 struct Refused;
 
@@ -129,7 +136,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Why an attempt brought no answer.
+/// Error of an attempt without an answer.
 #[derive(Debug)]
 pub(crate) struct TransportError {
     pub(crate) outcome: Outcome,
@@ -158,7 +165,7 @@ impl std::error::Error for TransportError {
     }
 }
 
-/// Sends requests over a [`Pool`].
+/// Innermost service that sends requests over a [`Pool`].
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     pool: Arc<Pool>,
@@ -182,7 +189,7 @@ impl Service<HttpRequest> for Transport {
 
     fn call(&mut self, mut request: HttpRequest) -> Self::Future {
         let pool = Arc::clone(&self.pool);
-        // Here, because layers may have added some.
+        // Checked here and not earlier, because layers may have added headers.
         let checked = self.rules.check(request.headers());
         let decode = gzip::ask(&mut request);
         Box::pin(async move {
@@ -202,6 +209,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
     let mut lost_before = false;
     let mut newer = None;
     loop {
+        // While the attempt waits for a connection, only an earlier round can have sent
+        // something.
         set_unsent(!lost_before);
         let lease = match before(until, pool.lease(newer)).await {
             Some(Ok(lease)) => lease,
@@ -210,11 +219,14 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
         };
         let (reused, id) = (lease.reused(), lease.id());
         let body = request.body().clone();
+        // A body that was read in part cannot be sent again.
         let whole = || body.is_untouched();
+        // Cloned for the next round; a complete body is shared, not copied.
         let mut request = request.clone();
         let mut out = match attempt.as_ref().map_or(Ok(None), Attempt::let_out) {
             Ok(out) => out,
             Err(refused) => {
+                // The connection is unused, so it stays in the pool.
                 lease.give_back(pool);
                 return Err(unsent_unless(lost_before, refused));
             }
@@ -224,7 +236,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
             _ => until,
         };
         set_unsent(false);
-        // Dropped here, or without an answer, the write may still be executed: then `out` tells the gate.
+        // If the future is dropped from here on, or there is no answer, the write may still be
+        // executed; the drop of `out` reports that to the gate.
         let result = send(pool, lease, request, until).await;
         if is_over(&result)
             && let Some(out) = out
@@ -232,9 +245,12 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
             out.settled();
         }
         match result {
+            // Never executed, and the connection was stale: the next round opens a new one.
             Err(error) if reused && whole() && error.outcome == Outcome::NotSent => {
                 newer = Some(id);
             }
+            // An idle connection broke under a request that may be repeated: once more, on a new
+            // one.
             Err(error)
                 if reused
                     && whole()
@@ -256,8 +272,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
     }
 }
 
-/// Is it certain that no server works on it any more? An answer that leaves in doubt whether a write
-/// was executed may come from something in between, and the server is still at it.
+/// Returns whether certainly no server works on the request any more. An answer that leaves it
+/// unknown whether a write was executed may come from a proxy, while the server continues.
 fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
     !leaves_doubt(match result {
         Ok(answer) => Outcome::Answered {
@@ -268,13 +284,15 @@ fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
     })
 }
 
-/// The server stops working on it so long after it has arrived there; returns how long that is.
+/// Sets the query parameter `timeout`, after which the server stops working on the request; returns
+/// its value.
 fn tell_limit(request: &mut HttpRequest, limit: Duration) -> Duration {
     let uri = request.uri();
-    // A longer timeout that the request came with would be read in place of this one.
+    // The server would read an earlier `timeout` in place of this one.
     let query = uri.query().unwrap_or_default().split('&');
     let mut query: Vec<_> =
         query.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout=")).collect();
+    // At least one second, because API servers read zero as their own default.
     let told = limit.as_secs().max(1);
     let limit = format!("timeout={told}s");
     query.push(&limit);
@@ -287,11 +305,12 @@ fn tell_limit(request: &mut HttpRequest, limit: Duration) -> Duration {
     Duration::from_secs(told)
 }
 
+/// Returns the error of a request that was not sent, unless an earlier round lost it.
 fn unsent_unless(lost: bool, source: impl Into<BoxError>) -> TransportError {
     TransportError::new(if lost { Outcome::Lost } else { Outcome::NotSent }, source)
 }
 
-/// Runs `future` until `deadline`; `None` when it did not end in time.
+/// Runs `future` until `deadline`; `None` when the deadline passed.
 async fn before<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
     match deadline {
         Some(deadline) => tokio::time::timeout_at(deadline, future).await.ok(),
@@ -299,6 +318,7 @@ async fn before<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Ou
     }
 }
 
+/// Sends a request on a leased connection and returns the head of its answer.
 async fn send(
     pool: &Arc<Pool>,
     lease: Lease,
@@ -311,6 +331,7 @@ async fn send(
             let is_long = is_watch(request.uri());
             let sent = sender.try_send_request(for_http1(request));
             let answer = before(until, sent).await.ok_or_else(late)?.map_err(failed)?;
+            // A watch drives its own connection, which saves two task switches for each event.
             let driven = if is_long { driver.take().await } else { None };
             let pool = Arc::clone(pool);
             let back = (sender, driver, ticket);
@@ -319,6 +340,8 @@ async fn send(
         Lease::Http2 { sender, user, id, .. } => {
             let sent = send_http2(sender, request);
             let Some(answer) = before(until, sent).await else {
+                // A connection that answers too late may be half-open (A5), so new requests
+                // avoid it.
                 pool.evict(id);
                 return Err(late());
             };
@@ -327,6 +350,7 @@ async fn send(
     }
 }
 
+/// Sends a request on a shared connection.
 async fn send_http2(
     mut sender: Http2,
     request: HttpRequest,
@@ -334,7 +358,7 @@ async fn send_http2(
     sender.try_send_request(request).await.map_err(failed)
 }
 
-/// HTTP/1.1 takes the path in the request line and the host in a header.
+/// Moves the host of the URI into the header `Host`, as HTTP/1.1 requires.
 pub(super) fn for_http1(mut request: HttpRequest) -> HttpRequest {
     let uri = std::mem::take(request.uri_mut());
     if let Some(host) = uri.authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok()) {
@@ -344,19 +368,22 @@ pub(super) fn for_http1(mut request: HttpRequest) -> HttpRequest {
     request
 }
 
+/// Classifies an error of hyper: a message that comes back was not sent.
 pub(super) fn failed(mut error: hyper::client::conn::TrySendError<HttpRequest>) -> TransportError {
+    // hyper returns a message of which it has written nothing.
     let came_back = error.take_message().is_some();
     let error = error.into_error();
     let outcome = if came_back || was_refused(&error) { Outcome::NotSent } else { Outcome::Lost };
     TransportError::new(outcome, error)
 }
 
-/// Did the server say that it did not work on this request? It says so for streams beyond the last
-/// one that its `GOAWAY` names, and by `REFUSED_STREAM`.
+/// Returns whether the server reported that it did not work on this request: for streams beyond the
+/// last one in its `GOAWAY`, and by `REFUSED_STREAM`.
 fn was_refused(error: &hyper::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {
         if let Some(h2) = source.downcast_ref::<h2::Error>() {
+            // Only the server's own reset or GOAWAY proves that it did not work on the stream.
             return h2.is_remote()
                 && (h2.is_go_away() || h2.reason() == Some(h2::Reason::REFUSED_STREAM));
         }
@@ -365,19 +392,21 @@ fn was_refused(error: &hyper::Error) -> bool {
     false
 }
 
-/// Does the answer come a small piece at a time?
+/// Returns whether the request is a watch, whose answer comes in small chunks.
 fn is_watch(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-/// Gives its connection back when it was read to the end; dropped earlier, it closes it.
+/// Body that returns its connection to the pool at its end. Dropped earlier, it closes the
+/// connection.
 struct Http1Body {
     body: Incoming,
+    /// Parts of the connection to return; `None` once returned.
     back: Option<(Http1, Driver, Ticket)>,
-    /// The connection, when no task of its own runs it.
+    /// The connection, if no task of its own drives it.
     driven: Option<Driven>,
-    /// The connection wakes us while we run it.
+    /// Filters the wake-ups of the connection while this body drives it.
     within: Within,
     pool: Arc<Pool>,
 }
@@ -390,14 +419,17 @@ impl Http1Body {
         pool: Arc<Pool>,
     ) -> Self {
         let mut this = Self { body, back: Some(back), driven, within: Within::new(), pool };
+        // An answer without a body may never be polled, so its connection is returned here.
         if this.body.is_end_stream() {
             this.finish();
         }
         this
     }
 
+    /// Returns the connection to its task and to the pool.
     fn finish(&mut self) {
         if let Some(driven) = self.driven.take() {
+            // First, so that the pool gets a connection that is driven by a task.
             driven.give_back();
         }
         if let Some((sender, driver, ticket)) = self.back.take() {
@@ -405,7 +437,7 @@ impl Http1Body {
         }
     }
 
-    /// The next frame; runs the connection to get it, when that is for us to do.
+    /// Returns the next frame; drives the connection for it, unless a task does.
     fn poll_body(
         &mut self,
         cx: &mut Context<'_>,
@@ -415,6 +447,7 @@ impl Http1Body {
             return Pin::new(body).poll_frame(cx);
         }
         within.poll(cx, |cx| {
+            // A buffered frame needs no work of the connection.
             let polled = Pin::new(&mut *body).poll_frame(cx);
             if polled.is_ready() {
                 return polled;
@@ -422,6 +455,7 @@ impl Http1Body {
             if driven.as_mut().is_some_and(|driven| driven.poll(cx)) {
                 *driven = None;
             }
+            // The connection may have delivered a frame just now.
             Pin::new(&mut *body).poll_frame(cx)
         })
     }
@@ -438,6 +472,7 @@ impl Body for Http1Body {
         let polled = self.poll_body(cx);
         match &polled {
             Poll::Ready(None) => self.finish(),
+            // The last frame may carry the end, and then the reader need not poll again.
             Poll::Ready(Some(Ok(_))) if self.body.is_end_stream() => self.finish(),
             _ => {}
         }
@@ -453,9 +488,10 @@ impl Body for Http1Body {
     }
 }
 
-/// Counts as a user of its connection until it is dropped.
+/// Body that counts as a user of its connection until it is dropped.
 struct Http2Body {
     body: Incoming,
+    /// Reference that the pool counts.
     _user: Arc<()>,
 }
 

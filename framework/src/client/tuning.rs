@@ -1,38 +1,39 @@
-//! The numbers of a client's transport: protocols, pings, ages, sizes and waits.
+//! Settings of a client's transport: protocols, pings, ages, sizes and time limits.
 //!
-//! They are one value, so that a test can make hours short and an environment can speak as it does to
-//! kubectl. Not here: retries and their waits (`retry`), and what one request overrides.
+//! They are one value, so that a test can shorten hours and the variables of kubectl can override
+//! them. Not here: retries and their waits (`retry`), and overrides of one request.
 
 use std::time::Duration;
 
-/// HTTP/2 pings, as client-go sends them: after 30 s without a frame, then 15 s for the answer.
+/// Silence before an HTTP/2 ping, and time for its answer; client-go's values.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// The head of an answer to a read must come within this time, or another connection is tried.
+/// Time for the head of an answer to a read; then another connection is tried.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for lists, which the server may have to collect first.
+/// As `HEAD_TIMEOUT` for lists, which the server may have to collect first.
 const LIST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Largest answer that is read as a whole, decoded.
 const ANSWER_LIMIT: usize = 64 << 20;
 
-/// How a client uses its connections.
+/// Settings of a client's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tuning {
-    /// Offer HTTP/2 in the TLS handshake?
+    /// Whether to offer HTTP/2 in the TLS handshake.
     pub(crate) http2: bool,
-    /// Silence on an HTTP/2 connection after which it is pinged; `None` is never.
+    /// Silence on an HTTP/2 connection after which it is pinged; `None` disables pings.
     pub(crate) ping_interval: Option<Duration>,
     /// Time for the answer to a ping.
     pub(crate) ping_timeout: Duration,
-    /// Age at which a connection gets no more requests; each one's own is up to a fifth shorter.
+    /// Age at which a connection gets no more requests; each connection's own limit is up to a
+    /// fifth shorter.
     pub(crate) max_age: Option<Duration>,
     /// Time for the head of an answer to a get or a watch.
     pub(crate) head: Duration,
     /// Time for the head of an answer to a list.
     pub(crate) list_head: Duration,
-    /// Bytes of an answer that is read as a whole.
+    /// Largest answer that is read as a whole, in bytes.
     pub(crate) answer_limit: usize,
-    /// Ask for gzip where it helps?
+    /// Whether to request gzip where it helps.
     pub(crate) gzip: bool,
 }
 
@@ -52,9 +53,9 @@ impl Default for Tuning {
 }
 
 impl Tuning {
-    /// The defaults, and what the variables that client-go reads say: `DISABLE_HTTP2` (any text),
-    /// `HTTP2_READ_IDLE_TIMEOUT_SECONDS` (0 is no pings) and `HTTP2_PING_TIMEOUT_SECONDS`. A number
-    /// that is none is warned about and ignored, as it is there.
+    /// Returns the defaults, overridden by the variables of client-go: `DISABLE_HTTP2` (any text),
+    /// `HTTP2_READ_IDLE_TIMEOUT_SECONDS` (0 disables pings) and `HTTP2_PING_TIMEOUT_SECONDS`. A
+    /// value that is no number is logged and ignored, as in client-go.
     pub(crate) fn from_env(variable: impl Fn(&str) -> Option<String>) -> Self {
         let seconds = |name: &str| {
             let text = variable(name).filter(|text| !text.is_empty())?;
@@ -68,6 +69,7 @@ impl Tuning {
         if let Some(interval) = seconds("HTTP2_READ_IDLE_TIMEOUT_SECONDS") {
             tuning.ping_interval = Some(interval).filter(|interval| !interval.is_zero());
         }
+        // Zero would close every connection at its first ping.
         if let Some(timeout) = seconds("HTTP2_PING_TIMEOUT_SECONDS").filter(|t| !t.is_zero()) {
             tuning.ping_timeout = timeout;
         }

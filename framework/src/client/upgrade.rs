@@ -1,11 +1,11 @@
-//! Turns one request into a WebSocket: the HTTP/1.1 upgrade, on a connection of its own.
+//! The HTTP/1.1 upgrade of a request to a WebSocket, on a connection of its own.
 //!
 //! Exec, attach and port-forward take a whole connection over, which a stream of a shared HTTP/2
-//! connection cannot be. So their request goes past the pool, and past the layers that a user added;
-//! connector, TLS, proxy, headers and credentials are those of every other request. It is sent once.
-//! It is made again only when there was no connection, or when the server answered 401 and the
-//! credentials can be renewed: in both cases nothing was executed. Absent: what is said over the
-//! WebSocket, which is `api::remote`'s.
+//! connection cannot be. So their request bypasses the pool and the layers of the user; connector,
+//! TLS, proxy, headers and credentials are those of every other request. The request is repeated
+//! only when there was no connection, or when the server answered 401 and the credentials can be
+//! renewed: in both cases it was not executed. Not here: the protocol over the WebSocket
+//! (`api::remote`).
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ const HEAD_LIMIT: usize = 256 << 10;
 /// A connection that speaks WebSocket from here on.
 pub(crate) struct Upgraded {
     pub(crate) io: BoxIo,
-    /// The subprotocol that both ends agreed on; one of those that were offered.
+    /// Subprotocol that both ends agreed on, one of the offered ones.
     pub(crate) protocol: &'static str,
     pub(crate) clock: Clock,
 }
@@ -55,10 +55,10 @@ impl Client {
     /// deadline covers everything up to the upgrade. The write gate is asked as for a write.
     ///
     /// # Errors
-    /// As [`Client::send`]; [`ErrorKind::Ambiguous`] for a request that is not repeatable and whose
-    /// fate is unknown; [`ErrorKind::Server`] for an answer that is no upgrade.
+    /// As [`Client::send`]; [`ErrorKind::Ambiguous`] for a request that is not repeatable and may
+    /// or may not have been executed; [`ErrorKind::Server`] for an answer that is no upgrade.
     /// # Cancel safety
-    /// Dropping it closes the connection; a command may have been started.
+    /// Dropping the future closes the connection; a command may have been started.
     pub(crate) async fn upgrade(
         &self,
         request: &Prepared,
@@ -71,7 +71,7 @@ impl Client {
         }
         let request = &self.dress(request.clone())?;
         check(request)?;
-        // It passes neither the layers nor the transport, which looks at all other requests.
+        // The transport, which checks the headers of all other requests, is bypassed.
         self.shared.rules.check(&request.headers)?;
         let span = tracing::debug_span!("upgrade", url = %request.template());
         let shared = &*self.shared;
@@ -83,19 +83,21 @@ impl Client {
     }
 }
 
+/// State of one upgrade in progress.
 struct Call<'a> {
     client: &'a Client,
     shared: &'a Shared,
     request: &'a Prepared,
     uri: Uri,
+    /// Offered subprotocols, the best one first.
     protocols: &'a [&'static str],
     deadline: Instant,
 }
 
-/// Why an attempt did not upgrade.
+/// Failure of an attempt to upgrade.
 struct Failure {
     error: Error,
-    /// Set when nothing was executed and another attempt may work.
+    /// Outcome; set when the request was not executed and another attempt may succeed.
     outcome: Option<Outcome>,
 }
 
@@ -106,6 +108,7 @@ impl From<Error> for Failure {
 }
 
 impl Call<'_> {
+    /// Makes attempts until one succeeds or no other is allowed.
     async fn run(self) -> Result<Upgraded, Error> {
         let mut attempt = 0;
         let mut refreshed = false;
@@ -120,6 +123,7 @@ impl Call<'_> {
             let refreshable =
                 self.shared.credentials.refreshable() || self.shared.rotating.is_some();
             let facts = Facts {
+                // The decision treats the upgrade as a create: a command must not be started twice.
                 verb: Verb::Create,
                 repeatable: false,
                 outcome,
@@ -153,6 +157,7 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Returns the header `Authorization`, within the time of the upgrade.
     async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
         let header = self.shared.credentials.header();
         match self.shared.seams.clock.within(self.remaining(), header).await {
@@ -168,13 +173,13 @@ impl Call<'_> {
         }
     }
 
-    /// The server refused the credentials: the next attempt has new ones.
+    /// Requests new credentials in place of those that the server refused.
     async fn renew(&self, header: Option<&HeaderValue>) {
         let refused = self.shared.credentials.refused(header);
         self.shared.seams.clock.within(self.remaining(), refused).await;
     }
 
-    /// One attempt, counted.
+    /// Makes one attempt and counts it.
     async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, Failure> {
         let clock = &self.shared.seams.clock;
         let started = clock.now();
@@ -187,12 +192,14 @@ impl Call<'_> {
         result
     }
 
+    /// Opens a connection and exchanges request and answer.
     async fn exchange(
         &self,
         credentials: Option<&HeaderValue>,
         code: &mut Option<StatusCode>,
     ) -> Result<Upgraded, Failure> {
-        // Asked here to open no connection in vain, and again when there is one.
+        // Asked here so that no connection is opened in vain, and again on a connection: after a
+        // slow connect the gate's answer may be different.
         self.admit()?;
         let io = self.connect().await?;
         let (mut out, until) = self.let_out()?;
@@ -203,17 +210,19 @@ impl Call<'_> {
             .handshake(TokioIo::new(io))
             .await
             .map_err(|error| self.unsent(error))?;
-        // Ends with this future, or when it has handed the stream over.
+        // Aborted with this future; ends by itself when the stream is handed over.
         let _driving = AbortOnDropHandle::new(tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
                 tracing::debug!(%error, "connection for an upgrade ended");
             }
         }));
-        // What the gate counts is over with the answer: a command ends with its connection.
+        // The gate counts the write until the answer: a command ends with its connection.
         out.sent(until);
         let answer = match self.until(until, sender.try_send_request(request)).await {
             None => return Err(self.late().into()),
             Some(Err(error)) => {
+                // A request that came back was never sent, so it leaves the gate nothing to wait
+                // for.
                 let failure = failed(error);
                 if failure.outcome == Outcome::NotSent {
                     out.settled();
@@ -238,6 +247,7 @@ impl Call<'_> {
         }
     }
 
+    /// Opens a connection outside of the pool.
     async fn connect(&self) -> Result<BoxIo, Failure> {
         let opening = self.shared.pool.connector().open_http1();
         match self.until(self.deadline, opening).await {
@@ -255,7 +265,7 @@ impl Call<'_> {
         self.client.gate.as_ref().map_or(Ok(()), |gate| gate.admit().map(drop))
     }
 
-    /// Asks the gate for the last time; until when the upgrade must have happened.
+    /// Asks the gate for the last time; returns the deadline of the upgrade.
     fn let_out(&self) -> Result<(LetOut, Instant), Error> {
         let out = match &self.client.gate {
             Some(gate) => gate.let_out()?,
@@ -266,11 +276,13 @@ impl Call<'_> {
         Ok((out, until.unwrap_or(self.deadline)))
     }
 
+    /// Returns a random `Sec-WebSocket-Key`.
     fn key(&self) -> String {
         let random = || self.shared.jitter.next_u64().to_be_bytes();
         STANDARD.encode([random(), random()].concat())
     }
 
+    /// Builds the upgrade request.
     fn http(
         &self,
         credentials: Option<&HeaderValue>,
@@ -294,7 +306,7 @@ impl Call<'_> {
         Ok(http)
     }
 
-    /// Is it the answer to our upgrade, and which of our protocols did the server choose?
+    /// Checks that the answer belongs to this upgrade; returns the protocol that the server chose.
     fn check(&self, headers: &HeaderMap, key: &str) -> Result<&'static str, Error> {
         let has = |name: &HeaderName, word: &str| {
             let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
@@ -326,7 +338,7 @@ impl Call<'_> {
         })
     }
 
-    /// What the server answered instead of an upgrade.
+    /// Returns the error of an answer that is no upgrade.
     async fn refused(&self, answer: http::Response<Incoming>, until: Instant) -> Failure {
         let (parts, body) = answer.into_parts();
         if parts.status.is_success() || parts.status.is_informational() {
@@ -337,7 +349,7 @@ impl Call<'_> {
             );
             return self.error(ErrorKind::Server, &text).into();
         }
-        // A broken error answer is an answer all the same.
+        // An error answer whose body breaks or is too long still counts.
         let read = self.until(until, Limited::new(body, ERROR_BODY_LIMIT).collect()).await;
         let read = read.and_then(Result::ok).map_or_else(Bytes::new, |body| body.to_bytes());
         let retry_after = status::retry_after(&parts.headers);
@@ -348,7 +360,7 @@ impl Call<'_> {
         Failure { error, outcome: (code == 401).then_some(unauthorized) }
     }
 
-    /// Nothing was sent.
+    /// Returns the failure of a request of which nothing was sent.
     fn unsent(&self, source: impl Into<BoxError>) -> Failure {
         let source = source.into();
         let text = format!("no connection to {}: {source}", self.shared.host);
@@ -356,6 +368,7 @@ impl Call<'_> {
         Failure { error, outcome: Some(Outcome::NotSent) }
     }
 
+    /// Returns the failure of a request that got no answer.
     fn lost(&self, failure: TransportError) -> Failure {
         match failure.outcome {
             Outcome::NotSent => self.unsent(failure),
@@ -363,17 +376,19 @@ impl Call<'_> {
         }
     }
 
+    /// Returns the error of a connection that broke after the request was sent.
     fn broken(&self, source: impl Into<BoxError>) -> Error {
         let text = format!("the connection to {} broke before the upgrade", self.shared.host);
         self.in_doubt(ErrorKind::Transport, &text).because(source)
     }
 
+    /// Returns the error of a deadline that passed after the request was sent.
     fn late(&self) -> Error {
         let text = format!("{} did not upgrade the connection in time", self.shared.host);
         self.in_doubt(ErrorKind::Timeout, &text)
     }
 
-    /// An error after the request was sent.
+    /// Returns the error of a request that was sent.
     fn in_doubt(&self, kind: ErrorKind, text: &str) -> Error {
         if self.request.repeatable {
             return self.error(kind, text);
@@ -385,16 +400,19 @@ impl Call<'_> {
         Error::new(kind, format!("cannot {}: {text}", self.request.what))
     }
 
+    /// Returns the time left until the deadline.
     fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(self.shared.seams.clock.now())
     }
 
+    /// Runs `future` until `until`; `None` when it did not end in time.
     async fn until<F: Future>(&self, until: Instant, future: F) -> Option<F::Output> {
         let clock = &self.shared.seams.clock;
         clock.within(until.saturating_duration_since(clock.now()), future).await
     }
 }
 
+/// Adds the number of attempts to an error.
 fn tried(error: Error, attempts: u32) -> Error {
     if attempts > 1 { error.note(&format!("tried {attempts} times")) } else { error }
 }

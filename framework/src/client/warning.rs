@@ -1,7 +1,7 @@
-//! What API servers warn of: deprecated versions, unknown fields, admission policies.
+//! Warnings of API servers: deprecated versions, unknown fields, admission policies.
 //!
-//! Only code 299 is told, as Kubernetes uses no other. A handler is told each warning of each
-//! answer, success or not; those that print keep each text to once.
+//! Only code 299 is reported, as Kubernetes uses no other. A handler receives each warning of each
+//! answer, also of error answers; the handlers that print show each text only once.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 
 use crate::wire::status::excerpt;
 
-/// The only code that is told: "miscellaneous persistent warning".
+/// The only code that is reported: "miscellaneous persistent warning".
 const PERSISTENT: u16 = 299;
-/// Warnings of one answer that are told.
+/// Largest number of warnings of one answer that are reported.
 const MOST: usize = 64;
-/// Texts that are remembered as told; the oldest is forgotten first.
+/// Largest number of texts that are remembered as shown; the oldest is forgotten first.
 const REMEMBERED: usize = 256;
 
 /// One warning of an answer.
@@ -26,20 +26,21 @@ const REMEMBERED: usize = 256;
 pub struct Warning {
     /// 299.
     pub code: u16,
-    /// Who warns; `-` when it does not say.
+    /// Name of the server that warns; `-` when it names none.
     pub agent: String,
-    /// What of; one line of at most 2 KiB.
+    /// Text; one line of at most 2 KiB.
     pub text: String,
 }
 
-/// Is told what API servers warn of.
+/// Handler of the warnings of API servers.
 pub trait WarningHandler: fmt::Debug + Send + Sync + 'static {
-    /// The answer to a request to `template`, such as `/api/v1/namespaces/{namespace}/pods`, came
-    /// with `warning`. A panic in here is caught and does not fail the call.
+    /// Handles `warning` of the answer to a request to `template`, such as
+    /// `/api/v1/namespaces/{namespace}/pods`. A panic of the handler is caught and does not fail
+    /// the call.
     fn warn(&self, warning: &Warning, template: &str);
 }
 
-/// Ignores warnings.
+/// Handler that ignores warnings.
 #[derive(Clone, Copy, Debug)]
 pub struct NoWarnings;
 
@@ -47,7 +48,7 @@ impl WarningHandler for NoWarnings {
     fn warn(&self, _: &Warning, _: &str) {}
 }
 
-/// Logs each text once.
+/// Handler that logs each text once.
 #[derive(Debug, Default)]
 pub struct LogWarnings {
     told: Mutex<Told>,
@@ -62,7 +63,7 @@ impl WarningHandler for LogWarnings {
     }
 }
 
-/// Writes warnings, a line each.
+/// Handler that writes warnings, a line each.
 pub struct WriteWarnings {
     out: Mutex<Box<dyn io::Write + Send>>,
     told: Option<Mutex<Told>>,
@@ -70,19 +71,19 @@ pub struct WriteWarnings {
 }
 
 impl WriteWarnings {
-    /// Writes every warning to `out`. Errors of `out` are ignored.
+    /// Creates a handler that writes every warning to `out`. Errors of `out` are ignored.
     pub fn new(out: impl io::Write + Send + 'static) -> Self {
         Self { out: Mutex::new(Box::new(out)), told: None, colour: false }
     }
 
-    /// Writes each text once.
+    /// Restricts the handler to one line for each text.
     #[must_use]
     pub fn once_each(mut self) -> Self {
         self.told = Some(Mutex::default());
         self
     }
 
-    /// Writes the word `Warning` in yellow, for terminals.
+    /// Makes the handler write the word `Warning` in yellow, for terminals.
     #[must_use]
     pub fn coloured(mut self) -> Self {
         self.colour = true;
@@ -96,7 +97,7 @@ impl WarningHandler for WriteWarnings {
             return;
         }
         let word = if self.colour { "\u{1b}[33;1mWarning:\u{1b}[0m" } else { "Warning:" };
-        // Nobody is there to be told that a warning could not be written.
+        // A warning that cannot be written is dropped: the call itself has not failed.
         let _ = writeln!(self.out.lock(), "{word} {}", warning.text);
     }
 }
@@ -110,14 +111,17 @@ impl fmt::Debug for WriteWarnings {
     }
 }
 
-/// Texts that were told, in the order in which they came.
+/// Texts that were shown, in the order of their arrival.
 #[derive(Debug, Default)]
 struct Told {
+    /// The texts, for lookups.
     texts: BTreeSet<String>,
+    /// The same texts, the oldest first.
     order: VecDeque<String>,
 }
 
 impl Told {
+    /// Remembers `text`; returns whether it is new.
     fn is_new(&mut self, text: &str) -> bool {
         if self.texts.contains(text) {
             return false;
@@ -133,13 +137,14 @@ impl Told {
     }
 }
 
-/// Tells `handler` the warnings of an answer.
+/// Passes the warnings of an answer to `handler`.
 pub(super) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str) {
     if !headers.contains_key(WARNING) {
         return;
     }
     let template = super::place::template(path);
     for warning in warnings(headers) {
+        // The handler is the user's code: its panic must not fail a call that has succeeded.
         let told = catch_unwind(AssertUnwindSafe(|| handler.warn(&warning, &template)));
         if told.is_err() {
             tracing::error!(text = warning.text, "the warning handler panicked");
@@ -147,7 +152,7 @@ pub(super) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str
     }
 }
 
-/// The warnings of an answer; what does not parse is left out.
+/// Returns the warnings of an answer; unreadable ones are skipped.
 pub(super) fn warnings(headers: &HeaderMap) -> Vec<Warning> {
     let mut found = Vec::new();
     for value in headers.get_all(WARNING) {
@@ -156,6 +161,7 @@ pub(super) fn warnings(headers: &HeaderMap) -> Vec<Warning> {
         while !rest.is_empty() && found.len() < MOST {
             let Some((warning, after)) = parse_one(rest) else {
                 tracing::debug!(header = %excerpt(rest.as_bytes()), "no warning can be read");
+                // The rest of the header has no reliable boundaries.
                 break;
             };
             if warning.code == PERSISTENT && !warning.text.is_empty() {
@@ -167,7 +173,7 @@ pub(super) fn warnings(headers: &HeaderMap) -> Vec<Warning> {
     found
 }
 
-/// `code agent "text" ["date"]`, followed by the end or a comma.
+/// Parses `code agent "text" ["date"]`, followed by the end or a comma.
 fn parse_one(text: &str) -> Option<(Warning, &str)> {
     let (code, rest) = text.split_once(' ')?;
     if code.len() != 3 {
@@ -187,7 +193,7 @@ fn parse_one(text: &str) -> Option<(Warning, &str)> {
     Some((warning, rest))
 }
 
-/// A quoted string without its quotes and escapes, and what follows.
+/// Parses a quoted string; returns it without quotes and escapes, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inside = text.strip_prefix('"')?;
     let mut words = String::new();

@@ -1,29 +1,32 @@
-//! A waker for a task that runs what wakes it.
+//! Suppression of the wake-ups that a watch task causes itself.
 //!
-//! A watch runs its own connection (see `drive`), and the connection hands every piece over through
-//! a channel that wakes the piece's reader: the very task that is running. To the runtime that is a
-//! task that wants to go on at once; it queues it anew and wakes another thread for it, once for each
-//! event of a watch. So what wakes the task from within is noted here and answered by another look,
-//! and only wake-ups from elsewhere reach the task.
+//! The task of a watch also drives its connection (see `drive`). The connection hands each chunk
+//! over through a channel that wakes the chunk's reader, which is the running task. The runtime
+//! would queue such a task again and wake another thread for it, once for each event. Therefore a
+//! wake-up that arrives during a poll is only recorded and answered by another poll; wake-ups at
+//! other times reach the task.
 //!
-//! Not here: what is polled, and when it is ready.
+//! Not here: the polled futures themselves.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 
-/// So often in a row wake-ups from within are answered by another look; then other tasks have their
-/// turn. One is the rule.
+/// Polls in a row that wake-ups from within may cause before the task yields to others. Mostly one
+/// suffices.
 const LOOKS: usize = 4;
 
-/// Tells wake-ups from within from those that come from elsewhere.
+/// Separates wake-ups from within a poll from those of other tasks.
 #[derive(Debug)]
 pub(super) struct Within {
+    /// Wake-up state that is shared with `waker`.
     bell: Arc<Bell>,
+    /// Waker that the polled future registers, in place of the task's.
     waker: Waker,
 }
 
+/// Target of the substituted waker.
 #[derive(Debug, Default)]
 struct Bell {
     state: Mutex<State>,
@@ -31,19 +34,22 @@ struct Bell {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who was last here.
+    /// Waker of the task that polled last.
     task: Option<Waker>,
+    /// Whether a poll is running, so that wake-ups are only recorded.
     is_inside: bool,
+    /// Whether a wake-up was recorded during the poll.
     has_rung: bool,
 }
 
 impl Within {
+    /// Creates a filter; its waker stays the same for all polls.
     pub(super) fn new() -> Self {
         let bell = Arc::<Bell>::default();
         Self { waker: Waker::from(Arc::clone(&bell)), bell }
     }
 
-    /// Polls `look`, and polls it again when it was woken meanwhile.
+    /// Polls `look`, and polls it again if it was woken meanwhile.
     pub(super) fn poll<T>(
         &self,
         cx: &mut Context<'_>,
@@ -53,25 +59,29 @@ impl Within {
         let mut within = Context::from_waker(&self.waker);
         for _ in 0..LOOKS {
             let polled = look(&mut within);
-            // Whoever gets something polls again before it waits.
+            // A caller that receives a value polls again before it waits, so no wake-up is lost.
             if polled.is_ready() || !inside.has_rung() {
                 return polled;
             }
         }
+        // Out of polls: the recorded wake-up was consumed, so the task has to be woken from
+        // here.
         drop(inside);
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
-/// Until it is dropped, wake-ups are noted.
+/// Guard during which wake-ups are recorded and do not reach the task.
 struct Inside<'a> {
     bell: &'a Bell,
 }
 
 impl<'a> Inside<'a> {
+    /// Begins a poll by `task`.
     fn enter(bell: &'a Bell, task: &Waker) -> Self {
         let mut state = bell.state.lock();
+        // Cloned only if the task has changed, which is rare: a clone changes a reference count.
         if !state.task.as_ref().is_some_and(|known| known.will_wake(task)) {
             state.task = Some(task.clone());
         }
@@ -79,8 +89,8 @@ impl<'a> Inside<'a> {
         Self { bell }
     }
 
-    /// Was it woken since it was last asked? If not, from now on wake-ups reach the task: none falls
-    /// in between.
+    /// Returns whether a wake-up was recorded since the last call. If not, wake-ups reach the task
+    /// from now on; both happen under one lock, so that no wake-up falls in between.
     fn has_rung(&self) -> bool {
         let mut state = self.bell.state.lock();
         let has_rung = std::mem::take(&mut state.has_rung);
@@ -91,6 +101,7 @@ impl<'a> Inside<'a> {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
+        // After a panic in the poll, too: otherwise later wake-ups would be recorded and lost.
         self.bell.state.lock().is_inside = false;
     }
 }
@@ -107,6 +118,7 @@ impl Wake for Bell {
             return;
         }
         let task = state.task.clone();
+        // Released before the wake-up: a woken task that is polled at once takes the same lock.
         drop(state);
         if let Some(task) = task {
             task.wake();
@@ -121,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often a task was woken.
+    /// Counts the wake-ups of a task.
     #[derive(Default)]
     struct Count(AtomicUsize);
 

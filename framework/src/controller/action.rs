@@ -1,8 +1,8 @@
-//! What a reconcile asks for when it succeeded.
+//! Result of a successful reconcile.
 
 use std::time::Duration;
 
-/// When to look at the object again after a success.
+/// Time of the next reconcile after a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Action {
@@ -10,12 +10,12 @@ pub struct Action {
 }
 
 impl Action {
-    /// Nothing more to do until something changes.
+    /// No further reconcile until something changes.
     pub fn done() -> Self {
         Self { requeue_after: None }
     }
 
-    /// Look again after `delay`, also when nothing changes.
+    /// A further reconcile after `delay`, also when nothing changes.
     pub fn requeue_after(delay: Duration) -> Self {
         Self { requeue_after: Some(delay) }
     }

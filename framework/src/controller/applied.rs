@@ -1,8 +1,8 @@
-//! Remembers what was last applied to which child, so that applying it again costs no request.
+//! Cache of the last apply to each child, so that a repeated apply costs no request.
 //!
-//! Forgetting is always safe: the next apply is sent and changes nothing. Beside it stand the ledger of
-//! what the view of the children lacks, and the parents that lost a child, because all hear of the same
-//! children.
+//! Losing an entry is always safe: the next apply is sent and changes nothing. Also holds the
+//! expectations and the parents that lost a child, because all three are updated by the same events
+//! of children.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,25 +13,27 @@ use serde_json::Value;
 use super::expectations::Ledger;
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 
-/// Children remembered per parent; those beyond cost a request each time.
+/// Most children remembered per parent; a child beyond costs a request each time.
 const CHILDREN: usize = 4096;
-/// Parents that lost a child and were not looked up since. A parent leaves when it makes a child anew and
-/// when it is gone; parents beyond are for events of children that a predicate keeps from waking them.
+/// Most parents that lost a child and were not looked up since. An entry is removed when the parent
+/// makes a child again and when the parent is gone; the bound matters for parents that a predicate
+/// on children keeps from being reconciled.
 const BEREAVED: usize = 65_536;
 
 /// A child: its `plural.group` and its key.
 type Child = (String, ObjectKey);
 
+/// The last apply to one child.
 #[derive(Debug)]
 struct Last {
     intent: u64,
     uid: String,
     resource_version: String,
-    /// What the apply left, as [`content`] has it.
+    /// Hash of the child after the apply, by [`content`].
     content: u64,
 }
 
-/// A child as it was found: its uid and its resourceVersion.
+/// Identity of a child as found: its uid and its resourceVersion.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'a> {
     pub(super) uid: &'a str,
@@ -46,7 +48,8 @@ pub(super) struct Applied {
     bereaved: Mutex<Bereaved>,
 }
 
-/// Parents of which the watch has shown a child end: each with the number of the last such event.
+/// Parents of which the watch has shown the end of a child, each with the number of the last such
+/// event.
 #[derive(Debug, Default)]
 struct Bereaved {
     parents: BTreeMap<ObjectKey, u64>,
@@ -54,8 +57,9 @@ struct Bereaved {
 }
 
 impl Applied {
-    /// Did we apply exactly `intent` to this child, and is it still as that left it? What it holds is asked
-    /// for when its version is another one: a change of its status alone leaves it as it was.
+    /// Whether exactly `intent` was applied to this child, and the child is unchanged since.
+    /// `holds` is called when the version differs: a change of the status alone leaves the child
+    /// unchanged.
     pub(super) fn stands(
         &self,
         parent: &ObjectKey,
@@ -63,6 +67,7 @@ impl Applied {
         intent: u64,
         (found, holds): (Found<'_>, impl FnOnce() -> Option<u64>),
     ) -> bool {
+        // Released before `holds`, which decodes and hashes the child.
         let left = {
             let parents = self.parents.lock();
             let last = parents.get(parent).and_then(|children| children.get(&id(child)));
@@ -77,13 +82,14 @@ impl Applied {
             }
         };
         let stands = holds() == Some(left);
+        // Remembers the new version: the next check of it needs no hash.
         if stands {
             self.note(parent, child, (intent, left), found);
         }
         stands
     }
 
-    /// `intent` was applied, and left `content` at this uid and resourceVersion.
+    /// Records that `intent` was applied, and left `content` at this uid and resourceVersion.
     pub(super) fn note(
         &self,
         parent: &ObjectKey,
@@ -96,19 +102,20 @@ impl Applied {
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
         let child = id(child);
+        // Any victim will do: its next apply is sent, and changes nothing.
         if children.len() >= CHILDREN && !children.contains_key(&child) {
             children.pop_first();
         }
         children.insert(child, last);
     }
 
-    /// Was this child applied, and is not known to be gone?
+    /// Whether this child was applied, and is not known to be gone.
     pub(super) fn knows(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) -> bool {
         let parents = self.parents.lock();
         parents.get(parent).is_some_and(|children| children.contains_key(&id(child)))
     }
 
-    /// The uid that it had then.
+    /// Returns the child's uid at its last apply.
     pub(super) fn uid_of(
         &self,
         parent: &ObjectKey,
@@ -118,7 +125,8 @@ impl Applied {
         parents.get(parent)?.get(&id(child)).map(|last| last.uid.clone())
     }
 
-    /// The watch has shown the end of a child: the parent may be gone as well, and the cache not know it.
+    /// Notes that the watch has shown the end of a child: the parent may be gone as well, before
+    /// its own cache shows that.
     pub(super) fn child_ended(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
         let mut bereaved = self.bereaved.lock();
         bereaved.events += 1;
@@ -131,20 +139,21 @@ impl Applied {
         self.forget_child(parent, child);
     }
 
-    /// The number of the last end of a child of this parent, if that was not looked into.
+    /// Returns the number of the last unchecked end of a child of this parent.
     pub(super) fn bereaved(&self, parent: &ObjectKey) -> Option<u64> {
         self.bereaved.lock().parents.get(parent).copied()
     }
 
-    /// The parent was found alive by a read that began after the end of that number.
+    /// Notes that the parent was found alive by a read that began after the event of that number.
     pub(super) fn is_alive(&self, parent: &ObjectKey, event: u64) {
+        // A later event has another number, and needs a lookup of its own.
         let mut bereaved = self.bereaved.lock();
         if bereaved.parents.get(parent) == Some(&event) {
             bereaved.parents.remove(parent);
         }
     }
 
-    /// The child is gone, or no longer wanted.
+    /// Forgets a child that is gone, or no longer wanted.
     pub(super) fn forget_child(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
         let mut parents = self.parents.lock();
         if let Some(children) = parents.get_mut(parent) {
@@ -155,7 +164,7 @@ impl Applied {
         }
     }
 
-    /// The parent is gone.
+    /// Forgets a parent that is gone.
     pub(super) fn forget(&self, parent: &ObjectKey) {
         self.ledger.forget(parent);
         self.bereaved.lock().parents.remove(parent);
@@ -167,15 +176,15 @@ fn id((info, key): &(ResourceInfo, ObjectKey)) -> Child {
     (info.group_resource(), key.clone())
 }
 
-/// A hash of `intent`; equal values have equal hashes within a process.
+/// Returns a hash of `intent`; equal values have equal hashes within a process.
 pub(super) fn fingerprint(intent: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     intent.hash(&mut hasher);
     hasher.finish()
 }
 
-/// A hash of what a child holds beside its status and what each write changes. `None` when it does not
-/// become JSON.
+/// Returns a hash of the child without its status and the fields that each write changes. `None`
+/// when it cannot be turned into JSON.
 pub(super) fn content<K: Resource>(child: &K) -> Option<u64> {
     let mut value = serde_json::to_value(child).ok()?;
     let object = value.as_object_mut()?;

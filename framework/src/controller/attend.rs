@@ -1,10 +1,10 @@
-//! A long-lived task for each object: a watchdog, a poller, a connection that an object needs for as
+//! Long-lived task for each object: a watchdog, a poller, a connection that an object needs for as
 //! long as it lives.
 //!
-//! The task of an object starts after its first successful reconcile, is told of each version that is
-//! reconciled, and is called off and waited for before the object's clean-up runs, when the object is
-//! gone, and when the controller stops or loses its lease. A task that fails or panics is started
-//! again with backoff and disturbs nothing else.
+//! The task of an object starts after its first successful reconcile and receives each reconciled
+//! version. It is cancelled and awaited before the object's clean-up runs, when the object is gone,
+//! and when the controller stops or loses its lease. A task that fails or panics is started again
+//! with backoff and affects nothing else.
 //!
 //! Absent: state. After a restart or a change of leaders every task starts anew.
 
@@ -36,21 +36,22 @@ use crate::seams::Seams;
 use crate::store::{Cached, Invalid};
 use crate::workqueue::RetryPolicy;
 
-/// A task that was called off is given so long to end; then it is dropped.
+/// Time for a cancelled task to end before it is dropped.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// The first restart waits at most so long; the bound doubles up to the longest.
+/// Longest wait before the first restart; the bound doubles up to `LONGEST_RESTART`.
 const FIRST_RESTART: Duration = Duration::from_secs(1);
+/// Longest wait before a restart.
 const LONGEST_RESTART: Duration = Duration::from_secs(300);
 
-/// Runs a task beside each object, for as long as the object lives; wired by
+/// Runs a task beside each object, for as long as the object lives; enabled by
 /// [`Wiring::task_per_object`](super::Wiring::task_per_object).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no task per object",
     note = "implement `windlass::controller::Attend`: `async fn attend(&self, task)`"
 )]
 pub trait Attend: Reconciler {
-    /// The task of one object. It should end soon once [`Attendance::cancelled`] says so; 10 s later
-    /// it is dropped. When it returns `Ok` the object has no task any more until the controller
+    /// Runs the task of one object. It should end soon after [`Attendance::cancelled`] returns; 10
+    /// s later it is dropped. When it returns `Ok` the object has no task until the controller
     /// starts again; after an error or a panic it is started again with backoff (1 s to 5 min).
     ///
     /// # Cancel safety
@@ -58,7 +59,7 @@ pub trait Attend: Reconciler {
     fn attend(&self, task: Attendance<Self>) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// What the task of one object can do and know.
+/// Context of one object's task: its object, its cancellation, events, the client.
 pub struct Attendance<C: Reconciler> {
     reach: Arc<Reach>,
     latest: watch::Receiver<Cached<C::Object>>,
@@ -81,20 +82,21 @@ impl<C: Reconciler> Attendance<C> {
         &self.key
     }
 
-    /// The version that was reconciled last.
+    /// Returns the version that was reconciled last.
     ///
     /// # Errors
-    /// [`Invalid`] when it does not decode.
+    /// [`Invalid`] when the object does not decode.
     pub fn object(&self) -> std::result::Result<Arc<C::Object>, Invalid> {
         self.latest.borrow().get()
     }
 
-    /// Waits for a version that this method did not announce before; several at once are announced
-    /// as one. False when the task should end: `while task.changed().await { … }`.
+    /// Waits for a version that this method did not report before; several versions at once are
+    /// reported as one. False when the task should end: `while task.changed().await { … }`.
     ///
     /// # Cancel safety
-    /// Safe: nothing is missed when it is dropped.
+    /// Safe: no version is missed when it is dropped.
     pub async fn changed(&mut self) -> bool {
+        // Stop comes first, so that a busy object cannot delay the end of its task.
         tokio::select! {
             biased;
             () = self.stop.cancelled() => false,
@@ -115,7 +117,7 @@ impl<C: Reconciler> Attendance<C> {
         &self.stop
     }
 
-    /// Has the object reconciled soon.
+    /// Enqueues the object.
     pub fn requeue(&self) {
         self.reach.queue.add_with(self.key.clone(), Reason::ASKED.adding());
     }
@@ -127,29 +129,30 @@ impl<C: Reconciler> Attendance<C> {
         self.reach.recorder.event(&object, kind, reason, note);
     }
 
-    /// The controller's client, gated by leadership. No grant is checked at compile time: what you
-    /// use it for has to stand in `can(…)` to be in the manifest.
+    /// The controller's client, gated by leadership. No grant is checked at compile time: its use
+    /// has to be listed in `can(…)` to be in the manifest.
     pub fn client(&self) -> &Client {
         &self.reach.client
     }
 
-    /// Time, as the whole operator sees it.
+    /// The clock of the operator.
     pub fn clock(&self) -> &Clock {
         &self.reach.seams.clock
     }
 
-    /// Randomness, as the whole operator draws it.
+    /// The source of randomness of the operator.
     pub fn entropy(&self) -> &Entropy {
         &self.reach.seams.entropy
     }
 }
 
-/// A boxed task.
+/// A boxed task future.
 type Attended<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// How the task of a controller's objects is made.
+/// Constructor of the task of one object.
 pub(super) type MakeTask<C> = for<'a> fn(&'a C, Attendance<C>) -> Attended<'a>;
 
+/// Boxes the task of a controller, so that only wiring a task requires [`Attend`].
 pub(super) fn boxed<C: Attend>(controller: &C, task: Attendance<C>) -> Attended<'_> {
     Box::pin(controller.attend(task))
 }
@@ -162,8 +165,8 @@ struct Task<K> {
     handle: Ending,
 }
 
-/// A task that does not outlive whoever waits for its end: a wait that is dropped must not leave it
-/// running beside the object's clean-up.
+/// Handle that aborts its task when it is dropped: a dropped wait for the task's end must not leave
+/// the task running beside the object's clean-up.
 struct Ending(JoinHandle<()>);
 
 impl Drop for Ending {
@@ -197,9 +200,10 @@ impl<C: Reconciler> Tasks<C> {
         Self { controller, make, reach, stop, running, restarts, tasks }
     }
 
-    /// This version was reconciled: its task starts, or is told.
+    /// Starts the task of a reconciled object, or passes the new version to it.
     pub(super) async fn reconciled(&self, object: &Cached<C::Object>) {
         let uid = object.head().uid().to_owned();
+        // The lock is not held across the wait for a predecessor's end.
         let known = self.tasks.lock().get(object.key()).map(|task| task.uid == uid);
         match known {
             Some(true) => {
@@ -208,15 +212,18 @@ impl<C: Reconciler> Tasks<C> {
                 }
                 return;
             }
-            // The task of a predecessor of the same name.
+            // The task belongs to a predecessor of the same name.
             Some(false) => self.end(object.key()).await,
             None => {}
         }
+        // A reconcile that ends during or after the drain must not start a task that `end_all`
+        // misses.
         if !self.stop.is_cancelled() {
             self.start(uid, object);
         }
     }
 
+    /// Spawns the task of an object.
     fn start(&self, uid: String, object: &Cached<C::Object>) {
         let (latest, receiver) = watch::channel(object.clone());
         let stop = self.stop.child_token();
@@ -244,27 +251,28 @@ impl<C: Reconciler> Tasks<C> {
         self.tasks.lock().insert(key, Task { uid, stop, latest, handle: Ending(handle) });
     }
 
-    /// Calls the task of an object off and waits for it, at most 10 s.
+    /// Cancels the task of an object and waits for its end, at most 10 s.
     ///
     /// # Cancel safety
-    /// When it is dropped, so is the task.
+    /// When it is dropped, the task is aborted.
     pub(super) async fn end(&self, key: &ObjectKey) {
         let Some(mut task) = self.tasks.lock().remove(key) else { return };
         task.stop.cancel();
         if !self.gone(key, &mut task.handle, END_LIMIT).await {
-            // One that blocks its thread cannot be dropped before it yields.
+            // A task that blocks its thread cannot be dropped before it yields.
             self.reach.seams.clock.within(ABORT_LIMIT, &mut task.handle.0).await;
         }
     }
 
-    /// Calls all tasks off and waits for them, all together at most `limit`; true when they ended by
-    /// themselves.
+    /// Cancels all tasks and waits for them, at most `limit` for all together; true when they ended
+    /// by themselves.
     pub(super) async fn end_all(&self, limit: Duration) -> bool {
         let tasks = std::mem::take(&mut *self.tasks.lock());
         tasks.values().for_each(|task| task.stop.cancel());
         let clock = &self.reach.seams.clock;
         let deadline = clock.after(limit.min(END_LIMIT));
         let mut all_ended = true;
+        // All tasks are cancelled before the first wait, so that they end side by side.
         for (key, mut task) in tasks {
             let left = deadline.saturating_duration_since(clock.now());
             all_ended &= self.gone(&key, &mut task.handle, left).await;
@@ -272,6 +280,7 @@ impl<C: Reconciler> Tasks<C> {
         all_ended
     }
 
+    /// Waits for the end of a task; aborts it after `limit` and returns false.
     async fn gone(&self, key: &ObjectKey, handle: &mut Ending, limit: Duration) -> bool {
         if self.reach.seams.clock.within(limit, &mut handle.0).await.is_some() {
             return true;
@@ -287,7 +296,7 @@ impl<C: Reconciler> Tasks<C> {
 }
 
 impl<C: Reconciler> Drop for Tasks<C> {
-    /// Of a run that was dropped nothing goes on.
+    /// Cancels the tasks of a run that was dropped.
     fn drop(&mut self) {
         for task in self.tasks.lock().values() {
             task.stop.cancel();
@@ -295,7 +304,7 @@ impl<C: Reconciler> Drop for Tasks<C> {
     }
 }
 
-/// Counts one task as running.
+/// Guard that counts one task as running.
 struct Running(GaugeSeries);
 
 impl Running {
@@ -311,7 +320,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts one object's task, again and again if need be.
+/// Runs one object's task, and restarts it after failures.
 struct Supervisor<C: Reconciler> {
     controller: Arc<C>,
     make: MakeTask<C>,
@@ -321,12 +330,13 @@ struct Supervisor<C: Reconciler> {
 }
 
 impl<C: Reconciler> Supervisor<C> {
+    /// Runs the task until it returns `Ok` or is cancelled.
     async fn run(self, task: Attendance<C>) {
         let policy = RetryPolicy::forever().between(FIRST_RESTART, LONGEST_RESTART);
         let mut failures = 0;
         loop {
             let began = self.seams.clock.now();
-            // The call, too, is code that may panic.
+            // The call itself is user code, too, and may panic.
             let attending = async { (self.make)(&self.controller, task.another()).await };
             let why = match caught(attending).await {
                 Ok(Ok(())) => return,
@@ -338,8 +348,10 @@ impl<C: Reconciler> Supervisor<C> {
                 return;
             }
             let ran = self.seams.clock.now().saturating_duration_since(began);
+            // A task that ran this long counts as healthy before the failure.
             failures = if ran >= LONGEST_RESTART { 1 } else { failures + 1 };
             let bound = policy.bound(failures).unwrap_or(LONGEST_RESTART);
+            // At least half of the bound, so that restarts keep a distance.
             let again_in = bound / 2 + self.seams.entropy.jitter(bound / 2);
             tracing::warn!(error = why, failures, ?again_in, "the task of an object failed");
             tokio::select! {
@@ -352,7 +364,7 @@ impl<C: Reconciler> Supervisor<C> {
 }
 
 impl<C: Reconciler> Attendance<C> {
-    /// The same for the next start, which has seen the version that is current then.
+    /// Returns the context for the next start, for which the current version is no change.
     fn another(&self) -> Self {
         let mut latest = self.latest.clone();
         latest.mark_unchanged();

@@ -1,12 +1,12 @@
-//! What changed in an object since its last successful reconcile.
+//! Changes of an object since its last successful reconcile.
 //!
-//! A reconciler compares what is with what should be, and needs no history for it. Some work is
-//! expensive enough to be left out when nothing that concerns it changed: for that a controller that
-//! asks ([`Wiring::track_changes`](super::Wiring::track_changes)) has the last reconciled state of
-//! each object kept, within a bound.
+//! A reconciler compares the actual with the desired state, and needs no history for that. Some
+//! work is expensive enough to be skipped when nothing relevant changed: a controller that enables
+//! it ([`Wiring::track_changes`](super::Wiring::track_changes)) keeps the last reconciled state of
+//! each object, within a bound.
 //!
-//! Absent: durable memory. After a restart, after leadership changed hands, and for objects that did
-//! not fit, nothing is known, and everything has to be taken as changed.
+//! Absent: durable memory. After a restart, after a change of leaders, and for objects that did not
+//! fit, nothing is known, and everything has to be treated as changed.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -18,33 +18,34 @@ use serde_json::Value;
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{Cached, Invalid};
 
-/// What an entry costs beside the object's bytes, by and large.
+/// Approximate cost of an entry beside the object's bytes.
 const ENTRY: usize = 256;
-/// What the API server keeps about each write; nobody asked for it.
+/// Metadata that the API server updates at each write; no user's change.
 const SERVER_FIELDS: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
 
 /// An object at its last successful reconcile, and now.
 pub struct Changes<K> {
     old: Cached<K>,
     new: Cached<K>,
-    /// Both without what the API server keeps for itself.
+    /// Both states without the metadata of `SERVER_FIELDS`.
     values: Box<(Value, Value)>,
 }
 
 impl<K> fmt::Debug for Changes<K> {
-    /// Names what changed and shows no values: the object may be a Secret.
+    /// Shows the changed paths and no values: the object may be a Secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Changes").field("paths", &self.paths()).finish_non_exhaustive()
     }
 }
 
 impl<K: Resource> Changes<K> {
+    /// Compares two states of an object.
     pub(super) fn between(old: Cached<K>, new: Cached<K>) -> Self {
         let values = Box::new((content(&old.raw()), content(&new.raw())));
         Self { old, new, values }
     }
 
-    /// As it was at its last successful reconcile.
+    /// Returns the object at its last successful reconcile.
     ///
     /// # Errors
     /// Never in practice: it was decoded then.
@@ -52,34 +53,34 @@ impl<K: Resource> Changes<K> {
         self.old.get()
     }
 
-    /// As it is now.
+    /// Returns the object as it is now.
     ///
     /// # Errors
-    /// Never in practice: it is what is being reconciled.
+    /// Never in practice: it is the object that is being reconciled.
     pub fn now(&self) -> Result<Arc<K>, Invalid> {
         self.new.get()
     }
 }
 
 impl<K> Changes<K> {
-    /// Did nothing change? So it is after a resync, or when a child woke the object.
+    /// Whether nothing changed, as after a resync, or when a child caused the reconcile.
     pub fn is_empty(&self) -> bool {
         self.values.0 == self.values.1
     }
 
-    /// Did anything change at or below `path`, as `spec.replicas`? Names are separated by dots; one
-    /// that contains dots is quoted: `metadata.labels."app.kubernetes.io/name"`. Lists are compared as a
-    /// whole: a path that leads into one is touched when anything of it changed. The empty path is the
-    /// object.
+    /// Whether anything changed at or below `path`, such as `spec.replicas`. Names are separated by
+    /// dots; a name that contains dots is quoted: `metadata.labels."app.kubernetes.io/name"`. Lists
+    /// are compared as a whole: a path that leads into a list is touched when anything in the list
+    /// changed. The empty path is the object.
     pub fn touches(&self, path: &str) -> bool {
         let names = if path.is_empty() { Vec::new() } else { names(path) };
         differs_at(Some(&self.values.0), Some(&self.values.1), &names)
     }
 
-    /// The paths that changed, each as deep as it goes, in order: `spec.replicas`,
-    /// `metadata.labels."app.kubernetes.io/name"`. A list that differs is named as a whole. What the
-    /// API server keeps for itself (`resourceVersion`, `generation`) is left out; the status and what
-    /// this controller wrote is not.
+    /// Returns the changed paths in order, each as deep as possible: `spec.replicas`,
+    /// `metadata.labels."app.kubernetes.io/name"`. A changed list is one path. The API server's own
+    /// metadata (`resourceVersion`, `generation`) is left out; the status and this controller's
+    /// writes are not.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         differing("", &self.values.0, &self.values.1, &mut paths);
@@ -87,7 +88,7 @@ impl<K> Changes<K> {
     }
 }
 
-/// The object without what the API server keeps for itself.
+/// Returns the object without the metadata of `SERVER_FIELDS`.
 fn content(raw: &[u8]) -> Value {
     let mut value: Value = serde_json::from_slice(raw).unwrap_or_default();
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -96,10 +97,10 @@ fn content(raw: &[u8]) -> Value {
     value
 }
 
-/// Do they differ at that path, or at what on the way has no names?
+/// Whether the values differ at that path, or at a value on the way that has no names.
 fn differs_at(old: Option<&Value>, new: Option<&Value>, names: &[String]) -> bool {
     let Some((name, rest)) = names.split_first() else { return old != new };
-    // What is absent has nothing inside; a list or a text has no names.
+    // An absent value has no members; a list or a text has no names, so it is compared as a whole.
     let inside = |value: Option<&Value>| match value {
         None | Some(Value::Null) => Some(None),
         Some(Value::Object(members)) => Some(members.get(name).cloned()),
@@ -111,6 +112,7 @@ fn differs_at(old: Option<&Value>, new: Option<&Value>, names: &[String]) -> boo
     }
 }
 
+/// Collects the paths at which two values differ.
 fn differing(path: &str, old: &Value, new: &Value, paths: &mut Vec<String>) {
     if old == new {
         return;
@@ -129,6 +131,7 @@ fn differing(path: &str, old: &Value, new: &Value, paths: &mut Vec<String>) {
     }
 }
 
+/// Appends a name to a path, quoted if it contains dots.
 fn joined(path: &str, name: &str) -> String {
     let mut joined = path.to_owned();
     if !joined.is_empty() {
@@ -143,7 +146,7 @@ fn joined(path: &str, name: &str) -> String {
     joined
 }
 
-/// The names of a path.
+/// Splits a path into its names.
 fn names(path: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut is_quoted = false;
@@ -157,13 +160,14 @@ fn names(path: &str) -> Vec<String> {
     names
 }
 
-/// The last reconciled state of objects, within a number of bytes: the one that was reconciled
-/// longest ago makes room.
+/// The last reconciled state of objects, within a number of bytes: the state that was reconciled
+/// longest ago is evicted first.
 pub(super) struct Kept<K> {
     limit: usize,
     inner: Mutex<Inner<K>>,
 }
 
+/// The kept states, their order of eviction, and their size.
 struct Inner<K> {
     objects: BTreeMap<ObjectKey, Entry<K>>,
     ages: BTreeMap<u64, ObjectKey>,
@@ -171,6 +175,7 @@ struct Inner<K> {
     bytes: usize,
 }
 
+/// The last reconciled state of one object, and its place in the order of eviction.
 struct Entry<K> {
     age: u64,
     bytes: usize,
@@ -183,18 +188,21 @@ impl<K: Resource> Kept<K> {
         Self { limit, inner: Mutex::new(Inner { objects, ages, next: 0, bytes: 0 }) }
     }
 
-    /// The state of `now` at its last successful reconcile.
+    /// Returns the state of `now` at its last successful reconcile.
     pub(super) fn before(&self, now: &Cached<K>) -> Option<Cached<K>> {
         let inner = self.inner.lock();
         let entry = inner.objects.get(now.key())?;
+        // Another uid is another object of the same name: none of its changes are known.
         (entry.object.head().uid() == now.head().uid()).then(|| entry.object.clone())
     }
 
-    /// This state was reconciled.
+    /// Keeps this state as the last reconciled one.
     pub(super) fn reconciled(&self, object: &Cached<K>) {
         let bytes = object.raw().len() + ENTRY;
         let mut inner = self.inner.lock();
+        // Also if the new state does not fit: the old one is no longer the last reconciled state.
         inner.remove(object.key());
+        // Such an object would evict all others and still not fit.
         if bytes > self.limit {
             return;
         }
@@ -209,7 +217,7 @@ impl<K: Resource> Kept<K> {
         inner.objects.insert(object.key().clone(), Entry { age, bytes, object: object.clone() });
     }
 
-    /// The object is gone.
+    /// Forgets an object that is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
         self.inner.lock().remove(key);
     }

@@ -1,11 +1,11 @@
 //! Another cluster that controllers read and write: its client, its caches, its name.
 //!
-//! The kind that a controller reconciles lives in the operator's own cluster. What else it watches
-//! may live in others: [`Wiring::watches_in`](super::Wiring::watches_in). A [`Cluster`] is made
-//! once, given to the manager, which fills its caches, and kept by the
-//! controllers that use it. Its writes ask for the operator's one lease, as all writes do.
+//! The reconciled kind of a controller lives in the operator's own cluster. Other watched kinds may
+//! live in other clusters: [`Wiring::watches_in`](super::Wiring::watches_in). A [`Cluster`] is made
+//! once, given to the manager, which fills its caches, and kept by the controllers that use it. Its
+//! writes require the operator's one lease, as all writes do.
 //!
-//! Absent: clusters that come and go, and controllers whose own kind is elsewhere.
+//! Absent: clusters that come and go, and controllers whose reconciled kind is in another cluster.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +36,7 @@ pub struct Cluster {
     inner: Arc<Inner>,
 }
 
+/// State that all clones of a [`Cluster`] share.
 struct Inner {
     name: Arc<str>,
     id: ClusterId,
@@ -43,18 +44,19 @@ struct Inner {
     namespaces: Vec<String>,
     informers: OnceLock<InformerRegistry>,
     door: Arc<Door>,
-    /// Does a manager run its caches and fence its writes?
+    /// Whether a manager runs its caches and fences its writes.
     is_managed: AtomicBool,
 }
 
 impl Cluster {
-    /// The cluster that `client` reaches, watched in all namespaces. The name tells it from the
-    /// operator's other clusters; its own is called `local`.
+    /// Creates a handle to the cluster that `client` reaches, watched in all namespaces. The name
+    /// distinguishes it from the operator's other clusters; the operator's own cluster is called
+    /// `local`.
     pub fn new(name: impl Into<String>, client: Client) -> Self {
         Self::in_namespaces(name, client, Vec::<String>::new())
     }
 
-    /// The same, watched in these namespaces only; none given means all.
+    /// As [`new`](Self::new), watched in these namespaces only; none given means all.
     pub fn in_namespaces<N: Into<String>>(
         name: impl Into<String>,
         client: Client,
@@ -62,6 +64,7 @@ impl Cluster {
     ) -> Self {
         let name: Arc<str> = Arc::from(name.into());
         let door = Arc::new(Door { cluster: Arc::clone(&name), state: Mutex::default() });
+        // All clones of the client share this gate, in every term.
         let client = client.gated(Arc::clone(&door) as Arc<dyn WriteGate>);
         let namespaces = namespaces.into_iter().map(Into::into).collect();
         let id = ClusterId(number(&name));
@@ -70,23 +73,23 @@ impl Cluster {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Its name.
+    /// The cluster's name.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// What the keys of its objects carry; follows from the name.
+    /// The id that the keys of its objects carry; derived from the name.
     pub fn id(&self) -> ClusterId {
         self.inner.id
     }
 
-    /// Its client. In an operator with leader election its writes are refused unless this process
-    /// leads.
+    /// The cluster's client. In an operator with leader election its writes are refused unless this
+    /// process leads.
     pub fn client(&self) -> &Client {
         &self.inner.client
     }
 
-    /// Its caches; they run while the operator does.
+    /// The cluster's caches; they run while the operator does.
     pub fn informers(&self) -> &InformerRegistry {
         self.registry(self.inner.client.seams())
     }
@@ -99,10 +102,12 @@ impl Cluster {
         self.informers().informer::<K>().store()
     }
 
-    /// A manager runs the caches and fences the writes: with its clock and metrics, if the caches were
-    /// not asked for before.
+    /// Marks the cluster as managed: a manager runs the caches and fences the writes. The caches
+    /// use the manager's clock and metrics, if they were not requested before.
     pub(crate) fn managed_by(&self, seams: &Seams) {
         self.inner.is_managed.store(true, Ordering::SeqCst);
+        // An earlier `check_managed` may have shut the gate; the manager sets its own gate later by
+        // `fence`.
         let mut state = self.inner.door.state.lock();
         if matches!(*state, Admission::Unmanaged) {
             *state = Admission::Free;
@@ -111,8 +116,8 @@ impl Cluster {
         self.registry(seams);
     }
 
-    /// Nobody would fill the caches, or ask for the lease, of one that no manager was given: whoever
-    /// watches it would never be told anything. Its writes are refused from then on.
+    /// Fails if no manager was given this cluster: its caches would never be filled, its watchers
+    /// never notified, and its writes not be fenced. Its writes are refused from then on.
     pub(super) fn check_managed(&self) -> Result<(), Error> {
         if self.inner.is_managed.load(Ordering::SeqCst) {
             return Ok(());
@@ -125,6 +130,7 @@ impl Cluster {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
+    /// Returns the caches; the first call creates them, with its clock and metrics.
     fn registry(&self, seams: &Seams) -> &InformerRegistry {
         let inner = &self.inner;
         inner.informers.get_or_init(|| {
@@ -139,7 +145,7 @@ impl Cluster {
         })
     }
 
-    /// From now on writes ask `gate`; without one they are refused.
+    /// Sends the checks of all writes to `gate`; without a gate writes are refused.
     pub(crate) fn fence(&self, gate: Option<Arc<dyn WriteGate>>) {
         *self.inner.door.state.lock() = gate.map_or(Admission::Shut, Admission::Behind);
     }
@@ -154,7 +160,8 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// FNV-1a, folded to 16 bits; never 0, which is the operator's own cluster.
+/// Returns the FNV-1a hash of the name, folded to 16 bits; never 0, the number of the operator's
+/// own cluster.
 fn number(name: &str) -> u16 {
     let hash = name
         .bytes()
@@ -163,27 +170,28 @@ fn number(name: &str) -> u16 {
     folded.max(1)
 }
 
-/// Whom writes ask.
+/// Write gate of the cluster, which forwards to the current term's gate.
 #[derive(Debug)]
 struct Door {
     cluster: Arc<str>,
     state: Mutex<Admission>,
 }
 
+/// State of the cluster's write gate.
 #[derive(Clone, Debug, Default)]
 enum Admission {
-    /// There is no election.
+    /// There is no leader election.
     #[default]
     Free,
-    /// There is one, and this process does not lead.
+    /// There is an election, and this process does not lead.
     Shut,
     Behind(Arc<dyn WriteGate>),
-    /// A controller watches it, and no manager was given it.
+    /// A controller watches the cluster, and no manager was given it.
     Unmanaged,
 }
 
 impl Door {
-    /// Whom to ask now; `None` when everything may pass.
+    /// Returns the gate to ask now; `None` when every write may pass.
     fn gate(&self) -> Result<Option<Arc<dyn WriteGate>>, Error> {
         match self.state.lock().clone() {
             Admission::Free => Ok(None),

@@ -1,4 +1,4 @@
-//! What a reconcile can do and know.
+//! The context of a reconcile: reads, writes, events, requeues and grants.
 
 mod access;
 mod apply;
@@ -44,7 +44,7 @@ use crate::seams::Seams;
 use crate::store::{Cached, Store};
 use crate::workqueue::WorkQueue;
 
-/// What is read of the answer to a deletion.
+/// The part of the answer to a deletion that is evaluated.
 #[derive(Deserialize)]
 struct Deleted {
     #[serde(default)]
@@ -54,12 +54,13 @@ struct Deleted {
     metadata: ObjectMeta,
 }
 
+/// The deleted object in an answer of kind `Status`.
 #[derive(Deserialize)]
 struct Details {
     uid: Option<String>,
 }
 
-/// What all reconciles of one run share; each worker has its own clone.
+/// State that all reconciles of one run share; each worker has its own clone.
 #[derive(Clone)]
 pub(super) struct Reach {
     pub(super) controller: Arc<str>,
@@ -73,10 +74,11 @@ pub(super) struct Reach {
     pub(super) seams: Seams,
 }
 
-/// What a reconcile can do and know. The grants hang on `C`.
+/// Everything that a reconcile may use: its object, caches, writes, events. The grants are bounds
+/// on `C`.
 ///
-/// Writes through it carry the controller's name as field manager, and are refused once this process
-/// lost its lease.
+/// Writes through the context carry the controller's name as field manager, and are refused once
+/// this process has lost its lease.
 pub struct Context<C: Reconciler> {
     reach: Arc<Reach>,
     store: Arc<Store<C::Object>>,
@@ -84,24 +86,25 @@ pub struct Context<C: Reconciler> {
     key: ObjectKey,
     turn: Turn,
     latest: Mutex<Option<Latest>>,
-    /// As it was cached when the reconcile began.
+    /// The object as it was cached when the reconcile began.
     begun: Cached<C::Object>,
-    /// As it was when it was last reconciled, if that is kept.
+    /// The object at its last successful reconcile, if that state is kept.
     before: Option<Cached<C::Object>>,
     watch: OnceLock<Watch>,
-    /// The client for what may outlive the reconcile; made by the first who asks for it.
+    /// Client for users' tasks that may outlive the reconcile; made at the first request.
     lent: OnceLock<Client>,
-    /// Has a read of this reconcile shown that the object is gone, or being deleted?
+    /// Whether a read of this reconcile has shown that the object is gone, or being deleted.
     has_ended: AtomicBool,
 }
 
-/// The object that a context is about.
+/// The object of a context, in its several states.
 pub(super) struct About<K> {
     pub(super) begun: Cached<K>,
     pub(super) object: Arc<K>,
     pub(super) before: Option<Cached<K>>,
 }
 
+/// Whether kind `K` is namespaced; assumed for kinds that are known at run time only.
 fn is_namespaced<K: Resource>() -> bool {
     K::static_info().is_none_or(|info| info.scope == Scope::Namespaced)
 }
@@ -130,17 +133,17 @@ impl<C: Reconciler> Context<C> {
         Self { reach, store, object, key, turn, latest, begun, before, watch, lent, has_ended }
     }
 
-    /// The same context about a newer version of the object.
+    /// Returns the same context for a newer version of the object.
     pub(super) fn with_object(self, object: C::Object) -> Self {
         Self { object: Arc::new(object), latest: Mutex::new(None), ..self }
     }
 
-    /// The object that is reconciled, to keep or to send to a task.
+    /// The reconciled object, to keep or to send to a task.
     pub fn object(&self) -> &Arc<C::Object> {
         &self.object
     }
 
-    /// Kind, namespace, name and uid of the object.
+    /// Returns kind, namespace, name and uid of the object.
     pub fn object_ref(&self) -> ObjectRef {
         let uid = Some(self.object.uid().to_owned());
         ObjectRef { info: self.reach.info.clone(), key: self.key.clone(), uid }
@@ -151,12 +154,12 @@ impl<C: Reconciler> Context<C> {
         &self.reach.controller
     }
 
-    /// The client, for what the methods of the context do not cover. No grant is checked at compile
-    /// time: what you use it for has to stand in `can(…)` to be in the manifest.
+    /// The client, for requests that the methods of the context do not cover. No grant is checked
+    /// at compile time: its use has to be listed in `can(…)` to be in the manifest.
     ///
-    /// A task may keep a clone of it. When the reconcile ends by itself, the clone goes on writing for as
-    /// long as this process leads. When the reconcile is dropped (at its deadline, at the end of the
-    /// drain, or superseded), writes of the clone are refused with
+    /// A task may keep a clone of it. When the reconcile ends by itself, the clone may write for as
+    /// long as this process leads. When the reconcile is dropped (at its deadline, at the end of
+    /// the drain, or superseded), writes of the clone are refused with
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) from then on.
     pub fn client(&self) -> &Client {
         self.lent.get_or_init(|| self.turn.cancel.gated(&self.reach.client, &self.key))
@@ -168,25 +171,27 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Reports an Event about the object, [`Normal`](crate::events::Normal) or
-    /// [`Warning`](crate::events::Warning): `reason` is one word in `CamelCase` for programs, `note` a
-    /// sentence for people. Never waits and never fails; the same event again is counted. Of different
-    /// ones an object may cause 25 at once and one more each 5 min, so that no object fills the cluster
-    /// with Events: what is beyond that is dropped, with a line in the log at the level debug.
+    /// [`Warning`](crate::events::Warning): `reason` is one word in `CamelCase` for programs,
+    /// `note` a sentence for people. Never waits and never fails; a repeated event is counted. An
+    /// object may cause 25 different events at once and one more each 5 min, so that no object
+    /// fills the cluster with Events: further events are dropped, with a line in the log at the
+    /// level debug.
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
         self.reach.recorder.event(&self.object_ref(), kind, reason, note);
     }
 
-    /// Has another object of the reconciled kind, or this one again, reconciled soon.
+    /// Enqueues another object of the reconciled kind, or this one again.
     pub fn requeue(&self, key: ObjectKey) {
         self.reach.queue.add_with(key, Reason::ASKED.adding());
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
-    /// reconcile should end soon then. Until it is dropped, at its deadline or the end of the drain, it
-    /// may still write, unless the lease was lost: then every write is refused.
+    /// reconcile should then end soon. Until it is dropped, at its deadline or at the end of the
+    /// drain, it may still write, unless the lease was lost: then every write is refused.
     ///
-    /// A task that it spawned is not dropped with it: give that a clone of the token, and let it end.
-    /// What it writes after that through a clone of [`client`](Self::client) is refused.
+    /// A task that the reconcile spawned is not dropped with it: give the task a clone of the
+    /// token, and let it end. Its later writes through a clone of [`client`](Self::client) are
+    /// refused.
     pub fn cancellation(&self) -> &CancellationToken {
         self.turn.cancel.token()
     }
@@ -199,11 +204,11 @@ impl<C: Reconciler> Context<C> {
         self.turn.cancel.token().cancelled().await;
     }
 
-    /// Is this reconcile superseded: did the object's spec change since it began (by
-    /// `metadata.generation`; in kinds without one, by anything but metadata and status), was it marked
-    /// for deletion, or is it gone? What is done now is for a state that nobody wants any more, and
-    /// the object is reconciled again at once after this. A change of the spec by this reconcile
-    /// itself counts, too.
+    /// Whether this reconcile is superseded: the object's spec changed since it began (by
+    /// `metadata.generation`; in kinds without a generation, by anything but metadata and status),
+    /// the object was marked for deletion, or it is gone. Further work would be for an outdated
+    /// state, and the object is reconciled again at once after this reconcile. A change of the spec
+    /// by this reconcile itself counts, too.
     pub fn superseded(&self) -> bool {
         let begun = Stamp::of(&self.begun);
         self.store.get(&self.key).is_none_or(|now| Stamp::of(&now) != begun)
@@ -216,55 +221,56 @@ impl<C: Reconciler> Context<C> {
     pub async fn until_superseded(&self) {
         let all = &self.reach.memory.superseded;
         let watch = self.watch.get_or_init(|| all.watch(&self.key, Stamp::of(&self.begun)));
-        // A change that came before the look after it began told nobody.
+        // A change between the start of the reconcile and the registration above cancels no token,
+        // so the cache is compared once after registering.
         if !self.superseded() {
             watch.token().cancelled().await;
         }
     }
 
-    /// What changed since this object was last reconciled with success; to be asked for by
+    /// Returns the changes since the last successful reconcile of this object; enabled by
     /// [`Wiring::track_changes`](super::Wiring::track_changes).
     ///
-    /// `None` when that is not known: at its first reconcile, after a restart or a change of leaders,
-    /// or because its last state did not fit. Take everything as changed then.
+    /// `None` when the last state is not known: at the first reconcile, after a restart or a change
+    /// of leaders, or because it did not fit the byte limit. Treat everything as changed then.
     pub fn changes(&self) -> Option<Changes<C::Object>> {
         let before = self.before.clone()?;
         Some(Changes::between(before, self.begun.clone()))
     }
 
-    /// How many reconciles of this object failed in a row before this one, those with a
-    /// [delay of their own](super::Failure::retry_after) not counted.
+    /// The number of failed reconciles of this object in a row before this one, without those that
+    /// have a [delay of their own](super::Failure::retry_after).
     pub fn attempt(&self) -> u32 {
         self.turn.attempt
     }
 
-    /// Why the object is reconciled: everything that came together since it was last looked at. For
-    /// logs and for work that one source alone makes necessary; see [`Reasons`] for what it does not
-    /// promise.
+    /// Returns the reasons of this reconcile: all causes since the object was last reconciled. For
+    /// logs, and for work that only one source makes necessary; see [`Reasons`] for the limits.
     pub fn reasons(&self) -> Reasons {
         self.reach.waking.named(self.turn.reasons)
     }
 
-    /// `delay`, and up to a tenth more, for [`Action::requeue_after`](super::Action::requeue_after):
-    /// objects that were reconciled together do not stay together.
+    /// Returns `delay` plus up to a tenth, for
+    /// [`Action::requeue_after`](super::Action::requeue_after), so that objects which were
+    /// reconciled together drift apart.
     pub fn spread(&self, delay: Duration) -> Duration {
         delay.saturating_add(self.reach.seams.entropy.jitter(delay / 10))
     }
 
-    /// Did a reconcile of this object write more than 10 s ago, to the object itself or to another
-    /// that is cached, and the watch has not shown it yet? What is read of that is then older than
-    /// the write.
+    /// Whether a reconcile of this object wrote, more than 10 s ago, to the object itself or to
+    /// another cached object, and the watch has not shown the write yet. Reads of that object are
+    /// then older than the write.
     pub fn stale(&self) -> bool {
         let ledger = &self.reach.memory.applied.ledger;
         self.store.is_stale(&self.key) || ledger.is_stale(&self.key, &self.reach.informers)
     }
 
-    /// Time, as the whole operator sees it.
+    /// The clock of the operator.
     pub fn clock(&self) -> &Clock {
         &self.reach.seams.clock
     }
 
-    /// Randomness, as the whole operator draws it.
+    /// The source of randomness of the operator.
     pub fn entropy(&self) -> &Entropy {
         &self.reach.seams.entropy
     }
@@ -274,18 +280,18 @@ impl<C: Reconciler> Context<C> {
         &self.begun
     }
 
-    /// The reconciled kind where the object lives.
+    /// Returns the API of the reconciled kind in the object's namespace.
     pub(super) fn own_api(&self) -> Api<C::Object> {
         self.nearby()
     }
 
-    /// Kind `K` in the object's namespace, or in all when either has none. For calls that are dropped with
-    /// the reconcile.
+    /// Returns the API of kind `K` in the object's namespace, or in all namespaces when either has
+    /// none. For calls that are dropped with the reconcile.
     fn nearby<K: Resource>(&self) -> Api<K> {
         self.nearby_by(&self.reach.client)
     }
 
-    /// The same, by that client.
+    /// As [`nearby`](Self::nearby), with the given client.
     fn nearby_by<K: Resource>(&self, client: &Client) -> Api<K> {
         match self.key.namespace() {
             Some(namespace) if is_namespaced::<K>() => client.namespace(namespace),
@@ -293,33 +299,36 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// A write of ours on top of version `from` left the object like this, by the API server's answer.
+    /// Records that an own write on top of version `from` left the object in this state, by the API
+    /// server's answer.
     pub(super) fn wrote_own(&self, from: &str, object: &C::Object, answer: &[u8]) {
         self.wrote_upon(from, object, answer);
     }
 
-    /// As [`wrote_own`](Self::wrote_own), for the same object in another form.
+    /// As [`wrote_own`](Self::wrote_own), for the same object as another type.
     fn wrote_upon<K: Resource>(&self, from: &str, object: &K, answer: &[u8]) {
-        // What was not reconciled in this turn is news, whoever writes upon it.
+        // A version other than the reconciled one holds changes that this reconcile has not seen:
+        // the echo of a write upon it must still enqueue the object.
         let begun = if self.turn.cancel.began_at(from) { from } else { "" };
         let to = object.resource_version();
         self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
         self.show::<K>(answer);
     }
 
-    /// Shows the caches what a write of ours left, by the API server's answer, before the watch does. A
-    /// type may have a part of it only: the answer is all there is.
+    /// Puts the API server's answer to an own write into the caches before the watch delivers it.
+    /// Takes the answer's bytes, because the type may hold only a part of the object.
     fn show<K: Resource>(&self, answer: &[u8]) {
-        // A kind that nobody reads from a cache gets none for being written.
+        // Only existing caches: a write alone does not start a cache.
         for cache in self.reach.informers.all_caches_of::<K>() {
             if let Err(error) = cache.wrote_answer(answer) {
-                // The watch will show it.
+                // Not an error: the watch delivers the object later.
                 tracing::debug!(%error, "an own write is not shown before the watch does");
             }
         }
     }
 
-    /// Sends a write. One whose answer is no `K` was executed all the same: caches show it.
+    /// Sends a write. An answer that does not decode as `K` was executed all the same: it goes to
+    /// the caches, too.
     async fn answered<K: Resource>(&self, write: Write<K>) -> Result<(K, Bytes), Error> {
         let (decoded, answer) = write.executed().await?;
         if decoded.is_err() {
@@ -328,17 +337,17 @@ impl<C: Reconciler> Context<C> {
         Ok((decoded?, answer))
     }
 
-    /// As [`show`](Self::show), and remembers it until the watch has shown it.
+    /// As [`show`](Self::show), and expects the write until the watch has shown it.
     fn wrote<K: Resource>(&self, what: What, object: &K, answer: &[u8]) {
         self.show::<K>(answer);
         let key = object.key().in_cluster(self.key.cluster());
         self.sent::<K>(what, &key, object.uid());
     }
 
-    /// Remembers a write until the watch has shown it.
+    /// Expects a write until the watch has shown it.
     fn sent<K: Resource>(&self, what: What, key: &ObjectKey, uid: &str) {
         let caches = self.reach.informers.caches_of::<K>();
-        // A change that no cache shows early is one that nobody can miss.
+        // A change that no cache holds as an own write cannot be missing from a view.
         let is_news = match what {
             What::Changed => caches.iter().any(|cache| cache.store().unseen(key).is_some()),
             What::Created | What::Deleted => !caches.is_empty(),
@@ -349,14 +358,14 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// The uid of what the cache shows at `key`.
+    /// Returns the uid of the cached object at `key`.
     fn cached_uid<K: Resource>(&self, key: &ObjectKey) -> Option<String> {
         let caches = self.reach.informers.caches_of::<K>();
         let cached = caches.iter().find_map(|cache| cache.store().get(key));
         cached.map(|cached| cached.head().uid().to_owned())
     }
 
-    /// Shows the cache what a deletion of ours left, by the API server's answer.
+    /// Applies the API server's answer to an own deletion to the caches.
     fn deleted<K: Resource>(&self, key: &ObjectKey, answer: &[u8]) {
         let Ok(said) = serde_json::from_slice::<Deleted>(answer) else { return };
         let metadata = &said.metadata;
@@ -369,7 +378,7 @@ impl<C: Reconciler> Context<C> {
             self.show::<K>(answer);
             return self.sent::<K>(What::Deleted, key, &uid);
         } else {
-            // Some kinds answer with their last state when they are gone.
+            // Some kinds answer with the last state of the deleted object.
             said.metadata.uid
         };
         if let Some(uid) = uid {
@@ -377,7 +386,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Shows the cache that the object of that uid is gone by a deletion.
+    /// Removes the object with that uid from the caches.
     fn gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
         for cache in self.reach.informers.all_caches_of::<K>() {
             if cache.covers(key.namespace()) {

@@ -1,8 +1,8 @@
-//! Waits until an object has been left alone for a while, so that a burst of changes is one
-//! reconcile.
+//! Debouncing: an object's key waits until no change came for a while, so that a burst of changes
+//! is one reconcile.
 //!
-//! The first change of a burst adds the key, the others only move its time: a burst costs the queue
-//! two turns, however long it is. What waits here is bounded by the keys in the queue.
+//! The first change of a burst adds the key, the others only extend the burst: it costs the queue
+//! two operations, however long it is. The number of bursts is bounded by the keys in the queue.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::resource::ObjectKey;
 use crate::sync::Mutex;
 
-/// A burst of one key.
+/// A burst of changes of one key.
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     first: Instant,
@@ -20,12 +20,12 @@ struct Burst {
     reasons: u64,
 }
 
-/// May a key be worked on?
+/// Decision about a taken key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quiet {
-    /// Yes, for these reasons.
+    /// The key can be reconciled now, for these reasons.
     Now(u64),
-    /// Ask again then.
+    /// The burst goes on: ask again after this time.
     In(Duration),
 }
 
@@ -38,12 +38,12 @@ pub(super) struct Debounce {
 }
 
 impl Debounce {
-    /// Waits until nothing came for `quiet`, at most for `most`.
+    /// Creates a debouncer that waits until no change came for `quiet`, at most for `most`.
     pub(super) fn new(quiet: Duration, most: Duration) -> Self {
         Self { quiet, most: most.max(quiet), bursts: Mutex::default() }
     }
 
-    /// Notes what came; true when the queue has to be told, because no burst of the key goes on.
+    /// Notes a change; true when the key has to be added to the queue, because it starts a burst.
     pub(super) fn is_first(&self, key: &ObjectKey, reasons: u64, now: Instant) -> bool {
         let mut bursts = self.bursts.lock();
         if let Some(burst) = bursts.get_mut(key) {
@@ -55,7 +55,7 @@ impl Debounce {
         true
     }
 
-    /// The key's turn has come, for these reasons.
+    /// Decides whether a taken key is reconciled now, for these reasons or more.
     pub(super) fn ask(&self, key: &ObjectKey, reasons: u64, now: Instant) -> Quiet {
         let mut bursts = self.bursts.lock();
         let Some(burst) = bursts.get_mut(key) else { return Quiet::Now(reasons) };

@@ -1,7 +1,7 @@
-//! A controller on the debug page: its queue, keys in work and what they wait for, last errors.
+//! A controller on the debug page: its queue, its keys and their reasons, last errors.
 //!
-//! Everything in it has a bound, and nothing in it is a secret: names of objects, reasons, and the
-//! texts of errors as they stand in the log.
+//! Every list is bounded and nothing is secret: names of objects, reasons, and the texts of errors
+//! as they stand in the log.
 
 use std::time::Duration;
 
@@ -14,24 +14,24 @@ use super::waking::Waking;
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::workqueue::KeyState;
 
-/// What is looked at.
+/// Snapshot of a controller for the debug page.
 pub(super) struct Look<'a> {
     pub(super) name: &'a str,
     pub(super) info: &'a ResourceInfo,
     pub(super) workers: usize,
     pub(super) state: ControllerState,
-    /// Knows the names of reasons, and who is paused.
+    /// Source of the names of reasons and of pauses.
     pub(super) waking: &'a Waking,
-    /// At most as many as the page may have.
+    /// At most as many keys as the page may show.
     pub(super) keys: Vec<KeyState<ObjectKey>>,
     /// The newest first.
     pub(super) errors: Vec<LastError>,
-    /// Objects that are reconciled without end.
+    /// Objects that are reconciled endlessly.
     pub(super) hot: Vec<Hot>,
 }
 
 impl Look<'_> {
-    /// The page's part on this controller.
+    /// Returns the controller's part of the page.
     pub(super) fn print(&self, limit: usize) -> Value {
         let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state;
         let keys: Vec<Value> = self.keys.iter().take(limit).map(|key| self.key(key)).collect();
@@ -51,6 +51,7 @@ impl Look<'_> {
         })
     }
 
+    /// Describes an object that is reconciled endlessly.
     fn hot(&self, hot: &Hot) -> Value {
         let reasons = self.waking.named(hot.reasons);
         json!({
@@ -60,6 +61,7 @@ impl Look<'_> {
         })
     }
 
+    /// Describes a key in the queue.
     fn key(&self, state: &KeyState<ObjectKey>) -> Value {
         let reasons = self.waking.named(state.reasons);
         json!({
@@ -75,6 +77,7 @@ impl Look<'_> {
     }
 }
 
+/// Describes an object's last error.
 fn error(error: &LastError) -> Value {
     json!({
         "key": error.key.to_string(),
@@ -86,6 +89,7 @@ fn error(error: &LastError) -> Value {
     })
 }
 
+/// Converts to seconds with three decimals.
 fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }

@@ -1,12 +1,13 @@
-//! Tells the echo of our own write from news.
+//! Filter of own writes: distinguishes the echo of an own write from a change by others.
 //!
 //! Writing the status of an object makes its watch deliver the object again. That change is dropped
-//! only when every step of it is known: it leads from the version that was reconciled, or one that
-//! we made of it, to a version that an answer to us carried.
+//! only when every step of it is known: it leads from the reconciled version, or from a version
+//! that an own write made of it, to a version that the answer to an own write carried.
 //!
-//! The watch may be quicker than the answer. The object is woken by its echo then, and the turn that
-//! this leads to is passed over: nothing happened since the last reconcile but its own writes. That holds
-//! for one that failed, too, with what it wrote to say so: the object keeps the time of its retry.
+//! The watch may be quicker than the answer. Then the echo enqueues the object, and the attempt
+//! that follows is skipped: nothing but own writes happened since the last reconcile. The same
+//! holds for a failed reconcile that wrote its failure to the status: the object keeps the time of
+//! its retry.
 
 use std::collections::HashMap;
 
@@ -16,46 +17,47 @@ use tokio::time::Instant;
 use super::rare::ByKey;
 use crate::resource::ObjectKey;
 
-/// Versions kept per object; what lies further back is news.
+/// Most versions kept per object; older ones count as changes by others.
 const KEPT: usize = 16;
 
-/// What we made of an object since its last reconcile began.
+/// Versions that own writes made of an object since its last reconcile began.
 #[derive(Debug)]
 struct Chain {
-    /// Versions, each made by us from the one before.
+    /// Versions, each made by an own write from the one before.
     versions: Vec<String>,
-    /// The reconcile is over, and what is to follow.
+    /// The follow-up of the reconcile, once it is over.
     concluded: Option<Concluded>,
 }
 
-/// What follows a reconcile when nothing happens.
+/// Follow-up of a reconcile if nothing else happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Concluded {
-    /// When the object is to be looked at again, if at all.
+    /// Time of the next reconcile, if any.
     pub(super) again: Option<Instant>,
-    /// Did it fail?
+    /// Whether the reconcile failed.
     pub(super) has_failed: bool,
 }
 
-/// The objects that we wrote. Never iterated, so their order shows nowhere.
+/// The objects with own writes. Never iterated, so their order shows nowhere.
 #[derive(Debug, Default)]
 pub(super) struct Echoes {
     chains: ByKey<HashMap<ObjectKey, Chain, FixedState>>,
 }
 
 impl Echoes {
-    /// A reconcile of `key` begins, at this version. If we made it, what led to it stays known: the
-    /// watch may still have to tell that.
+    /// Begins a reconcile of `key` at this version. If an own write made the version, the chain
+    /// that led to it stays known: the watch may still have to deliver it.
     pub(super) fn begin(&self, key: &ObjectKey, version: &str) {
         let Some(mut chains) = self.chains.of(key).lock_if_any() else { return };
         let Some(chain) = chains.get_mut(key) else { return };
         chain.concluded = None;
+        // A long chain is dropped early, so that the writes of this reconcile fit into a new one.
         if !chain.ends_with(version) || chain.versions.len() > KEPT / 2 {
             chains.remove(key);
         }
     }
 
-    /// The reconcile of `key` is over. To be told before anybody else can have its key.
+    /// Notes the follow-up of a finished reconcile. Called before another worker can take the key.
     pub(super) fn concluded(&self, key: &ObjectKey, how: Concluded) {
         if let Some(mut chains) = self.chains.of(key).lock_if_any()
             && let Some(chain) = chains.get_mut(key)
@@ -64,13 +66,15 @@ impl Echoes {
         }
     }
 
-    /// Is `version` what the last reconcile of `key`, which is over, made of the one that it was called
-    /// with? Then there is nothing new about it, and this is what was to follow.
+    /// Returns the follow-up of the last reconcile if it is over and `version` is the result of its
+    /// own writes: then nothing else happened.
     pub(super) fn left_by_us(
         &self,
         key: &ObjectKey,
         version: impl FnOnce() -> Option<String>,
     ) -> Option<Concluded> {
+        // The chain is checked first, because most objects have none; the cache is read without
+        // this lock, which its listener takes, too.
         let concluded = self.chains.of(key).lock_if_any()?.get(key)?.concluded?;
         let version = version()?;
         let is_ours =
@@ -78,15 +82,16 @@ impl Echoes {
         is_ours.then_some(concluded)
     }
 
-    /// A write of ours that the API server accepted only on top of `from` made `to`; `begun` is the
-    /// version that is, or was, reconciled. A write upon one that never was leads from nothing that is
-    /// known.
+    /// Records an own write that the API server accepted only upon `from` and that made `to`;
+    /// `begun` is the reconciled version. A write upon a version that is not in the chain starts no
+    /// chain.
     pub(super) fn wrote(&self, key: &ObjectKey, begun: &str, (from, to): (&str, &str)) {
         if from == to {
             return;
         }
         let mut chains = self.chains.of(key).lock();
         let Some(chain) = chains.get_mut(key) else {
+            // Any other version contains a change that this reconcile has not seen.
             if begun == from {
                 let versions = vec![from.to_owned(), to.to_owned()];
                 chains.insert(key.clone(), Chain { versions, concluded: None });
@@ -98,8 +103,8 @@ impl Echoes {
         }
     }
 
-    /// Is the change between two versions our own doing, and nobody else's? They are asked for when
-    /// the object is one that we wrote.
+    /// Whether the change between two versions consists of own writes only. `versions` is called
+    /// only for an object with own writes.
     pub(super) fn is_echo<'a>(
         &self,
         key: &ObjectKey,
@@ -112,7 +117,7 @@ impl Echoes {
         matches!((place(old), place(new)), (Some(old), Some(new)) if old < new)
     }
 
-    /// The object is gone.
+    /// Forgets an object that is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
         if let Some(mut chains) = self.chains.of(key).lock_if_any() {
             chains.remove(key);
@@ -121,6 +126,7 @@ impl Echoes {
 }
 
 impl Chain {
+    /// Whether `version` is the newest of the chain.
     fn ends_with(&self, version: &str) -> bool {
         self.versions.last().is_some_and(|last| last == version)
     }

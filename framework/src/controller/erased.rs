@@ -1,4 +1,4 @@
-//! A controller as the manager sees it: no type parameters.
+//! A controller without type parameters, as the manager sees it.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -14,21 +14,21 @@ use crate::error::Error;
 use crate::informer::InformerRegistry;
 use crate::rbac::Rule;
 
-/// What the manager hands a controller when it may start working.
+/// The environment that the manager passes to a controller when it may start working.
 #[derive(Clone, Debug)]
 pub struct ControllerRun {
     /// Client for writes; gated by leadership.
     pub client: Client,
-    /// Caches, running. Those that controllers built by [`Wiring`](crate::controller::Wiring) are wired
-    /// to may still be empty; such a controller waits for its own. All others are synced.
+    /// Running caches. Those of controllers built by [`Wiring`](crate::controller::Wiring) may
+    /// still be empty; such a controller waits for its own caches. All others are synced.
     pub informers: InformerRegistry,
-    /// No new reconcile starts once this is cancelled; running ones are told.
+    /// No new reconcile starts once this is cancelled; running ones are notified.
     pub stop: CancellationToken,
-    /// How long running reconciles may take to end after `stop`.
+    /// Time for running reconciles to end after `stop`.
     pub drain: Duration,
 }
 
-/// How a controller is doing, for `settled()`, debug dumps and drains.
+/// State of a controller in numbers, for `settled()`, debug dumps and drains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ControllerState {
     /// Keys ready to be worked on.
@@ -43,34 +43,35 @@ pub struct ControllerState {
     pub reconciles: u64,
 }
 
-/// A controller without its types: what [`Manager`](crate::manager::Manager) holds.
+/// A controller without its types, as held by [`Manager`](crate::manager::Manager).
 pub trait ErasedController: Debug + Send + Sync + 'static {
-    /// Name; labels metrics and logs.
+    /// Returns the name, which labels metrics and logs.
     fn name(&self) -> &str;
 
-    /// The permissions it needs.
+    /// Returns the permissions that the controller needs.
     fn rules(&self) -> Vec<Rule>;
 
-    /// Registers its informers, indexes and listeners; called once, before the caches start. Keys
-    /// queue up from here on.
+    /// Registers informers, indexes and listeners; called once, before the caches start. Keys are
+    /// queued from then on.
     ///
     /// # Errors
-    /// An index that it was wired with cannot be built: it must not be started.
+    /// When an index of the controller cannot be built: the controller must not be started.
     fn attach(&self, informers: &InformerRegistry) -> Result<(), Error>;
 
-    /// Works on keys, once its caches are filled, until `run.stop`, then drains; returns true when every reconcile ended within
-    /// the drain. Called again after leadership was lost and won.
+    /// Works on keys, once the controller's caches are filled, until `run.stop`, then drains;
+    /// returns true when every reconcile ended within the drain. Called again after leadership was
+    /// lost and won.
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 
-    /// How it is doing now.
+    /// Returns the current state.
     fn state(&self) -> ControllerState;
 
-    /// How many objects it reconciles at once, instead of what it was wired with; called once, before
-    /// [`attach`](Self::attach). By default it is ignored.
+    /// Overrides the number of objects that are reconciled at once; called once, before
+    /// [`attach`](Self::attach). Ignored by default.
     fn limit_workers(&self, _workers: usize) {}
 
-    /// How it is doing now, in detail, for the debug page: an object, each list in it with at most
-    /// `limit` entries, and no secrets in it. Default: the name and the numbers of
+    /// Returns the current state in detail, for the debug page: an object, each list in it with at
+    /// most `limit` entries, without secrets. Default: the name and the numbers of
     /// [`state`](Self::state).
     fn dump(&self, limit: usize) -> Value {
         let _ = limit;
@@ -85,7 +86,7 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
         })
     }
 
-    /// Why it does not come to rest.
+    /// Returns a report of the objects that keep the controller from coming to rest.
     fn unrest(&self) -> Unrest {
         Unrest::default()
     }

@@ -1,11 +1,11 @@
-//! Remembers what a parent's reconciles wrote, and what its view of its children lacks of it.
+//! Expectations: per parent object, own writes to children that its view does not show yet.
 //!
 //! The cache shows own writes before the watch does, but not all of them and not for ever: a write
 //! that the watch does not confirm within ten seconds lapses, a cache that is limited by a selector
-//! shows none, and a child whose create was not answered has a name that only the API server knows.
-//! A reconcile that counts its children has to know that the count is short.
+//! shows no own write, and a child whose create was not answered has a name that only the API
+//! server knows. A reconcile that counts its children has to know that the count is too low.
 //!
-//! Nothing here survives the process: the first view of a new one is complete.
+//! Nothing here survives the process: the first view of a new process is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,15 +19,15 @@ use crate::informer::{Informer, InformerRegistry};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::Unseen;
 
-/// So long a creation or deletion is waited for: `ExpectationsTimeout` of kube-controller-manager.
+/// Time after which an expectation expires: `ExpectationsTimeout` of kube-controller-manager.
 const EXPIRE: Duration = Duration::from_secs(300);
-/// So long after a creation was confirmed its event is known not to be another's.
+/// Time for which a confirmed creation is remembered, so that its late event is recognised.
 const LINGER: Duration = Duration::from_secs(10);
-/// Writes remembered per parent and kind; of those beyond, the first in the order of keys are taken
-/// for seen.
+/// Most writes remembered per parent and kind; beyond that the first in the order of keys is taken
+/// as confirmed.
 const WRITES: usize = 4096;
 
-/// What a write did to an object.
+/// Effect of a write on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Changed,
@@ -35,42 +35,43 @@ pub(super) enum What {
     Deleted,
 }
 
-/// How a cache stands to a write. Of several caches the one that lacks most counts.
+/// State of a write in a cache. Of several caches the greatest value counts, which lacks most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
-    /// The watch has shown it, or what came after it.
+    /// The watch has shown it, or a later state.
     Confirmed,
     /// Readers see it.
     Shown,
     /// Readers do not see it.
     Missing,
-    /// Readers saw it, and do not any more, because the watch has not confirmed it in time.
+    /// Readers saw it and no longer do, because the watch has not confirmed it in time.
     Lapsed,
 }
 
-/// One write that was not confirmed when somebody looked last.
+/// One write that was not confirmed at the last check.
 #[derive(Debug)]
 struct Sent {
     what: What,
     uid: String,
     at: Instant,
-    /// When it was first found to be confirmed. A creation is remembered for a while after that: its
-    /// event may still be on its way, and must not pass for that of a child whose name is not known.
+    /// Time at which it was first found confirmed. A creation is remembered for a while after that:
+    /// its event may still be on its way, and must not be taken for the event of a child of unknown
+    /// name.
     confirmed: Option<Instant>,
-    /// When its creation was first found to be confirmed, if it was changed since.
+    /// Time at which its creation was first found confirmed, if it was changed since.
     born: Option<Instant>,
-    /// The watch has told of it since: it was seen, though it may be gone again.
+    /// The watch has delivered it since: it was seen, though it may be gone again.
     is_told: bool,
 }
 
-/// A kind of objects that are written, and how to look at its cache.
+/// A kind of written objects, and the function that checks its cache.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
     name: String,
     look: fn(&InformerRegistry, &mut dyn Iterator<Item = Look<'_>>),
 }
 
-/// One question to a cache, and the place of its answer.
+/// One question to a cache, and the slot for its answer.
 struct Look<'a> {
     key: &'a ObjectKey,
     sent: &'a Sent,
@@ -78,28 +79,30 @@ struct Look<'a> {
 }
 
 impl Kind {
-    /// `None` when the kind is known at run time only: such are not cached for a controller.
+    /// `None` when the kind is known at run time only: controllers do not cache such kinds.
     pub(super) fn of<K: Resource>() -> Option<Self> {
         let info = K::static_info()?;
         Some(Self { name: info.group_resource(), look: look::<K> })
     }
 }
 
-/// What one parent wrote of one kind.
+/// One parent's writes to objects of one kind, and its expectations. Open while objects of unknown
+/// names are awaited.
 #[derive(Debug)]
 struct Room {
     kind: Kind,
     sent: BTreeMap<ObjectKey, Sent>,
-    /// Creations under names that the API server chooses, which are not answered yet.
+    /// Creates under generated names that are not answered yet.
     in_flight: usize,
-    /// Those whose answer never came, and those that a user announced.
+    /// Creates without an answer, and objects that the user announced.
     unnamed: usize,
     /// Uids that appeared while any of these were open, and that no answer has claimed.
     strangers: BTreeSet<String>,
-    /// When the last of these was opened.
+    /// Time at which the last of these was opened.
     opened: Option<Instant>,
 }
 
+/// One parent's writes, by kind.
 #[derive(Debug)]
 struct Parent {
     uid: String,
@@ -110,12 +113,12 @@ struct Parent {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     parents: ByKey<BTreeMap<ObjectKey, Parent>>,
-    /// Rooms that wait for objects of unknown names: while there is none, nobody takes the lock for
-    /// an object that appears.
+    /// Number of open expectations of a parent and kind, which wait for objects of unknown names.
+    /// While it is 0, an object that appears costs no lock.
     open: AtomicUsize,
 }
 
-/// Whose writes.
+/// The parent object whose writes are recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whose<'a> {
     pub(super) key: &'a ObjectKey,
@@ -123,7 +126,7 @@ pub(super) struct Whose<'a> {
 }
 
 impl Ledger {
-    /// The parent wrote, created or deleted the object of that key and uid.
+    /// Records that the parent wrote, created or deleted the object of that key and uid.
     pub(super) fn sent(
         &self,
         parent: Whose<'_>,
@@ -139,7 +142,7 @@ impl Ledger {
             && !sent.is_told
             && sent.confirmed.is_none()
         {
-            // A child that was created and then changed is still to be seen as created.
+            // A child that was created and then changed still has to be confirmed as created.
             sent.at = now;
             return;
         }
@@ -156,8 +159,8 @@ impl Ledger {
         room.sent.insert(key.clone(), sent);
     }
 
-    /// The parent is about to create an object under a name that the API server chooses. What
-    /// becomes of it is to be told to the flight; dropping that says that nobody knows.
+    /// Records that the parent is about to create an object under a generated name. The returned
+    /// guard takes the outcome; dropping it means that the outcome is unknown.
     pub(super) fn creating<'a>(
         &'a self,
         parent: Whose<'a>,
@@ -173,7 +176,7 @@ impl Ledger {
         Flight { ledger: self, parent, kind, is_over: false }
     }
 
-    /// So many more objects, or fewer, are to appear for the parent.
+    /// Adds the number of announced objects, or subtracts it.
     pub(super) fn announce(&self, parent: Whose<'_>, kind: Kind, more: isize, now: Instant) {
         let mut parents = self.parents.of(parent.key).lock();
         let room = self.room(&mut parents, parent, kind);
@@ -185,7 +188,7 @@ impl Ledger {
         });
     }
 
-    /// The watch has told of a child of the parent that it came, or is gone.
+    /// Notes that the watch has delivered the addition or the deletion of a child.
     pub(super) fn told(&self, parent: &ObjectKey, kind: &ResourceInfo, child: Told<'_>) {
         let Some(mut parents) = self.parents.of(parent).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent) else { return };
@@ -197,8 +200,9 @@ impl Ledger {
         }
     }
 
-    /// The watch has shown a new child of the parent.
+    /// Notes that the watch has shown a new child of the parent.
     pub(super) fn appeared(&self, parent: &ObjectKey, kind: &ResourceInfo, uid: &str) {
+        // `SeqCst`, and counted before the create is sent: the awaited child appears later.
         if self.open.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -207,6 +211,7 @@ impl Ledger {
         let Some(known) = parents.get_mut(parent) else { return };
         let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
         let is_known = room.sent.values().any(|sent| sent.uid == uid);
+        // Bounded, because foreign children may appear in any number.
         if room.is_open() && !is_known && room.strangers.len() < WRITES {
             self.change(room, |room| {
                 room.strangers.insert(uid.to_owned());
@@ -214,7 +219,7 @@ impl Ledger {
         }
     }
 
-    /// A reconcile of the parent begins: what is confirmed or too old is forgotten.
+    /// Begins a reconcile of the parent: confirmed and expired writes are forgotten.
     pub(super) fn begin(&self, parent: Whose<'_>, informers: &InformerRegistry, now: Instant) {
         let Some(mut parents) = self.parents.of(parent.key).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent.key) else { return };
@@ -236,14 +241,14 @@ impl Ledger {
         }
     }
 
-    /// Has one of the parent's writes lapsed before the watch has shown it?
+    /// Whether one of the parent's writes lapsed before the watch has shown it.
     pub(super) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
         known.rooms.iter().any(|room| room.views(informers).any(|(.., view)| view == View::Lapsed))
     }
 
-    /// What the parent's view lacks.
+    /// Returns the creates and deletes that the parent's view lacks.
     pub(super) fn pending(
         &self,
         parent: &ObjectKey,
@@ -279,18 +284,20 @@ impl Ledger {
         pending
     }
 
-    /// The parent is gone.
+    /// Forgets a parent that is gone.
     pub(super) fn forget(&self, parent: &ObjectKey) {
         let known =
             self.parents.of(parent).lock_if_any().and_then(|mut parents| parents.remove(parent));
         self.clear(known);
     }
 
+    /// Subtracts a forgotten parent's open expectations from their number.
     fn clear(&self, parent: Option<Parent>) {
         let open = parent.iter().flat_map(|parent| &parent.rooms).filter(|room| room.is_open());
         self.open.fetch_sub(open.count(), Ordering::SeqCst);
     }
 
+    /// Returns the parent's expectations for this kind; creates them if there are none.
     fn room<'a>(
         &self,
         parents: &'a mut BTreeMap<ObjectKey, Parent>,
@@ -300,7 +307,7 @@ impl Ledger {
         let fresh = || Parent { uid: parent.uid.to_owned(), rooms: Vec::new() };
         let known = parents.entry(parent.key.clone()).or_insert_with(fresh);
         if known.uid != parent.uid {
-            // Another object of that name.
+            // Another object took the parent's name: the writes of its predecessor do not count.
             self.clear(Some(std::mem::replace(known, fresh())));
         }
         let at = known.rooms.iter().position(|room| room.kind.name == kind.name);
@@ -311,7 +318,8 @@ impl Ledger {
         &mut known.rooms[at]
     }
 
-    /// Changes a room, closes it when nothing is missing, and counts the open ones.
+    /// Changes the expectations of a kind, closes them when nothing is missing, and updates the
+    /// number of open ones.
     fn change(&self, room: &mut Room, change: impl FnOnce(&mut Room)) {
         let was_open = room.is_open();
         change(room);
@@ -334,18 +342,18 @@ impl Room {
         Self { kind, sent, in_flight: 0, unnamed: 0, strangers, opened: None }
     }
 
-    /// Does it wait for objects whose names are not known?
+    /// Whether it waits for objects of unknown names.
     fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// How many objects of unknown names have not appeared. A creation that is not answered counts
-    /// whatever has appeared: its answer says whether that was it.
+    /// Number of objects of unknown names that have not appeared. An unanswered create counts in
+    /// any case: only its answer shows whether an appeared object is its own.
     fn missing(&self) -> usize {
         self.in_flight + self.unnamed.saturating_sub(self.strangers.len())
     }
 
-    /// Forgets what is confirmed, and what was missing for too long.
+    /// Forgets confirmed writes, and writes that were missing for too long.
     fn settle(&mut self, informers: &InformerRegistry, now: Instant) {
         let views: Vec<View> = self.views(informers).map(|(.., view)| view).collect();
         let mut views = views.into_iter();
@@ -356,12 +364,12 @@ impl Room {
                 let created = if sent.what == What::Created { Some(at) } else { sent.born };
                 return created.is_some_and(|created| now < created + LINGER);
             }
-            // What the cache itself remembers ends by itself.
+            // A write that the cache overlays expires in the cache.
             view != View::Missing || now < sent.at + EXPIRE
         });
     }
 
-    /// How the cache stands to each write.
+    /// Returns the state of each write in the caches.
     fn views(
         &self,
         informers: &InformerRegistry,
@@ -374,7 +382,7 @@ impl Room {
     }
 }
 
-/// A child that the watch has told of.
+/// A child that the watch has delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told<'a> {
     pub(super) key: &'a ObjectKey,
@@ -382,7 +390,7 @@ pub(super) struct Told<'a> {
     pub(super) is_gone: bool,
 }
 
-/// A creation under way.
+/// A create under way.
 #[must_use]
 pub(super) struct Flight<'a> {
     ledger: &'a Ledger,
@@ -392,26 +400,28 @@ pub(super) struct Flight<'a> {
 }
 
 impl Flight<'_> {
-    /// It was answered: the object of that key and uid is there.
+    /// Ends with success: the object of that key and uid exists.
     pub(super) fn landed(mut self, key: &ObjectKey, uid: &str, now: Instant) {
         let has_appeared = self.end(|room| room.strangers.remove(uid));
+        // If the watch was quicker than the answer, nothing is left to expect.
         if !has_appeared {
             let created = (What::Created, key, uid);
             self.ledger.sent(self.parent, self.kind.clone(), created, now);
         }
     }
 
-    /// It was refused: there is no object.
+    /// Ends with a refusal: there is no object.
     pub(super) fn refused(mut self) {
         self.end(|_| false);
     }
 
+    /// Ends the create: updates the expectations by `how`, and returns its result.
     fn end(&mut self, how: impl FnOnce(&mut Room) -> bool) -> bool {
         self.is_over = true;
         let mut parents = self.ledger.parents.of(self.parent.key).lock();
         let Some(known) = parents.get_mut(self.parent.key) else { return false };
         let mut rooms = known.rooms.iter_mut();
-        // Without it the flight was given up, or its parent is another object by now.
+        // There is none when the expectation expired, or the parent is another object by now.
         let Some(room) = rooms.find(|room| room.kind.name == self.kind.name) else { return false };
         let mut answer = false;
         self.ledger.change(room, |room| {
@@ -433,26 +443,29 @@ impl Drop for Flight<'_> {
     }
 }
 
-/// Looks at the caches of `K`. What nobody caches is read from the API server.
+/// Checks the caches of `K`. Objects of a kind without a cache are read from the API server.
 fn look<K: Resource>(informers: &InformerRegistry, asked: &mut dyn Iterator<Item = Look<'_>>) {
     let caches = informers.caches_of::<K>();
     for Look { key, sent, view } in asked {
-        // In a namespace that no cache reads, nobody will ever see it.
+        // In a namespace that no cache covers, no view can lack the write.
         let caches = caches.iter().filter(|cache| cache.covers(key.namespace()));
         *view = caches.map(|cache| look_at(cache, key, sent)).max().unwrap_or(View::Confirmed);
     }
 }
 
+/// Returns the state of a write in one cache.
 fn look_at<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
     let store = cache.store();
     let seen = || store.get_seen(key).filter(|seen| seen.head().uid() == sent.uid);
     match (store.unseen(key), sent.what) {
         (Some(Unseen::Shown), _) => View::Shown,
+        // The watch does not show the object either: the deletion is confirmed.
         (Some(Unseen::Lapsed), What::Deleted) if seen().is_none() => View::Confirmed,
         (Some(Unseen::Lapsed), _) => View::Lapsed,
         (None, What::Deleted) if seen().is_some_and(|seen| !seen.head().is_terminating()) => {
             View::Missing
         }
+        // A limited cache holds no own writes: only the watch shows the object.
         (None, What::Created) if !cache.shows_own(key.namespace()) && seen().is_none() => {
             View::Missing
         }

@@ -1,4 +1,4 @@
-//! What a reconcile returns when it failed.
+//! Error of a failed reconcile.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,8 @@ use crate::error::{BoxError, Error};
 /// A failed reconcile. Any error becomes one through `?`; it is retried with backoff unless it says
 /// otherwise.
 ///
-/// What was being done goes with it, outermost first, wherever it is shown (log, Event, condition):
+/// The attempted operations are kept with it, and shown outermost first in log, Event and
+/// condition:
 ///
 /// ```
 /// use windlass::controller::{Failure, ResultExt};
@@ -26,11 +27,12 @@ pub struct Failure {
     pub(crate) retry: Retry,
     /// Innermost first.
     tried: Vec<Cow<'static, str>>,
-    /// The texts of what failed beside it.
+    /// The texts of failures at the same time.
     beside: Vec<String>,
     pub(super) gave_up: bool,
 }
 
+/// Retry schedule of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
     Backoff,
@@ -43,52 +45,54 @@ impl Failure {
         Self { source, retry, tried: Vec::new(), beside: Vec::new(), gave_up: false }
     }
 
-    /// Not to be retried until the object changes.
+    /// Creates a failure that is not retried until the object changes.
     pub fn terminal(source: impl Into<BoxError>) -> Self {
         Self::new(source.into(), Retry::Never)
     }
 
-    /// To be retried after `delay` instead of the backoff. Such failures are for what is known to take its
-    /// time: they are not counted, and the object is never given up for them.
+    /// Creates a failure that is retried after `delay` instead of the backoff. For operations that
+    /// are known to take their time: such failures are not counted, and the object is never given
+    /// up for them.
     pub fn retry_after(delay: Duration, source: impl Into<BoxError>) -> Self {
         Self::new(source.into(), Retry::After(delay))
     }
 
-    /// Adds what was being done, around what is known already: `"creating the Deployment"`.
+    /// Adds the attempted operation in front of the known ones: `"creating the Deployment"`.
     #[must_use]
     pub fn tried(mut self, what: impl Into<Cow<'static, str>>) -> Self {
         self.tried.push(what.into());
         self
     }
 
-    /// Tells of another that came at the same time, after its own text.
+    /// Adds another failure of the same time, whose text follows.
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.beside.push(other.to_string());
         self
     }
 
-    /// What was being done, outermost first.
+    /// The attempted operations, outermost first.
     pub fn attempts(&self) -> impl Iterator<Item = &str> {
         self.tried.iter().rev().map(AsRef::as_ref)
     }
 
-    /// The error; what caused it is behind its `source()`.
+    /// The error; its causes are behind its `source()`.
     pub fn cause(&self) -> &(dyn std::error::Error + 'static) {
         &*self.source
     }
 
-    /// Will it not be retried until the object changes?
+    /// Whether it is not retried until the object changes.
     pub fn is_terminal(&self) -> bool {
         self.retry == Retry::Never
     }
 
-    /// Were the retries of a [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most) used up
-    /// by it? Known to who is told of it ([`OnFailure`](super::OnFailure)).
+    /// Whether it used up the retries of a
+    /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Set for failures that are
+    /// passed to [`OnFailure`](super::OnFailure).
     pub fn gave_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Did the API server answer 404, whatever it was that was missing?
+    /// Whether the API server answered 404, for whatever was missing.
     pub(crate) fn is_not_found(&self) -> bool {
         self.errors().any(|error| error.code() == Some(404))
     }
@@ -99,8 +103,8 @@ impl Failure {
         causes.filter_map(|cause| cause.downcast_ref::<Error>())
     }
 
-    /// Did the API server refuse a write because somebody else wrote first? Fields that another
-    /// manager owns are something else: trying again does not help there.
+    /// Whether the API server refused a write because another client wrote first. Conflicts over
+    /// fields that another manager owns do not count: a retry does not help there.
     pub(crate) fn lost_a_race(&self) -> bool {
         let refused = self.errors().find(|error| error.is_conflict() && error.code() == Some(409));
         refused.is_some_and(|error| !error.is_field_conflict())
@@ -134,12 +138,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Says what was being done when something failed.
+/// Adds the attempted operation to an error.
 pub trait ResultExt<T> {
-    /// The error as a [`Failure`] that carries `what`: `.tried("creating the Deployment")?`.
+    /// Turns the error into a [`Failure`] that carries `what`:
+    /// `.tried("creating the Deployment")?`.
     ///
     /// # Errors
-    /// When it was one.
+    /// Returns the error as such a failure.
     fn tried(self, what: impl Into<Cow<'static, str>>) -> Result<T, Failure>;
 }
 

@@ -1,4 +1,4 @@
-//! The way from sources to the queue: keys, why, and how urgent.
+//! The way from sources into the queue: keys, reasons and priorities.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,19 +12,19 @@ use crate::store::Store;
 use crate::sync::Mutex;
 use crate::workqueue::{Adding, Priority, WorkQueue};
 
-/// So many keys wait in a queue that nobody works off, as on a replica that does not lead; one batch
-/// more, at most. What is beyond is not remembered: the next run goes through all objects.
+/// Most keys that wait in a queue without workers, as on a replica that does not lead; at most one
+/// batch more. Keys beyond are dropped: the next run enqueues all objects.
 const STANDBY: usize = 16 * 1024;
 
-/// Does anybody work keys off?
+/// State of the queue's workers: running or not.
 #[derive(Debug, Default)]
 struct Standby {
     is_running: AtomicBool,
-    /// Does the next run have to go through all objects?
+    /// Whether the next run has to enqueue all objects.
     has_dropped: Mutex<bool>,
 }
 
-/// Why a key is told, and whether anything happened.
+/// Reason of an add, and whether it is a change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause {
     reason: Reason,
@@ -32,12 +32,12 @@ pub(super) struct Cause {
 }
 
 impl Cause {
-    /// Something happened.
+    /// A change.
     pub(super) fn news(reason: Reason) -> Self {
         Self { reason, is_news: true }
     }
 
-    /// Nothing happened, it is merely time to look: what happens goes first.
+    /// No change, merely due by time: it is queued behind changes.
     pub(super) fn quiet(reason: Reason) -> Self {
         Self { reason, is_news: false }
     }
@@ -46,13 +46,14 @@ impl Cause {
         self.is_news
     }
 
+    /// Returns reason and priority as the queue takes them.
     fn adding(self) -> Adding {
         let priority = if self.is_news { Priority::NORMAL } else { Priority::LOW };
         self.reason.adding().priority(priority)
     }
 }
 
-/// Where sources put keys; cheap to clone.
+/// Entry of all sources into the queue; cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Feed {
     queue: WorkQueue<ObjectKey>,
@@ -61,7 +62,7 @@ pub(super) struct Feed {
     standby: Arc<Standby>,
 }
 
-/// Keys are worked off until it is dropped.
+/// Guard of a run: workers take keys until it is dropped.
 #[derive(Debug)]
 pub(super) struct Opened(Arc<Standby>);
 
@@ -80,17 +81,19 @@ impl Feed {
         Self { queue, debounce, clock, standby: Arc::default() }
     }
 
-    /// Keys are worked off from now on. Tells whether all objects have to be gone through, because keys
-    /// were dropped.
+    /// Starts a run. Returns whether all objects have to be enqueued, because keys were dropped.
     pub(super) fn open(&self) -> (Opened, bool) {
+        // Under the lock: a source either sees the run, or has noted its drop before this takes the
+        // note.
         let mut has_dropped = self.standby.has_dropped.lock();
         self.standby.is_running.store(true, Ordering::SeqCst);
         (Opened(Arc::clone(&self.standby)), std::mem::take(&mut *has_dropped))
     }
 
-    /// May more keys come? Their objects are in the cache already: what is dropped before a run begins
-    /// is there when the run looks.
+    /// Whether more keys may be added. Their objects are in the cache already: a run that begins
+    /// after a drop finds them there.
     fn has_room(&self) -> bool {
+        // Fast path without the lock; checked again under it, because a run may begin in between.
         if self.standby.is_running.load(Ordering::SeqCst) {
             return true;
         }
@@ -104,12 +107,12 @@ impl Feed {
         has_room
     }
 
-    /// What concerns these objects, each for its cause. News wait for their burst to end, where that
-    /// was wired.
+    /// Enqueues objects, each for its cause. With debouncing, changes wait for their burst to end.
     pub(super) fn wake(&self, mut keys: Vec<(ObjectKey, Cause)>) {
         if keys.is_empty() || !self.has_room() {
             return;
         }
+        // Only the first change of a burst adds the key; the others extend the burst.
         if let Some(debounce) = &self.debounce {
             let now = self.clock.now();
             keys.retain(|(key, cause)| {
@@ -119,12 +122,12 @@ impl Feed {
         self.queue.add_each(keys.into_iter().map(|(key, cause)| (key, cause.adding())));
     }
 
-    /// Something happened that concerns all of these objects.
+    /// Enqueues all of these objects for a change.
     pub(super) fn wake_all(&self, keys: Vec<ObjectKey>, reason: Reason) {
         self.wake(keys.into_iter().map(|key| (key, Cause::news(reason))).collect());
     }
 
-    /// It is time for these objects: no burst is waited for.
+    /// Enqueues these objects because their time has come, without debouncing.
     pub(super) fn ring(&self, keys: Vec<ObjectKey>, reason: Reason) {
         if !self.has_room() {
             return;
@@ -132,7 +135,7 @@ impl Feed {
         self.queue.add_each(keys.into_iter().map(|key| (key, reason.adding())));
     }
 
-    /// It will be time to look at these objects, though nothing happened.
+    /// Enqueues these objects after their delays, without a change and at low priority.
     pub(super) fn visit(&self, keys: Vec<(ObjectKey, Duration)>, reason: Reason) {
         let adding = Cause::quiet(reason).adding();
         self.queue.add_each(keys.into_iter().map(|(key, delay)| (key, adding.after(delay))));
@@ -141,10 +144,10 @@ impl Feed {
 
 /// The objects of the reconciled kind, without their type.
 pub(super) trait Objects: Send + Sync {
-    /// Is there such an object?
+    /// Whether there is such an object.
     fn has(&self, key: &ObjectKey) -> bool;
 
-    /// The keys of those that are chosen, in order.
+    /// Returns the keys for which `chosen` is true, in order.
     fn keys(&self, chosen: &dyn Fn(&ObjectKey) -> bool) -> Vec<ObjectKey>;
 }
 

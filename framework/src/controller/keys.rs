@@ -1,18 +1,19 @@
-//! A controller's queue: its keys know where they are in it.
+//! Queue of a controller: its keys remember their slots.
 
 use crate::resource::ObjectKey;
 use crate::seams::Seams;
 use crate::workqueue::{Notes, QueueSettings, WorkQueue};
 
 impl WorkQueue<ObjectKey> {
-    /// An empty queue of objects' keys, as a controller has it: a key and its clones note their place, so
-    /// that an add looks there first, and into the table of all keys only if the key is not there. Of the
-    /// queues in which one key is, the one that looked for it last has its note; the others work as well, at
-    /// the price of [`new`](Self::new).
+    /// Creates an empty queue of object keys, as a controller uses it: a key and its clones
+    /// remember their slot, so an add checks that slot first, and the table of all keys only if the
+    /// key is not there. If a key is in several queues, the queue that last looked it up has its
+    /// slot; the others work as well, at the cost of [`new`](Self::new).
     ///
     /// ```
     /// # use windlass::{resource::ObjectKey, seams::Seams, workqueue::{QueueSettings, WorkQueue}};
-    /// # let _within = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    /// # let _within =
+    /// #     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     /// let queue = WorkQueue::of_objects(QueueSettings::new("sites"), &Seams::system());
     /// queue.add(ObjectKey::new(Some("team"), "home"));
     /// queue.add(ObjectKey::new(Some("team"), "home"));

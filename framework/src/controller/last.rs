@@ -1,7 +1,8 @@
-//! The last error of each object, for debug dumps and for telling a new failure from a repeated one.
+//! The last error of each object, for debug dumps and for detecting repeated failures.
 //!
-//! Bounded: of very many failing objects the texts of the newest are known. What decides about the
-//! next failure is a few bytes, kept for each object from its first failure to its next success.
+//! Bounded: of very many failing objects only the texts of the newest are kept. The data that
+//! decides about the next failure is a few bytes, kept for each object from its first failure to
+//! its next success.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -16,9 +17,9 @@ use super::spec::Stamp;
 use crate::events::shorten;
 use crate::resource::ObjectKey;
 
-/// Objects whose last error is kept.
+/// Most objects whose last error is kept.
 const LIMIT: usize = 256;
-/// Bytes kept of an error's text.
+/// Most bytes kept of an error's text.
 const TEXT_LIMIT: usize = 1024;
 
 /// The last error of one object.
@@ -26,33 +27,34 @@ const TEXT_LIMIT: usize = 1024;
 pub struct LastError {
     /// The object.
     pub key: ObjectKey,
-    /// What it said; cut at 1 kB.
+    /// The error's text; cut at 1 kB.
     pub text: String,
-    /// When it was last told.
+    /// Time of its last occurrence.
     pub at: Timestamp,
     /// Failures in a row, this one included.
     pub count: u64,
-    /// Is it not retried any more, or only slowly?
+    /// Whether it is not retried any more, or only slowly.
     pub gave_up: bool,
-    /// Was the object reconciled since?
+    /// Whether the object was reconciled since.
     pub is_over: bool,
 }
 
-/// What is new about a failure.
+/// A failure in relation to the failures before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Noted {
     /// Failures in a row.
     pub(super) count: u64,
-    /// Is it the first in a row, or does it say something else than the one before?
+    /// Whether it is the first in a row, or its text differs from the one before.
     pub(super) is_news: bool,
-    /// Had it been given up before?
+    /// Whether the object had been given up before.
     pub(super) had_given_up: bool,
-    /// It had been given up, and nothing happened since but time.
+    /// Whether the object had been given up, and nothing but time passed since.
     pub(super) rests: bool,
-    /// For when the failure before promised a retry.
+    /// Time of the retry that the failure before promised.
     pub(super) promised: Option<Instant>,
 }
 
+/// A kept error and its place in the order of age.
 #[derive(Debug)]
 struct Entry {
     age: u64,
@@ -63,19 +65,20 @@ struct Entry {
 #[derive(Debug)]
 struct Row {
     count: u64,
-    /// The text's hash.
+    /// Hash of the text.
     text: u64,
     gave_up: bool,
-    /// Something happened since then, and it is tried again.
+    /// A change came since then, and the object is tried again.
     is_taken_up: bool,
-    /// What its spec was then.
+    /// Version of its spec when it was given up.
     given_up_at: Option<Stamp>,
     promised: Option<Instant>,
 }
 
+/// Failures in a row of all failing objects, and the texts of the newest.
 #[derive(Debug, Default)]
 struct Inner {
-    /// Of every object that fails.
+    /// The failures in a row of every failing object.
     rows: BTreeMap<ObjectKey, Row>,
     errors: BTreeMap<ObjectKey, Entry>,
     /// The keys by age.
@@ -87,15 +90,16 @@ struct Inner {
 #[derive(Debug, Default)]
 pub(super) struct LastErrors {
     inner: Mutex<Inner>,
-    /// So that the end of an object that never failed takes no lock.
+    /// Keeps the end of an object from taking the lock before the first failure.
     is_used: AtomicBool,
-    /// Objects that fail now; while there are none, a reconcile takes no lock.
+    /// Number of failing objects; while it is 0, a reconcile takes no lock.
     failing: AtomicUsize,
 }
 
 impl LastErrors {
-    /// A reconcile of `key` failed.
+    /// Records a failed reconcile of `key`.
     pub(super) fn note(&self, key: &ObjectKey, text: String, at: Timestamp) -> Noted {
+        // Relaxed, as for `forget`: a key's worker calls both, and the queue orders them.
         self.is_used.store(true, Ordering::Relaxed);
         let text = shorten(text, TEXT_LIMIT);
         let mut inner = self.inner.lock();
@@ -105,6 +109,7 @@ impl LastErrors {
         let noted = Noted {
             count: before.map_or(0, |before| before.count) + 1,
             is_news: before.is_none_or(|before| before.text != hash),
+            // An object that was taken up again and fails with another text is reported anew.
             had_given_up: before.is_some_and(|before| {
                 before.gave_up && !(before.is_taken_up && before.text != hash)
             }),
@@ -122,8 +127,11 @@ impl LastErrors {
         noted
     }
 
-    /// Was the object given up, and not reconciled since? Then what its spec was.
+    /// Returns the version of the spec at which the object was given up, if it is not reconciled
+    /// since.
     pub(super) fn given_up(&self, key: &ObjectKey) -> Option<Option<Stamp>> {
+        // Counted under the lock, and read without it: failures of this very key are ordered by the
+        // queue, which hands it to one worker at a time.
         if self.failing.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -131,24 +139,23 @@ impl LastErrors {
         inner.rows.get(key).filter(|row| row.gave_up).map(|row| row.given_up_at)
     }
 
-    /// The object is another one than that which failed so often: its failures are counted, and told,
-    /// anew.
+    /// Forgets the failures of an object whose spec changed: they are counted and reported anew.
     pub(super) fn begin_anew(&self, key: &ObjectKey) {
         let mut inner = self.inner.lock();
         inner.rows.remove(key);
         self.failing.store(inner.rows.len(), Ordering::Release);
     }
 
-    /// An object that was given up is tried again as if it had not failed so often. If it says something
-    /// else then, and is given up again, that is told again.
+    /// Restarts the retries of an object that was given up. If it then fails with another text and
+    /// is given up again, that is reported again.
     pub(super) fn takes_up(&self, key: &ObjectKey) {
         if let Some(row) = self.inner.lock().rows.get_mut(key) {
             row.is_taken_up = true;
         }
     }
 
-    /// The object is not retried any more, or only slowly, for as long as this is its spec. What failed for
-    /// good may fail otherwise, and then has its retries.
+    /// Marks the object as not retried, or only slowly, while its spec stays the same. After a
+    /// terminal failure, another kind of failure still has its retries.
     pub(super) fn gave_up(&self, key: &ObjectKey, stamp: Option<Stamp>, is_for_good: bool) {
         let mut inner = self.inner.lock();
         if let Some(row) = inner.rows.get_mut(key) {
@@ -159,14 +166,14 @@ impl LastErrors {
         }
     }
 
-    /// The object is retried then, by its backoff.
+    /// Notes the time of the object's next retry by its backoff.
     pub(super) fn promise(&self, key: &ObjectKey, retry: Instant) {
         if let Some(row) = self.inner.lock().rows.get_mut(key) {
             row.promised = Some(retry);
         }
     }
 
-    /// A reconcile of `key` succeeded.
+    /// Records a successful reconcile of `key`.
     pub(super) fn succeeded(&self, key: &ObjectKey) {
         if self.failing.load(Ordering::Acquire) == 0 {
             return;
@@ -179,7 +186,7 @@ impl LastErrors {
         }
     }
 
-    /// The object is gone.
+    /// Forgets an object that is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
         if self.is_used.load(Ordering::Relaxed) {
             let mut inner = self.inner.lock();
@@ -189,7 +196,7 @@ impl LastErrors {
         }
     }
 
-    /// What is known, the newest first.
+    /// Returns the known errors, the newest first.
     pub(super) fn snapshot(&self) -> Vec<LastError> {
         let inner = self.inner.lock();
         let newest = inner.ages.values().rev();
@@ -204,6 +211,7 @@ impl Inner {
         Some(entry)
     }
 
+    /// Keeps an error as the newest, and drops the oldest beyond the limit.
     fn insert(&mut self, error: LastError) {
         self.next += 1;
         self.ages.insert(self.next, error.key.clone());

@@ -1,11 +1,12 @@
-//! How often one object may be reconciled: the guard against endless reconciling, and a rate.
+//! Limits on the reconciles of one object: the guard against endless reconciling, and a rate.
 //!
-//! The guard is for mistakes: it is on by default, and warns. A rate is for what must not be asked too
-//! often about one object, however often that changes, such as a system that bills each call.
+//! The guard is for mistakes: it is on by default, and logs a warning. A rate is for resources that
+//! must not be used too often for one object, however often the object changes, such as a system
+//! that bills each call.
 //!
-//! Absent: a limit over all objects of a controller. Its workers are one, and so are the client's
-//! requests per second; for queues of your own there are
-//! [rate limiters](crate::workqueue::RateLimiter).
+//! Absent: a limit over all objects of a controller. Its number of workers is one, and so are the
+//! client's requests per second; for queues of your own there are [rate
+//! limiters](crate::workqueue::RateLimiter).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,16 +20,20 @@ use crate::resource::ObjectKey;
 
 /// Reconciles that are free within the window.
 pub(super) const FREE: u32 = 50;
+/// Default window.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
+/// Default interval between reconciles of an object that is slowed down.
 pub(super) const SPACING: Duration = Duration::from_secs(1);
-/// Neither a window nor the time of a rate is shorter.
+/// Lower bound of a window and of the interval of a rate.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// When an object counts as one whose reconciles wake each other up, and how far it is slowed down.
+/// Limit from which on an object counts as reconciled endlessly, and the rate to which it is slowed
+/// down.
 ///
-/// Default: more than 50 reconciles within a minute without a change of its spec; once a second from
-/// there on, until its spec changes, or for a minute nothing wanted it more often. Reconciles for which
-/// timers and resyncs are the only reasons do not count: somebody chose how often they are, a second at least.
+/// Default: more than 50 reconciles within a minute without a change of its spec; then one a
+/// second, until its spec changes, or its reconciles stayed below that rate for a minute.
+/// Reconciles for which timers and resyncs are the only reasons do not count: their interval was
+/// chosen, and is at least a second.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -53,27 +58,28 @@ impl Default for LoopGuard {
 }
 
 impl LoopGuard {
-    /// Up to `most` (at least 2) reconciles of an object within `window` (at least 1 s) are free.
+    /// Creates a guard under which up to `most` (at least 2) reconciles of an object within
+    /// `window` (at least 1 s) are free.
     pub fn new(most: u32, window: Duration) -> Self {
         let window = window.max(SHORTEST);
         Self { free: most.max(2), window, ..Self::default() }.spacing(SPACING)
     }
 
-    /// How far apart its reconciles are once it is slowed down. Default: 1 s. At most half of the
-    /// window, or it would be forgotten before it is over.
+    /// Sets the interval between reconciles of a slowed-down object. Default: 1 s. At most half of
+    /// the window, or the object would be forgotten before the interval is over.
     pub fn spacing(mut self, spacing: Duration) -> Self {
         self.spacing = spacing.min(self.window / 2);
         self
     }
 
-    /// No guard: an object that wakes itself is reconciled as fast as it can be, without a warning, and
-    /// a test of the operator cannot name it.
+    /// Disables the guard: an object that causes its own reconciles is reconciled as fast as
+    /// possible, without a warning, and a test of the operator cannot name it.
     pub fn off() -> Self {
         Self { is_on: false, ..Self::default() }
     }
 }
 
-/// What it lets pass.
+/// Shows the limits.
 impl fmt::Display for LoopGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_on {
@@ -84,7 +90,7 @@ impl fmt::Display for LoopGuard {
     }
 }
 
-/// So many reconciles of one object within that time.
+/// A number of reconciles of one object within a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     most: u32,
@@ -97,21 +103,22 @@ impl Rate {
     }
 }
 
-/// The reconciles of one object since its time began.
+/// Reconciles of one object since its interval began.
 #[derive(Clone, Copy, Debug)]
 struct Spent {
     since: Instant,
     count: u32,
 }
 
-/// What is left of each object's rate. Objects whose time is over cost nothing.
+/// Spent reconciles of each object. Objects whose interval is over cost nothing.
 pub(super) struct Rates {
     rate: Rate,
     inner: Mutex<Inner>,
 }
 
+/// Spent reconciles, and the time of the last sweep.
 struct Inner {
-    /// Never iterated but to remove, so its order shows nowhere.
+    /// Iterated only for removing, so its order shows nowhere.
     spent: HashMap<ObjectKey, Spent, FixedState>,
     swept: Option<Instant>,
 }
@@ -122,7 +129,7 @@ impl Rates {
         Self { rate, inner: Mutex::new(Inner { spent, swept: None }) }
     }
 
-    /// How long the object has to wait, if it has to.
+    /// Returns the time that the object has to wait; `None` if it may be reconciled.
     pub(super) fn wait(&self, key: &ObjectKey, now: Instant) -> Option<Duration> {
         let inner = self.inner.lock();
         let spent = inner.spent.get(key).filter(|spent| spent.count >= self.rate.most)?;
@@ -130,11 +137,12 @@ impl Rates {
         Some(self.rate.within.saturating_sub(gone)).filter(|left| !left.is_zero())
     }
 
-    /// It is reconciled.
+    /// Counts a reconcile.
     pub(super) fn spend(&self, key: &ObjectKey, now: Instant) {
         let within = self.rate.within;
         let is_over = |since: Instant| now.saturating_duration_since(since) >= within;
         let mut inner = self.inner.lock();
+        // One sweep per interval bounds the map by the objects of two intervals.
         if inner.swept.is_none_or(is_over) {
             inner.swept = Some(now);
             inner.spent.retain(|_, spent| !is_over(spent.since));
@@ -147,7 +155,7 @@ impl Rates {
         }
     }
 
-    /// The object is gone.
+    /// Forgets an object that is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
         self.inner.lock().spent.remove(key);
     }

@@ -1,7 +1,7 @@
-//! The controller's metrics, under controller-runtime's names.
+//! Metrics of a controller, under controller-runtime's names.
 //!
-//! What every reconcile counts, its worker counts for itself; it becomes metrics when somebody reads
-//! those. A number that all workers change would go from processor to processor with each reconcile.
+//! Each worker counts its reconciles for itself; the counts become metrics when the metrics are
+//! read. A number that all workers change would move between processors with each reconcile.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,15 +12,15 @@ use crate::metrics::{
 };
 use crate::sync::{Apart, Mutex};
 
-/// So many workers count apart from each other; when there are more, some count together.
+/// Most shards; with more workers, some share a shard.
 const SHARDS: usize = 16;
 
-/// How a reconcile ended, as `controller_runtime_reconcile_total` labels it.
+/// End of a reconcile, as `controller_runtime_reconcile_total` labels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Success,
     RequeueAfter,
-    /// Dropped, to be started again at once.
+    /// The reconcile was dropped, and starts again at once.
     Superseded,
     Error,
     Terminal,
@@ -28,35 +28,36 @@ pub(super) enum Ended {
     Timeout,
 }
 
-/// Feeds `controller_runtime_*` for one controller.
+/// Recorder of `controller_runtime_*` for one controller.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     all: Arc<All>,
-    /// Where this one counts.
+    /// The shard that this worker counts in.
     shard: usize,
 }
 
+/// State that the recorders of all workers share.
 #[derive(Debug)]
 struct All {
     series: Series,
     shards: Box<[Apart<Shard>]>,
     /// The shard of the next worker.
     next: AtomicUsize,
-    /// How many were busy when it was told last, which is what of the gauge is ours: another operator may
-    /// have the same metrics. One tells at a time.
+    /// Number of busy workers in the last reading, which is this controller's share of the gauge:
+    /// another operator may use the same metrics. The lock admits one reading at a time.
     told_busy: Mutex<usize>,
 }
 
-/// What one worker, or some, counted.
+/// Counts of one worker, or of several.
 #[derive(Debug)]
 struct Shard {
     ends: Mutex<Ends>,
     busy: AtomicUsize,
-    /// Since the start.
+    /// Reconciles since the start.
     reconciles: AtomicU64,
 }
 
-/// How reconciles ended since it was told last: those that end in another way are rare.
+/// Ends of reconciles since the last reading; rare kinds of ends go into the metrics directly.
 #[derive(Debug, Default)]
 struct Ends {
     success: u64,
@@ -64,6 +65,7 @@ struct Ends {
     took: Durations,
 }
 
+/// Metric series of one controller.
 #[derive(Debug)]
 struct Series {
     success: CounterSeries,
@@ -81,7 +83,7 @@ struct Series {
 }
 
 impl Meter {
-    /// Shows every series at 0.
+    /// Creates all series at 0.
     pub(super) fn new(metrics: &Metrics, controller: &str, workers: usize) -> Self {
         let result = |result| metrics.counter(&names::RECONCILE, &[controller, result]);
         let counter = |def| metrics.counter(def, &[controller]);
@@ -108,8 +110,9 @@ impl Meter {
         Self { all, shard: 0 }
     }
 
-    /// The same controller's, for one worker.
+    /// Returns a recorder for one worker of the same controller.
     pub(super) fn for_one_worker(&self) -> Self {
+        // Relaxed, as all counters here: no other data depends on them.
         let next = self.all.next.fetch_add(1, Ordering::Relaxed);
         Self { all: Arc::clone(&self.all), shard: next % self.all.shards.len() }
     }
@@ -118,34 +121,34 @@ impl Meter {
         &self.all.shards[self.shard]
     }
 
-    /// Reconciles that ended, of all workers.
+    /// Returns the number of finished reconciles of all workers.
     pub(super) fn reconciles(&self) -> u64 {
         self.all.shards.iter().map(|shard| shard.reconciles.load(Ordering::Relaxed)).sum()
     }
 
-    /// A worker is busy until the guard is dropped.
+    /// Counts a worker as busy until the guard is dropped.
     pub(super) fn busy(&self) -> Busy<'_> {
         let busy = &self.shard().busy;
         busy.fetch_add(1, Ordering::Relaxed);
         Busy { busy }
     }
 
-    /// An object was slowed down.
+    /// Counts an object that was slowed down.
     pub(super) fn throttled(&self) {
         self.all.series.throttled.count(1);
     }
 
-    /// An object's retries were used up.
+    /// Counts an object whose retries were used up.
     pub(super) fn gave_up(&self) {
         self.all.series.given_up.count(1);
     }
 
-    /// A reconcile is over, however it ends: what follows may take its time.
+    /// Counts a finished reconcile, before its follow-up, which may take its time.
     pub(super) fn over(&self) {
         self.shard().reconciles.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A reconcile ended after `took`.
+    /// Records the end of a reconcile that took `took`.
     pub(super) fn ended(&self, how: Ended, took: Duration) {
         let series = &self.all.series;
         let mut ends = self.shard().ends.lock();
@@ -191,12 +194,15 @@ impl Gathers for All {
             let Ends { success, requeue_after, took } = &mut *ends;
             let (success, requeue_after) = (std::mem::take(success), std::mem::take(requeue_after));
             let took = took.take();
+            // Released before the metrics are updated: the worker of this shard takes the lock at
+            // each end.
             drop(ends);
             self.series.success.count(success);
             self.series.requeue_after.count(requeue_after);
             self.series.seconds.gather(&took);
             busy += shard.busy.load(Ordering::Relaxed);
         }
+        // A difference instead of a value: another operator may share the gauge.
         self.series.active.add(busy as f64 - *told as f64);
         *told = busy;
     }
@@ -204,12 +210,12 @@ impl Gathers for All {
 
 impl Drop for All {
     fn drop(&mut self) {
-        // What nobody has read yet counts nevertheless.
+        // Counts since the last reading are not lost.
         self.tell();
     }
 }
 
-/// A busy worker.
+/// Guard of a busy worker.
 #[derive(Debug)]
 pub(super) struct Busy<'a> {
     busy: &'a AtomicUsize,

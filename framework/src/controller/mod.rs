@@ -1,14 +1,14 @@
 //! Turns changes into keys and keys into reconciles.
 //!
-//! A [`Reconciler`] says what to do with one object; [`Wiring`] says what makes it look again: the
-//! object itself, children it owns, other kinds it watches. Every change becomes the key of a parent
-//! in one queue, and workers take keys from it. A reconcile that fails, panics or runs into its
-//! deadline is retried with backoff and disturbs no other key.
+//! A [`Reconciler`] handles one object; its [`Wiring`] lists the kinds whose changes trigger it:
+//! the reconciled kind itself, owned children, other watched kinds. Every change is mapped to the
+//! key of a parent object and added to one queue, from which workers take keys. A reconcile that
+//! fails, panics or exceeds its deadline is retried with backoff and does not affect other keys.
 //!
-//! [`predicates`] say which changes count; a [`Trigger`], a [`Poll`] and a [`Timer`] wake objects for
-//! what no watch shows; [`Reasons`] tell why an object is looked at.
+//! [`predicates`] filter changes; a [`Trigger`], a [`Poll`] or a [`Timer`] enqueues objects for
+//! causes that no watch shows; [`Reasons`] list the causes of a reconcile.
 //!
-//! Absent: events handed to user code, and any state that a restart would miss.
+//! Absent by design: events handed to user code, and any state that a restart would lose.
 
 mod action;
 mod applied;
@@ -80,26 +80,26 @@ use std::future::Future;
 
 use crate::resource::Resource;
 
-/// What reconcilers return. With both parameters it is the one of the standard library, so that
-/// importing the [`prelude`](crate::prelude) takes no name away.
+/// The return type of reconcilers. With both parameters given it is the standard library's
+/// `Result`, so importing the [`prelude`](crate::prelude) shadows nothing.
 pub type Result<T = Action, E = Failure> = std::result::Result<T, E>;
 
-/// Brings the world in line with one object. Level-based: it is told which object, never why.
+/// Brings the world in line with one object. Level-based: the reconciler is given an object, not an
+/// event.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reconciler",
     note = "implement `windlass::controller::Reconciler`: `type Object` and `async fn reconcile`"
 )]
 pub trait Reconciler: Send + Sync + Sized + 'static {
-    /// The kind it reconciles.
+    /// The reconciled kind.
     type Object: Resource;
 
-    /// Makes the world match `object`. Called for one object at most once at a time; again after an
-    /// error, after a change of the object or of its children, and after every restart. Not called
-    /// for an object that is marked for deletion: what is to be done then is
-    /// [`Finalize::cleanup`].
+    /// Makes the world match `object`. Runs for one object at most once at a time. Runs again after
+    /// an error, after a change of the object or of its children, and after every restart. Does not
+    /// run for an object that is marked for deletion: see [`Finalize::cleanup`].
     ///
     /// # Cancel safety
-    /// The future is dropped when it runs into the controller's deadline, and at the end of a drain.
+    /// The future is dropped when it exceeds the controller's deadline, and at the end of a drain.
     fn reconcile(
         &self,
         object: &Self::Object,
@@ -113,8 +113,8 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     note = "implement `windlass::controller::Finalize` for it, or drop the finalizer"
 )]
 pub trait Finalize: Reconciler {
-    /// Undoes what `reconcile` did outside of owned children; the finalizer is removed when it
-    /// returns `Ok`. Must be repeatable: it may run again after it succeeded.
+    /// Undoes everything that `reconcile` did outside of owned children; the finalizer is removed
+    /// when this returns `Ok`. Must be repeatable: it may run again after it succeeded.
     fn cleanup(
         &self,
         object: &Self::Object,
@@ -128,7 +128,7 @@ pub trait Finalize: Reconciler {
     note = "derive `windlass::Controller` for it, or implement `fn wiring() -> Wiring<Self>`"
 )]
 pub trait Controller: Reconciler {
-    /// What it watches, owns and may do.
+    /// Returns the kinds to watch and to own, the permissions and the settings of this controller.
     fn wiring() -> Wiring<Self>;
 }
 

@@ -1,11 +1,12 @@
-//! Keys whose reconcile failed because a namespace is being deleted, or is not there: they are tried
-//! again when that namespace goes or comes, and not only when their backoff is over.
+//! Retries for keys whose reconcile failed because a namespace is being deleted, or does not exist
+//! (B14): the keys are tried again when that namespace is deleted or created, and not only when
+//! their backoff is over.
 //!
-//! Such a namespace is watched alone, by its name, for as long as a key waits for it. Where the
-//! operator may not read namespaces the backoff is all there is.
+//! Such a namespace is watched alone, by its name, for as long as a key waits for it. If the
+//! operator may not read namespaces, only the backoff remains.
 //!
-//! No retry for a namespace that merely changes, and none twice for one and the same state of it: a
-//! server whose memory of namespaces lags is not asked in a loop.
+//! A namespace that merely changes causes no retry, and one state of it causes at most one retry of
+//! a key: a server whose cache of namespaces lags is not queried in a loop.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -26,12 +27,12 @@ use crate::store::Representation;
 use crate::sync::{Mutex, Notify};
 use crate::workqueue::WorkQueue;
 
-/// Namespaces that are watched at once, and keys that wait for one of them. What is beyond has its
-/// backoff.
+/// Most namespaces that are watched at once, and most keys that wait for one of them. Keys beyond
+/// have their backoff only.
 const MOST_NAMESPACES: usize = 16;
 const MOST_KEYS: usize = 4096;
 
-/// What is known of a namespace.
+/// Known state of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Door {
     /// Not read yet.
@@ -39,7 +40,7 @@ enum Door {
     Absent,
     /// Being deleted.
     Closing,
-    /// There; its uid.
+    /// Existing; its uid.
     Open(String),
 }
 
@@ -47,15 +48,15 @@ enum Door {
 #[derive(Default)]
 pub(super) struct Namespaces {
     waiting: Mutex<Waiting>,
-    /// So that a reconcile that never met this takes no lock.
+    /// Whether any key waits, so that other reconciles take no lock.
     is_waited_for: AtomicBool,
     changed: Notify,
 }
 
-/// By namespace, the keys that wait for it: each with the state for which it was tried last.
+/// By namespace, the waiting keys, each with the state for which it was last tried.
 type Waiting = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
 
-/// A namespace under watch.
+/// A watched namespace.
 struct Watched {
     informer: Informer<Namespace>,
     _listening: Registration,
@@ -63,7 +64,7 @@ struct Watched {
 }
 
 impl Namespaces {
-    /// The reconcile of `key` has failed: does it wait for a namespace?
+    /// Handles a failed reconcile of `key`: it waits if a namespace was the obstacle.
     pub(super) fn failed(&self, key: &ObjectKey, failure: &Failure) {
         let obstacle = obstacle(failure).filter(|_| failure.retry != Retry::Never);
         let Some(obstacle) = obstacle else { return self.ended(key) };
@@ -72,11 +73,12 @@ impl Namespaces {
             return self.ended(key);
         }
         let mut waiting = self.waiting.lock();
-        // What the watch shows now may have come after this reconcile began: who did not wait
-        // before has seen what its own request was answered, and no more.
+        // The watch may already show a state that came after this reconcile began: a key that did
+        // not wait before has seen only the answer to its own request.
         let seen = if obstacle.is_missing { Door::Absent } else { Door::Unknown };
         let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned();
-        // Nothing to look at when it goes on waiting: the watch tells when the namespace changes.
+        // A key that goes on waiting changes no watch: the next change of the namespace enqueues
+        // it.
         let is_new = tried.is_none();
         remove(&mut waiting, key);
         if waiting.len() >= MOST_NAMESPACES && !waiting.contains_key(namespace) {
@@ -92,8 +94,10 @@ impl Namespaces {
         }
     }
 
-    /// A reconcile of `key` has ended in another way.
+    /// Handles another end of a reconcile of `key`: it waits no longer.
     pub(super) fn ended(&self, key: &ObjectKey) {
+        // Relaxed: `failed` for this key was called by the worker that had the key before, and the
+        // queue orders the two.
         if !self.is_waited_for.load(Ordering::Relaxed) {
             return;
         }
@@ -101,12 +105,13 @@ impl Namespaces {
         let watched = waiting.len();
         remove(&mut waiting, key);
         self.is_waited_for.store(!waiting.is_empty(), Ordering::SeqCst);
+        // A namespace without waiting keys: its watch can end.
         if waiting.len() < watched {
             self.changed.notify_one();
         }
     }
 
-    /// Watches what keys wait for, and has them tried again. Until it is dropped.
+    /// Watches the namespaces that keys wait for, and enqueues the keys. Runs until it is dropped.
     pub(super) async fn run(
         self: Arc<Self>,
         informers: InformerRegistry,
@@ -118,6 +123,7 @@ impl Namespaces {
             for (namespace, watched) in &watched {
                 self.look(namespace, &watched.door(), &queue);
             }
+            // A change that comes during the loop leaves a permit, so no notification is lost.
             tokio::select! {
                 biased;
                 () = self.changed.notified() => {}
@@ -128,7 +134,7 @@ impl Namespaces {
         }
     }
 
-    /// Begins and ends watches.
+    /// Starts the wanted watches and ends the others.
     fn choose(
         self: &Arc<Self>,
         informers: &InformerRegistry,
@@ -143,6 +149,7 @@ impl Namespaces {
         }
     }
 
+    /// Starts to watch one namespace.
     fn watch(self: &Arc<Self>, informers: &InformerRegistry, namespace: &str) -> Watched {
         let options = CacheOptions::default()
             .fields(format!("metadata.name={namespace}"))
@@ -156,7 +163,7 @@ impl Namespaces {
         Watched { informer, _listening: listening, is_listed: false }
     }
 
-    /// Has the keys tried again that were not tried yet since the namespace went or came.
+    /// Enqueues the keys that were not tried yet since the namespace was deleted or created.
     fn look(&self, namespace: &str, door: &Door, queue: &WorkQueue<ObjectKey>) {
         if !matches!(door, Door::Absent | Door::Open(_)) {
             return;
@@ -169,23 +176,25 @@ impl Namespaces {
                 due.push(key.clone());
             }
         }
+        // Released before the keys are added: adding takes the queue's lock.
         drop(waiting);
         if due.is_empty() {
             return;
         }
         tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
-        // They go on waiting until their reconciles end.
+        // The keys go on waiting until their reconciles end.
         let adding = Reason::NAMESPACE.adding();
         queue.add_each(due.into_iter().map(|key| (key, adding)));
     }
 }
 
 impl Watched {
+    /// Returns the namespace's current state.
     fn door(&self) -> Door {
         if !self.is_listed {
             return Door::Unknown;
         }
-        // No other is selected.
+        // The watch selects a single namespace.
         match self.informer.store().select(None, &Selector::everything()).first() {
             None => Door::Absent,
             Some(found) if found.head().is_terminating() => Door::Closing,
@@ -194,7 +203,7 @@ impl Watched {
     }
 }
 
-/// Waits until one that has not been listed is; for ever when there is none.
+/// Waits until another namespace has been listed; for ever when there is none.
 async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
     let pending = watched.iter().filter(|(_, watched)| !watched.is_listed);
     let mut lists: Vec<Pin<Box<dyn Future<Output = Option<String>> + Send + '_>>> = Vec::new();
@@ -218,6 +227,7 @@ async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
     .await
 }
 
+/// Removes a key from every namespace that it waits for.
 fn remove(waiting: &mut Waiting, key: &ObjectKey) {
     waiting.retain(|_, keys| {
         keys.remove(key);
@@ -225,7 +235,7 @@ fn remove(waiting: &mut Waiting, key: &ObjectKey) {
     });
 }
 
-/// What stood in the way, if it was a namespace.
+/// Returns the namespace that caused the failure, if one did.
 fn obstacle(failure: &Failure) -> Option<MissingNamespace<'_>> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure.cause());
     while let Some(error) = cause {
@@ -238,7 +248,7 @@ fn obstacle(failure: &Failure) -> Option<MissingNamespace<'_>> {
     None
 }
 
-/// What goes into a selector came from a server's text.
+/// Whether the name is a valid label: it comes from a server's text and goes into a selector.
 fn is_label(name: &str) -> bool {
     let is_fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !name.is_empty() && name.len() <= 63 && name.chars().all(is_fine)

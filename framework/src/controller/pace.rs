@@ -1,16 +1,16 @@
-//! Slows down an object whose reconciles wake each other up.
+//! Guard against reconcile loops: slows down an object whose reconciles cause each other.
 //!
-//! A reconcile that writes something new each time (a time stamp, a random name) is woken by its own
-//! write, for ever. After 50 reconciles within a minute **without a change of its spec** an object is
-//! held to one per second and a warning says why, so that a mistake costs a trickle of requests and
-//! not a storm. It is free again once its spec changes, or when for a minute nothing wanted it more
-//! often than that. These numbers are the [`LoopGuard`]'s; an object's rate, where one was wired,
-//! comes first.
+//! A reconcile that writes something new each time (a time stamp, a random name) is caused again by
+//! its own write, for ever. After 50 reconciles within a minute **without a change of its spec** an
+//! object is limited to one per second and a warning names the reasons, so that a mistake costs a
+//! trickle of requests and not a storm. The object is free again once its spec changes, or when its
+//! reconciles stayed below that rate for a minute. These numbers belong to the [`LoopGuard`]; a
+//! configured rate limit per object is checked first.
 //!
 //! Most objects are reconciled a few times a minute. They are counted in a table of small counters
-//! that several objects may share; an object gets an entry of its own when its counter is half full,
-//! so that a million quiet objects cost nothing. What its spec is matters, and is looked at, only
-//! from there on.
+//! that several objects may share; an object gets an entry of its own when its counter is half
+//! full, so that a million quiet objects cost nothing. Only from there on is the object's spec
+//! read.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -26,23 +26,25 @@ use super::limits::{LoopGuard, Rate, Rates};
 use super::spec::Stamp;
 use crate::resource::ObjectKey;
 
-/// Counters; each takes a byte. A power of two.
+/// Number of shared counters of a byte each. A power of two.
 const CELLS: usize = 1 << 15;
-/// All workers count their reconciles here; counting each would make them wait for each other.
+/// One in this many objects is counted into `total`, with this weight: counting each would make all
+/// workers contend for it.
 const SAMPLE: u64 = 16;
 
+/// Recent reconciles of one object that is counted alone.
 #[derive(Clone, Copy, Debug)]
 struct Lately {
     since: Instant,
     count: u32,
     last: Instant,
-    /// What its spec was; `None` when that cannot be told.
+    /// Version of its spec; `None` when there is none.
     stamp: Option<Stamp>,
-    /// When it is held to its pace: when it last wanted to be faster.
+    /// When the object is slowed down: the last time that it was held back or began to be.
     pressed: Option<Instant>,
     /// All reasons of its reconciles.
     reasons: u64,
-    /// Those of the turns that it had to wait for.
+    /// Reasons of attempts that were held back.
     owed: u64,
 }
 
@@ -51,14 +53,14 @@ impl Lately {
         Self { since: now, count, last: now, stamp, pressed: None, reasons: 0, owed: 0 }
     }
 
-    /// Does what was counted say nothing any more?
+    /// Whether the counted reconciles are too old, or belong to another spec.
     fn is_over(&self, now: Instant, stamp: Option<Stamp>, window: Duration) -> bool {
         let begun = self.pressed.unwrap_or(self.since);
         self.stamp != stamp || now.saturating_duration_since(begun) >= window
     }
 }
 
-/// An object that is reconciled without end.
+/// An object that is reconciled endlessly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hot {
     pub(super) key: ObjectKey,
@@ -67,20 +69,21 @@ pub(super) struct Hot {
     pub(super) reasons: u64,
 }
 
-/// How often each object was reconciled lately.
+/// Recent reconciles of each object.
 pub(super) struct Pace {
     guard: LoopGuard,
     rates: Option<Rates>,
     hasher: FixedState,
     cells: Box<[AtomicU8]>,
     start: OnceLock<Instant>,
-    /// Number of the window that the counters are about.
+    /// Number of the time window that the counters belong to.
     window: AtomicU64,
-    /// Reconciles in this window, about: those of one object in [`SAMPLE`] are counted, as so many each.
+    /// Approximate number of reconciles in this window: one in [`SAMPLE`] objects is counted, with
+    /// that weight.
     total: AtomicU64,
-    /// The objects that are counted alone.
+    /// Objects that are counted alone.
     keys: Mutex<HashMap<ObjectKey, Lately, FixedState>>,
-    /// How many of them are held to their pace.
+    /// Number of them that are slowed down.
     held: AtomicUsize,
 }
 
@@ -92,7 +95,7 @@ impl Default for Pace {
 
 impl Pace {
     pub(super) fn new(guard: LoopGuard, rate: Option<Rate>) -> Self {
-        // Never iterated but to remove or to sort, so its order shows nowhere.
+        // Iterated only for removing and before sorting, so its order shows nowhere.
         let hasher = FixedState::with_seed(0);
         Self {
             guard,
@@ -114,20 +117,21 @@ impl std::fmt::Debug for Pace {
     }
 }
 
-/// May a reconcile begin?
+/// Decision about the start of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
-    /// Yes.
+    /// The reconcile may begin.
     Go,
-    /// Yes, and it is the first one that is too many.
+    /// The reconcile may begin, and is the first beyond the limit.
     GoAndWarn,
-    /// Not before that time has passed.
+    /// The reconcile may begin after this time.
     Wait(Duration),
 }
 
 impl Pace {
-    /// Asks for leave; a reconcile that gets it counts. `stamp` tells the object's spec, if it is
-    /// needed; `reasons` are added to while it has to wait. What is timed by somebody's choice is no loop.
+    /// Decides whether a reconcile may begin, and counts it if so. `stamp` returns the version of
+    /// the object's spec, if it is needed; `reasons` gains the reasons of attempts that were held
+    /// back. Reconciles by timers and resyncs alone are no loop.
     pub(super) fn ask(
         &self,
         key: &ObjectKey,
@@ -139,7 +143,7 @@ impl Pace {
             return if is_timed { Leave::Go } else { self.ask_guard(key, now, reasons, stamp) };
         };
         if let Some(wait) = rates.wait(key, now) {
-            // What is gone is only forgotten.
+            // An object that is gone has no spec: its key is only forgotten, at once.
             return if stamp().is_some() { Leave::Wait(wait) } else { Leave::Go };
         }
         let leave = if is_timed { Leave::Go } else { self.ask_guard(key, now, reasons, stamp) };
@@ -153,11 +157,12 @@ impl Pace {
         self.guard
     }
 
-    /// So far a counter goes before each of its objects is counted alone.
+    /// Level of a shared counter from which on its objects are counted alone.
     fn shared(&self) -> u8 {
         u8::try_from(self.guard.free / 2).unwrap_or(u8::MAX)
     }
 
+    /// Decides by the loop guard alone.
     fn ask_guard(
         &self,
         key: &ObjectKey,
@@ -176,18 +181,18 @@ impl Pace {
         let cell = &self.cells[hash as usize % CELLS];
         let count = cell.load(Ordering::Relaxed);
         if count < self.shared() && !self.is_held(key) {
-            // Two workers at once may count one; that is as good as none.
+            // Two workers at once may count one reconcile: an error of one does not matter.
             cell.store(count + 1, Ordering::Relaxed);
             return Leave::Go;
         }
-        // When counters are full because there are so many objects they say nothing about this one.
+        // Counters that are full because of very many objects prove nothing about this one.
         let is_flooded = self.total.load(Ordering::Relaxed) > 4 * CELLS as u64;
         let before = if is_flooded { 0 } else { u32::from(self.shared()) };
         let stamp = stamp();
         self.ask_alone(key, reasons, Lately::new(now, before, stamp))
     }
 
-    /// The counters are about the last window only.
+    /// Resets the counters when a new window has begun.
     fn turn_window(&self, now: Instant) {
         let start = *self.start.get_or_init(|| now);
         let gone = now.saturating_duration_since(start).as_nanos();
@@ -196,6 +201,7 @@ impl Pace {
         if window <= known {
             return;
         }
+        // Relaxed: the counters are approximate; the exchange only elects one worker for the reset.
         let turn =
             self.window.compare_exchange(known, window, Ordering::Relaxed, Ordering::Relaxed);
         if turn.is_ok() {
@@ -208,16 +214,20 @@ impl Pace {
         }
     }
 
+    /// Whether the object is slowed down.
     fn is_held(&self, key: &ObjectKey) -> bool {
         let is_held = |lately: &Lately| lately.pressed.is_some();
+        // The atomic keeps workers off the lock while no object is slowed down.
         self.held.load(Ordering::Relaxed) > 0 && self.keys.lock().get(key).is_some_and(is_held)
     }
 
+    /// Recounts the objects that are slowed down.
     fn count_held(&self, keys: &HashMap<ObjectKey, Lately, FixedState>) {
         let held = keys.values().filter(|lately| lately.pressed.is_some()).count();
         self.held.store(held, Ordering::Relaxed);
     }
 
+    /// Decides for an object that is counted alone; `fresh` is its entry if it has none.
     fn ask_alone(&self, key: &ObjectKey, reasons: &mut u64, fresh: Lately) -> Leave {
         let (now, guard) = (fresh.last, self.guard);
         let mut keys = self.keys.lock();
@@ -250,7 +260,7 @@ impl Pace {
         Leave::GoAndWarn
     }
 
-    /// The object is gone.
+    /// Forgets an object that is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
         if let Some(rates) = &self.rates {
             rates.forget(key);
@@ -261,7 +271,7 @@ impl Pace {
         }
     }
 
-    /// The objects that are held to their pace now, by key; at most `limit`.
+    /// Returns the objects that are slowed down now, by key; at most `limit`.
     pub(super) fn hot(&self, limit: usize) -> Vec<Hot> {
         let mut hot: Vec<Hot> = (self.keys.lock().iter())
             .filter(|(_, lately)| lately.pressed.is_some())
@@ -291,7 +301,8 @@ mod tests {
         pace.ask(key, now, (&mut reasons, false), || Some(Stamp::test(stamp)))
     }
 
-    /// Asks without a rest until `end`; how many went, and how many of them with a warning.
+    /// Asks without a pause until `end`; returns the number of reconciles, and of those with a
+    /// warning.
     fn press(pace: &Pace, key: &ObjectKey, mut now: Instant, end: Instant) -> (u32, u32) {
         let (mut went, mut warned) = (0, 0);
         while now < end {

@@ -1,4 +1,4 @@
-//! Objects that an annotation takes out of a controller's hands.
+//! Pausing: an annotation excludes an object from reconciling.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -8,16 +8,17 @@ use crate::metrics::GaugeSeries;
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{Cached, Event};
 
-/// The annotation that pauses an object, when its value is `"true"`: nothing is reconciled and nothing
-/// cleaned up, so an object that is being deleted keeps its finalizer and stays. When the annotation
-/// goes, or gets another value, the object is reconciled at once, whatever predicates say.
+/// Annotation that pauses an object while its value is `"true"`: nothing is reconciled and nothing
+/// cleaned up, so an object that is being deleted keeps its finalizer and stays. When the
+/// annotation is removed, or gets another value, the object is reconciled at once, whatever
+/// predicates return.
 ///
-/// `windlass_paused_objects` counts the objects that were left alone for it; the log tells each once,
-/// when it is first left alone. A cache that keeps values reads it off those, so a
-/// [`Projection`](crate::Projection) has to keep annotations to be paused.
+/// `windlass_paused_objects` counts the objects that were skipped for it; the log reports each
+/// object once, when it is first skipped. A cache that keeps values reads the annotation from those
+/// values, so a [`Projection`](crate::Projection) has to keep annotations for pausing to work.
 pub const PAUSED: &str = "windlass.dev/paused";
 
-/// Those objects of one controller whose turn came while they were paused.
+/// Objects of one controller that were skipped because they are paused.
 #[derive(Debug, Default)]
 pub(super) struct Paused {
     keys: Rare<BTreeSet<ObjectKey>>,
@@ -25,13 +26,13 @@ pub(super) struct Paused {
 }
 
 impl Paused {
-    /// Where the number is told.
+    /// Sets the gauge for the number of paused objects.
     pub(super) fn tell(&self, gauge: GaugeSeries) {
         gauge.set(0.0);
         let _ = self.gauge.set(gauge);
     }
 
-    /// Is the object to be left alone?
+    /// Whether the object is paused and must be skipped.
     pub(super) fn holds<K: Resource>(&self, object: &Cached<K>) -> bool {
         let is_paused = object.annotation(PAUSED).as_deref() == Some("true");
         if is_paused {
@@ -44,7 +45,7 @@ impl Paused {
         is_paused
     }
 
-    /// The object is not paused any more, or gone.
+    /// Forgets an object that is not paused any more, or gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
         let Some(mut keys) = self.keys.lock_if_any() else { return };
         let was_paused = keys.remove(key);
@@ -55,7 +56,7 @@ impl Paused {
         }
     }
 
-    /// The object is paused; is that new?
+    /// Notes a paused object; returns whether that is new.
     fn note(&self, key: &ObjectKey) -> bool {
         let mut keys = self.keys.lock();
         let is_new = keys.insert(key.clone());
@@ -63,7 +64,7 @@ impl Paused {
         is_new
     }
 
-    /// Under the lock, so that the last change is told last.
+    /// Updates the gauge. Called under the lock, so that the last change is shown last.
     fn show(&self, keys: &BTreeSet<ObjectKey>) {
         if let Some(gauge) = self.gauge.get() {
             gauge.set(keys.len() as f64);
@@ -71,7 +72,7 @@ impl Paused {
     }
 }
 
-/// Did somebody pause the object, or end that?
+/// Whether the change pauses the object or ends its pause.
 pub(super) fn is_switched(event: &Event) -> bool {
     let Event::Updated { old, new } = event else { return false };
     old.annotation(PAUSED) != new.annotation(PAUSED)

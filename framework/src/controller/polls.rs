@@ -1,9 +1,9 @@
-//! External systems that do not tell of changes: listed at intervals, and remembered.
+//! Polls: external systems that do not report changes are listed at intervals.
 //!
-//! A [`Poll`] calls your function every interval, keeps what it returned, and wakes those objects
-//! whose value came, changed or went. A reconcile reads the values from the [`Polled`] handle and
-//! asks nobody: a thousand objects cost the external system one request per interval. Absent: writes
-//! to the system, and values of single objects fetched one by one.
+//! A [`Poll`] calls your function every interval, keeps the returned values, and enqueues the
+//! objects whose value appeared, changed or disappeared. A reconcile reads the values from the
+//! [`Polled`] handle without a request: a thousand objects cost the external system one request per
+//! interval. Absent: writes to the system, and values of single objects fetched one by one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,14 +25,14 @@ use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::sync::{Mutex, Notify};
 
-/// A list takes no longer than this, unless said otherwise.
+/// Default deadline of a list.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Polls are at least so far apart.
+/// Least interval between polls.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// After failures a poll waits no longer than this, or than its interval if that is longer.
+/// Longest delay after failures, or the interval if that is longer.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 
-/// How often and how an external system is listed. See [`Polled`] for an example.
+/// Interval and deadline for listing an external system. See [`Polled`] for an example.
 #[derive(Clone, Debug)]
 #[must_use = "a poll does nothing before `list` is called and a controller is wired to it"]
 pub struct Poll {
@@ -43,27 +43,29 @@ pub struct Poll {
 
 /// The values of one list, by object.
 type Values<V> = BTreeMap<ObjectKey, Arc<V>>;
+/// Result of the user's list function.
 type Listed<V> = Result<BTreeMap<ObjectKey, V>, BoxError>;
+/// The user's list function, boxed.
 type List<V> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Listed<V>> + Send>> + Send + Sync>;
 
 impl Poll {
-    /// A poll every `interval` (at least 1 s) after the last one ended, and up to a tenth later, so
-    /// that replicas and restarts do not fall into step. `name` is in its reason, `poll NAME`, and
-    /// labels its metric.
+    /// Creates a poll that runs every `interval` (at least 1 s) after the last one ended, and up to
+    /// a tenth later, so that replicas and restarts do not fall into step. `name` is part of its
+    /// reason, `poll NAME`, and labels its metric.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
         Self { name: name.into(), interval: interval.max(SHORTEST), deadline: DEADLINE }
     }
 
-    /// How long one list may take before it is dropped and counts as failed. Default: 30 s.
+    /// Sets the time after which one list is dropped and counts as failed. Default: 30 s.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// With what the external system is listed: the values of all objects, by their keys. It is called
-    /// by one task, never twice at once. What it fails with is told in the log and in
-    /// `windlass_polls_total`; the next attempt comes after a delay that doubles from the interval to
-    /// 5 min.
+    /// Sets the function that lists the external system: it returns the values of all objects, by
+    /// their keys. It is called by one task, never twice at once. Its errors are reported in the
+    /// log and in `windlass_polls_total`; the next attempt comes after a delay that doubles from
+    /// the interval to 5 min.
     pub fn list<V, F>(self, list: impl Fn() -> F + Send + Sync + 'static) -> Polled<V>
     where
         V: PartialEq + Send + Sync + 'static,
@@ -80,14 +82,15 @@ impl Poll {
     }
 }
 
-/// What a [`Poll`] has found, for reconciles to read; cheap to clone.
+/// Results of a [`Poll`], for reconciles to read; cheap to clone.
 ///
 /// ```
 /// # use std::{collections::BTreeMap, time::Duration};
 /// # use windlass::controller::{Action, Context, Poll, Polled, Reconciler, Result, Wiring};
 /// # use windlass::resource::{ObjectKey, ResourceExt};
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # async fn all_records() -> std::result::Result<BTreeMap<ObjectKey, String>, std::io::Error> { Ok(BTreeMap::new()) }
+/// # type Records = BTreeMap<ObjectKey, String>;
+/// # async fn all_records() -> std::result::Result<Records, std::io::Error> { Ok(Records::new()) }
 /// struct Sites { dns: Polled<String> }
 ///
 /// impl Reconciler for Sites {
@@ -99,31 +102,34 @@ impl Poll {
 ///     }
 /// }
 ///
-/// let dns = Poll::every(Duration::from_secs(30), "dns").list(|| async { Ok(all_records().await?) });
+/// let dns = Poll::every(Duration::from_secs(30), "dns")
+///     .list(|| async { Ok(all_records().await?) });
 /// let controller = Wiring::<Sites>::new().polls(&dns).build(Sites { dns });
 /// ```
 ///
-/// - The first list is waited for before the first reconcile, but not longer than its deadline. Until
-///   one has succeeded [`has_listed`](Self::has_listed) is false, and values are absent, or those of
-///   an earlier term of this replica: do not take them for what the system says.
+/// - The first reconcile waits for the first list, but not longer than the list's deadline. Until a
+///   list has succeeded, [`has_listed`](Self::has_listed) is false, and values are absent, or come
+///   from an earlier term of this replica: do not take them for the system's current state.
 /// - An error clears nothing: the last values stay.
-/// - It is polled while its one controller runs: not on replicas that do not lead.
+/// - The system is polled while the poll's one controller runs: not on replicas that do not lead.
 pub struct Polled<V> {
     shared: Arc<Shared<V>>,
 }
 
+/// State shared by the handles and the pump of one poll.
 struct Shared<V> {
     poll: Poll,
     list: List<V>,
     state: Mutex<State<V>>,
     is_wired: AtomicBool,
-    /// Somebody wants it polled now.
+    /// Notified by `refresh`.
     asked: Notify,
 }
 
+/// Results of the lists so far.
 struct State<V> {
     values: Arc<Values<V>>,
-    /// Since the controller was started last.
+    /// Whether a list succeeded since the controller was last started.
     is_listed: bool,
     listed_at: Option<Instant>,
     error: Option<Arc<str>>,
@@ -151,45 +157,46 @@ impl<V> fmt::Debug for Polled<V> {
 }
 
 impl<V> Polled<V> {
-    /// Its name.
+    /// The poll's name.
     pub fn name(&self) -> &str {
         &self.shared.poll.name
     }
 
-    /// The value of an object, as of the last list that succeeded.
+    /// Returns the value of an object in the last successful list.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<V>> {
         self.values().get(key).cloned()
     }
 
-    /// All values, as of the last list that succeeded.
+    /// Returns all values of the last successful list.
     pub fn values(&self) -> Arc<BTreeMap<ObjectKey, Arc<V>>> {
         Arc::clone(&self.shared.state.lock().values)
     }
 
-    /// Has a list succeeded since this replica began to lead, or started its one controller?
+    /// Whether a list has succeeded since this replica began to lead, or started the poll's
+    /// controller.
     pub fn has_listed(&self) -> bool {
         self.shared.state.lock().is_listed
     }
 
-    /// When the last list succeeded, also one of an earlier term: how old the values are, by the
-    /// [clock](super::Context::clock) of the operator. `None` before the first.
+    /// Returns the time of the last successful list, also of an earlier term: the age of the
+    /// values, by the [clock](super::Context::clock) of the operator. `None` before the first.
     pub fn listed_at(&self) -> Option<Instant> {
         self.shared.state.lock().listed_at
     }
 
-    /// Why the last list failed; `None` when it succeeded.
+    /// Returns the error of the last list; `None` when it succeeded.
     pub fn error(&self) -> Option<Arc<str>> {
         self.shared.state.lock().error.clone()
     }
 
-    /// Polls now instead of at the end of the interval; a poll that runs is followed by another one.
+    /// Polls now instead of at the end of the interval; a running poll is followed by another one.
     pub fn refresh(&self) {
         self.shared.asked.notify_one();
     }
 }
 
 impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
-    /// For a controller; `None` when it has one already.
+    /// Returns the pump for a controller; `None` when the poll has a controller already.
     pub(super) fn pump(&self, reason: Reason) -> Option<Arc<dyn Pump>> {
         let shared = Arc::clone(&self.shared);
         let is_free = !shared.is_wired.swap(true, Ordering::SeqCst);
@@ -198,17 +205,17 @@ impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
     }
 }
 
-/// A poll at work.
+/// A running poll.
 struct Poller<V> {
     shared: Arc<Shared<V>>,
     reason: Reason,
-    /// In a row.
+    /// Failures in a row.
     failures: Mutex<u32>,
 }
 
 impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
     fn prepare(self: Arc<Self>, run: PumpRun) -> Pumping {
-        // What an earlier term found may be hours old.
+        // Values of an earlier term may be hours old.
         self.shared.state.lock().is_listed = false;
         Box::pin(async move { self.once(&run).await })
     }
@@ -218,7 +225,7 @@ impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
             loop {
                 let wait = self.wait(&run);
                 let next = async {
-                    // Whoever asks meanwhile is heard afterwards.
+                    // A `refresh` before this time stays noted as a permit, and ends the wait then.
                     run.seams.clock.sleep(self.least(wait)).await;
                     self.shared.asked.notified().await;
                 };
@@ -234,7 +241,7 @@ impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
 }
 
 impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
-    /// Until the next poll.
+    /// Returns the time until the next poll.
     fn wait(&self, run: &PumpRun) -> Duration {
         let interval = self.shared.poll.interval;
         let jitter = |bound| run.seams.entropy.jitter(bound);
@@ -248,7 +255,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         }
     }
 
-    /// The least time until the next poll, whoever asks for it.
+    /// Returns the least time until the next poll, also for a `refresh`.
     fn least(&self, wait: Duration) -> Duration {
         match *self.failures.lock() {
             0 => SHORTEST.min(wait),
@@ -256,12 +263,12 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         }
     }
 
-    /// One list, whatever it comes to.
+    /// Runs one list, and records its outcome.
     async fn once(&self, run: &PumpRun) {
         let Poll { name, deadline, .. } = &self.shared.poll;
         let listing = caught(async { (self.shared.list)().await });
         let (result, trouble) = match run.seams.clock.within(*deadline, listing).await {
-            // What compares and drops values is code of users.
+            // Comparing and dropping values is user code, which may panic.
             Some(Ok(Ok(values))) => {
                 match catch_unwind(AssertUnwindSafe(|| self.take(values, run))) {
                     Ok(()) => ("success", None),
@@ -284,9 +291,10 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         self.shared.state.lock().error = trouble;
     }
 
-    /// Keeps what was listed and wakes whom it concerns.
+    /// Keeps the listed values and enqueues the objects whose value differs.
     fn take(&self, listed: BTreeMap<ObjectKey, V>, run: &PumpRun) {
-        // Nobody else writes it. User code compares and drops values: not under the lock.
+        // Only this task writes the values. Comparing and dropping them is user code, which must
+        // not run under the lock.
         let before = Arc::clone(&self.shared.state.lock().values);
         let mut concerned: Vec<ObjectKey> = Vec::new();
         let mut values = BTreeMap::new();
@@ -306,9 +314,9 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
             state.is_listed = true;
             state.listed_at.replace(run.seams.clock.now()).is_none()
         };
-        // An object that is created later is reconciled for that.
+        // An object that does not exist yet is reconciled when it is created.
         concerned.retain(|key| run.objects.has(key));
-        // What a start finds does not go before what changes.
+        // The values of a first list are no changes: their keys get low priority.
         let cause = if is_first { Cause::quiet(self.reason) } else { Cause::news(self.reason) };
         run.feed.wake(concerned.into_iter().map(|key| (key, cause)).collect());
     }
@@ -318,7 +326,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
     format!("it panicked: {}", panic_text(panic))
 }
 
-/// An error and its causes in one line.
+/// Formats an error and its causes in one line.
 fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

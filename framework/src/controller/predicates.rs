@@ -1,10 +1,11 @@
-//! Which changes are worth a reconcile.
+//! Predicates: filters of the changes that cause a reconcile.
 //!
-//! A [`Predicate`] sees the old and the new state of an object and says whether the change counts.
-//! They are combined with [`and`](Predicate::and), [`or`](Predicate::or) and [`not`](Predicate::not)
-//! and wired per source: [`Wiring::when`](super::Wiring::when) for the reconciled kind,
-//! [`owns_when`](super::Wiring::owns_when) and [`watches_when`](super::Wiring::watches_when) for
-//! others. Those of this module read metadata and bytes where they stand and decode nothing.
+//! A [`Predicate`] is given the old and the new state of an object and returns whether the change
+//! counts. Predicates are combined with [`and`](Predicate::and), [`or`](Predicate::or) and
+//! [`not`](Predicate::not) and set per source: [`Wiring::when`](super::Wiring::when) for the
+//! reconciled kind, [`owns_when`](super::Wiring::owns_when) and
+//! [`watches_when`](super::Wiring::watches_when) for others. The predicates of this module read
+//! metadata and bytes in place and decode nothing.
 //!
 //! ```
 //! # use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
@@ -12,7 +13,9 @@
 //! # struct Sites;
 //! # impl Reconciler for Sites {
 //! #     type Object = Deployment;
-//! #     async fn reconcile(&self, _: &Deployment, _: &Context<Self>) -> Result { Ok(Action::done()) }
+//! #     async fn reconcile(&self, _: &Deployment, _: &Context<Self>) -> Result {
+//! #         Ok(Action::done())
+//! #     }
 //! # }
 //! use windlass::controller::predicates::{field_changed, generation_changed, labels_changed};
 //! let wiring = Wiring::<Sites>::new()
@@ -21,13 +24,13 @@
 //! # let _ = wiring;
 //! ```
 //!
-//! They behave as controller-runtime's of the same names: what compares two states lets creations and
-//! deletions pass. Absent: events without an object (controller-runtime's `Generic`); a
-//! [`Trigger`](super::Trigger) names keys, and no predicate is asked about them.
+//! They behave as controller-runtime's of the same names: a predicate that compares two states
+//! passes creations and deletions. Absent: events without an object (controller-runtime's
+//! `Generic`); a [`Trigger`](super::Trigger) names keys, which no predicate filters.
 //!
-//! A predicate filters changes, and what looks at objects though nothing changed (resyncs, timers,
-//! polls). It does not hide objects: a child, a watched object, a trigger or a reconcile that names one
-//! has it reconciled. Operators that share a kind among them need a selector on the cache, too: see
+//! A predicate filters changes, and causes without a change (resyncs, timers, polls). It does not
+//! hide objects: a child, a watched object, a trigger or a reconcile that names an object has it
+//! reconciled. Operators that share a kind among them need a selector on the cache, too: see
 //! [`CacheOptions::labels`](crate::informer::CacheOptions::labels).
 
 use std::fmt;
@@ -40,15 +43,15 @@ use crate::resource::{Resource, Selector};
 use crate::store::{Cached, Event};
 use crate::wire::object_at_path;
 
-/// `None`: it panicked, and nobody knows.
+/// Returns `None` if it panicked, so that its result is unknown.
 type Test<K> = Arc<dyn Fn(&Change<K>) -> Option<bool> + Send + Sync>;
 
-/// Which changes of a kind `K` are worth a reconcile; cheap to clone.
+/// Filter of changes of kind `K`; cheap to clone.
 ///
-/// Its `Debug` reads as it was written: `(generation_changed or labels_changed)`.
+/// Its `Debug` shows its expression: `(generation_changed or labels_changed)`.
 pub struct Predicate<K> {
     test: Test<K>,
-    /// Only the framework's own code, which returns at once.
+    /// Whether it consists of the framework's own code, which returns at once.
     is_quick: bool,
     text: Arc<str>,
 }
@@ -67,11 +70,11 @@ impl<K> fmt::Debug for Predicate<K> {
 }
 
 impl<K: Resource> Predicate<K> {
-    /// One of your own: `true` lets the change pass. It is asked on a task of its own, in the order of
-    /// the changes of an object, and may take its time; while it does, only its source waits. Of an
-    /// object that changes faster than it answers it sees the first and the latest changes; those in
-    /// between are summed up, and pass unasked. When it panics, the change passes, unless another
-    /// predicate that it is combined with decides without it.
+    /// Creates a predicate of your own: `true` passes the change. It is called on a task of its
+    /// own, in the order of the changes of an object, and may take its time; meanwhile only its
+    /// source waits. Of an object that changes faster than the predicate answers, it sees the first
+    /// and the latest changes; those in between are summed up, and pass unchecked. When it panics,
+    /// the change passes, unless another predicate that it is combined with decides alone.
     pub fn new(test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         let guarded = move |change: &Change<K>| {
             let told = catch_unwind(AssertUnwindSafe(|| test(change)));
@@ -85,6 +88,7 @@ impl<K: Resource> Predicate<K> {
         Self { test: Arc::new(guarded), is_quick: false, text: "custom".into() }
     }
 
+    /// A predicate of the framework's own, which returns at once and may run inline.
     fn quick(
         text: impl Into<Arc<str>>,
         test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static,
@@ -92,7 +96,8 @@ impl<K: Resource> Predicate<K> {
         Self { test: Arc::new(move |change| Some(test(change))), is_quick: true, text: text.into() }
     }
 
-    /// One that lets creations and deletions pass, and updates if `differ` says so.
+    /// A predicate that passes creations and deletions, and updates for which `differ` returns
+    /// true.
     fn on_update(
         text: impl Into<Arc<str>>,
         differ: impl Fn(&Cached<K>, &Cached<K>) -> bool + Send + Sync + 'static,
@@ -103,8 +108,8 @@ impl<K: Resource> Predicate<K> {
         })
     }
 
-    /// One about an object rather than a change: an update passes when the old or the new state
-    /// does.
+    /// A predicate on an object rather than a change: an update passes when the old or the new
+    /// state fits.
     fn on_state(
         text: impl Into<Arc<str>>,
         fits: impl Fn(&Cached<K>) -> bool + Send + Sync + 'static,
@@ -116,7 +121,7 @@ impl<K: Resource> Predicate<K> {
         })
     }
 
-    /// Passes what both let pass. The second is asked only when the first does.
+    /// Passes the changes that both pass. The second is called only when the first passes.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let text = format!("({} and {})", self.text, other.text).into();
@@ -132,7 +137,8 @@ impl<K: Resource> Predicate<K> {
         Self { test: Arc::new(test), is_quick, text }
     }
 
-    /// Passes what either lets pass. The second is asked only when the first does not.
+    /// Passes the changes that either passes. The second is called only when the first does not
+    /// pass.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let text = format!("({} or {})", self.text, other.text).into();
@@ -148,8 +154,8 @@ impl<K: Resource> Predicate<K> {
         Self { test: Arc::new(test), is_quick, text }
     }
 
-    /// Passes what this one does not. Of a predicate that compares two states that is neither a
-    /// creation nor a deletion.
+    /// Passes the changes that this one does not. For a predicate that compares two states that is
+    /// neither a creation nor a deletion.
     #[must_use]
     #[expect(clippy::should_implement_trait, reason = "it reads like its neighbours")]
     pub fn not(self) -> Self {
@@ -158,13 +164,14 @@ impl<K: Resource> Predicate<K> {
         Self { test: Arc::new(move |change| test(change).map(|passes| !passes)), is_quick, text }
     }
 
-    /// Does it let this change pass?
+    /// Whether it passes this change.
     pub fn passes(&self, change: &Change<K>) -> bool {
+        // A panic lets the change pass: a superfluous reconcile is harmless, a missing one is not.
         (self.test)(change).unwrap_or(true)
     }
 
-    /// May this object be looked at though nothing changed? Not if it would be dropped as one that is
-    /// found at the start, and as one that is shown once more.
+    /// Whether this object may be reconciled without a change: it passes as found at the start, or
+    /// as shown once more.
     pub(super) fn allows(&self, object: &Cached<K>) -> bool {
         let (old, new) = (object.clone(), object.clone());
         self.passes(&Change::Added { new: object.clone(), is_initial: true })
@@ -180,49 +187,51 @@ impl<K: Resource> Predicate<K> {
     }
 }
 
-/// Another generation: somebody changed the spec, not the status and not metadata. An object that is
-/// marked for deletion gets another one, too.
+/// Passes updates with another generation: the spec was changed, not the status and not metadata.
+/// Marking an object for deletion changes its generation, too.
 ///
-/// Kinds without a generation (a ConfigMap, a Secret) pass with every change; controller-runtime drops
-/// all of theirs. So do resyncs that a cache was asked for: they are dropped, as nothing changed.
+/// Kinds without a generation (a ConfigMap, a Secret) pass with every change; controller-runtime
+/// drops all of theirs. Resyncs that were requested of a cache are dropped, as nothing changed.
 pub fn generation_changed<K: Resource>() -> Predicate<K> {
     Predicate::on_update("generation_changed", |old, new| {
         let generation = new.head().generation();
+        // Without a generation every change passes but a resync.
         let has_none = generation == 0 && !old.is_same(new);
         has_none || generation != old.head().generation() || !is_one(old, new)
     })
 }
 
-/// Other labels.
+/// Passes updates with other labels.
 pub fn labels_changed<K: Resource>() -> Predicate<K> {
     Predicate::on_update("labels_changed", |old, new| {
         !old.head().labels().eq(new.head().labels()) || !is_one(old, new)
     })
 }
 
-/// Other annotations. A cache that keeps values whose type has none does not see them.
+/// Passes updates with other annotations. A cache that keeps values whose type has no annotations
+/// does not see them.
 pub fn annotations_changed<K: Resource>() -> Predicate<K> {
     differs_at("annotations_changed".into(), &["metadata", "annotations"])
 }
 
-/// Another resourceVersion: everything but resyncs.
+/// Passes updates with another resourceVersion: all but resyncs.
 pub fn resource_version_changed<K: Resource>() -> Predicate<K> {
     Predicate::on_update("resource_version_changed", |old, new| {
         old.head().resource_version() != new.head().resource_version()
     })
 }
 
-/// Another value at `path`, such as `&["spec", "host"]`: names as in the JSON, through objects only;
-/// what is there may be a list or an object. Compared as the API server wrote it, without decoding; a
-/// field that comes or goes has changed.
+/// Passes updates with another value at `path`, such as `&["spec", "host"]`: names as in the JSON,
+/// through objects only; the value itself may be a list or an object. Values are compared as the
+/// API server wrote them, without decoding; a field that appears or disappears has changed.
 ///
-/// It reads what the cache keeps: of a cache of metadata nothing but metadata, of a projection the
-/// fields that it has.
+/// It reads the cached bytes: only metadata in a cache of metadata, only the projected fields in a
+/// cache of a projection.
 pub fn field_changed<K: Resource>(path: &'static [&'static str]) -> Predicate<K> {
     differs_at(format!("field_changed({})", path.join(".")), path)
 }
 
-/// Only deletions: the object is marked for deletion, is first seen so, or is gone.
+/// Passes only deletions: the object is marked for deletion, is first seen so, or is gone.
 pub fn deletion<K: Resource>() -> Predicate<K> {
     Predicate::quick("deletion", |change| match change {
         Change::Added { new, .. } => new.head().is_terminating(),
@@ -233,7 +242,8 @@ pub fn deletion<K: Resource>() -> Predicate<K> {
     })
 }
 
-/// Only objects in that namespace. It filters changes and hides nothing: see the [module](self).
+/// Passes only objects in that namespace. It filters changes and hides nothing: see the
+/// [module](self).
 pub fn namespace<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     let name = name.into();
     Predicate::on_state(format!("namespace({name})"), move |object| {
@@ -241,14 +251,14 @@ pub fn namespace<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     })
 }
 
-/// Only objects of that name. It filters changes and hides nothing: see the [module](self).
+/// Passes only objects of that name. It filters changes and hides nothing: see the [module](self).
 pub fn name<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     let name = name.into();
     Predicate::on_state(format!("name({name})"), move |object| object.key().name() == name)
 }
 
-/// Only objects whose labels match; a change passes also when only the old labels do. It filters
-/// changes and hides nothing: see the [module](self).
+/// Passes only objects whose labels match; a change passes also when only the old labels do. It
+/// filters changes and hides nothing: see the [module](self).
 pub fn labelled<K: Resource>(selector: Selector) -> Predicate<K> {
     Predicate::on_state(format!("labelled({selector})"), move |object| {
         let head = object.head();
@@ -256,8 +266,10 @@ pub fn labelled<K: Resource>(selector: Selector) -> Predicate<K> {
     })
 }
 
+/// A predicate that passes updates whose bytes at `path` differ.
 fn differs_at<K: Resource>(text: String, path: &'static [&'static str]) -> Predicate<K> {
     Predicate::on_update(text, move |old, new| {
+        // A resync delivers the same state twice: no bytes need to be compared.
         if old.is_same(new) {
             return false;
         }
@@ -266,7 +278,7 @@ fn differs_at<K: Resource>(text: String, path: &'static [&'static str]) -> Predi
     })
 }
 
-/// Two states of one object, and not of one that took another's name?
+/// Whether both states belong to one object, and not to a successor of the same name.
 fn is_one<K: Resource>(old: &Cached<K>, new: &Cached<K>) -> bool {
     old.head().uid() == new.head().uid()
 }

@@ -1,4 +1,4 @@
-//! What runs beside a controller's workers and wakes objects on its own: polls, timers, resyncs.
+//! Background sources beside a controller's workers: polls, timers, resyncs, triggers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,10 +12,10 @@ use super::feed::{Feed, Objects};
 use crate::panics::{caught, panic_text};
 use crate::seams::Seams;
 
-/// A pump that panicked starts again after so long.
+/// Pause before a pump that panicked is started again.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// What a pump works with, during one run of its controller.
+/// Environment of a pump during one run of its controller.
 #[derive(Clone)]
 pub(super) struct PumpRun {
     pub(super) controller: Arc<str>,
@@ -27,9 +27,9 @@ pub(super) struct PumpRun {
 /// A boxed future of a pump.
 pub(super) type Pumping = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Wakes objects on its own while its controller runs.
+/// A background source: enqueues objects on its own while its controller runs.
 pub(super) trait Pump: Send + Sync + 'static {
-    /// What has to be done before the first reconcile; it takes a bounded time.
+    /// Does the work that is needed before the first reconcile; takes a bounded time.
     fn prepare(self: Arc<Self>, run: PumpRun) -> Pumping {
         let _ = run;
         Box::pin(std::future::ready(()))
@@ -39,7 +39,7 @@ pub(super) trait Pump: Send + Sync + 'static {
     fn run(self: Arc<Self>, run: PumpRun) -> Pumping;
 }
 
-/// Prepares the pumps, and starts them unless `stop` came first. They end when what it returns is
+/// Prepares the pumps, and starts them unless `stop` came first. They end when the returned set is
 /// dropped.
 pub(super) async fn start(
     pumps: &[Arc<dyn Pump>],
@@ -52,11 +52,13 @@ pub(super) async fn start(
     }
     let prepared = async {
         while let Some(ended) = preparing.join_next().await {
+            // A panic of one pump must not keep the controller from starting.
             if let Err(error) = ended {
                 tracing::error!(controller = %run.controller, %error, "a source was not prepared");
             }
         }
     };
+    // Stop comes first: a run that was stopped while it prepared starts no pump.
     tokio::select! {
         biased;
         () = stop.cancelled() => return JoinSet::new(),
@@ -69,7 +71,8 @@ pub(super) async fn start(
     pumping
 }
 
-/// Runs a pump again when it panicked: what it compares and drops is code of users.
+/// Runs a pump, and starts it again after a panic: it calls user code that compares and drops
+/// values.
 async fn keep_going(pump: Arc<dyn Pump>, run: PumpRun) {
     while let Err(panic) = caught(Arc::clone(&pump).run(run.clone())).await {
         let controller = &run.controller;

@@ -1,8 +1,9 @@
-//! Notes that few objects have at a time: while there are none, who looks for one takes no lock.
+//! Per-object state that most objects lack. An atomic length lets lookups skip the lock while the
+//! collection is empty.
 //!
-//! Every reconcile looks. A lock that all workers of a controller take costs each of them a line of memory
-//! that the last one changed, whether or not there is something under it. Where there often is something,
-//! objects are spread over several: [`ByKey`].
+//! Every reconcile looks such state up. A lock that all workers of a controller take makes them
+//! contend for its cache line, whether or not the collection is empty. Where it often has entries,
+//! objects are spread over several locks: [`ByKey`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -15,18 +16,18 @@ use parking_lot::MutexGuard;
 use crate::resource::ObjectKey;
 use crate::sync::{Apart, AtomicUsize, Mutex, Ordering};
 
-/// So many locks notes by key are under. A power of two.
+/// Number of locks of a [`ByKey`]. A power of two.
 const PARTS: usize = 16;
 
-/// A collection under a lock.
+/// A collection under a lock, with its length beside the lock.
 #[derive(Default)]
 pub(super) struct Rare<C> {
     all: Mutex<C>,
-    /// How many there were when the lock was released last.
+    /// Length of the collection when the lock was last released.
     len: AtomicUsize,
 }
 
-/// What can be empty.
+/// Collections with a length.
 pub(super) trait Len {
     fn len(&self) -> usize;
 }
@@ -50,18 +51,20 @@ impl<K, V, S> Len for HashMap<K, V, S> {
 }
 
 impl<C: Len> Rare<C> {
-    /// The collection, to add to it.
+    /// Locks the collection, to add to it.
     pub(super) fn lock(&self) -> Locked<'_, C> {
         Locked { all: self.all.lock(), len: &self.len }
     }
 
-    /// The collection, unless it is empty. Whoever comes after somebody who added to it finds it.
+    /// Locks the collection, unless it is empty. An addition that happened before the call is
+    /// found.
     pub(super) fn lock_if_any(&self) -> Option<Locked<'_, C>> {
+        // Acquire, with the release in `Locked::drop`: an addition before is seen.
         (self.len.load(Ordering::Acquire) > 0).then(|| self.lock())
     }
 }
 
-/// Notes of objects, each under one of several locks.
+/// Collections of per-object state, spread over several locks by key.
 #[derive(Debug)]
 pub(super) struct ByKey<C>(Box<[Apart<Rare<C>>]>);
 
@@ -72,7 +75,7 @@ impl<C: Default> Default for ByKey<C> {
 }
 
 impl<C> ByKey<C> {
-    /// Where the notes of that object are.
+    /// Returns the collection for that object.
     pub(super) fn of(&self, key: &ObjectKey) -> &Rare<C> {
         let hash = FixedState::with_seed(0).hash_one(key);
         &self.0[(hash >> 32) as usize % PARTS]
@@ -92,7 +95,7 @@ impl<C> fmt::Debug for Rare<C> {
     }
 }
 
-/// The collection, under its lock.
+/// The locked collection; updates the length when it is dropped.
 pub(super) struct Locked<'a, C: Len> {
     all: MutexGuard<'a, C>,
     len: &'a AtomicUsize,
@@ -114,7 +117,7 @@ impl<C: Len> DerefMut for Locked<'_, C> {
 
 impl<C: Len> Drop for Locked<'_, C> {
     fn drop(&mut self) {
-        // Under the lock still: its guard is dropped after this.
+        // Before the unlock: `all` is dropped after this.
         self.len.store(self.all.len(), Ordering::Release);
     }
 }

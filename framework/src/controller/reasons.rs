@@ -1,20 +1,21 @@
-//! Why an object is reconciled: every reason since it was last looked at, by name.
+//! Reasons of a reconcile: the names of all causes since the object was last reconciled.
 //!
-//! A reconcile is told which object, never which event: two changes may be one reconcile, and a
-//! restart is a reconcile without any. So reasons are for people who ask what keeps an operator busy,
-//! and for work that one source alone makes necessary; what is right follows from the objects.
+//! A reconcile is given an object, never an event: two changes may be one reconcile, and a restart
+//! leads to a reconcile without any change. So reasons are for people who want to know why an
+//! operator is busy, and for work that only one source makes necessary; correct results follow from
+//! the objects.
 //!
-//! Each reason is a bit, and adds of one key merge by `or`: to remember them costs nothing. Absent:
-//! which event it was, and in what order.
+//! Each reason is a bit, and adds of one key merge by `or`: remembering them costs nothing. Absent:
+//! the single events, and their order.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::workqueue::Adding;
 
-/// A controller tells so many reasons apart; sources beyond share the last one.
+/// Most reasons of a controller; further sources share the last one.
 const MOST: usize = 64;
-/// What sources beyond the last bit are called together.
+/// Name of the reason that all sources beyond the last bit share.
 const FURTHER: &str = "a further source";
 
 /// One reason: a bit.
@@ -22,24 +23,24 @@ const FURTHER: &str = "a further source";
 pub(super) struct Reason(u8);
 
 impl Reason {
-    /// It was there when the controller started, or when its cache first showed it.
+    /// The object existed when the controller started, or when its cache first showed it.
     pub(super) const STARTED: Self = Self(0);
-    /// It came, or it changed.
+    /// The object was created, or changed.
     pub(super) const CHANGED: Self = Self(1);
-    /// It went, and came again.
+    /// The object was deleted and may have been created again.
     pub(super) const DELETED: Self = Self(2);
-    /// The cache, or the controller's own period, shows it again though nothing changed.
+    /// The cache, or the controller's own period, delivers the object again without a change.
     pub(super) const RESYNC: Self = Self(3);
-    /// Its last reconcile asked for this one.
+    /// The last reconcile asked for this one.
     pub(super) const REQUEUE: Self = Self(4);
-    /// Its last reconcile failed.
+    /// The last reconcile failed.
     pub(super) const RETRY: Self = Self(5);
     /// [`Context::requeue`](super::Context::requeue).
     pub(super) const ASKED: Self = Self(6);
-    /// The namespace that it waited for came or went.
+    /// The awaited namespace was created or deleted.
     pub(super) const NAMESPACE: Self = Self(7);
 
-    /// The names of those above.
+    /// Names of the reasons above.
     const FIXED: [&'static str; 8] = [
         "started",
         "changed",
@@ -51,12 +52,12 @@ impl Reason {
         "namespace",
     ];
 
-    /// As the queue keeps it.
+    /// Returns the reason as the queue's bit.
     pub(super) fn bit(self) -> u64 {
         1 << self.0
     }
 
-    /// An add for this reason.
+    /// Returns an add for this reason.
     pub(super) fn adding(self) -> Adding {
         Adding::new().reasons(self.bit())
     }
@@ -66,9 +67,9 @@ impl Reason {
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     names: Vec<String>,
-    /// The reasons by which nothing happened: it was merely time to look.
+    /// Reasons that are no change: the object is merely due by time.
     quiet: u64,
-    /// Those that come at intervals which somebody chose, of a second at least.
+    /// Reasons with a chosen interval, of a second at least.
     timed: u64,
 }
 
@@ -82,11 +83,12 @@ impl Default for Names {
 }
 
 impl Names {
-    /// A reason of that name; an old one if the name is known.
+    /// Returns a new reason of that name; the existing one if the name is known.
     pub(super) fn add(&mut self, name: impl Into<String>) -> Reason {
         let name = name.into();
         let known = self.names.iter().position(|known| *known == name);
         let place = known.unwrap_or_else(|| {
+            // The last place is shared by all further sources.
             match self.names.len() {
                 few if few < MOST - 1 => self.names.push(name),
                 few if few < MOST => self.names.push(FURTHER.to_owned()),
@@ -97,10 +99,10 @@ impl Names {
         Reason(u8::try_from(place).unwrap_or(u8::MAX))
     }
 
-    /// As [`add`](Self::add), of a source that tells of time and not of a change.
+    /// As [`add`](Self::add), for a source of points in time and not of changes.
     pub(super) fn add_quiet(&mut self, name: impl Into<String>) -> Reason {
         let reason = self.add(name);
-        // What shares the last bit may be a change.
+        // The last bit is shared, perhaps with a source of changes.
         if usize::from(reason.0) < MOST - 1 {
             self.quiet |= reason.bit();
             self.timed |= reason.bit();
@@ -108,30 +110,30 @@ impl Names {
         reason
     }
 
-    /// Was it merely time to look, by an interval that somebody chose?
+    /// Whether all these reasons come from chosen intervals.
     pub(super) fn are_timed(&self, reasons: u64) -> bool {
         reasons != 0 && reasons & !self.timed == 0
     }
 
-    /// Did something happen, if these are the reasons?
+    /// Whether one of these reasons is a change.
     pub(super) fn tell_a_change(&self, reasons: u64) -> bool {
         reasons & !self.quiet != 0
     }
 }
 
-/// Why an object is reconciled: all reasons that came together since it was last looked at. A set of
+/// Reasons of a reconcile: the names of all causes since the object was last reconciled. A set of
 /// names; cheap to clone.
 ///
-/// - `started`: it was there when the controller started; `changed`: it came or it changed;
-///   `deleted`: it went before it came again; `resync`: its period is over.
-/// - `requeue`: its last reconcile asked for it; `retry`: its last reconcile failed;
-///   `asked by another reconcile`: [`Context::requeue`](super::Context::requeue); `namespace`: one
-///   that it waited for came or went.
-/// - `owned deployments.apps`, `watched configmaps`, `trigger NAME`, `poll NAME`, `timer NAME`: that
-///   source.
+/// - `started`: the object existed when the controller started; `changed`: it was created or
+///   changed; `deleted`: it was deleted before it was created again; `resync`: its period is over.
+/// - `requeue`: the last reconcile asked for it; `retry`: the last reconcile failed;
+///   `asked by another reconcile`: [`Context::requeue`](super::Context::requeue); `namespace`: an
+///   awaited namespace was created or deleted.
+/// - `owned deployments.apps`, `watched configmaps`, `trigger NAME`, `poll NAME`, `timer NAME`:
+///   that source.
 ///
-/// A change can be told twice, once in each of two reconciles, and a restart forgets all reasons:
-/// nothing that must be done may hang on one.
+/// A change can be a reason of two reconciles, and a restart loses all reasons: no necessary work
+/// may depend on one.
 #[derive(Clone)]
 pub struct Reasons {
     bits: u64,
@@ -143,29 +145,29 @@ impl Reasons {
         Self { bits, names: Arc::clone(names) }
     }
 
-    /// Is that name among them? `false` also for a name that the controller does not have.
+    /// Whether that name is among them; `false` also for a name that the controller does not have.
     pub fn contains(&self, name: &str) -> bool {
         self.iter().any(|known| known == name)
     }
 
-    /// Their names: the controller's own first, then its sources in the order of their wiring.
+    /// The names: first the framework's, then those of the sources in the order of their wiring.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let named = self.names.names.iter().enumerate();
         named.filter(|(place, _)| self.bits >> place & 1 == 1).map(|(_, name)| &**name)
     }
 
-    /// How many there are.
+    /// The number of reasons.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
-    /// Is no reason known?
+    /// Whether no reason is known.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The names, with commas.
+/// Shows the names, separated by commas.
 impl fmt::Display for Reasons {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, name) in self.iter().enumerate() {

@@ -1,9 +1,8 @@
-//! Tells people that an object is not reconciled: by an Event, by a condition of its status, by a
-//! function of the user's.
+//! Reports of failures: an Event, a condition in the status, a function of the user.
 //!
-//! At the first failure of a row and whenever the text changes, not at each retry: a status that is
-//! written every second wakes everybody who watches it. What is told is bounded in time, and what
-//! fails while telling disturbs nothing.
+//! A report is made at the first failure in a row and whenever the text changes, not at each retry:
+//! a status that is written every second causes work for all its watchers. Reports are limited in
+//! time, and their errors have no effect.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,27 +12,27 @@ use crate::conditions::{Condition, met, unmet};
 use crate::error::Error;
 use crate::events::Warning;
 
-/// Reasons of a condition that says why an object is not reconciled.
+/// Reasons of a condition that shows a failure.
 const FAILED: &str = "ReconcileFailed";
 const GAVE_UP: &str = "ReconcileGaveUp";
 const TERMINAL: &str = "TerminalError";
-/// The reason of one that says that it is.
+/// Reason of a condition that shows a success.
 const RECONCILED: &str = "Reconciled";
 
-/// Is called when a reconcile failed; wired by
+/// Handler of failed reconciles; enabled by
 /// [`Wiring::report_failures`](super::Wiring::report_failures).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what to do at failures",
     note = "implement `windlass::controller::OnFailure`: `async fn failed(&self, failure, cx)`"
 )]
 pub trait OnFailure: Reconciler {
-    /// Tells somebody that the object was not reconciled: by an error, a panic, or because of its
-    /// deadline. Called before the next try, for the first failure in a row, when it says something
-    /// else than the one before, and when the object is given up ([`Failure::gave_up`]).
-    /// [`Context::attempt`] tells how many failures there were before. Not called for a lost race
-    /// with another writer.
+    /// Reports that the object was not reconciled: because of an error, a panic, or its deadline.
+    /// Called before the next attempt, for the first failure in a row, when the text differs from
+    /// the failure before, and when the object is given up ([`Failure::gave_up`]).
+    /// [`Context::attempt`] is the number of failures before. Not called for a lost race with
+    /// another writer.
     ///
-    /// When it fails, panics or takes longer than 10 s, that is logged, and changes nothing.
+    /// An error, a panic or a run of more than 10 s is logged, and has no other effect.
     ///
     /// # Cancel safety
     /// The future is dropped after 10 s, and at the end of a drain.
@@ -47,7 +46,7 @@ pub trait OnFailure: Reconciler {
 /// A boxed report.
 pub(super) type Reporting<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// How a controller reports.
+/// The controller's report function.
 pub(super) type Report<C> = for<'a> fn(&'a C, &'a Failure, &'a Context<C>) -> Reporting<'a>;
 
 pub(super) fn boxed<'a, C: OnFailure>(
@@ -58,20 +57,20 @@ pub(super) fn boxed<'a, C: OnFailure>(
     Box::pin(controller.failed(failure, cx))
 }
 
-/// A failure, and what is new about it.
+/// A failure, in relation to the failures before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told<'a> {
     pub(super) failure: &'a Failure,
     /// Failures in a row, this one included.
     pub(super) failures: u32,
-    /// The first in a row, another text than before, or given up just now?
+    /// Whether it is the first in a row, has another text than before, or gave up just now.
     pub(super) is_news: bool,
-    /// Given up just now?
+    /// Whether it gave up just now.
     pub(super) gave_up: bool,
 }
 
 impl Told<'_> {
-    /// The condition of that type that says so.
+    /// Returns the condition of that type for this failure.
     pub(super) fn condition(&self, type_: &str) -> Condition {
         let reason = match self.failure {
             failure if failure.is_terminal() => TERMINAL,
@@ -89,9 +88,10 @@ impl<C: Reconciler> Context<C> {
         self.event(Warning, "GaveUp", text);
     }
 
-    /// After a success: the condition of that type says so, unless the reconciler itself has said
-    /// something else in it.
+    /// Sets the condition of that type to success, unless the reconciler has set it with a reason
+    /// of its own.
     pub(super) async fn tell_success(&self, type_: &str) -> Result<(), Error> {
+        // A condition with another reason was set by the reconciler itself.
         let is_ours = |condition: &Condition| {
             [FAILED, GAVE_UP, TERMINAL, RECONCILED].contains(&condition.reason.as_str())
         };

@@ -1,9 +1,10 @@
-//! Looks at every object once per period, though nothing changed: for drift in what no watch shows.
+//! Periodic reconcile of every object without a change: for drift that no watch shows.
 //!
-//! The objects are spread over the period by their names, so that a million of them are a trickle and
-//! not a burst, and they are of low priority: what changes goes first. Nothing is kept per object but
-//! its place in the queue, for one part of the period. Objects that a predicate keeps out are left out.
-//! When a run begins all have just been looked at, so the first part's turn is after the first period.
+//! The objects are spread over the period by their names, so that a million of them are a trickle
+//! and not a burst, and they have low priority: changes go first. Nothing is kept per object but
+//! its place in the queue, for one part of the period. Objects that a predicate keeps out are left
+//! out. When a run begins all objects have just been reconciled, so the first part is due after the
+//! first period.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -20,12 +21,13 @@ use crate::store::Store;
 
 /// controller-runtime's `SyncPeriod`.
 pub(super) const PERIOD: Duration = Duration::from_secs(10 * 3600);
-/// A period has at most so many parts: all objects are looked through once in each.
+/// Most parts of a period: each part scans all objects once.
 const PARTS: u32 = 256;
-/// A short period has at most so many, so that looking through them costs little beside what is found.
+/// Most parts of a short period, so that scanning costs little beside the reconciles.
 const FEW_PARTS: u32 = 16;
-/// Where that makes parts longer than this, there may be more of them.
+/// Length of a part above which a period may have more than `FEW_PARTS`.
 const LONG_PART: Duration = Duration::from_secs(60);
+/// Shortest length of a part, and so of a period.
 const SHORTEST_PART: Duration = Duration::from_secs(1);
 
 /// The resync of one controller.
@@ -38,7 +40,7 @@ impl Resync {
         Self { period: period.max(SHORTEST_PART) }
     }
 
-    /// The parts of a period: how long each is, and how many they are.
+    /// Returns the length of a part and the number of parts.
     fn parts(&self) -> (Duration, u64) {
         let width = (self.period / FEW_PARTS).min(LONG_PART).max(self.period / PARTS);
         let width = width.max(SHORTEST_PART);
@@ -46,7 +48,7 @@ impl Resync {
     }
 }
 
-/// The objects that may be woken though nothing changed.
+/// The objects that may be enqueued without a change.
 pub(super) struct Allowed<K> {
     pub(super) store: Store<K>,
     pub(super) when: Option<Predicate<K>>,
@@ -72,8 +74,9 @@ impl Pump for Resync {
         Box::pin(async move {
             let (width, parts) = self.parts();
             let hasher = FixedState::with_seed(run.seams.entropy.next_u64());
-            // All objects have just been looked at: the first part can wait for the end of the period. So
-            // the queue is empty after the first reconciles, and gives back what it took up for them.
+            // All objects have just been reconciled: the first part can wait for the end of the
+            // period. So the queue is empty after the first reconciles, and releases the memory
+            // that it used for them.
             let is_divided = parts > 1;
             if is_divided {
                 run.seams.clock.sleep(width).await;

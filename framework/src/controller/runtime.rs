@@ -40,16 +40,16 @@ use crate::resource::{ObjectKey, ResourceInfo};
 use crate::seams::Seams;
 use crate::workqueue::{QueueSettings, WorkQueue};
 
-/// Events that wait are written for so long after the last reconcile.
+/// Time for writing pending Events after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
-/// Objects named when somebody asks why there is no rest.
+/// Most objects named in a report of a controller that does not come to rest.
 const TOLD: usize = 16;
-/// A controller that waits for its caches says so after this time.
+/// Time after which a controller that waits for its caches logs that.
 const TOLD_AFTER: Duration = Duration::from_secs(30);
-/// Dropped reconciles are given so long to be gone.
+/// Time for dropped reconciles to end.
 pub(super) const ABORT_LIMIT: Duration = Duration::from_millis(500);
 
-/// What a wiring came to.
+/// Specification of a controller, as its builder left it.
 pub(super) struct Plan<C: Reconciler> {
     pub(super) info: ResourceInfo,
     pub(super) name: Arc<str>,
@@ -66,10 +66,10 @@ pub(super) struct Plan<C: Reconciler> {
     pub(super) debounce: Option<(Duration, Duration)>,
 }
 
-/// A controller as the manager holds it.
+/// A built controller, as the manager holds it.
 pub(super) struct Handle<C: Reconciler> {
     plan: Arc<Plan<C>>,
-    /// As wired, or as the operator was told.
+    /// As wired, or as limited by the operator's settings.
     workers: AtomicUsize,
     controller: Arc<C>,
     memory: Arc<Memory>,
@@ -77,19 +77,19 @@ pub(super) struct Handle<C: Reconciler> {
     last: Arc<LastErrors>,
     waking: Arc<Waking>,
     attached: OnceLock<Attached>,
-    /// Was there a run before?
+    /// Whether there was a run before.
     has_run: AtomicBool,
 }
 
-/// What exists once informers do.
+/// The parts that need informers.
 struct Attached {
     queue: WorkQueue<ObjectKey>,
     feed: Feed,
     meter: Meter,
     informers: InformerRegistry,
-    /// Keep the caches going and the keys coming.
+    /// Registrations that keep the caches running and deliver keys.
     sources: Vec<Registration>,
-    /// The first source that could not be had.
+    /// The error of the first source that could not be attached.
     refused: Option<Error>,
 }
 
@@ -109,9 +109,11 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
+    /// Returns the parts that need informers; the first call connects all sources.
     fn attached(&self, informers: &InformerRegistry) -> &Attached {
         self.attached.get_or_init(|| {
             let plan = &self.plan;
+            // Relaxed: set by `limit_workers` before the controller is attached.
             let workers = self.workers.load(Ordering::Relaxed);
             let seams = informers.seams();
             let settings = QueueSettings::new(plan.name.as_ref())
@@ -143,7 +145,7 @@ impl<C: Reconciler> Handle<C> {
         })
     }
 
-    /// What the pumps work with in one run.
+    /// Returns the environment of the pumps in one run.
     fn pump_run(&self, run: &ControllerRun, seams: &Seams) -> PumpRun {
         PumpRun {
             controller: Arc::clone(&self.plan.name),
@@ -156,7 +158,7 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
-    /// Workers for one run, before they start, and the tasks of its objects.
+    /// Returns the template of one run's workers, and the tasks of its objects.
     fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
         let plan = &self.plan;
         let Attached { queue, meter, .. } = self.attached(&run.informers);
@@ -204,9 +206,10 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
-    /// Keys are worked off until what it returns is dropped. In the first run the queue has all objects,
-    /// unless it dropped some. In later ones all that its predicate lets pass are gone through, as after a start: somebody else may have led
-    /// meanwhile and not come to an end, and each object's task has ended.
+    /// Starts to accept keys without bound, until the returned guard is dropped. In the first run
+    /// the queue holds all objects, unless it dropped some. In later runs all objects that the
+    /// predicate lets pass are enqueued, as after a start: another process may have led meanwhile
+    /// and stopped halfway, and each object's task has ended.
     fn open(&self, run: &ControllerRun) -> Opened {
         let feed = &self.attached(&run.informers).feed;
         let (opened, has_dropped) = feed.open();
@@ -222,7 +225,7 @@ impl<C: Reconciler> Handle<C> {
         opened
     }
 
-    /// Waits until the caches that it is wired to are filled; false when it was to stop first.
+    /// Waits until the controller's caches are filled; false when it was stopped first.
     async fn filled(&self, run: &ControllerRun) -> bool {
         let sources = &self.attached(&run.informers).sources;
         let told = async {
@@ -240,6 +243,8 @@ impl<C: Reconciler> Handle<C> {
                 source.filled().await;
             }
         };
+        // Stop comes first, so that a stopped controller reports no missing caches. `told` never
+        // ends.
         tokio::select! {
             biased;
             () = run.stop.cancelled() => false,
@@ -248,6 +253,8 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
+    /// Runs the controller for one term; false when reconciles were dropped at the end of the
+    /// drain.
     async fn work(&self, run: ControllerRun) -> bool {
         warn_of_aborts(&self.plan.name, cfg!(panic = "abort"));
         if !self.filled(&run).await {
@@ -261,20 +268,25 @@ impl<C: Reconciler> Handle<C> {
         writing.spawn(writer.run(flush.clone()));
 
         let (worker, tasks) = self.worker(&run, recorder);
+        // Held for the whole run: without it the queue drops keys beyond a bound.
         let _opened = self.open(&run);
         let waits = Arc::clone(&worker.namespaces);
+        // Aborted with the run, when the set is dropped.
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
         let pumps = &self.plan.pumps;
-        // Ends when it is dropped.
+        // The pumps end when this is dropped.
         let _pumping = pump::start(pumps, &self.pump_run(&run, &worker.seams), &run.stop).await;
         let workers = self.workers.load(Ordering::Relaxed);
         let mut drained = run_workers(&worker, workers, run.drain).await;
         if let Some(tasks) = tasks {
-            // They were called off with the workers, and had the same time.
+            // Cancelled together with the workers, so they had the whole drain to end already.
             drained &= tasks.end_all(run.drain).await;
         }
+        // The writer of Events ends after the last reconcile could have reported one.
         flush.cancel();
+        // Otherwise the writer is aborted when `writing` is dropped: the drain has used up the
+        // time.
         if drained {
             clock.within(EVENT_FLUSH, writing.join_next()).await;
         }
@@ -282,7 +294,7 @@ impl<C: Reconciler> Handle<C> {
     }
 }
 
-/// Says so when no panic can be caught.
+/// Logs a warning when panics cannot be caught.
 pub(super) fn warn_of_aborts(controller: &str, aborts: bool) {
     if aborts {
         tracing::warn!(
@@ -293,17 +305,20 @@ pub(super) fn warn_of_aborts(controller: &str, aborts: bool) {
 }
 
 /// Runs workers until their stop, then waits for at most `drain`; false when reconciles were still
-/// running then (they are dropped, and their keys come back in the next run).
+/// running then (they are dropped, and their keys are due again in the next run).
 pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) -> bool {
     let mut workers = JoinSet::new();
     for _ in 0..count {
         workers.spawn(worker.one_more().run());
     }
     loop {
+        // Stop comes first: no worker is replaced while the controller stops.
         tokio::select! {
             biased;
             () = worker.stop.cancelled() => break,
             ended = workers.join_next() => match ended {
+                // Panics of user code are caught in the step; this one does not stop the
+                // controller, either.
                 Some(Err(error)) if error.is_panic() => {
                     tracing::error!(controller = %worker.controller, %error, "a worker died; starting another");
                     workers.spawn(worker.one_more().run());
@@ -324,7 +339,8 @@ pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
         "reconciles were still running at the end of the drain and are dropped"
     );
     workers.abort_all();
-    // One that blocks its thread cannot be dropped before it yields: do not wait for that.
+    // A reconcile that blocks its thread cannot be dropped before it yields: the wait for it is
+    // bounded.
     let gone = async { while workers.join_next().await.is_some() {} };
     worker.seams.clock.within(ABORT_LIMIT, gone).await;
     false

@@ -1,8 +1,8 @@
-//! Where keys come from: changes of the object, of its children, of other kinds.
+//! Sources of keys: changes of the object, of its children, of other kinds.
 //!
-//! The object's own key and its children's owner are read off metadata, where a change is applied,
-//! with the old and the new state in hand: the queue of keys is all the buffer they need. Mappers
-//! are code of users: each runs on a task of its own, and a slow one delays nobody else.
+//! The object's own key and its children's owner are read from metadata when a change is applied,
+//! with the old and the new state at hand: the queue of keys is the only buffer. Mappers are user
+//! code: each runs on a task of its own, and a slow one delays no other source.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::owner::controller_key;
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::{Cached, Event, Index, IndexValue, Object};
 
-/// What sources are connected to.
+/// The environment that sources are connected to.
 pub(super) struct Attach<'a> {
     pub(super) controller: &'a str,
     pub(super) informers: &'a InformerRegistry,
@@ -27,12 +27,12 @@ pub(super) struct Attach<'a> {
     pub(super) applied: &'a Arc<Applied>,
 }
 
-/// Connects one source, for as long as what it returns is held. Fails when the source cannot be had
-/// as it was wired.
+/// Connects one source, for as long as the returned registrations are held. Fails when the source
+/// cannot be built as wired.
 pub(super) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
 
-/// The object itself; echoes of the controller's own writes are left out, and what `when` does not
-/// let pass.
+/// Connects the reconciled kind; leaves out echoes of the controller's own writes, and changes that
+/// `when` does not pass.
 pub(super) fn main<K: Resource>(
     at: &Attach<'_>,
     echoes: Arc<Echoes>,
@@ -41,15 +41,17 @@ pub(super) fn main<K: Resource>(
     let is_news = move |event: &Event| match event {
         Event::Added { .. } | Event::Deleted { .. } => true,
         Event::Updated { old, new } => {
+            // A successor of the same name is never an echo.
             !old.head().has_uid_of(&new.head())
                 || !echoes.is_echo(new.key(), || (old.version(), new.version()))
         }
     };
     let informer = at.informers.informer::<K>();
-    // Its reconcile says so, with advice on finalizers.
+    // The reconcile reports objects that do not decode, with advice on finalizers.
     informer.is_reported_elsewhere();
     let feed = at.feed.clone();
     let Some(when) = when.cloned() else {
+        // No user code: runs where the change is applied, without a task.
         return informer.listen().inline(Box::new(move |events| {
             let mut keys = Vec::with_capacity(events.len());
             let news = events.iter().filter(|event| is_news(event));
@@ -67,13 +69,14 @@ pub(super) fn main<K: Resource>(
     told_by(&informer, is_quick, tell)
 }
 
-/// Changes, and whether one is a sum of several: each of these might have counted by itself, so a sum
-/// counts, and no predicate is asked about it.
+/// Numbers changes, and marks a change that is the sum of several: each of these might have passed
+/// by itself, so a sum passes without asking the predicate.
 fn numbered(events: &[Event], is_summed: bool) -> impl Iterator<Item = (&Event, bool)> {
+    // The first change is kept apart; the second one is the sum of the others.
     events.iter().enumerate().map(move |(at, event)| (event, is_summed && at == 1))
 }
 
-/// Those that `when` lets pass.
+/// Returns the changes that `when` passes.
 fn passing<'a, K: Resource>(
     events: &'a [Event],
     is_summed: bool,
@@ -84,7 +87,7 @@ fn passing<'a, K: Resource>(
     passing.map(|(event, _)| event)
 }
 
-/// Code of users is called on a task of its own.
+/// Listens inline if `tell` runs only the framework's code; user code runs on a task of its own.
 fn told_by<K: Resource>(
     informer: &Informer<K>,
     is_quick: bool,
@@ -97,7 +100,7 @@ fn told_by<K: Resource>(
     listen.inline(Box::new(move |events| tell(events, false)))
 }
 
-/// Why a change of an object wakes it.
+/// Returns the cause with which a change of an object enqueues it.
 fn cause(event: &Event) -> Cause {
     match event {
         Event::Added { is_initial: true, .. } => Cause::quiet(Reason::STARTED),
@@ -107,7 +110,7 @@ fn cause(event: &Event) -> Cause {
     }
 }
 
-/// As [`cause`], of an object that another one's source is about.
+/// As [`cause`], for a change of an object that is mapped to another one.
 fn cause_for(event: &Event, reason: Reason) -> Cause {
     match event {
         Event::Added { is_initial: true, .. } => Cause::quiet(reason),
@@ -116,8 +119,8 @@ fn cause_for(event: &Event, reason: Reason) -> Cause {
     }
 }
 
-/// Whatever a predicate says: a clean-up may wait for it, or an object that was paused; and what is
-/// remembered of an object has to end with it.
+/// Whether a change passes whatever the predicate returns: a clean-up may wait for it, or an object
+/// that was paused; and per-object state has to end with the object.
 fn must_pass(event: &Event) -> bool {
     match event {
         Event::Added { new, .. } => new.head().is_terminating(),
@@ -128,7 +131,7 @@ fn must_pass(event: &Event) -> bool {
     }
 }
 
-/// Children: the object that controls one is told.
+/// Connects children: a change enqueues the object that controls the child.
 pub(super) fn owned<K: Resource>(
     parent: ResourceInfo,
     reason: Reason,
@@ -143,6 +146,7 @@ pub(super) fn owned<K: Resource>(
                 feed.wake(concerned(events.iter(), &parent, reason));
             }))]);
         };
+        // Expectations need every event of a child, also those that the predicate drops.
         let kind = parent.clone();
         let noting = informer.listen().inline(Box::new(move |events| {
             note::<K>(events, &kind, &applied);
@@ -154,7 +158,7 @@ pub(super) fn owned<K: Resource>(
     })
 }
 
-/// The parents that changes of children concern.
+/// Returns the parents that changes of children concern.
 fn concerned<'a>(
     events: impl Iterator<Item = &'a Event>,
     parent: &ResourceInfo,
@@ -167,7 +171,7 @@ fn concerned<'a>(
     owners.collect()
 }
 
-/// The parents that a change of a child concerns; a child that changes hands concerns both.
+/// Returns the parents that a change of a child concerns: both, if the child changed its owner.
 fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
     let owner = |child: &Object| controller_key(child.head().owners(), parent, child.key());
     match event {
@@ -181,7 +185,7 @@ fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
     }
 }
 
-/// Keeps account of children that came, and of those that are gone.
+/// Records additions and deletions of children for the expectations.
 fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied) {
     for event in events {
         let (object, is_gone) = match event {
@@ -204,7 +208,7 @@ fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied)
     }
 }
 
-/// Other objects: the keys that `mapper` makes of one are told.
+/// Connects other objects: a change enqueues the keys that `mapper` returns for the object.
 pub(super) fn watched<K: Resource>(
     mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
     reason: Reason,
@@ -215,7 +219,7 @@ pub(super) fn watched<K: Resource>(
     })
 }
 
-/// Other objects: those parents are told whose index values name one.
+/// Connects other objects: a change enqueues the parents whose index values name the object.
 pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(
     index: Index<P, V>,
     reason: Reason,
@@ -233,12 +237,12 @@ pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(
     })
 }
 
-/// In one namespace, as far as both have one?
+/// Whether both keys are in one namespace, as far as both have one.
 fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
     a.namespace().is_none() || b.namespace().is_none() || a.namespace() == b.namespace()
 }
 
-/// Builds an index early.
+/// Builds an index before the controller starts.
 pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
     Box::new(move |at| {
         at.informers.pinned::<K>().store().ensure_index(index)?;
@@ -246,7 +250,8 @@ pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source 
     })
 }
 
-/// Of each state that a reader of the cache could have seen, the keys that it concerns.
+/// Connects a mapper: enqueues the keys that it returns for each state that a reader of the cache
+/// could have seen.
 pub(super) fn mapped<K: Resource>(
     informer: &Informer<K>,
     feed: &Feed,
@@ -256,6 +261,7 @@ pub(super) fn mapped<K: Resource>(
 ) -> Registration {
     let feed = feed.clone();
     let listen = informer.listen().name("mapper of a controller");
+    // Every state: one in between may be mapped to other keys than the last one.
     listen.on_steps(move |events, is_summed| {
         let passed: Vec<Event>;
         let events = match &when {
@@ -265,7 +271,7 @@ pub(super) fn mapped<K: Resource>(
                 &passed
             }
         };
-        // The first list alone tells nothing new.
+        // The objects of a first list are no changes: their keys get low priority.
         let is_news = events.iter().any(|event| cause_for(event, reason).is_news());
         let cause = if is_news { Cause::news(reason) } else { Cause::quiet(reason) };
         for state in states(events) {

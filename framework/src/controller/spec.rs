@@ -1,11 +1,11 @@
-//! A number for what an object should be: another one means that somebody changed its spec.
+//! Version of an object's spec as one number: another number means another spec.
 //!
-//! Reconciles that repeat without such a change are a loop, and a reconcile that runs while one
-//! happens works on what nobody wants any more. API servers count such changes in
-//! `metadata.generation`; kinds without a generation (`ConfigMap`s) are told by a hash of everything
-//! but `metadata` and `status`.
+//! Reconciles that repeat without such a change are a loop, and a reconcile during which it happens
+//! works on an outdated state. API servers count these changes in `metadata.generation`; for kinds
+//! without a generation (`ConfigMap`s) the number is a hash of everything but `metadata` and
+//! `status`.
 //!
-//! Absent: what changed; see [`changes`](super::changes).
+//! Absent: the content of a change; see [`changes`](super::changes).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 
 use crate::store::{Cached, Head, Object};
 
-/// Stands for the spec of one object: its uid, whether it is marked for deletion, and its generation
-/// or its content.
+/// Version of one object's spec: a hash of its uid, its deletion mark, and its generation or its
+/// content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(u64);
 
@@ -33,7 +33,7 @@ impl Stamp {
     fn new<'a>(head: &Head<'_>, body: impl FnOnce() -> Cow<'a, [u8]>) -> Self {
         let mut hasher = FixedState::with_seed(0).build_hasher();
         (head.uid(), head.is_terminating(), head.generation()).hash(&mut hasher);
-        // Servers count from 1.
+        // Servers count generations from 1, so 0 means that the kind has none.
         if head.generation() == 0 {
             hash_content(&body(), &mut hasher);
         }
@@ -46,6 +46,7 @@ impl Stamp {
     }
 }
 
+/// Hashes all top-level fields but `metadata` and `status`, in the order of their names.
 fn hash_content(body: &[u8], hasher: &mut impl Hasher) {
     let parts: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_slice(body).unwrap_or_default();
     for (name, part) in parts {

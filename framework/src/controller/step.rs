@@ -1,4 +1,5 @@
-//! One reconcile of one object: look it up, decode it, mind its finalizer, call the user.
+//! One reconcile of one object: looks it up, decodes it, handles its finalizer, calls the
+//! reconciler.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::finalizer::{self, Left};
 use crate::resource::{ObjectKey, ObjectRef, ResourceExt};
 use crate::store::{Cached, Invalid, Store};
 
-/// What a controller remembers of objects between reconciles; losing it costs requests, not
+/// Per-object state that a controller keeps between reconciles; losing it costs requests, not
 /// correctness.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -44,14 +45,14 @@ impl Memory {
         self.undecodable.lock().remove(key);
     }
 
-    /// True the first time that this version of an object turns out not to decode.
+    /// Whether this version of an object is found not to decode for the first time.
     fn first_report(&self, key: &ObjectKey, version: &str) -> bool {
         let mut reported = self.undecodable.lock();
         reported.insert(key.clone(), version.to_owned()).is_none_or(|last| last != version)
     }
 }
 
-/// Why a step came to nothing.
+/// Reason for which a step stopped early.
 enum Stopped {
     Failed(Failure),
     Undecodable(Failure),
@@ -67,13 +68,13 @@ impl From<Failure> for Stopped {
     }
 }
 
-/// The step of a controller.
+/// The step of a controller for one kind of objects.
 pub(super) struct ObjectStep<C: Reconciler> {
     pub(super) controller: Arc<C>,
     pub(super) store: Arc<Store<C::Object>>,
     pub(super) reach: Arc<Reach>,
     pub(super) plan: Arc<Plan<C>>,
-    /// The objects as they were last reconciled, if somebody asks what changed.
+    /// The objects at their last reconcile, if changes are tracked.
     pub(super) kept: Option<Arc<Kept<C::Object>>>,
     pub(super) tasks: Option<Arc<Tasks<C>>>,
 }
@@ -129,10 +130,11 @@ impl<C: Reconciler> Step for ObjectStep<C> {
 }
 
 impl<C: Reconciler> ObjectStep<C> {
+    /// Looks the object up and reconciles it; `None` when there is no such object.
     async fn step(&self, key: &ObjectKey, turn: Turn) -> Result<Option<Action>, Stopped> {
         let memory = &self.reach.memory;
-        // What is rare is boxed where it begins: this future is made for each reconcile, and what it
-        // could have to wait for would be most of it.
+        // Rare branches are boxed where they begin: this future is allocated for each reconcile,
+        // and their states would be most of its size.
         let Some(cached) = self.store.get(key) else {
             Box::pin(self.forget(key)).await;
             return Ok(None);
@@ -144,6 +146,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Ok(object) => object,
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
         };
+        // Before user code runs: the writes of this reconcile are recorded upon this version.
         memory.echoes.begin(key, object.resource_version());
         turn.cancel.begins_at(object.resource_version());
         let whose = Whose { key, uid: object.uid() };
@@ -152,6 +155,8 @@ impl<C: Reconciler> ObjectStep<C> {
         let cx = self.context(cached, object, turn);
         match &self.plan.finalizer {
             _ if cx.object().is_terminating() => {
+                // The object's task ends before its clean-up runs, so that both never work at the
+                // same time.
                 if let Some(tasks) = &self.tasks {
                     Box::pin(tasks.end(key)).await;
                 }
@@ -167,27 +172,29 @@ impl<C: Reconciler> ObjectStep<C> {
         }
     }
 
-    /// The first reconcile: with the finalizer on its object.
+    /// Runs the first reconcile, after adding the finalizer.
     async fn begin(
         &self,
         cx: Context<C>,
         finalizer: &Finalizer<C>,
     ) -> Result<Option<Action>, Stopped> {
         let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
-        // What the user sees, as the cache shows it before the user writes.
+        // The cached state of the version that the reconciler is given, taken before the reconciler
+        // writes.
         let version = cx.object().resource_version();
         let seen = self.store.get(cx.begun().key());
         let seen = seen.filter(|cached| cached.head().resource_version() == version);
         self.reconcile(&cx, seen).await.map(Some)
     }
 
+    /// Creates the context of one attempt.
     fn context(&self, begun: Cached<C::Object>, object: Arc<C::Object>, turn: Turn) -> Context<C> {
         let before = self.kept.as_ref().and_then(|kept| kept.before(&begun));
         let about = About { begun, object, before };
         Context::new(Arc::clone(&self.reach), Arc::clone(&self.store), about, turn)
     }
 
-    /// The object is gone.
+    /// Forgets an object that is gone.
     async fn forget(&self, key: &ObjectKey) {
         self.reach.memory.forget(key);
         self.reach.waking.paused.forget(key);
@@ -199,8 +206,8 @@ impl<C: Reconciler> ObjectStep<C> {
         }
     }
 
-    /// Calls the user, and does what follows a success. `seen` is what is reconciled, where that is not
-    /// as it was when the reconcile began.
+    /// Calls the reconciler, and does the follow-up of a success. `seen` is the reconciled state,
+    /// if it differs from the state at the start of the attempt.
     async fn reconcile(
         &self,
         cx: &Context<C>,
@@ -211,6 +218,7 @@ impl<C: Reconciler> ObjectStep<C> {
         let key = cx.begun().key();
         let reconcile = self.controller.reconcile(&object, cx);
         let result = if self.plan.around.drops_superseded && superseded.may_drop(key) {
+            // The result is polled first: a finished reconcile is never dropped.
             tokio::select! {
                 biased;
                 result = reconcile => result,
@@ -246,7 +254,7 @@ impl<C: Reconciler> ObjectStep<C> {
         Ok(action)
     }
 
-    /// Tells of a failure whoever wants to know.
+    /// Reports a failure as Event, condition and call of `OnFailure`, as far as wanted.
     async fn report(&self, key: &ObjectKey, told: Told<'_>, turn: Turn) -> Result<(), Failure> {
         let Some(cached) = self.store.get(key) else { return Ok(()) };
         let Ok(object) = cached.get() else { return Ok(()) };
@@ -264,13 +272,13 @@ impl<C: Reconciler> ObjectStep<C> {
             report(&self.controller, told.failure, &cx).await?;
         }
         match outcome.map_err(Failure::from) {
-            // There is nothing left to tell it to.
+            // The object is gone, so its status cannot be written: no error.
             Err(failure) if cx.has_ended(&failure).await => Ok(()),
             outcome => outcome,
         }
     }
 
-    /// Cleans up and lets the object go, if it waits for us.
+    /// Cleans up and removes the finalizer, if the object carries it.
     async fn terminate(&self, cx: &Context<C>) -> Result<(), Failure> {
         let object = Arc::clone(cx.object());
         let Some(finalizer) = &self.plan.finalizer else { return Ok(()) };
@@ -285,7 +293,8 @@ impl<C: Reconciler> ObjectStep<C> {
         Ok(())
     }
 
-    /// Tells once per version; nothing is retried until the object changes.
+    /// Reports an object that does not decode, once per version; it is not retried until it
+    /// changes.
     fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
         let (key, head) = (cached.key(), cached.head());
         let info = &self.reach.info;
@@ -308,12 +317,12 @@ impl<C: Reconciler> ObjectStep<C> {
     }
 }
 
-/// How a failed reconcile stops: what fails because its object is gone is no failure.
+/// Classifies a failed reconcile: a failure because its object is gone is none.
 async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
     if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
 }
 
-/// The same context with the finalizer on its object; `None` when the object is gone.
+/// Returns the context with the finalizer on its object; `None` when the object is gone.
 async fn add_finalizer<C: Reconciler>(
     cx: Context<C>,
     finalizer: &Finalizer<C>,
@@ -348,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_step_takes_up_no_more_than_allocators_hand_out_quickly() {
-        // The largest size that glibc keeps at hand for each thread; step and outcome are boxed together.
+        // The largest size that glibc caches for each thread; step and outcome are boxed together.
         let size = size_of_future(ObjectStep::<Noop>::step);
         assert!(size <= 1000, "{size} bytes");
     }

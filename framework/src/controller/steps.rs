@@ -1,8 +1,8 @@
 //! A reconcile that is composed of named steps.
 //!
-//! Each step is a future, of the reconciler itself or of a part that several share. They run one
+//! Each step is a future, of the reconciler itself or of a shared component. The steps run one
 //! after the other; a step may end the reconcile, an error names the step that failed, and a
-//! condition may tell how each went:
+//! condition may show the outcome of each step:
 //!
 //! ```
 //! # use windlass::controller::{Action, Context, Flow, Reconciler, Result, Steps};
@@ -27,11 +27,11 @@
 //! }
 //! ```
 //!
-//! A step may consist of steps: `.step("dns", Steps::new(cx)….run())`. One that stops there ends
-//! that step, with success; the sequence around it goes on.
+//! A step may consist of steps: `.step("dns", Steps::new(cx)….run())`. An inner step that stops
+//! ends that step with success; the outer sequence continues.
 //!
-//! Absent: a value that one step hands to the next; what a step finds out belongs into the cluster or
-//! into the reconciler's own variables.
+//! Absent: values passed from step to step; results belong into the cluster or into the
+//! reconciler's own variables.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -46,16 +46,16 @@ use crate::conditions::{Condition, met, unmet};
 use crate::error::Error;
 use crate::panics::{caught, panic_text};
 
-/// How a sequence goes on after a step.
+/// Continuation of a sequence after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Flow {
-    /// With the next step.
+    /// Continues with the next step.
     Continue,
-    /// With the next step; and the object is looked at again after this time at the latest.
+    /// Continues with the next step; the object is reconciled again after this time at the latest.
     Again(Duration),
-    /// Not: the reconcile ends here with success, and with this action. For a step that waits for
-    /// something.
+    /// Ends the reconcile with success and this action. For a step that waits for an external
+    /// condition.
     Stop(Action),
 }
 
@@ -66,7 +66,7 @@ impl From<()> for Flow {
 }
 
 impl From<Action> for Flow {
-    /// The sequence goes on; the object is looked at again when the action says so.
+    /// The sequence continues; the object is reconciled again as the action says.
     fn from(action: Action) -> Self {
         action.requeue_after.map_or(Self::Continue, Self::Again)
     }
@@ -74,13 +74,14 @@ impl From<Action> for Flow {
 
 type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Flow>> + Send + 'a>>;
 
+/// A named step with its condition.
 struct Step<'a> {
     name: &'a str,
     work: StepFuture<'a>,
     condition: Option<&'a str>,
 }
 
-/// Steps of one reconcile, in order; those in one group run at the same time.
+/// Steps of one reconcile, in order; the steps of one group run at the same time.
 #[must_use = "steps do nothing before `run`"]
 pub struct Steps<'a, C: Reconciler> {
     cx: &'a Context<C>,
@@ -95,12 +96,12 @@ impl<C: Reconciler> fmt::Debug for Steps<'_, C> {
 }
 
 impl<'a, C: Reconciler> Steps<'a, C> {
-    /// No steps yet.
+    /// Creates an empty sequence.
     pub fn new(cx: &'a Context<C>) -> Self {
         Self { cx, groups: Vec::new() }
     }
 
-    /// A step that starts when those before have ended. Its name is what errors are told with. It
+    /// Adds a step that starts when the steps before have ended. Its name is part of its errors. It
     /// returns `()`, an [`Action`] or a [`Flow`].
     pub fn step<F>(
         mut self,
@@ -114,8 +115,8 @@ impl<'a, C: Reconciler> Steps<'a, C> {
         self
     }
 
-    /// A step that runs at the same time as the one before it. The next [`step`](Self::step) starts
-    /// when all of them have ended; all do, also when one fails or stops.
+    /// Adds a step that runs at the same time as the step before it. The next [`step`](Self::step)
+    /// starts when all of them have ended; all run to their end, also when one fails or stops.
     pub fn beside<F>(
         mut self,
         name: &'a str,
@@ -132,9 +133,9 @@ impl<'a, C: Reconciler> Steps<'a, C> {
         self
     }
 
-    /// Tells how the step added last went, in a condition of that type: true when it succeeded, false
-    /// when it failed (`StepFailed`, with the error) or stopped (`Waiting`). Of steps that are not
-    /// reached, and of one that panics, the condition stays as it is.
+    /// Shows the outcome of the last added step in a condition of that type: true when it
+    /// succeeded, false when it failed (`StepFailed`, with the error) or stopped (`Waiting`). The
+    /// condition stays unchanged for a step that is not reached, and for a step that panics.
     pub fn condition(mut self, type_: &'a str) -> Self {
         if let Some(step) = self.groups.last_mut().and_then(|group| group.last_mut()) {
             step.condition = Some(type_);
@@ -142,16 +143,17 @@ impl<'a, C: Reconciler> Steps<'a, C> {
         self
     }
 
-    /// Runs them. The action looks again at the earliest time that a step asked for.
+    /// Runs the steps. The returned action requeues at the earliest time that a step asked for.
     ///
     /// # Errors
-    /// The failure of the first group in which a step failed, with the step's name. Of several in a group
-    /// it is one that is retried with backoff, else the one with the shortest delay: a step that fails
-    /// for good keeps none beside it from being tried again. The texts of the others follow; that a
-    /// condition could not be written stands before. When no step failed, that alone is an error.
+    /// The failure of the first group in which a step failed, with the step's name. Of several
+    /// failures in a group it is one that is retried with backoff, else the failure with the
+    /// shortest delay: a terminal failure does not keep the other steps from being retried. The
+    /// texts of the other failures follow; an error of writing a condition precedes them. When no
+    /// step failed, such an error alone is returned.
     ///
     /// # Cancel safety
-    /// When it is dropped, so is the step that runs.
+    /// When it is dropped, so is the running step.
     pub async fn run(self) -> Result<Action> {
         let mut again: Option<Duration> = None;
         for group in self.groups {
@@ -167,6 +169,7 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     }
 }
 
+/// Boxes a step, and puts its name into the text of a panic.
 fn step<'a, F: Into<Flow>>(
     name: &'a str,
     work: impl Future<Output = Result<F>> + Send + 'a,
@@ -174,7 +177,7 @@ fn step<'a, F: Into<Flow>>(
     let work = Box::pin(async move {
         match caught(work).await {
             Ok(end) => end.map(Into::into),
-            // It stays a panic, and tells where.
+            // The panic goes on, with the step's name in its text.
             Err(panic) => {
                 resume_unwind(Box::new(format!("step \"{name}\": {}", panic_text(&*panic))))
             }
@@ -187,16 +190,18 @@ fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
     a.into_iter().chain(b).min()
 }
 
+/// Runs the steps of a group, and writes their conditions.
 async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> Result<Flow> {
     let ends = all_ended(&mut group).await;
     let mut flow = Flow::Continue;
     let mut failures = Vec::new();
     let mut unwritten: Option<Error> = None;
     for (step, end) in group.into_iter().zip(ends) {
+        // Written one after the other: writes at the same time would conflict.
         if let Some(type_) = step.condition
             && let Err(error) = cx.set_condition(condition(type_, &end)).await
         {
-            // How the step went says when to try again.
+            // The step's own outcome decides about the retry.
             unwritten.get_or_insert(error);
         }
         match end {
@@ -214,7 +219,7 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> 
     }
 }
 
-/// Of failures that which is tried again first, with the texts of the others behind its own.
+/// Returns the failure that is retried first, with the texts of the others behind its own.
 fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
     let order = |failure: &Failure| match failure.retry {
         Retry::Backoff => (0, Duration::ZERO),
@@ -230,6 +235,7 @@ fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
 async fn all_ended(group: &mut [Step<'_>]) -> Vec<Result<Flow>> {
     let mut ends: Vec<Option<Result<Flow>>> = group.iter().map(|_| None).collect();
     poll_fn(|task| {
+        // All unfinished futures are polled at each wake-up: they share the task's waker.
         for (step, end) in group.iter_mut().zip(&mut ends) {
             if end.is_none()
                 && let Poll::Ready(result) = step.work.as_mut().poll(task)
@@ -243,6 +249,7 @@ async fn all_ended(group: &mut [Step<'_>]) -> Vec<Result<Flow>> {
     ends.into_iter().flatten().collect()
 }
 
+/// Returns the condition for the end of a step.
 fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     match end {
         Ok(Flow::Continue | Flow::Again(_)) => met(type_, "Succeeded", ""),
@@ -251,7 +258,7 @@ fn condition(type_: &str, end: &Result<Flow>) -> Condition {
     }
 }
 
-/// What a group comes to: whoever stops wins, and of two times the earlier.
+/// Merges the flows of a group: a stop wins, and the earlier of two times.
 fn merged(a: Flow, b: Flow) -> Flow {
     let after = |flow| match flow {
         Flow::Continue => None,

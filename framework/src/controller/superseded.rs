@@ -1,11 +1,11 @@
-//! Tells a running reconcile that it works on what nobody wants any more.
+//! Notification of a running reconcile that its object has a newer spec.
 //!
-//! It is superseded when the object's spec changed since it began (by `metadata.generation`; in kinds
-//! without one, by anything but metadata and status), when the object was marked for deletion, or
-//! when it is gone or another has its name. Writes of others to its status or labels are no reason to
-//! drop what is half done.
+//! A reconcile is superseded when the object's spec changed since it began (by
+//! `metadata.generation`; in kinds without one, by anything but metadata and status), when the
+//! object was marked for deletion, or when it is gone or replaced by another of the same name.
+//! Writes of others to its status or labels are no reason to drop unfinished work.
 //!
-//! Only reconciles that ask are looked after, so that others cost nothing.
+//! Only reconciles that ask for the notification are registered, so that others cost nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,23 +19,24 @@ use super::spec::Stamp;
 use crate::resource::ObjectKey;
 use crate::store::{Event, Object};
 
-/// So many reconciles of one object in a row are dropped; the next one runs to its end, because an
-/// object that keeps changing would never be reconciled otherwise.
+/// Most reconciles of one object in a row that are dropped; the next one runs to its end, because
+/// an object that keeps changing would never be reconciled otherwise.
 const IN_A_ROW: u32 = 5;
 
+/// A registered reconcile: the spec that it began with, and the token to cancel.
 #[derive(Debug)]
 struct Asked {
     stamp: Stamp,
     token: CancellationToken,
 }
 
-/// The reconciles that want to be told.
+/// The reconciles that wait for a notification.
 #[derive(Debug)]
 pub(super) struct Superseded {
     asked: Mutex<HashMap<ObjectKey, Asked, FixedState>>,
-    /// How many there are, so that changes are not looked at when there is none.
+    /// Length of `asked`, so that changes cost no lock while it is empty.
     count: AtomicUsize,
-    /// How often in a row an object's reconcile was dropped.
+    /// Number of dropped reconciles in a row, by object.
     dropped: Mutex<HashMap<ObjectKey, u32, FixedState>>,
 }
 
@@ -52,7 +53,8 @@ impl Default for Superseded {
 }
 
 impl Superseded {
-    /// Looks after a reconcile of `key` that began with this spec, until what it returns is dropped.
+    /// Registers a reconcile of `key` that began with this spec, until the returned `Watch` is
+    /// dropped.
     pub(super) fn watch(self: &Arc<Self>, key: &ObjectKey, stamp: Stamp) -> Watch {
         let token = CancellationToken::new();
         let mut asked = self.asked.lock();
@@ -61,8 +63,10 @@ impl Superseded {
         Watch { all: Arc::clone(self), key: key.clone(), token }
     }
 
-    /// The cache changed.
+    /// Handles changes of the cache.
     pub(super) fn told(&self, events: &[Event]) {
+        // The store holds the new state already: a reconcile that registers after this load finds
+        // it there itself (`Context::until_superseded`).
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -74,16 +78,19 @@ impl Superseded {
         }
     }
 
+    /// Cancels the registered reconcile of a changed object, if its spec changed.
     fn changed(&self, new: &Object) {
         let asked = self.asked.lock();
         let Some(one) = asked.get(new.key()) else { return };
         let (stamp, token) = (one.stamp, one.token.clone());
+        // Released before hashing, which may read the whole object.
         drop(asked);
         if Stamp::of_object(new) != stamp {
             token.cancel();
         }
     }
 
+    /// Cancels the registered reconcile of an object that is gone.
     fn gone(&self, key: &ObjectKey) {
         let token = self.asked.lock().get(key).map(|asked| asked.token.clone());
         if let Some(token) = token {
@@ -91,17 +98,17 @@ impl Superseded {
         }
     }
 
-    /// May a reconcile of `key` be dropped when it is superseded?
+    /// Whether a reconcile of `key` may be dropped when it is superseded.
     pub(super) fn may_drop(&self, key: &ObjectKey) -> bool {
         self.dropped.lock().get(key).is_none_or(|dropped| *dropped < IN_A_ROW)
     }
 
-    /// A reconcile of `key` was dropped.
+    /// Counts a dropped reconcile of `key`.
     pub(super) fn dropped(&self, key: &ObjectKey) {
         *self.dropped.lock().entry(key.clone()).or_default() += 1;
     }
 
-    /// A reconcile of `key` ran to its end, or the object is gone.
+    /// Resets the count: a reconcile of `key` ran to its end, or the object is gone.
     pub(super) fn ended(&self, key: &ObjectKey) {
         let mut dropped = self.dropped.lock();
         if !dropped.is_empty() {
@@ -110,7 +117,7 @@ impl Superseded {
     }
 }
 
-/// A reconcile that is looked after.
+/// A registered reconcile; unregisters when it is dropped.
 #[derive(Debug)]
 pub(super) struct Watch {
     all: Arc<Superseded>,

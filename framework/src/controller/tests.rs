@@ -85,7 +85,7 @@ struct SiteStatus {
     seen: Option<i64>,
 }
 
-/// Makes each site's host a config map, and minds what the host says.
+/// Applies a config map with each site's host, and acts as the host says.
 #[derive(Clone, Default)]
 struct Sites {
     log: Arc<Mutex<Vec<String>>>,
@@ -206,7 +206,7 @@ impl World {
         running
     }
 
-    /// Running, and not waited for.
+    /// Starts the controller without waiting for it to settle.
     async fn start_only(&self, handle: Arc<dyn ErasedController>) -> Running {
         self.start_with(handle, InformerRegistry::new(self.client.clone(), vec![])).await
     }
@@ -258,7 +258,7 @@ impl World {
         self.client.seams().metrics.counted(def, &["site"])
     }
 
-    /// Writes that the server was asked for since the last call, Events left out.
+    /// Returns the writes to the server since the last call, without Events.
     fn writes(&self) -> Vec<String> {
         let requests = self.server.requests();
         self.server.clear_requests();
@@ -277,7 +277,7 @@ struct Running {
     informers: InformerRegistry,
 }
 
-/// Fails the test whose controller reconciles without end, however the test ends.
+/// Fails the test whose controller reconciles endlessly, however the test ends.
 struct Watched(Arc<dyn ErasedController>);
 
 impl Watched {
@@ -297,7 +297,8 @@ impl Drop for Watched {
 }
 
 impl Running {
-    /// On the paused clock a sleep ends only when nothing else can run.
+    /// Waits until the controller is idle. On the paused clock a sleep ends only when nothing else
+    /// can run.
     async fn settled(&self) {
         for _ in 0..200 {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -325,12 +326,12 @@ fn finalizing(sites: &Sites) -> Arc<dyn ErasedController> {
     Wiring::<Sites>::new().owns::<ConfigMap>().finalizer(FINALIZER).build(sites.clone())
 }
 
-/// Notes why it is called, and does what the host says.
+/// Notes the reasons of each reconcile, and acts as the host says.
 #[derive(Clone, Default)]
 struct Noting(Arc<Mutex<Vec<String>>>);
 
 impl Noting {
-    /// What was noted since the last call: `home: changed, requeue`.
+    /// Returns the notes since the last call: `home: changed, requeue`.
     fn noted(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
     }

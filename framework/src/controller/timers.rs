@@ -1,8 +1,8 @@
-//! Timers of single objects: reconciled at intervals, whether anything changed or not.
+//! Timers: objects are reconciled at intervals, whether anything changed or not.
 //!
-//! kopf's timers: an interval, a first delay, and the wish to be left alone for a while before. A
-//! timer belongs to the object and not to a reconcile, so that other reconciles do not move it, as they
-//! move [`Action::requeue_after`](super::Action::requeue_after). It costs about 150 bytes per object,
+//! As kopf's timers: an interval, a first delay, and an idle time that must precede. A timer
+//! belongs to the object and not to a reconcile, so other reconciles do not move it, as they move
+//! [`Action::requeue_after`](super::Action::requeue_after). It costs about 150 bytes per object,
 //! and one task per timer, however many objects there are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,10 +23,10 @@ use crate::sync::{Mutex, Notify};
 
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Objects that are looked at under one lock: the cache waits for it.
+/// Most objects that are handled under one lock: the cache's listener waits for it.
 const BATCH: usize = 1024;
 
-/// Has each object reconciled at intervals, for the reason `timer NAME`.
+/// Reconciles each object at intervals, for the reason `timer NAME`.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -46,51 +46,55 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Every `interval` (at least 1 s), and up to a tenth later, so that objects which came together do
-    /// not stay together. What became due while another replica led is spread over one interval.
+    /// Creates a timer with this interval (at least 1 s), and up to a tenth more, so that objects
+    /// which were created together drift apart. Times that passed while another replica led are
+    /// spread over one interval.
     ///
-    /// What a timer alone leads to does not count for the [`LoopGuard`](super::LoopGuard), however often.
+    /// Reconciles by a timer alone do not count for the [`LoopGuard`](super::LoopGuard), however
+    /// often.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
         let interval = interval.max(SHORTEST);
         Self { name: name.into(), interval, initial_delay: None, idle: Duration::ZERO }
     }
 
-    /// The first time so long after the object was first seen (created, or found at the start of the
-    /// controller), and up to a tenth of the interval later. Default: the interval.
+    /// Sets the first delay after the object was first seen (created, or found at the start of the
+    /// controller), plus up to a tenth of the interval. Default: the interval.
     pub fn initial_delay(mut self, delay: Duration) -> Self {
         self.initial_delay = Some(delay);
         self
     }
 
-    /// Only when the object's spec was left alone for so long; until then the timer waits. Of kinds
-    /// without a generation every change counts, also one of the controller's own. Default: zero, it
-    /// does not matter.
+    /// Sets the time for which the object's spec must have been unchanged; until then the timer
+    /// waits. For kinds without a generation every change counts, also the controller's own.
+    /// Default: zero, no such condition.
     pub fn idle(mut self, idle: Duration) -> Self {
         self.idle = idle;
         self
     }
 
-    /// Its name.
+    /// The timer's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A timer of all objects of one controller.
+/// A timer for all objects of one controller.
 pub(super) struct Alarm {
     timer: Timer,
     reason: Reason,
     times: Mutex<Times>,
-    /// The first time moved.
+    /// Notified when the earliest time became earlier.
     moved: Notify,
 }
 
 #[derive(Default)]
+/// The next time of each object, by key and in order of time.
 struct Times {
     objects: BTreeMap<ObjectKey, Entry>,
     due: BTreeSet<(Instant, ObjectKey)>,
 }
 
+/// The next time of an object, and the last change of its spec.
 struct Entry {
     due: Instant,
     changed: Instant,
@@ -101,7 +105,7 @@ impl Alarm {
         Arc::new(Self { timer, reason, times: Mutex::default(), moved: Notify::new() })
     }
 
-    /// Learns of objects from now on.
+    /// Listens to the objects from now on.
     pub(super) fn attach<K: Resource>(self: &Arc<Self>, at: &Attach<'_>) -> Registration {
         let seams = at.informers.seams();
         let (clock, entropy) = (seams.clock.clone(), seams.entropy.fork(&self.timer.name));
@@ -111,6 +115,7 @@ impl Alarm {
         }))
     }
 
+    /// Applies changes of the objects to their times.
     fn learn(&self, events: &[Event], clock: &Clock, entropy: &Entropy) {
         let now = clock.now();
         let mut times = self.times.lock();
@@ -121,6 +126,7 @@ impl Alarm {
                     let delay = self.timer.initial_delay.unwrap_or(self.timer.interval);
                     let due =
                         later(now, delay.saturating_add(entropy.jitter(self.timer.interval / 10)));
+                    // An entry of a predecessor would leave its time in `due`.
                     times.forget(new.key());
                     times.set(new.key(), Entry { due, changed: now });
                 }
@@ -138,14 +144,15 @@ impl Alarm {
             }
         }
         let is_earlier = times.due.first().map(|(due, _)| *due) < first || first.is_none();
+        // Released before the notification: the notified task takes the same lock.
         drop(times);
         if is_earlier {
             self.moved.notify_one();
         }
     }
 
-    /// Nobody looked for a while, as another replica led: what is long overdue is spread over the
-    /// interval, and no burst.
+    /// Spreads overdue times over the interval, so that a replica that begins to lead causes no
+    /// burst.
     async fn catch_up(&self, now: Instant, entropy: &Entropy) {
         let interval = self.timer.interval;
         let is_late = |due: Instant| later(due, interval / 10) < now;
@@ -158,11 +165,12 @@ impl Alarm {
                     times.put_off(&key, later(now, entropy.jitter(interval)));
                 }
             }
+            // The cache's listener can take the lock between two batches.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Takes out what is due, and sets the next times; and when to look again.
+    /// Takes the objects that are due, and sets their next times; also returns the earliest time.
     fn ring(&self, now: Instant, entropy: &Entropy) -> (Vec<ObjectKey>, Option<Instant>) {
         let mut rung = Vec::new();
         let mut times = self.times.lock();
@@ -185,7 +193,7 @@ impl Alarm {
     }
 }
 
-/// `delay` after `instant`; a time that no clock can hold is a century.
+/// Returns `delay` after `instant`; a century later if no clock can hold that time.
 fn later(instant: Instant, delay: Duration) -> Instant {
     let century = Duration::from_secs(100 * 365 * 24 * 3600);
     instant.checked_add(delay).unwrap_or(instant + century)
@@ -197,6 +205,7 @@ impl Times {
         self.objects.insert(key.clone(), entry);
     }
 
+    /// Moves the next time of an object.
     fn put_off(&mut self, key: &ObjectKey, due: Instant) {
         if let Some(entry) = self.objects.remove(key) {
             self.due.remove(&(entry.due, key.clone()));
@@ -217,8 +226,11 @@ impl Pump for Alarm {
             let clock = &run.seams.clock;
             self.catch_up(clock.now(), &run.seams.entropy).await;
             loop {
+                // Created before the times are read: a time that becomes earlier in between ends
+                // the wait.
                 let moved = self.moved.notified();
                 let (mut rung, next) = self.ring(clock.now(), &run.seams.entropy);
+                // Without the timers' lock: the predicate may be user code.
                 rung.retain(|key| run.objects.has(key));
                 run.feed.ring(rung, self.reason);
                 let next = next.unwrap_or_else(|| clock.after(Duration::MAX));

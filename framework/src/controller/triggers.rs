@@ -1,10 +1,11 @@
-//! Reconciles asked for from outside of the cluster: a webhook, a message queue, a signal.
+//! Triggers: reconciles requested from outside of the cluster, by a webhook, a message queue, a
+//! signal.
 //!
-//! A [`Trigger`] takes keys from any task. Once a controller's cache is filled they go straight into
-//! its queue, where a key that waits already costs nothing; before that, and on the way to it, they
-//! are held. There is no task and no channel in between that could fall behind. Absent: payloads. A
-//! key says which object, and the reconcile reads what there is to know; values that come from
-//! outside are what [`Poll`](super::Poll) keeps.
+//! A [`Trigger`] takes keys from any task. Once a controller's cache is filled they go straight
+//! into its queue, where a key that waits already costs nothing; before that, and on the way there,
+//! they are held. There is no task and no channel in between that could fall behind. Absent:
+//! payloads. A key names an object, and the reconcile reads the data; values from outside are kept
+//! by a [`Poll`](super::Poll).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,10 +22,10 @@ use crate::metrics::CounterSeries;
 use crate::resource::{ObjectKey, Resource};
 use crate::sync::{Mutex, Notify};
 
-/// Different keys held before a controller can take them, unless said otherwise.
+/// Default number of keys held before a controller can take them.
 const CAPACITY: usize = 1024;
 
-/// Has objects of kind `K` reconciled, from anywhere in the process; cheap to clone.
+/// Requests reconciles of objects of kind `K`, from anywhere in the process; cheap to clone.
 ///
 /// ```
 /// # use windlass::controller::{Action, Context, Reconciler, Result, Trigger, Wiring};
@@ -33,7 +34,9 @@ const CAPACITY: usize = 1024;
 /// # struct Sites;
 /// # impl Reconciler for Sites {
 /// #     type Object = ConfigMap;
-/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result { Ok(Action::done()) }
+/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+/// #         Ok(Action::done())
+/// #     }
 /// # }
 /// let webhook = Trigger::new("webhook");
 /// let wiring = Wiring::<Sites>::new().triggered_by(&webhook);
@@ -44,25 +47,25 @@ const CAPACITY: usize = 1024;
 /// ```
 ///
 /// - Keys sent before the controller's cache is filled are held, each once. On a replica that does
-///   not lead they wait in the queue for the day it does.
-/// - A key of an object that does not exist is dropped: that is counted
-///   (`windlass_trigger_keys_total`), and logged at debug level. An object that is created later is
-///   reconciled for that.
-/// - Wired to several controllers, each is told.
+///   not lead they wait in the queue until it leads.
+/// - A key of an object that does not exist is dropped, counted (`windlass_trigger_keys_total`),
+///   and logged at debug level. An object that is created later is reconciled for its creation.
+/// - If wired to several controllers, the trigger sends each key to all of them.
 pub struct Trigger<K> {
     shared: Arc<Shared>,
     kind: PhantomData<fn() -> K>,
 }
 
+/// State shared by a trigger's handles and targets.
 struct Shared {
     name: String,
     capacity: usize,
     state: Mutex<State>,
-    /// There is room again.
+    /// Notified when held keys were taken, or a target is gone.
     room: Notify,
 }
 
-/// Who is told, and what came before anybody was.
+/// The targets, and the keys that came before there was a target.
 #[derive(Default)]
 struct State {
     early: BTreeSet<ObjectKey>,
@@ -77,7 +80,7 @@ pub(super) struct Target {
     gate: OnceLock<Gate>,
 }
 
-/// The way into the controller's queue, once there is one.
+/// The way into the controller's queue, once attached.
 struct Gate {
     feed: Feed,
     objects: Box<dyn Objects>,
@@ -103,12 +106,13 @@ impl<K> fmt::Debug for Trigger<K> {
 }
 
 impl<K: Resource> Trigger<K> {
-    /// A trigger whose reason is `trigger NAME`. It holds 1024 keys until a controller can take them.
+    /// Creates a trigger with the reason `trigger NAME`. It holds 1024 keys until a controller can
+    /// take them.
     pub fn new(name: impl Into<String>) -> Self {
         Self::with_capacity(name, CAPACITY)
     }
 
-    /// As [`new`](Self::new), holding so many keys, at least one.
+    /// As [`new`](Self::new), holding at most `capacity` keys, at least one.
     pub fn with_capacity(name: impl Into<String>, capacity: usize) -> Self {
         let shared = Shared {
             name: name.into(),
@@ -119,20 +123,22 @@ impl<K: Resource> Trigger<K> {
         Self { shared: Arc::new(shared), kind: PhantomData }
     }
 
-    /// Its name.
+    /// The trigger's name.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// Has the object reconciled soon; waits while a controller that is not ready holds too many keys.
-    /// Several sends of one key before its reconcile are one.
+    /// Enqueues the object; waits while a controller that is not ready holds too many keys. Several
+    /// sends of one key before its reconcile are one.
     ///
     /// # Cancel safety
-    /// Safe: when it is dropped, of several controllers some may have been told.
+    /// Safe: when it is dropped, some of several controllers may have received the key.
     pub async fn send(&self, key: ObjectKey) {
-        // Who took it makes room, and would wake this very loop by taking it again.
+        // Targets that took the key are skipped: taking it again would notify `room`, and so wake
+        // this loop without end.
         let mut told = Vec::new();
         loop {
+            // Registered before the offer: `notify_waiters` leaves no permit for a later waiter.
             let mut room = std::pin::pin!(self.shared.room.notified());
             room.as_mut().enable();
             if self.shared.offer(&key, &mut told) {
@@ -145,8 +151,8 @@ impl<K: Resource> Trigger<K> {
     /// As [`send`](Self::send), without waiting.
     ///
     /// # Errors
-    /// [`ErrorKind::Other`] when a controller that is not ready holds too many keys. Nothing is lost
-    /// when you drop the key then: a controller that becomes ready reconciles every object.
+    /// [`ErrorKind::Other`] when a controller that is not ready holds too many keys. The key may
+    /// then be dropped without loss: a controller that becomes ready reconciles every object.
     pub fn try_send(&self, key: ObjectKey) -> Result<(), Error> {
         if self.shared.offer(&key, &mut Vec::new()) {
             return Ok(());
@@ -160,7 +166,7 @@ impl<K: Resource> Trigger<K> {
         Err(Error::new(ErrorKind::Other, text))
     }
 
-    /// Wires it to a controller.
+    /// Wires the trigger to a controller.
     pub(super) fn target(&self, reason: Reason) -> Arc<Target> {
         let shared = Arc::clone(&self.shared);
         let mut state = self.shared.state.lock();
@@ -172,7 +178,7 @@ impl<K: Resource> Trigger<K> {
 }
 
 impl Shared {
-    /// Tells everybody but those who were told before; false when somebody holds too many keys.
+    /// Offers the key to all targets but those in `told`; false when a target holds too many keys.
     fn offer(&self, key: &ObjectKey, told: &mut Vec<Weak<Target>>) -> bool {
         let mut state = self.state.lock();
         state.targets.retain(|target| target.strong_count() > 0);
@@ -180,9 +186,10 @@ impl Shared {
             return hold(&mut state.early, key, self.capacity);
         }
         let mut targets = state.targets.clone();
+        // Released before the targets are called: they lock their own state and add to queues.
         drop(state);
         targets.retain(|target| !told.iter().any(|told| told.ptr_eq(target)));
-        // All are asked, whatever one of them says.
+        // All targets are asked, whatever one of them returns.
         let (taken, full): (Vec<_>, Vec<_>) = targets
             .into_iter()
             .partition(|target| target.upgrade().is_none_or(|target| target.offer(key)));
@@ -191,15 +198,15 @@ impl Shared {
     }
 }
 
-/// False when there is no room for it.
+/// Holds the key; false when there is no room for it.
 fn hold(held: &mut BTreeSet<ObjectKey>, key: &ObjectKey, capacity: usize) -> bool {
     held.contains(key) || held.len() < capacity && held.insert(key.clone())
 }
 
 impl Target {
-    /// Takes the key into the controller's queue, or holds it; false when there is no room.
+    /// Adds the key to the controller's queue, or holds it; false when there is no room.
     fn offer(&self, key: &ObjectKey) -> bool {
-        // Held first: whoever opens the gate meanwhile takes it.
+        // Held before the gate is checked: if the gate opens in between, `prepare` takes the key.
         let is_held = hold(&mut self.held.lock(), key, self.shared.capacity);
         let Some(gate) = self.gate.get().filter(|gate| (gate.is_synced)()) else { return is_held };
         let mut due = std::mem::take(&mut *self.held.lock());
@@ -210,7 +217,7 @@ impl Target {
         true
     }
 
-    /// What was held goes into the queue; what does not exist, nowhere.
+    /// Enqueues the held keys; keys of objects that do not exist are dropped.
     fn pass(&self, gate: &Gate, due: BTreeSet<ObjectKey>) {
         let (keys, absent): (Vec<_>, Vec<_>) =
             due.into_iter().partition(|key| gate.objects.has(key));
@@ -224,10 +231,10 @@ impl Target {
         self.shared.room.notify_waiters();
     }
 
-    /// The controller has a queue from now on.
+    /// Connects the target to the controller's queue.
     pub(super) fn attach<K: Resource>(&self, at: &Attach<'_>) {
         let informer: Informer<K> = at.informers.informer();
-        // Whoever sends must not keep the cache going when the controller is gone.
+        // A trigger must not keep the cache running when the controller is gone.
         let objects = Box::new(informer.store().unheld());
         let metrics = &at.informers.seams().metrics;
         let keys = |result| {
@@ -247,7 +254,7 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// Who waited for this controller waits no more.
+    /// Wakes the senders that wait for room in this target.
     fn drop(&mut self) {
         self.shared.room.notify_waiters();
     }

@@ -1,4 +1,4 @@
-//! One turn of a key: which attempt, and who calls it off.
+//! One attempt at a key: its number, its reasons, its cancellation and its write gate.
 
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -12,37 +12,39 @@ use crate::client::{Client, LetOut, WriteGate};
 use crate::error::{Error, ErrorKind};
 use crate::resource::ObjectKey;
 
-/// The turn goes on.
+/// The attempt is running.
 const RUNNING: u8 = 0;
-/// It came to its end by itself.
+/// The attempt came to its end by itself.
 const ENDED: u8 = 1;
-/// It was dropped before: at its deadline, at the end of the drain, or because it was superseded.
+/// The attempt was dropped: at its deadline, at the end of the drain, or because it was superseded.
 const DROPPED: u8 = 2;
 
-/// One turn of a key.
+/// One attempt at a key.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     /// Number of the attempt: 0 unless the last one failed.
     pub(super) attempt: u32,
-    /// Why, as the queue keeps it.
+    /// The reasons, as bits of the queue.
     pub(super) reasons: u64,
-    /// Cancelled when the controller stops, and when the turn ended.
+    /// Cancelled when the controller stops, and when the attempt ended.
     pub(super) cancel: Cancel,
 }
 
-/// A cancellation whose token is made by the first who asks for it, because few reconciles do.
+/// Cancellation of an attempt; its token is made at the first request, because few reconciles need
+/// it.
 #[derive(Clone, Debug)]
 pub(super) struct Cancel {
     shared: Arc<Shared>,
 }
 
+/// State shared by all clones of a [`Cancel`].
 #[derive(Debug)]
 struct Shared {
-    /// Its cancellation is this one's, too.
+    /// Cancellation of the whole controller run.
     parent: Arc<CancellationToken>,
     token: OnceLock<CancellationToken>,
     state: AtomicU8,
-    /// The version that the turn began with, as a number; 0 while there is none.
+    /// Hash of the version that the attempt began with; 0 while there is none.
     begun: AtomicU64,
 }
 
@@ -53,58 +55,60 @@ impl Cancel {
         Self { shared: Arc::new(Shared { parent, token, state, begun }) }
     }
 
-    /// The turn begins with this version of its object.
+    /// Notes the object's version at the start of the attempt.
     pub(super) fn begins_at(&self, version: &str) {
+        // Relaxed: written by the task of the attempt before its context exists.
         self.shared.begun.store(number(version), Ordering::Relaxed);
     }
 
-    /// The turn tells of that one, and began with what that began with.
+    /// Takes the version from another attempt, whose failure this one reports.
     pub(super) fn begins_like(&self, other: &Self) {
         self.shared.begun.store(other.shared.begun.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Did it begin with this version?
+    /// Whether the attempt began with this version.
     pub(super) fn began_at(&self, version: &str) -> bool {
         self.shared.begun.load(Ordering::Relaxed) == number(version)
     }
 
-    /// The token; already cancelled when the turn has ended.
+    /// Returns the token; already cancelled when the attempt has ended.
     pub(super) fn token(&self) -> &CancellationToken {
         let token = self.shared.token.get_or_init(|| self.shared.parent.child_token());
-        // Whoever ends the turn sets the mark and looks for a token; here it is the other way
-        // round, so one of the two sees the other.
+        // The end of an attempt stores the state and then looks for a token; here the token is made
+        // first and the state read afterwards. With `SeqCst` at least one side sees the other's
+        // write.
         if self.shared.state.load(Ordering::SeqCst) != RUNNING {
             token.cancel();
         }
         token
     }
 
-    /// The same connection for what a reconcile may give away: when the turn is dropped before its end,
-    /// writes of all clones are refused.
+    /// Returns a client for code that may outlive the reconcile: once the attempt is dropped before
+    /// its end, writes of all clones are refused.
     pub(super) fn gated(&self, client: &Client, key: &ObjectKey) -> Client {
         let (turn, outer) = (self.clone(), client.gate().cloned());
         client.gated(Arc::new(TurnGate { turn, key: key.clone(), outer }))
     }
 
-    /// Ends the turn when it is dropped: whoever still holds the token learns that nobody waits.
+    /// Returns a guard that ends the attempt when it is dropped, and so cancels its token.
     pub(super) fn at_end(&self) -> Ending {
         Ending { shared: Arc::clone(&self.shared) }
     }
 }
 
-/// A version, to be recognised.
+/// Returns a hash of a version, for comparison; never 0.
 fn number(version: &str) -> u64 {
     FixedState::with_seed(0).hash_one(version).max(1)
 }
 
-/// Ends a turn when it is dropped.
+/// Guard that ends an attempt when it is dropped.
 #[derive(Debug)]
 pub(super) struct Ending {
     shared: Arc<Shared>,
 }
 
 impl Ending {
-    /// The turn came to its end by itself. What it left behind may go on.
+    /// Marks the attempt as ended by itself: clones of its client may go on writing.
     pub(super) fn finished(self) {
         self.shared.state.store(ENDED, Ordering::SeqCst);
     }
@@ -113,15 +117,16 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         let (state, order) = (&self.shared.state, Ordering::SeqCst);
-        // Fails when the turn has ended by itself.
+        // Fails when `finished` was called: then the gate stays open.
         let _ = state.compare_exchange(RUNNING, DROPPED, order, order);
+        // After the state, see `Cancel::token`.
         if let Some(token) = self.shared.token.get() {
             token.cancel();
         }
     }
 }
 
-/// Refuses writes once the turn was dropped; asks the lease before that.
+/// Gate that refuses writes once the attempt was dropped, and otherwise asks the lease's gate.
 #[derive(Debug)]
 struct TurnGate {
     turn: Cancel,
@@ -130,7 +135,7 @@ struct TurnGate {
 }
 
 impl TurnGate {
-    /// The gate behind this one, while this one is open.
+    /// Returns the lease's gate behind this one; an error once the attempt was dropped.
     fn outer(&self) -> Result<Option<&dyn WriteGate>, Error> {
         if self.turn.shared.state.load(Ordering::SeqCst) == DROPPED {
             let text = format!(

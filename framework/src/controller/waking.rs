@@ -1,4 +1,4 @@
-//! What a controller's workers share with its sources: the names of reasons, bursts, and pauses.
+//! State shared by a controller's workers and sources: names of reasons, bursts, pauses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::paused::Paused;
 use super::reasons::{Names, Reasons};
 use crate::resource::ObjectKey;
 
-/// What decides about a key before it is reconciled.
+/// Names of reasons, debouncing and pauses of a controller.
 #[derive(Debug, Default)]
 pub(super) struct Waking {
     names: Arc<Names>,
@@ -19,7 +19,8 @@ pub(super) struct Waking {
 }
 
 impl Waking {
-    /// With the names of its reasons, and how long bursts are waited for.
+    /// Creates the state with the names of reasons and, if debouncing, the quiet time and its
+    /// limit.
     pub(super) fn new(names: Names, debounce: Option<(Duration, Duration)>) -> Self {
         let debounce = debounce.map(|(quiet, most)| Arc::new(Debounce::new(quiet, most)));
         Self { names: Arc::new(names), debounce, paused: Paused::default() }
@@ -29,22 +30,22 @@ impl Waking {
         self.debounce.clone()
     }
 
-    /// Reasons by their names.
+    /// Returns the names of these reasons.
     pub(super) fn named(&self, reasons: u64) -> Reasons {
         Reasons::of(reasons, &self.names)
     }
 
-    /// Did something happen, if these are the reasons?
+    /// Whether one of these reasons is a change.
     pub(super) fn tells_a_change(&self, reasons: u64) -> bool {
         self.names.tell_a_change(reasons)
     }
 
-    /// Was it merely time to look, by a timer or a resync?
+    /// Whether timers and resyncs are the only reasons.
     pub(super) fn is_timed(&self, reasons: u64) -> bool {
         self.names.are_timed(reasons)
     }
 
-    /// A key's turn has come, for these reasons.
+    /// Decides whether a taken key is reconciled now or held until its burst ends.
     pub(super) fn ask(&self, key: &ObjectKey, reasons: u64, now: Instant) -> Quiet {
         match &self.debounce {
             Some(debounce) => debounce.ask(key, reasons, now),

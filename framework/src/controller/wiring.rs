@@ -1,4 +1,4 @@
-//! What a controller watches, owns and may do, before it runs.
+//! Builder of a controller: watched and owned kinds, permissions, settings.
 
 mod clusters;
 mod reconciling;
@@ -25,20 +25,21 @@ use crate::workqueue::RetryPolicy;
 
 mod waking;
 
-/// The most workers of a controller: some hundred MB of tasks.
+/// Upper bound of a controller's workers: some hundred MB of tasks.
 pub(crate) const MOST_WORKERS: usize = 65_536;
 
-/// A boxed clean-up.
+/// A boxed clean-up future.
 pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// A finalizer's name and what runs before it is removed.
+/// A finalizer's name, and the clean-up that runs before it is removed.
 pub(super) struct Finalizer<C: Reconciler> {
     pub(super) name: String,
     pub(super) cleanup: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
 }
 
-/// What a controller watches, owns and may do. It starts when the caches of its kinds are filled: the
-/// reconciled one and all that are owned or watched, here and in other clusters.
+/// Builder of a controller: the kinds that it watches and owns, and its permissions. The controller
+/// starts when the caches of all its kinds are filled: the reconciled kind and every owned or
+/// watched kind, in this and in other clusters.
 ///
 /// ```
 /// # use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
@@ -46,7 +47,9 @@ pub(super) struct Finalizer<C: Reconciler> {
 /// # struct Sites;
 /// # impl Reconciler for Sites {
 /// #     type Object = ConfigMap;
-/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result { Ok(Action::done()) }
+/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+/// #         Ok(Action::done())
+/// #     }
 /// # }
 /// let wiring = Wiring::<Sites>::new().owns::<Deployment>().workers(8);
 /// let controller = wiring.build(Sites);
@@ -89,12 +92,12 @@ impl<C: Reconciler> Default for Wiring<C> {
 }
 
 impl<C: Reconciler> Wiring<C> {
-    /// Watches the kind that `C` reconciles, with 4 workers, a deadline of 5 min per reconcile and
-    /// endless retries. The controller's name is the kind in lower case.
+    /// Creates a wiring that watches the kind that `C` reconciles, with 4 workers, a deadline of 5
+    /// min per reconcile and endless retries. The controller's name is the kind in lower case.
     ///
     /// # Panics
-    /// When the kind is known at run time only, as [`DynamicObject`](crate::resource::DynamicObject)s
-    /// are.
+    /// Panics when the kind is known at run time only, as for
+    /// [`DynamicObject`](crate::resource::DynamicObject).
     #[track_caller]
     pub fn new() -> Self {
         let info = static_info::<C::Object>();
@@ -116,37 +119,37 @@ impl<C: Reconciler> Wiring<C> {
         }
     }
 
-    /// The controller's name: labels metrics and logs, reports Events, owns the fields it applies. At most
-    /// 63 ASCII letters, digits, `-`, `_` and `.`, a letter or a digit first and last: the operator does
-    /// not start with another.
+    /// Sets the controller's name. The name labels metrics and logs, is the reporter of Events and
+    /// the owner of applied fields. At most 63 ASCII letters, digits, `-`, `_` and `.`, with a
+    /// letter or a digit first and last: the operator does not start with any other name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// How many objects are reconciled at once; at least one, at most 65 536: each has a task, also while
-    /// there is nothing to do. Failing objects get at most half.
+    /// Sets the number of objects that are reconciled at once: at least 1, at most 65 536. Each
+    /// worker is a task, also while it is idle. Failing objects get at most half of the workers.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.clamp(1, MOST_WORKERS);
         self
     }
 
-    /// How long one reconcile may take before it is dropped and counted as a failure. At least a
-    /// millisecond: zero, which means none in controller-runtime, would let none run. `Duration::MAX` is
-    /// none.
+    /// Sets the deadline of one reconcile, after which it is dropped and counted as a failure. At
+    /// least a millisecond: zero, which means no deadline in controller-runtime, would let no
+    /// reconcile run. `Duration::MAX` means no deadline.
     pub fn reconcile_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
-    /// How failed reconciles are retried.
+    /// Sets the retry policy of failed reconciles.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// Children of kind `K`: a change or the deletion of one reconciles the object that its
-    /// controller owner reference names.
+    /// Watches children of kind `K`: a change or the deletion of a child reconciles the object that
+    /// its controller owner reference names.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -159,8 +162,8 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// Objects of kind `K`: a change of one reconciles the objects whose keys `mapper` makes of it;
-    /// it is asked about the old and the new state.
+    /// Watches objects of kind `K`: a change reconciles the objects whose keys `mapper` returns for
+    /// the old and for the new state.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -171,9 +174,9 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// Objects of kind `K`: a change of one reconciles the objects that name it, in the same
-    /// namespace if both are namespaced, by the values of `index`. When that cannot be built, the
-    /// controller does not start.
+    /// Watches objects of kind `K`: a change reconciles the objects that refer to it by the values
+    /// of `index`, in the same namespace if both kinds are namespaced. When the index cannot be
+    /// built, the controller does not start.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -184,7 +187,7 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// The permission to watch a kind, and the reason of its source.
+    /// Adds the permission to watch a kind, and returns the reason of its source.
     #[track_caller]
     fn watching<K: Resource>(&mut self) -> Reason {
         let info = static_info::<K>();
@@ -192,15 +195,15 @@ impl<C: Reconciler> Wiring<C> {
         self.names.add(format!("watched {}", info.group_resource()))
     }
 
-    /// Builds an index of the reconciled kind before the first reconcile instead of at its first use.
-    /// When it cannot be built, the controller does not start.
+    /// Builds an index of the reconciled kind before the first reconcile instead of at its first
+    /// use. When the index cannot be built, the controller does not start.
     pub fn index<V: IndexValue>(mut self, index: Index<C::Object, V>) -> Self {
         self.sources.push(sources::indexed(index));
         self
     }
 
-    /// Puts a finalizer on every object before it is first reconciled, and removes it once
-    /// [`Finalize::cleanup`] has succeeded. Its name is qualified by a domain: `example.dev/dns`.
+    /// Puts a finalizer on every object before its first reconcile, and removes the finalizer once
+    /// [`Finalize::cleanup`] has succeeded. The name is qualified by a domain: `example.dev/dns`.
     pub fn finalizer(mut self, name: impl Into<String>) -> Self
     where
         C: Finalize,
@@ -209,7 +212,7 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// The permission to use verb `V` on kind `K`; what it allows is `C:`
+    /// Adds the permission to use verb `V` on kind `K`; the matching grant is `C:`
     /// [`Can`](crate::rbac::Can)`<V, K>`.
     ///
     /// # Panics
@@ -220,8 +223,10 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// The controller, ready to be given to a manager.
+    /// Builds the controller, ready for a manager.
     pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
+        // A resync is a pump like a trigger or a poll; it is added last because `resync` and
+        // `without_resync` may still replace it.
         if let Some(resync) = self.resync.take() {
             self.pumps.push(Arc::new(resync));
         }
@@ -252,6 +257,7 @@ fn boxed_cleanup<'a, C: Finalize>(
     Box::pin(controller.cleanup(object, cx))
 }
 
+/// Returns the kind of `K`; panics when it is known at run time only.
 #[track_caller]
 fn static_info<K: Resource>() -> ResourceInfo {
     match K::static_info() {

@@ -1,7 +1,8 @@
-//! Takes keys, has them reconciled, gives the verdict. Knows no types of objects.
+//! Workers: take keys from the queue, run the step for each key, and give the verdict. Knows no
+//! types of objects.
 //!
-//! Whatever happens inside a step stays inside: a panic, a deadline and an error differ in metrics
-//! and logs only.
+//! Faults inside a step stay inside: a panic, a deadline and an error differ in metrics and logs
+//! only.
 
 mod failing;
 mod streak;
@@ -35,26 +36,26 @@ use crate::resource::ObjectKey;
 use crate::seams::Seams;
 use crate::workqueue::{Work, WorkQueue};
 
-/// The gauges on long work are refreshed this often.
+/// Interval at which the gauges on long work are refreshed.
 const TICK: Duration = Duration::from_secs(5);
-/// An object that has ended is looked at again when the cache shows that, and at the latest after this
-/// time: if it was there after all, it is not forgotten.
+/// Longest wait before an object that was found to have ended is checked again. The check comes
+/// earlier when the cache shows the end; it is needed if the object was there after all.
 const ENDED_LIMIT: Duration = Duration::from_secs(10);
 
-/// What one step came to.
+/// Outcome of one step.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// There is no such object: forget the key.
+    /// There is no such object: the key can be forgotten.
     Absent,
     /// Reconciled.
     Done(Action),
     /// Not reconciled.
     Failed(Failure),
-    /// Dropped, because its object changed meanwhile.
+    /// The reconcile was dropped, because its object changed meanwhile.
     Superseded,
-    /// The object does not decode. The cache says so in the log, once: nobody else does.
+    /// The object does not decode. The cache logs that once; nothing else does.
     Undecodable(Failure),
-    /// Left alone, as its annotation says.
+    /// Skipped, because its annotation pauses it.
     Paused,
     /// Not reconciled, because the object is gone, or being deleted: the cache is about to show it.
     Ended(Failure),
@@ -66,32 +67,32 @@ pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + '
 /// A boxed report of a failure.
 pub(super) type Telling<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
-/// What workers do with a key.
+/// Handles a key; the worker's view of a controller.
 pub(super) trait Step: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
     fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a>;
 
-    /// Does the cache show what the last reconcile, which is over, left, and nothing newer? Then this is
-    /// what was to follow.
+    /// Returns the noted follow-up of the last reconcile if the cache shows exactly the state that
+    /// this finished reconcile left, and nothing newer.
     fn left_by_us(&self, key: &ObjectKey) -> Option<Concluded>;
 
-    /// A reconcile is over, and this is to follow. Told before anybody else can have its key.
+    /// Notes the follow-up of a finished reconcile. Called before another worker can take the key.
     fn concluded(&self, key: &ObjectKey, how: Concluded);
 
-    /// What the object should be, as a number.
+    /// Returns the version of the object's spec.
     fn stamp(&self, key: &ObjectKey) -> Option<Stamp>;
 
-    /// Tells of a failure; `None` when nobody wants to know.
+    /// Reports a failure; `None` when no report is wanted.
     fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, turn: Turn) -> Option<Telling<'a>>;
 
-    /// The same for one worker, when what each turn counts references to can be its own: all workers would
-    /// change such a count with each turn. `None` when there is nothing of the kind.
+    /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
+    /// reference counts do not contend. `None` if sharing is fine.
     fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
         None
     }
 }
 
-/// What all workers of a controller share.
+/// State that all workers of a controller share.
 #[derive(Clone)]
 pub(super) struct Worker {
     pub(super) controller: Arc<str>,
@@ -109,7 +110,7 @@ pub(super) struct Worker {
     pub(super) namespaces: Arc<Namespaces>,
 }
 
-/// How a guarded step ended.
+/// End of a guarded step.
 enum End {
     Outcome(Outcome),
     Panicked(String),
@@ -117,20 +118,22 @@ enum End {
 }
 
 impl Worker {
-    /// One more worker, with its own of what every turn touches and none changes for others.
+    /// Returns another worker, with its own copies of the data that every attempt touches.
     pub(super) fn one_more(&self) -> Self {
         let step = self.step.for_one_worker().unwrap_or_else(|| Arc::clone(&self.step));
-        // Looking at a token takes its lock; at that of a child, the child's.
+        // Checking a token takes its lock: each worker has a child token, so that workers do not
+        // contend for the parent's lock.
         let stop = Arc::new(self.stop.child_token());
         Self { step, stop, meter: self.meter.for_one_worker(), ..self.clone() }
     }
 
-    /// Works until the controller stops; a step that runs then is finished.
+    /// Works until the controller stops; a running step is finished first.
     pub(super) async fn run(self) {
         let polls = Polls::default();
         polls.count(self.work(&polls)).await;
     }
 
+    /// Takes and reconciles keys until the controller stops.
     async fn work(&self, polls: &Polls) {
         let ids = self.seams.entropy.next_u64();
         let mut turns = 0_u64;
@@ -139,6 +142,7 @@ impl Worker {
         while let Some(work) = next {
             let reasons = match self.waking.ask(work.key(), work.reasons(), work.taken()) {
                 Quiet::Now(reasons) => reasons,
+                // The burst is not over: the key goes back until its quiet time ends.
                 Quiet::In(delay) => {
                     work.hold(delay);
                     let now = self.seams.clock.now();
@@ -160,8 +164,8 @@ impl Worker {
         }
     }
 
-    /// The next key after a turn, which ended `now` and may have left the end of its work to this: one pass
-    /// through the queue's lock is enough for both.
+    /// Returns the next key after an attempt that ended at `now`. `left` is finished work whose
+    /// verdict is still to be given: one pass through the queue's lock is enough for both.
     async fn follow(
         &self,
         left: Option<Work<ObjectKey>>,
@@ -169,11 +173,12 @@ impl Worker {
         now: Instant,
     ) -> Option<Work<ObjectKey>> {
         if !goes_on {
-            // Who makes way holds no key meanwhile.
+            // The verdict is given before yielding: the worker holds no key while other tasks run.
             drop(left);
             yield_now().await;
             return self.next().await;
         }
+        // After a stop `next` returns `None`, so the verdict must be given by dropping the work.
         let left = left.filter(|_| !self.stop.is_cancelled());
         let Some(work) = left else { return self.next().await };
         match work.next(now) {
@@ -182,19 +187,21 @@ impl Worker {
         }
     }
 
-    /// The next key; `None` when the controller stops.
+    /// Returns the next key; `None` when the controller stops.
     async fn next(&self) -> Option<Work<ObjectKey>> {
         if self.stop.is_cancelled() {
             return None;
         }
-        // While there is work, nothing needs to be registered anywhere.
+        // Fast path without registering a waiter.
         if let Some(work) = self.queue.try_get() {
             return Some(work);
         }
         self.wait().await
     }
 
+    /// Waits for the next key; `None` when the controller stops.
     async fn wait(&self) -> Option<Work<ObjectKey>> {
+        // Stop comes first: a stopping worker must not take another key.
         tokio::select! {
             biased;
             () = self.stop.cancelled() => None,
@@ -202,7 +209,8 @@ impl Worker {
         }
     }
 
-    /// One turn of a key. Returns its work if that is still to be ended, with a verdict; and the time.
+    /// Runs one attempt at a key. Returns the time, and the work if its verdict is still to be
+    /// given.
     async fn turn(
         &self,
         work: Work<ObjectKey>,
@@ -210,7 +218,8 @@ impl Worker {
     ) -> (Option<Work<ObjectKey>>, Instant) {
         let started = work.taken();
         if let Some((again_in, has_failed)) = self.left_by_us(reasons, work.key(), started) {
-            // Its own write was told by the watch before it was answered.
+            // The watch delivered an own write before it was answered: nothing is left to
+            // reconcile.
             let left = match again_in {
                 Some(delay) if has_failed => {
                     work.retry_after(delay);
@@ -237,7 +246,8 @@ impl Worker {
                 return (None, self.seams.clock.now());
             }
         }
-        // A burst's reasons are known here alone: a turn that comes back must not lose them.
+        // The reasons of a burst are known here only; an attempt that is dropped must return them
+        // to the queue.
         let work = work.because(reasons).kept();
         let busy = self.meter.busy();
         let turn = self.a_turn(&work, reasons);
@@ -266,15 +276,15 @@ impl Worker {
         (left, now)
     }
 
-    /// Is there no reason for this turn but what the last reconcile wrote? Then what is left of the time
-    /// after which that wanted to be called again, and whether it failed.
+    /// Returns the remaining delay of the last reconcile's requeue, and whether that reconcile
+    /// failed, if the only reason for this attempt is a write of that reconcile.
     fn left_by_us(
         &self,
         reasons: u64,
         key: &ObjectKey,
         now: Instant,
     ) -> Option<(Option<Duration>, bool)> {
-        // What is to be done later comes with every turn before its time.
+        // Pending retries and requeues add their reasons to every attempt before their time.
         let changed = Reason::CHANGED.bit();
         let later = Reason::REQUEUE.bit() | Reason::RETRY.bit();
         if reasons & changed == 0 || reasons & !(changed | later) != 0 {
@@ -282,11 +292,13 @@ impl Worker {
         }
         let Concluded { again, has_failed } = self.step.left_by_us(key)?;
         let again_in = again.map(|again| again.saturating_duration_since(now));
+        // A requeue that is due is a reason of its own.
         again_in.is_none_or(|delay| !delay.is_zero()).then_some((again_in, has_failed))
     }
 
+    /// Creates the next attempt at a claimed key.
     fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {
-        // What had been given up and is taken up again is tried for the first time.
+        // An object that was given up and changed since is tried for the first time again.
         let is_anew = work.failures() > 0
             && self.last.given_up(work.key()).is_some()
             && self.waking.tells_a_change(reasons);
@@ -302,14 +314,16 @@ impl Worker {
             Err(panic) => return End::Panicked(panic_text(&*panic)),
         };
         let mut step = pin!(caught(step));
-        // Whoever still holds the token after a deadline learns that nobody waits for it; what the step
-        // gave away is told before the step is dropped, and not after.
+        // Rebound after `step`, so that it is dropped before `step`: the token is cancelled and the
+        // write gate closed while the step's future still exists.
         let ending = ending;
+        // `Duration::MAX` means no deadline, and overflows an `Instant`.
         let deadline = started.checked_add(self.timeout);
         let deadline = deadline.unwrap_or_else(|| self.seams.clock.after(self.timeout));
         let mut tick = started;
         while tick < deadline {
             tick = (tick + TICK).min(deadline);
+            // The step is polled first: a step that is ready at its deadline has not failed.
             tokio::select! {
                 biased;
                 end = step.as_mut() => {
@@ -321,14 +335,15 @@ impl Worker {
                         Err(panic) => End::Panicked(panic_text(&*panic)),
                     };
                 }
-                // Its timer is armed only when the step waits for something.
+                // Polled, and so armed, only when the step is pending.
                 () = self.seams.clock.sleep_until(tick) => self.queue.observe(),
             }
         }
         End::TimedOut
     }
 
-    /// Logs what was no failure, and gives the verdict; a success is left to be told.
+    /// Logs an outcome that is no failure, and chooses the verdict, which is given with the next
+    /// key.
     fn conclude(
         &self,
         work: Work<ObjectKey>,
@@ -363,7 +378,8 @@ impl Worker {
                 (Ended::Success, Some(ENDED_LIMIT))
             }
             Outcome::Superseded => {
-                // Neither done nor failed, and there is no need to wait.
+                // Neither success nor failure: the key is due again at once, and its backoff is
+                // unchanged.
                 work.hold(Duration::ZERO);
                 tracing::debug!("dropped: the object changed meanwhile");
                 return (Ended::Superseded, None);
@@ -377,7 +393,8 @@ impl Worker {
     }
 }
 
-/// Names a reconcile in logs: the numbers of one worker follow from its seed, and look random.
+/// Makes a reconcile's id for logs: the numbers of one worker follow from its seed, and look
+/// random.
 fn reconcile_id(seed: u64, turn: u64) -> u64 {
     let mixed = (seed ^ turn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)

@@ -1,4 +1,4 @@
-//! A definition from what the derive macro knows and what the types' schemas say.
+//! Builds a definition from the derive macro's arguments and the schemas of the types.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceConversion, CustomResourceDefinition,
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::schema::{Faults, field_schema};
 use crate::error::{Error, ErrorKind};
 
-/// What `#[resource(…)]` says.
+/// Arguments of `#[resource(…)]`.
 #[derive(Debug)]
 pub struct Definition {
     /// API group.
@@ -26,13 +26,13 @@ pub struct Definition {
     pub plural: &'static str,
     /// Singular name.
     pub singular: &'static str,
-    /// In namespaces, or of the cluster?
+    /// Whether the kind is namespaced, otherwise cluster-scoped.
     pub namespaced: bool,
     /// Names for kubectl.
     pub short_names: &'static [&'static str],
     /// Groups of kinds for kubectl, such as `all`.
     pub categories: &'static [&'static str],
-    /// What `kubectl get` shows.
+    /// Columns of `kubectl get`.
     pub columns: &'static [Column],
     /// The scale subresource.
     pub scale: Option<Scale>,
@@ -51,22 +51,22 @@ pub struct Column {
     pub name: &'static str,
     /// JSON path.
     pub path: &'static str,
-    /// Type; `None`: that of the field.
+    /// Type; `None` for the type of the field.
     pub kind: Option<&'static str>,
     /// Format.
     pub format: Option<&'static str>,
-    /// 0: always shown.
+    /// Priority; 0 is always shown.
     pub priority: i32,
     /// Description.
     pub description: Option<&'static str>,
 }
 
-/// Where the scale stands.
+/// JSON paths of the scale subresource.
 #[derive(Debug)]
 pub struct Scale {
     /// JSON path of the wanted replicas.
     pub spec: &'static str,
-    /// JSON path of the replicas there are.
+    /// JSON path of the current replicas.
     pub status: &'static str,
     /// JSON path of the selector, as text.
     pub selector: Option<&'static str>,
@@ -77,17 +77,18 @@ pub struct Scale {
 pub struct Field {
     /// Name in JSON.
     pub name: &'static str,
-    /// May it be absent?
+    /// Whether the field may be absent.
     pub optional: bool,
     /// Description.
     pub doc: &'static str,
-    /// Its type's schema.
+    /// Schema of its type.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Of the status: can its type be read when nothing of it is there? What serde says against it otherwise.
+    /// For the status: whether its type can be read from an empty object, or serde's reason against
+    /// it.
     pub in_part: Option<fn() -> Result<(), String>>,
 }
 
-/// The definition as a manifest.
+/// Builds the manifest of a definition.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`]: every field that has no structural schema, every column, scale and index
@@ -113,6 +114,7 @@ pub fn crd(definition: &Definition) -> Result<CustomResourceDefinition, Error> {
     Ok(assemble(definition, name, schema, columns, scale))
 }
 
+/// Puts the parts together to a manifest.
 fn assemble(
     definition: &Definition,
     name: String,
@@ -127,6 +129,7 @@ fn assemble(
         .fields
         .iter()
         .any(|field| field.name == "status")
+        // A kind with a `status` field has the subresource.
         .then(|| CustomResourceSubresourceStatus(json!({})));
     let subresources = (status.is_some() || scale.is_some())
         .then_some(CustomResourceSubresources { status, scale });
@@ -162,9 +165,11 @@ fn assemble(
     }
 }
 
+/// The schema of the whole object, from those of its fields.
 fn root_schema(definition: &Definition, faults: &mut Faults) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut required = Vec::new();
+    // API servers have a schema of metadata of their own.
     properties.insert("metadata".to_owned(), json!({ "type": "object" }));
     for field in definition.fields {
         let mut schema = field_schema(field.name, field.schema, faults);
@@ -191,16 +196,16 @@ fn root_schema(definition: &Definition, faults: &mut Faults) -> Map<String, Valu
     root
 }
 
-/// Any part of a status can be stored: it is written field by field, and the first write is a condition, as a
-/// rule. What is below its fields stays as strict as the types are, since each field is written whole. Nor
-/// are there defaults: what nobody has written is not there.
+/// Makes any part of a status valid: a status is written field by field, and the first write is
+/// mostly a condition. The schema below its fields stays as strict as the types are, because each
+/// field is written whole. Defaults are removed: a field that was not written is absent.
 fn store_in_part(
     schema: &mut Map<String, Value>,
     in_part: Result<(), String>,
     faults: &mut Faults,
 ) {
     if let Err(why) = in_part {
-        // Without it the type is no struct, and is written whole.
+        // A schema without `required` belongs to a type that is no struct, and is written whole.
         if schema.contains_key("required") {
             faults.add(format!(
                 ".status: a status is stored in part, and its type cannot be read then: {why}; derive `Default` \
@@ -210,6 +215,7 @@ fn store_in_part(
         return;
     }
     schema.remove("required");
+    // Branches that require a field would refuse a part of the status, too.
     for key in ["oneOf", "anyOf"] {
         let demands = |branch: &Value| branch.get("required").is_some();
         if schema.get(key).and_then(Value::as_array).is_some_and(|all| all.iter().any(demands)) {
@@ -218,6 +224,7 @@ fn store_in_part(
     }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            // A default would be stored with the first write of another field.
             property.remove("default");
         }
     }
@@ -242,8 +249,8 @@ fn column(
     }
 }
 
-/// kubectl shows dates as ages and compares nothing: everything that is no number, boolean or date
-/// is text.
+/// Type of a column: kubectl shows dates as ages and compares nothing, so everything that is no
+/// number, boolean or date is text.
 fn column_type(path: &str, field: Option<&Map<String, Value>>) -> &'static str {
     if path == ".metadata.creationTimestamp" || path == ".metadata.deletionTimestamp" {
         return "date";
@@ -275,13 +282,15 @@ fn scale(
     }
 }
 
-/// The schema of the field at `path`, through lists; `None` where the schema does not say (below
+/// The schema of the field at `path`, through lists; `None` if the schema is open there (below
 /// metadata, free-form objects, and behind filters).
 fn look_up(schema: &Map<String, Value>, path: &str) -> Result<Option<Map<String, Value>>, String> {
     let mut here = schema;
     let mut walked = String::new();
     for step in path.split('.').skip(1) {
+        // An index or a filter may follow the name.
         let name = step.split_once('[').map_or(step, |(name, _)| name);
+        // Lists fan out: the path continues in their items.
         while let Some(Value::Object(items)) = here.get("items") {
             here = items;
         }
@@ -311,11 +320,13 @@ fn look_up(schema: &Map<String, Value>, path: &str) -> Result<Option<Map<String,
     Ok(Some(here.clone()))
 }
 
+/// Whether the schema allows fields that it does not list.
 fn is_open(schema: &Map<String, Value>) -> bool {
     schema.contains_key("x-kubernetes-preserve-unknown-fields")
         || schema.contains_key("additionalProperties")
 }
 
+/// The error text for a path without a field.
 fn nothing(path: &str, walked: &str, name: &str, known: &[&str]) -> String {
     let place = if walked.is_empty() { "the object" } else { walked };
     let known = match known {

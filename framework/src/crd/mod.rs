@@ -1,10 +1,10 @@
-//! Custom resource definitions from types.
+//! Custom resource definitions from Rust types.
 //!
-//! schemars describes what serde accepts; API servers accept only *structural* schemas, a narrower
-//! form in which every field has one type. [`structural_schema`] translates the first into the
-//! second, shape by shape, and names the field where that is impossible. Types that have no
-//! schemars schema, such as those of `k8s_openapi`, are described by the functions of
-//! [`shapes`] through `#[schemars(schema_with = "windlass::crd::object")]`.
+//! schemars describes the values that serde accepts; API servers accept only *structural* schemas,
+//! a narrower form in which every field has one type. [`structural_schema`] translates the first
+//! into the second, shape by shape, and names the field if that is impossible. Types without a
+//! schemars schema, such as those of `k8s_openapi`, are described by the functions of [`shapes`]
+//! through `#[schemars(schema_with = "windlass::crd::object")]`.
 //!
 //! There is no conversion between versions here: one version is served and stored.
 
@@ -26,15 +26,15 @@ use crate::resource::Resource;
     note = "derive `windlass::CustomResource` on the struct with `metadata`, `spec` and `status`"
 )]
 pub trait CustomResource: Resource {
-    /// The definition that makes an API server serve this kind.
+    /// Returns the definition that makes an API server serve this kind.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when a type has no structural schema; the text
-    /// names every field that is wrong and says what to change.
+    /// names every wrong field and the change that it needs.
     fn crd() -> Result<CustomResourceDefinition, Error>;
 
-    /// Version of the package that declares the kind, so that a process of an older version does not
-    /// replace the definition that a newer one installed. `None`: not known, as is the default.
+    /// Version of the package that declares the kind, so that a process of an older version does
+    /// not replace the definition that a newer one installed. Default: `None`, unknown.
     fn package_version() -> Option<&'static str> {
         None
     }

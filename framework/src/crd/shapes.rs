@@ -1,4 +1,4 @@
-//! Schemas for fields whose type has none: the functions for `#[schemars(schema_with = "…")]`.
+//! Schemas for fields whose type has none: functions for `#[schemars(schema_with = "…")]`.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::PodTemplateSpec;

@@ -1,4 +1,4 @@
-//! Batches of the ordered queue, for several tasks.
+//! Batches of a [`RealFifo`] that several tasks share.
 
 use std::fmt;
 
@@ -8,13 +8,14 @@ use super::real_fifo::{RealDelta, RealFifo};
 use super::shared::Shared;
 
 impl<K: Ord + Clone + fmt::Debug, T: Clone> Shared<RealFifo<K, T>> {
-    /// [`pop`](Self::pop) for a batch; see [`RealFifo::take_batch`].
+    /// Takes out a batch and passes it to `process`, as [`pop`](Self::pop) does for an item; see
+    /// [`RealFifo::take_batch`].
     ///
     /// # Errors
     /// The queue is closed, and nothing waits.
     ///
     /// # Cancel safety
-    /// Safe: nothing is lost when it is dropped while it waits.
+    /// Safe: no item is lost when the future is dropped while it waits.
     pub async fn pop_batch<E>(
         &self,
         most: usize,

@@ -1,4 +1,4 @@
-//! What becomes of a queue that several tasks use: it is synced once, and closed once.
+//! States of a queue that several tasks share: synced, and closed.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::contract::Queue;
 use super::shared::Shared;
 
-/// The queue of this name is closed.
+/// Error of a queue that is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// Its name.
+    /// The queue's name.
     pub name: Arc<str>,
 }
 
@@ -22,11 +22,11 @@ impl fmt::Display for Closed {
 
 impl StdError for Closed {}
 
-/// Something that becomes synced, and has a name for when it does not.
+/// A component that becomes synced, with a name to report while it is not.
 pub trait Synced {
-    /// The name.
+    /// Returns the component's name.
     fn name(&self) -> &str;
-    /// Was its first list processed?
+    /// Whether its first list was processed.
     fn has_synced(&self) -> bool;
 }
 
@@ -39,7 +39,7 @@ impl<Q: Queue> Synced for Shared<Q> {
     }
 }
 
-/// The names of those that have not synced, in the order given.
+/// Returns the names of the components that have not synced, in the order given.
 pub fn unsynced<'a>(all: &[&'a dyn Synced]) -> Vec<&'a str> {
     all.iter().filter(|one| !one.has_synced()).map(|one| one.name()).collect()
 }

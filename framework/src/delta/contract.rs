@@ -1,4 +1,4 @@
-//! What all queues of this module have in common.
+//! The interface that the queues of this module share.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,44 +7,44 @@ use super::known::Known;
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{Refused, Rules};
 
-/// How the processing of a popped item ended.
+/// Outcome of processing a popped item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<E> {
-    /// It is done.
+    /// The item was processed.
     Done,
-    /// It should be tried again: the item goes back, see the queue for its place. In [`Fifo`] and
-    /// [`DeltaFifo`] only if nothing newer of the key is queued.
+    /// The item is to be tried again and goes back; see the queue for its place. In [`Fifo`] and
+    /// [`DeltaFifo`] only if no newer delta of the key is queued.
     ///
     /// [`Fifo`]: super::Fifo
     /// [`DeltaFifo`]: super::DeltaFifo
     Requeue,
-    /// It failed, and does not come back; the error is for whoever popped.
+    /// Processing failed, and the item does not come back; the caller of the pop gets the error.
     Failed(E),
 }
 
-/// Something that was taken out of a queue.
+/// An item that was taken out of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken<P> {
-    /// What.
+    /// The item.
     pub item: P,
-    /// Does it belong to the first list?
+    /// Whether it belongs to the first list.
     pub is_initial: bool,
 }
 
-/// A list that takes the place of everything before it, its objects named and transformed.
+/// A list that replaces everything before it; its objects are named and transformed.
 #[derive(Clone, Debug)]
 pub struct Replacement<K, T> {
     /// The objects, in the list's order.
     pub objects: Vec<(K, T)>,
-    /// Are these all objects of the list? If not, what is missing may still exist, and nothing is
-    /// taken for deleted.
+    /// Whether these are all objects of the list. If not, missing objects may still exist, and none
+    /// counts as deleted.
     pub is_whole: bool,
-    /// The list's version.
+    /// The resourceVersion of the list.
     pub resource_version: Arc<str>,
 }
 
 impl<K: Debug, T> Replacement<K, T> {
-    /// Admits the objects of a list, and says which were refused.
+    /// Admits the objects of a list, and returns also those that were refused.
     pub fn admit(
         rules: &Rules<K, T>,
         list: impl IntoIterator<Item = T>,
@@ -68,17 +68,17 @@ impl<K: Debug, T> Replacement<K, T> {
 /// [`replace`](Self::replace) and [`resync`](Self::resync); a consumer calls [`pop`](Self::pop).
 /// Several tasks share one through [`Shared`](super::Shared), which also closes it.
 ///
-/// The methods without a body are what a queue is made of, and what a shell calls: they get objects
-/// that have passed the queue's [`Rules`].
+/// The methods without a body define a queue and are called by [`Shared`](super::Shared): their
+/// objects have passed the queue's [`Rules`].
 pub trait Queue {
-    /// What objects are named by.
+    /// The names of objects.
     type Key: Ord + Clone + Debug;
-    /// The objects. Cloned for tombstones, syncs and returned items: an `Arc` is well chosen.
+    /// The objects. They are cloned for tombstones, syncs and returned items: prefer an `Arc`.
     type Object: Clone;
-    /// What one pop hands out.
+    /// The item of one pop.
     type Popped;
 
-    /// How objects are named and transformed.
+    /// Returns the functions that name and transform objects.
     fn rules(&self) -> &Rules<Self::Key, Self::Object>;
 
     /// Queues one change.
@@ -96,7 +96,7 @@ pub trait Queue {
         known: &dyn Known<Self::Key, Self::Object>,
     );
 
-    /// Queues what is known again, as the queue's own rules say.
+    /// Queues the known objects again, by the queue's own rules.
     fn resync(&mut self, known: &dyn Known<Self::Key, Self::Object>);
 
     /// Takes out the next item.
@@ -105,27 +105,28 @@ pub trait Queue {
     /// Puts an item back whose processing asked for it.
     fn give_back(&mut self, taken: Taken<Self::Popped>);
 
-    /// The states in which a consumer knows the objects of `item` once it has processed it; `None`
-    /// for a deleted one.
+    /// Returns the states of the objects of `item` that a consumer knows once it has processed it;
+    /// `None` for a deleted object.
     fn states(item: &Self::Popped) -> Vec<(Self::Key, Option<Self::Object>)>;
 
-    /// Was the first list taken out whole? Also true when something was added before any list.
+    /// Whether the first list was taken out whole. Also true when an object was added before any
+    /// list.
     fn has_synced(&self) -> bool;
 
-    /// How many items wait.
+    /// Returns the number of waiting items.
     fn len(&self) -> usize;
 
-    /// Does nothing wait?
+    /// Whether no item waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// May something be added? Always true of a queue without a bound.
+    /// Whether a delta may be added. Always true for a queue without a bound.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// The object came.
+    /// Queues a new object.
     ///
     /// # Errors
     /// The object is refused: its key cannot be read, its transform failed, the queue is full.
@@ -135,7 +136,7 @@ pub trait Queue {
         Ok(())
     }
 
-    /// The object changed.
+    /// Queues a changed object.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -145,7 +146,7 @@ pub trait Queue {
         Ok(())
     }
 
-    /// The object went; this is its final state.
+    /// Queues a deletion; `object` is the final state.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -159,10 +160,13 @@ pub trait Queue {
         Ok(())
     }
 
-    /// A list at `resource_version` shows these objects and no others. Returns what was refused:
-    /// each costs itself only, but then nothing is taken for deleted, for what could not be named
-    /// may be what seems to be missing. A full queue refuses the whole list; an empty one it takes, as
-    /// there is nothing to give back that would say otherwise.
+    /// Queues a list at `resource_version`, which shows these objects and no others. Returns the
+    /// objects that were refused.
+    ///
+    /// A refused object does not affect the others, but then no object counts as deleted, because
+    /// an object that could not be named may be the one that seems to be missing. A full queue
+    /// refuses the whole list; an empty list it takes, as there is no object to return as a sign of
+    /// the refusal.
     fn replace(
         &mut self,
         list: Vec<Self::Object>,
@@ -177,8 +181,8 @@ pub trait Queue {
         refused
     }
 
-    /// Takes out the next item and lets `process` see it, and whether it belongs to the first list.
-    /// `None` when nothing waits.
+    /// Takes out the next item and passes it to `process`, with whether it belongs to the first
+    /// list. `None` when no item waits.
     fn pop<E>(
         &mut self,
         process: impl FnOnce(&Self::Popped, bool) -> Outcome<E>,
@@ -195,7 +199,7 @@ pub trait Queue {
     }
 }
 
-/// What has passed the rules of a queue: key and object.
+/// An object that has passed the rules of a queue, with its key.
 pub(super) type Admitted<Q> = (<Q as Queue>::Key, <Q as Queue>::Object);
 
 fn admit<Q: Queue + ?Sized>(
@@ -203,6 +207,7 @@ fn admit<Q: Queue + ?Sized>(
     object: Q::Object,
 ) -> Result<Admitted<Q>, Refused<Q::Object>> {
     if !queue.has_room() {
+        // Before the transform runs: the object comes back as it was.
         return Err(Refused::Full(object));
     }
     queue.rules().admit(object)

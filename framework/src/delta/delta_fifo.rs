@@ -1,7 +1,8 @@
-//! A queue that hands out all that happened to a key since its last pop.
+//! A queue that hands out all changes of a key since its last pop.
 //!
-//! It compares lists with what is queued and with what the consumer knows, and makes tombstones of
-//! what is missing. Deltas of one key are kept, not merged (but for two deletions in a row), so its
+//! It compares lists with the queued and the known objects, and makes tombstones for missing ones.
+//! Deltas of one key are kept, not merged (except for two deletions in a row), so its size is
+//! bounded only by the speed of the consumer; [`DeltaQueue`](super::DeltaQueue) has a bound.
 //! size has no bound but the consumer's diligence; [`DeltaQueue`](super::DeltaQueue) has one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,17 +14,17 @@ use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::Rules;
 use crate::error::BoxError;
 
-/// What happened to one key, oldest first; never empty.
+/// The changes of one key, oldest first; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deltas<K, T> {
-    /// Which object.
+    /// The object's key.
     pub key: K,
-    /// What happened.
+    /// Its changes.
     pub deltas: Vec<ObjectDelta<T>>,
 }
 
 impl<K, T> Deltas<K, T> {
-    /// What happened last.
+    /// Returns the last change.
     pub fn newest(&self) -> Option<&ObjectDelta<T>> {
         self.deltas.last()
     }
@@ -32,16 +33,16 @@ impl<K, T> Deltas<K, T> {
 /// Deltas by key, in the order in which the keys first came.
 ///
 /// - A pop hands out all deltas of one key, oldest first.
-/// - Two deletions in a row become the one that knows more: one that was seen beats a tombstone.
+/// - Of two deletions in a row one stays: a deletion that was seen beats a tombstone.
 /// - A deletion of a key that is neither queued nor known is ignored.
-/// - [`replace`](Queue::replace) queues a `Replaced` for each listed object, and a tombstone for each
-///   queued or known one that the list lacks. Only `replace` makes tombstones.
-/// - [`resync`](Queue::resync) queues a `Sync` for each known key that has no delta, so that no older
-///   state ever follows a newer one.
-/// - It has synced when the keys of the first list, its tombstones included, were taken out; at once
-///   when something was added before any list.
-/// - Deltas that ask for it go back to the end if their key is not queued. If it is, what is queued
-///   wins and they are dropped, a deletion among them, too; they no longer count for `has_synced`.
+/// - [`replace`](Queue::replace) queues a `Replaced` for each listed object, and a tombstone for
+///   each queued or known object that the list lacks. Only `replace` makes tombstones.
+/// - [`resync`](Queue::resync) queues a `Sync` for each known key that has no delta, so that no
+///   older state ever follows a newer one.
+/// - The queue has synced when the keys of the first list, its tombstones included, were taken out;
+///   at once when an object was added before any list.
+/// - Requeued deltas go back to the end if their key is not queued. If it is, the queued deltas win
+///   and the requeued ones are dropped, including deletions; they no longer count for `has_synced`.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -66,6 +67,7 @@ pub struct DeltaFifo<K, T> {
     lists_as_sync: bool,
 }
 
+/// The waiting deltas of one key.
 struct Place<T> {
     deltas: Vec<ObjectDelta<T>>,
     is_initial: bool,
@@ -81,7 +83,7 @@ impl<K, T> fmt::Debug for DeltaFifo<K, T> {
 }
 
 impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
-    /// An empty queue of objects that `key` names.
+    /// Creates an empty queue of objects that `key` names.
     pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self {
             rules: Rules::new(key),
@@ -111,7 +113,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
         self
     }
 
-    /// The deltas of `key` that wait, oldest first.
+    /// Returns the waiting deltas of `key`, oldest first.
     pub fn get(&self, key: &K) -> Option<&[ObjectDelta<T>]> {
         self.places.get(key).map(|place| &*place.deltas)
     }
@@ -125,7 +127,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
         self.initial += usize::from(is_initial);
     }
 
-    /// Tombstones for everything that `listed` lacks.
+    /// Queues tombstones for all objects that `listed` lacks.
     fn bury(&mut self, listed: &BTreeSet<K>, known: &dyn Known<K, T>, is_initial: bool) {
         let queued: Vec<K> =
             self.order.iter().filter(|key| !listed.contains(key)).cloned().collect();
@@ -135,6 +137,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
             self.push(key, ObjectDelta::Deleted(Deleted::missed(last_known)), is_initial);
         }
         for key in known.keys() {
+            // Queued keys got their tombstones above.
             if !listed.contains(&key) && !self.places.contains_key(&key) {
                 let last_known = known.get(&key);
                 self.push(key, ObjectDelta::Deleted(Deleted::missed(last_known)), is_initial);
@@ -143,11 +146,11 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
     }
 }
 
-/// Adds a delta; two deletions in a row become the one that knows more.
+/// Adds a delta; of two deletions in a row the one that was seen wins.
 fn merge<T>(deltas: &mut Vec<ObjectDelta<T>>, delta: ObjectDelta<T>) {
     match (deltas.last_mut(), delta) {
         (Some(ObjectDelta::Deleted(before)), ObjectDelta::Deleted(after)) => {
-            // A later tombstone was made of what is queued: it knows nothing that is not.
+            // A later tombstone was made from the queued state: it adds nothing.
             if after.certain {
                 *before = after;
             }
@@ -168,6 +171,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
     fn enter(&mut self, key: K, delta: ObjectDelta<T>, known: &dyn Known<K, T>) {
         self.is_populated = true;
         let is_deletion = matches!(delta, ObjectDelta::Deleted(_));
+        // The consumer does not know the object, so there is nothing to delete.
         if is_deletion && !self.places.contains_key(&key) && !known.contains(&key) {
             return;
         }
@@ -193,6 +197,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
 
     fn resync(&mut self, known: &dyn Known<K, T>) {
         for key in known.keys() {
+            // A `Sync` behind queued deltas would bring an older state back.
             if !self.places.contains_key(&key)
                 && let Some(object) = known.get(&key)
             {
@@ -212,6 +217,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
 
     fn give_back(&mut self, taken: Taken<Deltas<K, T>>) {
         let Deltas { key, deltas } = taken.item;
+        // Deltas that were queued meanwhile are newer, and win.
         if !self.places.contains_key(&key) {
             self.order.push_back(key.clone());
             self.places.insert(key, Place { deltas, is_initial: false });

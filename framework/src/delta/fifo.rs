@@ -1,7 +1,7 @@
 //! A queue of objects that holds the newest state of each key.
 //!
-//! It is for consumers that care about what is, not about what happened: a deleted object is not
-//! handed out at all. There are no tombstones and no deltas.
+//! For consumers that need current states, not changes: a deleted object is not handed out at all.
+//! There are no tombstones and no deltas.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,13 +14,14 @@ use crate::error::BoxError;
 
 /// Objects by key, in the order in which the keys first came.
 ///
-/// - Several adds of a key before its pop hand out the latest object once, in the first one's place.
-/// - A deletion takes the object out and leaves the key's place; pops skip it, and an add of the key
-///   comes to stand there.
-/// - [`replace`](Queue::replace) drops what is not in the list.
-/// - It has synced when the objects of the first list were taken out, replaced or deleted; at once
-///   when something was added before any list.
-/// - An item that asks for it goes back to the end if its key is not queued; it no longer counts for
+/// - Several adds of a key before its pop hand out the latest object once, at the place of the
+///   first.
+/// - A deletion removes the object and leaves the key's place; pops skip it, and a later add of the
+///   key uses it again.
+/// - [`replace`](Queue::replace) drops objects that are not in the list.
+/// - The queue has synced when the objects of the first list were taken out, replaced or deleted;
+///   at once when an object was added before any list.
+/// - A requeued item goes back to the end if its key is not queued; it no longer counts for
 ///   `has_synced`.
 ///
 /// It holds at most one object and one key per key that is not taken out.
@@ -41,7 +42,7 @@ use crate::error::BoxError;
 /// ```
 pub struct Fifo<K, T> {
     rules: Rules<K, T>,
-    /// Every key that has a place.
+    /// The keys that have a place, in order.
     order: VecDeque<K>,
     places: BTreeMap<K, Place<T>>,
     /// Places with an object.
@@ -51,6 +52,7 @@ pub struct Fifo<K, T> {
     initial: usize,
 }
 
+/// The place of one key; without an object after a deletion.
 struct Place<T> {
     object: Option<T>,
     is_initial: bool,
@@ -66,7 +68,7 @@ impl<K, T> fmt::Debug for Fifo<K, T> {
 }
 
 impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
-    /// An empty queue of objects that `key` names.
+    /// Creates an empty queue of objects that `key` names.
     pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self {
             rules: Rules::new(key),
@@ -78,18 +80,18 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
         }
     }
 
-    /// The queued object of `key`.
+    /// Returns the queued object of `key`.
     pub fn get(&self, key: &K) -> Option<&T> {
         self.places.get(key)?.object.as_ref()
     }
 
-    /// The queued objects, in the order in which they will be handed out.
+    /// Returns the queued objects, in the order in which they will be handed out.
     pub fn list(&self) -> impl Iterator<Item = (&K, &T)> {
         self.order.iter().filter_map(|key| Some((key, self.get(key)?)))
     }
 
-    /// Queues `object` at the end unless its key is queued already; then what is queued is newer
-    /// and stays. Was it queued?
+    /// Queues `object` at the end unless its key is queued already; the queued object is newer
+    /// then, and stays. Returns whether it was queued.
     pub fn add_if_not_present(&mut self, key: K, object: T) -> bool {
         self.is_populated = true;
         let is_free = self.get(&key).is_none();
@@ -128,6 +130,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
         self.is_populated = true;
         match delta {
             ObjectDelta::Deleted(_) => {
+                // The place stays: a later add of the key uses it again.
                 let place = self.places.get_mut(&key);
                 let object = place.and_then(|place| place.object.take());
                 self.objects -= usize::from(object.is_some());
@@ -141,9 +144,10 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
 
     /// A list that is not whole drops nothing.
     fn enter_list(&mut self, list: Replacement<K, T>, _known: &dyn Known<K, T>) {
-        // A list before the first one was taken out takes its place there, too.
+        // A list that comes before the first one was taken out replaces it as the first list, too.
         let is_initial = !self.has_synced();
         self.is_populated = true;
+        // Objects that a whole list lacks are gone; a partial list drops none.
         if list.is_whole {
             self.order.clear();
             self.places.clear();
@@ -162,6 +166,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
             let key = self.order.pop_front()?;
             let Some(place) = self.places.remove(&key) else { continue };
             self.initial -= usize::from(place.is_initial);
+            // The place of a deleted object is skipped.
             if let Some(object) = place.object {
                 self.objects -= 1;
                 return Some(Taken { item: (key, object), is_initial: place.is_initial });
@@ -171,6 +176,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
 
     fn give_back(&mut self, taken: Taken<(K, T)>) {
         let (key, object) = taken.item;
+        // An object that was queued meanwhile is newer, and wins.
         self.add_if_not_present(key, object);
     }
 

@@ -1,11 +1,12 @@
-//! Where those who bring deltas meet the one who applies them.
+//! The hand-off of deltas from their producers to the task that applies them.
 //!
-//! Producers add to a bounded, key-compressing queue. Who applies holds the *turn*: at most one
-//! task does, so batches are applied one after the other, in order. A producer that finds the turn
-//! free and nothing queued may take it and apply its own batch without the hop to another task.
+//! Producers add to a bounded, key-compressing queue. The *turn* is the right to apply: at most one
+//! task holds it, so batches are applied one after the other, in order. A producer that finds the
+//! turn free and nothing queued may take it and apply its own batch without the hop to another
+//! task.
 //!
-//! No wake-up is lost: when a turn ends while something is queued, or while somebody asked for the
-//! turn in vain, the task that waits in [`filled`](Handoff::filled) is woken.
+//! No wake-up is lost: when a turn ends while deltas are queued, or after another task asked for
+//! the turn in vain, the task that waits in [`filled`](Handoff::filled) is woken.
 
 use std::fmt;
 use std::pin::pin;
@@ -13,7 +14,7 @@ use std::pin::pin;
 use super::queue::{Delta, DeltaQueue, Keyed};
 use crate::sync::{Mutex, Notify};
 
-/// Producers go on while fewer deltas than this wait, unless the maker says otherwise.
+/// Number of waiting deltas from which on producers wait, by default.
 const MOST_WAITING: usize = 4096;
 
 /// A bounded, ordered hand-off between several producers and one applier at a time.
@@ -35,27 +36,28 @@ const MOST_WAITING: usize = 4096;
 /// # fn apply(_batch: Vec<Delta<State, ()>>) {}
 /// # fn bring(handoff: &Handoff<State, ()>, batch: Vec<Delta<State, ()>>) {
 /// match handoff.turn() {
-///     // Nothing is queued and nobody applies: no hop to another task.
+///     // Nothing is queued and no task applies: no hop to another task.
 ///     Some(turn) if turn.is_empty() => apply(batch),
-///     // What is queued comes first. Whoever waits in `filled` is woken when the turn ends.
+///     // Queued deltas come first. The task in `filled` is woken when the turn ends.
 ///     _ => handoff.push(batch),
 /// }
 /// # }
 /// ```
 pub struct Handoff<T, M> {
     state: Mutex<State<T, M>>,
-    /// One permit: somebody should look at the queue.
+    /// One permit: a task should look at the queue.
     filled: Notify,
-    /// Told to all who wait for room.
+    /// Notifies all tasks that wait for room.
     drained: Notify,
     most: usize,
 }
 
+/// The state that the lock protects.
 struct State<T, M> {
     queue: DeltaQueue<T, M>,
-    /// Does somebody hold the turn?
+    /// Whether a task holds the turn.
     is_taken: bool,
-    /// Did somebody ask in vain for the turn, or call `wake`, while it was held?
+    /// Whether a task asked in vain for the turn, or called `wake`, while it was held.
     is_wanted: bool,
 }
 
@@ -76,8 +78,8 @@ impl<T, M> fmt::Debug for Handoff<T, M> {
 }
 
 impl<T: Keyed, M> Handoff<T, M> {
-    /// An empty hand-off in which producers have [`room`](Self::room) while fewer than `most`
-    /// deltas wait. `default()` takes 4096.
+    /// Creates an empty hand-off in which producers have [`room`](Self::room) while fewer than
+    /// `most` deltas wait. `default()` takes 4096.
     pub fn new(most: usize) -> Self {
         let queue = DeltaQueue::new();
         Self {
@@ -89,25 +91,28 @@ impl<T: Keyed, M> Handoff<T, M> {
     }
 
     /// Adds a batch. It is added even when there is no room, so the bound may be exceeded by one
-    /// batch of each producer; [`room`](Self::room) is where a producer waits. The iterator and the
-    /// deltas' [`Keyed`] run under the hand-off's lock: they must not call back into it.
+    /// batch of each producer; producers wait in [`room`](Self::room). The iterator and the deltas'
+    /// [`Keyed`] run under the hand-off's lock: they must not call back into it.
     pub fn push(&self, batch: impl IntoIterator<Item = Delta<T, M>>) {
         let mut state = self.state.lock();
         for delta in batch {
             state.queue.push(delta);
         }
-        // Who holds the turn sees to it when the turn ends.
+        // The holder of the turn wakes the waiter itself when the turn ends with deltas in the
+        // queue.
         let is_taken = state.is_taken;
+        // Released before the wake-up: the woken task takes the same lock.
         drop(state);
         if !is_taken {
             self.filled.notify_one();
         }
     }
 
-    /// Lets whoever waits in [`filled`](Self::filled) look again: now, or when the turn ends.
+    /// Makes the task in [`filled`](Self::filled) look again: now, or when the turn ends.
     pub fn wake(&self) {
         let mut state = self.state.lock();
         let is_taken = state.is_taken;
+        // While the turn is held, its end passes the wake-up on.
         state.is_wanted |= is_taken;
         drop(state);
         if !is_taken {
@@ -115,7 +120,7 @@ impl<T: Keyed, M> Handoff<T, M> {
         }
     }
 
-    /// Waits until something is queued that nobody with the turn has seen to, or until
+    /// Waits until deltas are queued that no holder of the turn has taken, or until
     /// [`wake`](Self::wake). May return without a reason. For one task at a time.
     ///
     /// # Cancel safety
@@ -131,7 +136,7 @@ impl<T: Keyed, M> Handoff<T, M> {
     pub async fn room(&self) {
         loop {
             let mut drained = pin!(self.drained.notified());
-            // Registered before the look, so that no wake-up falls in between.
+            // Registered before the length is read, so that no wake-up is lost in between.
             drained.as_mut().enable();
             if self.len() < self.most {
                 return;
@@ -140,12 +145,13 @@ impl<T: Keyed, M> Handoff<T, M> {
         }
     }
 
-    /// The turn, if nobody has it. Does not wait; asked in vain, whoever waits in
-    /// [`filled`](Self::filled) is woken when the turn ends.
+    /// Takes the turn, if it is free. Does not wait; if the turn is taken, the task in
+    /// [`filled`](Self::filled) is woken when it ends.
     #[must_use = "the turn ends at once when it is dropped"]
     pub fn turn(&self) -> Option<Turn<'_, T, M>> {
         let mut state = self.state.lock();
         if state.is_taken {
+            // The holder wakes the waiter when the turn ends, so this refusal is not forgotten.
             state.is_wanted = true;
             return None;
         }
@@ -153,30 +159,31 @@ impl<T: Keyed, M> Handoff<T, M> {
         Some(Turn { handoff: self, is_over: false })
     }
 
-    /// Takes out at most about `most` deltas, and how many merged away because they were not newer.
-    /// For a hand-off with one applier that uses no turns; see [`Turn::take`].
+    /// Takes out about `most` deltas, and returns also the number that was dropped because they
+    /// were not newer. For a hand-off with one applier that uses no turns; see [`Turn::take`].
     pub fn take(&self, most: usize) -> (Vec<Delta<T, M>>, u64) {
         let mut state = self.state.lock();
         let taken = state.queue.take(most);
         let dropped = state.queue.take_dropped();
         drop(state);
+        // All producers, with the lock released: each looks at the length itself.
         self.drained.notify_waiters();
         (taken, dropped)
     }
 
-    /// Number of deltas that wait.
+    /// Returns the number of waiting deltas.
     pub fn len(&self) -> usize {
         self.state.lock().queue.len()
     }
 
-    /// Does nothing wait?
+    /// Whether no delta waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The right to apply. Ends when dropped; then whoever waits in [`Handoff::filled`] is woken if
-/// something is queued or if somebody asked for the turn meanwhile.
+/// The right to apply deltas. Ends when dropped; then the task in [`Handoff::filled`] is woken if
+/// deltas are queued or if another task asked for the turn meanwhile.
 #[must_use = "the turn ends at once when it is dropped"]
 pub struct Turn<'a, T: Keyed, M> {
     handoff: &'a Handoff<T, M>,
@@ -190,19 +197,22 @@ impl<T: Keyed, M> fmt::Debug for Turn<'_, T, M> {
 }
 
 impl<'a, T: Keyed, M> Turn<'a, T, M> {
-    /// Is nothing queued? Then a batch in hand may be applied without being queued: whatever its
-    /// producer pushed before has been applied.
+    /// Whether no delta is queued. Then a batch in hand may be applied without being queued:
+    /// everything that its producer pushed before has been applied.
     pub fn is_empty(&self) -> bool {
         self.handoff.is_empty()
     }
 
-    /// Takes out at most about `most` deltas, and how many merged away because they were not newer.
+    /// Takes out about `most` deltas, and returns also the number that was dropped because they
+    /// were not newer.
     pub fn take(&self, most: usize) -> (Vec<Delta<T, M>>, u64) {
         self.handoff.take(most)
     }
 
-    /// Ends the turn if nothing is queued; gives it back otherwise, for the holder to go on.
+    /// Ends the turn if no delta is queued; otherwise returns it, so that the holder goes on.
     pub fn finish(mut self) -> Option<Self> {
+        // Checked and released under one lock: `push` adds either before the check, or after the
+        // release, and then it wakes the waiter itself.
         let mut state = self.handoff.state.lock();
         if !state.queue.is_empty() {
             drop(state);
@@ -226,6 +236,7 @@ impl<T: Keyed, M> Drop for Turn<'_, T, M> {
         }
         let mut state = self.handoff.state.lock();
         state.is_taken = false;
+        // Also after a panic of the holder: the queue must not be left without an applier.
         let is_wanted = std::mem::take(&mut state.is_wanted) || !state.queue.is_empty();
         drop(state);
         if is_wanted {

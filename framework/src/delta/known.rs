@@ -1,19 +1,19 @@
-//! What the consumer of a queue knows already: usually its store.
+//! The objects that the consumer of a queue knows already, usually those of its store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
 
 /// The objects that the consumer of a queue knows, as of its last finished pop.
 ///
-/// A queue compares lists with it to find what is gone. `()` knows nothing.
+/// A queue compares lists with it to find deleted objects. `()` knows no objects.
 pub trait Known<K, T> {
-    /// The keys, in an order that does not depend on chance.
+    /// Returns the keys, in a deterministic order.
     fn keys(&self) -> Vec<K>;
 
-    /// The object; `None` also when the key is known but the object is not.
+    /// Returns the object; `None` also when the key is known but the object is not.
     fn get(&self, key: &K) -> Option<T>;
 
-    /// Is the key known?
+    /// Whether the key is known.
     fn contains(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
@@ -40,6 +40,7 @@ impl<K: Ord + Clone, T: Clone> Known<K, T> for BTreeMap<K, T> {
 impl<K: Ord + Hash + Clone, T: Clone, S: BuildHasher> Known<K, T> for HashMap<K, T, S> {
     fn keys(&self) -> Vec<K> {
         let mut keys: Vec<K> = self.keys().cloned().collect();
+        // The map's own order is random, and the order of tombstones must not be.
         keys.sort_unstable();
         keys
     }
@@ -48,8 +49,8 @@ impl<K: Ord + Hash + Clone, T: Clone, S: BuildHasher> Known<K, T> for HashMap<K,
     }
 }
 
-/// What was known at some time, and what has happened since: for shells that do not hold the
-/// queue's lock while somebody's store is read.
+/// The objects known at some time, plus the changes since: the consumer's store is read without
+/// holding the queue's lock.
 #[derive(Debug)]
 pub(super) struct View<K, T> {
     states: BTreeMap<K, Option<T>>,
@@ -64,13 +65,13 @@ impl<K: Ord + Clone, T> View<K, T> {
         Self { states: states.collect() }
     }
 
-    /// One key only.
+    /// Reads one key only.
     pub(super) fn of_key(key: &K, known: &impl Known<K, T>) -> Self {
         let is_known = known.contains(key);
         Self { states: is_known.then(|| (key.clone(), known.get(key))).into_iter().collect() }
     }
 
-    /// What was processed meanwhile: states by key, `None` for what was deleted.
+    /// Applies changes that were processed meanwhile: states by key, `None` for deleted objects.
     pub(super) fn overlay(&mut self, states: &BTreeMap<K, Option<T>>)
     where
         T: Clone,
@@ -83,7 +84,7 @@ impl<K: Ord + Clone, T> View<K, T> {
         }
     }
 
-    /// Forgets keys that must not be told.
+    /// Removes keys that must not be delivered.
     pub(super) fn hide<'a>(&mut self, keys: impl Iterator<Item = &'a K>)
     where
         K: 'a,

@@ -1,15 +1,16 @@
-//! Queues of changes, between whoever learns of them and whoever acts on them.
+//! Queues of object changes, between producers such as reflectors and the consumers that apply the
+//! changes.
 //!
-//! | queue | a waiting key has | bound | for |
+//! | queue | entries per waiting key | bound | for |
 //! |---|---|---|---|
-//! | [`DeltaQueue`] | at most a deletion and a state | twice the keys | caches: the informers run on it |
-//! | [`Fifo`] | its newest object | the keys | work on what is, not on what happened |
-//! | [`DeltaFifo`] | all its deltas, handed out together | none: whoever adds must be slower | what happened to each key |
-//! | [`RealFifo`] | nothing merged: all deltas in the order of arrival | as made | what happened, across keys |
+//! | [`DeltaQueue`] | at most a deletion and a state | twice the keys | caches, as in informers |
+//! | [`Fifo`] | its newest object | the keys | current states, not changes |
+//! | [`DeltaFifo`] | all its deltas at once | none: producers must be slower | changes by key |
+//! | [`RealFifo`] | all its deltas, none merged | as made | changes in order, across keys |
 //!
-//! All are plain data: no task, no lock, no time. [`Fifo`], [`DeltaFifo`] and [`RealFifo`] are
-//! [`Queue`]s; [`Shared`] is the shell in which several tasks use one of them, [`Handoff`] the one
-//! of [`DeltaQueue`]. What waits there waits for another task only.
+//! All are plain data without task, lock or time. [`Fifo`], [`DeltaFifo`] and [`RealFifo`] are
+//! [`Queue`]s. [`Shared`] lets several tasks use one of them, and [`Handoff`] does the same for
+//! [`DeltaQueue`]; their waiters wait for other tasks only.
 //!
 //! ```
 //! use std::collections::BTreeMap;

@@ -3,24 +3,24 @@
 
 use std::fmt;
 
-/// What kind of change a delta is. These are all there are, so that a `match` can be whole.
+/// The kind of a change. The list is complete, so that a `match` can be exhaustive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DeltaType {
-    /// The object came.
+    /// The object is new.
     Added,
     /// The object changed.
     Updated,
-    /// The object went.
+    /// The object was deleted.
     Deleted,
     /// A list shows the object; it may be new, changed or the same.
     Replaced,
-    /// Nothing happened; the object is told again.
+    /// Nothing happened; the object is delivered again.
     Sync,
     /// A whole list as one change. Only in an atomic `RealFifo`.
     ReplacedAll,
-    /// All that is known is told again. Only in an atomic `RealFifo`.
+    /// All known objects are to be delivered again. Only in an atomic `RealFifo`.
     SyncAll,
-    /// The source has come to a version, without a change. Only in a `RealFifo`.
+    /// The source has reached a version, without a change. Only in a `RealFifo`.
     Bookmark,
 }
 
@@ -33,10 +33,11 @@ impl fmt::Display for DeltaType {
 /// A deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted<T> {
-    /// The last state that is known, if any is.
+    /// The last known state, if there is one.
     pub last_known: Option<T>,
-    /// Was the deletion itself seen? Then `last_known` is the object's final state. If not, a list
-    /// lacked the object: it may have changed, or gone and come again under another uid, unseen.
+    /// Whether the deletion itself was seen; then `last_known` is the object's final state. If not,
+    /// a list lacked the object: it may have changed, or gone and come again under another uid,
+    /// unseen.
     pub certain: bool,
 }
 
@@ -46,7 +47,7 @@ impl<T> Deleted<T> {
         Self { last_known: Some(last), certain: true }
     }
 
-    /// A deletion that a list implies: a tombstone.
+    /// A tombstone: a deletion that a list implies.
     pub fn missed(last_known: Option<T>) -> Self {
         Self { last_known, certain: false }
     }
@@ -55,20 +56,20 @@ impl<T> Deleted<T> {
 /// One change of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectDelta<T> {
-    /// The object came.
+    /// The object is new.
     Added(T),
     /// The object changed.
     Updated(T),
-    /// The object went.
+    /// The object was deleted.
     Deleted(Deleted<T>),
     /// A list shows the object.
     Replaced(T),
-    /// The object is told again.
+    /// The object is delivered again.
     Sync(T),
 }
 
 impl<T> ObjectDelta<T> {
-    /// What kind of change this is.
+    /// Returns the kind of this change.
     pub fn delta_type(&self) -> DeltaType {
         match self {
             Self::Added(_) => DeltaType::Added,
@@ -79,7 +80,7 @@ impl<T> ObjectDelta<T> {
         }
     }
 
-    /// The object: its new state, or the last known one of a deletion.
+    /// Returns the object: its new state, or the last known state of a deleted one.
     pub fn object(&self) -> Option<&T> {
         match self {
             Self::Added(object)
@@ -90,7 +91,7 @@ impl<T> ObjectDelta<T> {
         }
     }
 
-    /// The object's state after this change; `None` after a deletion.
+    /// Returns the object's state after this change; `None` after a deletion.
     pub(super) fn state(&self) -> Option<&T> {
         match self {
             Self::Deleted(_) => None,

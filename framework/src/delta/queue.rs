@@ -4,7 +4,7 @@
 //! which they first came and at most two deltas of each (a deletion, then the successor), so its
 //! size is bounded by the number of objects however often they change.
 //!
-//! It never blocks, never loses a deletion, and knows nothing about watches, tasks or JSON.
+//! The queue never blocks, never loses a deletion, and knows nothing about watches, tasks or JSON.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -15,19 +15,20 @@ use hashbrown::HashTable;
 
 use crate::resource::ObjectKey;
 
-/// A queue that ran empty gives back the memory of more entries than this.
+/// Capacity, in entries, that an empty queue keeps; the memory of more is freed.
 const KEPT_ENTRIES: usize = 1024;
 
-/// What a [`DeltaQueue`] must know of its objects.
+/// The properties of objects that a [`DeltaQueue`] needs.
 pub trait Keyed {
-    /// Which object this is a state of.
+    /// The key of the object.
     fn key(&self) -> &ObjectKey;
 
-    /// Is this state older or newer than `other`? `None` when that cannot be told; then the one
+    /// Compares the ages of two states of one object. `None` if they do not compare; then the state
     /// that came later wins.
     fn order(&self, other: &Self) -> Option<Ordering>;
 
-    /// `again` came later and is not newer: takes over that the object was seen again.
+    /// Merges a later arrival `again`, which is not newer, into this state: the object was seen
+    /// again.
     fn seen_again(&mut self, again: &Self);
 }
 
@@ -38,16 +39,16 @@ pub enum Delta<T, M> {
     Put(T),
     /// The object is gone; this is its last state.
     Delete(T),
-    /// Something about the stream itself: everything queued before it happened before it.
+    /// A mark in the stream itself: all deltas that were queued before it happened before it.
     Mark(M),
 }
 
-/// Deltas of many keys: ordered, compressed, bounded by whoever asks [`len`](Self::len).
+/// Deltas of many keys: ordered and merged by key. The producer bounds it by [`len`](Self::len).
 ///
-/// - A key stands where it first came; what comes later of it is merged there.
-/// - Of states the newest counts; what is not newer is dropped and counted.
-/// - A deletion takes the place of the states before it, and is handed out before the state after
-///   it. Nothing takes the place of a deletion but a newer one.
+/// - A key keeps the place of its first delta; later deltas are merged there.
+/// - The newest state wins; a state that is not newer is dropped and counted.
+/// - A deletion replaces the states before it, and is handed out before the state after it. Only a
+///   newer deletion replaces a deletion.
 /// - A mark is never merged.
 ///
 /// Adding and taking cost O(1) and copy no key.
@@ -85,30 +86,31 @@ pub struct DeltaQueue<T, M> {
     order: VecDeque<Slot<T, M>>,
     /// Number of the first slot in `order`; slots are numbered from the queue's beginning.
     first: u64,
-    /// The numbers of the slots with a key, by its hash. Never iterated.
+    /// The numbers of the slots with a key, by the key's hash. Never iterated.
     by_key: HashTable<u64>,
     hasher: RandomState,
     deltas: usize,
     dropped: u64,
 }
 
+/// A place in the order: the deltas of a key, or a mark.
 enum Slot<T, M> {
     Key { hash: u64, pending: Pending<T> },
     Mark(M),
 }
 
-/// What is queued of a key.
+/// The queued deltas of a key.
 enum Pending<T> {
     Put(T),
     Delete(T),
     /// A deletion, then the successor.
     Both(T, T),
-    /// For a moment, while a slot is changed.
+    /// A placeholder while a slot is being changed.
     Taken,
 }
 
 impl<T> Pending<T> {
-    /// The state that was pushed last.
+    /// Returns the state that was pushed last.
     fn newest(&self) -> Option<&T> {
         match self {
             Self::Put(state) | Self::Delete(state) | Self::Both(_, state) => Some(state),
@@ -147,23 +149,23 @@ impl<T, M> Debug for DeltaQueue<T, M> {
 }
 
 impl<T: Keyed, M> DeltaQueue<T, M> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of deltas that [`take`](Self::take) would hand out in the end.
+    /// Returns the number of deltas that [`take`](Self::take) would hand out in the end.
     pub fn len(&self) -> usize {
         self.deltas
     }
 
-    /// Is nothing queued?
+    /// Whether no delta is queued.
     pub fn is_empty(&self) -> bool {
         self.deltas == 0
     }
 
-    /// Adds a delta, merging it with what is queued of its key. A state that is older than the
-    /// queued one is dropped and counted.
+    /// Adds a delta and merges it with those of its key. A state that is older than the queued one
+    /// is dropped and counted.
     pub fn push(&mut self, delta: Delta<T, M>) {
         match delta {
             Delta::Put(state) => self.put(state),
@@ -180,6 +182,7 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
         let Some(pending) = self.pending(hash, state.key()) else {
             return self.enter(hash, Pending::Put(state));
         };
+        // Not newer: only the fact that the object was seen again is kept.
         if let Some(newest) = pending.newest_mut()
             && matches!(state.order(newest), Some(Ordering::Less | Ordering::Equal))
         {
@@ -201,13 +204,14 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
         let Some(pending) = self.pending(hash, last.key()) else {
             return self.enter(hash, Pending::Delete(last));
         };
-        // A deletion may carry the version of the last state.
+        // A deletion may carry the version of the last state, so only an older one is dropped.
         if let Some(newest) = pending.newest()
             && last.order(newest) == Some(Ordering::Less)
         {
             self.dropped += 1;
             return;
         }
+        // A deletion and its successor become one deletion: one delta less.
         let fewer = usize::from(matches!(pending, Pending::Both(..)));
         *pending = Pending::Delete(last);
         self.deltas -= fewer;
@@ -221,6 +225,7 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
         self.deltas += 1;
     }
 
+    /// Returns the queued deltas of a key.
     fn pending(&mut self, hash: u64, key: &ObjectKey) -> Option<&mut Pending<T>> {
         let (order, first) = (&self.order, self.first);
         let number = *self.by_key.find(hash, |number| {
@@ -233,8 +238,8 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
         }
     }
 
-    /// Takes out the first deltas, at least `most` of them when so many are there (one more, when
-    /// the last key has two).
+    /// Takes out the first deltas: `most` of them if there are that many, and one more if the last
+    /// key has two.
     pub fn take(&mut self, most: usize) -> Vec<Delta<T, M>> {
         let mut taken = Vec::with_capacity(self.deltas.min(most.saturating_add(1)));
         while taken.len() < most {
@@ -244,6 +249,7 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
             match slot {
                 Slot::Mark(mark) => taken.push(Delta::Mark(mark)),
                 Slot::Key { hash, pending } => {
+                    // Merging ends here: a later delta of the key gets a slot of its own.
                     if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == number) {
                         entry.remove();
                     }
@@ -259,6 +265,7 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
             }
         }
         self.deltas -= taken.len();
+        // The burst of a first list must not pin its memory.
         if self.order.is_empty() && self.order.capacity() > KEPT_ENTRIES {
             self.order.shrink_to(KEPT_ENTRIES);
             self.by_key = HashTable::new();
@@ -266,7 +273,8 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
         taken
     }
 
-    /// How many states were dropped because they were not newer, since the last call.
+    /// Returns the number of states that were dropped because they were not newer, since the last
+    /// call.
     pub fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
@@ -373,7 +381,7 @@ mod tests {
     #[test]
     fn what_stands_before_a_mark_is_handed_out_before_it() {
         check("+a | +b", "+a0 | +b2");
-        // A merge keeps the first place; the mark may then see a later state of a, never an older.
+        // A merge keeps the first place: the mark may then follow a later state, never an older.
         check("+a | +a", "+a2 |");
     }
 
@@ -436,8 +444,8 @@ mod tests {
     }
 
     proptest! {
-        /// G-C6: whatever is merged, the end is the model's, and a deletion of what was there
-        /// before is told before the successor.
+        /// G-C6 (each listener is notified after any change): whatever is merged, the final state
+        /// is the model's, and a deletion of an earlier object is handed out before its successor.
         #[test]
         fn it_ends_where_every_single_event_would_have_ended(
             events in proptest::collection::vec((0_u8..4, any::<bool>(), 1_u32..40), 1..60)

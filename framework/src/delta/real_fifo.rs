@@ -17,23 +17,23 @@ use crate::error::BoxError;
 pub enum RealDelta<K, T> {
     /// One object changed.
     Object {
-        /// Which.
+        /// Its key.
         key: K,
-        /// How.
+        /// The change.
         delta: ObjectDelta<T>,
     },
-    /// A list as one change: these objects are all there are.
+    /// A list as one change: no other objects exist.
     ReplacedAll {
         /// The objects, in the list's order.
         objects: Vec<(K, T)>,
-        /// False when some objects of the list were refused: what is missing may still exist.
+        /// False when some objects of the list were refused: missing objects may still exist.
         is_whole: bool,
         /// The list's version.
         resource_version: Arc<str>,
     },
-    /// Everything that is known should be told again.
+    /// All known objects should be delivered again.
     SyncAll,
-    /// The source has come to this version.
+    /// The source has reached this version.
     Bookmark {
         /// The version.
         resource_version: Arc<str>,
@@ -41,7 +41,7 @@ pub enum RealDelta<K, T> {
 }
 
 impl<K, T> RealDelta<K, T> {
-    /// What kind of change this is.
+    /// Returns the kind of this change.
     pub fn delta_type(&self) -> DeltaType {
         match self {
             Self::Object { delta, .. } => delta.delta_type(),
@@ -51,7 +51,7 @@ impl<K, T> RealDelta<K, T> {
         }
     }
 
-    /// The object's key; `None` for what concerns all.
+    /// Returns the object's key; `None` for entries that concern all objects.
     pub fn key(&self) -> Option<&K> {
         match self {
             Self::Object { key, .. } => Some(key),
@@ -60,18 +60,19 @@ impl<K, T> RealDelta<K, T> {
     }
 }
 
-/// All deltas of all keys in the order of arrival, at most as many as it was made for.
+/// All deltas of all keys in the order of arrival, up to a bound.
 ///
-/// - Nothing is merged or dropped: what was deleted is handed out with its whole history.
-/// - When full, adding is refused ([`Refused::Full`](super::Refused::Full) gives the object back), and waits in a
-///   [`Shared`](super::Shared). A list is taken when there is room for one entry, or when it is empty;
-///   a resync always. Either may exceed the bound by what it queues.
-/// - [`replace`](Queue::replace) queues tombstones for what was queued or known and is not listed,
-///   then a `Replaced` for each listed object. [Atomic](Self::atomic) queues hold one `ReplacedAll`
-///   instead, and leave it to the consumer to compare.
-/// - [`resync`](Queue::resync) queues a `Sync` for each known key that has no delta, or one `SyncAll`.
+/// - Nothing is merged or dropped: a deleted object is handed out with its whole history.
+/// - When full, adding is refused ([`Refused::Full`](super::Refused::Full) returns the object), and
+///   waits in a [`Shared`](super::Shared). A list is taken when there is room for one entry, or
+///   when it is empty; a resync always. Either may exceed the bound by the entries that it queues.
+/// - [`replace`](Queue::replace) queues tombstones for objects that were queued or known and are
+///   not listed, then a `Replaced` for each listed object. [Atomic](Self::atomic) queues hold one
+///   `ReplacedAll` instead, and leave the comparison to the consumer.
+/// - [`resync`](Queue::resync) queues a `Sync` for each known key that has no delta, or one
+///   `SyncAll`.
 /// - A batch holds one delta per key; see [`take_batch`](Self::take_batch).
-/// - What asks for it goes back to the front, and counts for `has_synced` again: the order stays.
+/// - A requeued delta goes back to the front, and counts for `has_synced` again: the order stays.
 ///
 /// ```
 /// use windlass::delta::{DeltaType, Outcome, Queue, RealFifo};
@@ -113,7 +114,8 @@ impl<K, T> fmt::Debug for RealFifo<K, T> {
 }
 
 impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
-    /// An empty queue of objects that `key` names, with room for `most` deltas (at least one).
+    /// Creates an empty queue of objects that `key` names, with room for `most` deltas (at least
+    /// one).
     pub fn new(
         most: usize,
         key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static,
@@ -139,15 +141,15 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         self
     }
 
-    /// A list becomes one `ReplacedAll`, a resync one `SyncAll`.
+    /// Makes the queue atomic: a list becomes one `ReplacedAll`, a resync one `SyncAll`.
     #[must_use]
     pub fn atomic(mut self) -> Self {
         self.is_atomic = true;
         self
     }
 
-    /// The source has come to `resource_version`. Nothing when the queue is full: the next bookmark
-    /// says more. Was it queued?
+    /// Queues a bookmark: the source has reached `resource_version`. A full queue ignores it, as
+    /// the next bookmark supersedes it. Returns whether it was queued.
     pub fn bookmark(&mut self, resource_version: &str) -> bool {
         let has_room = self.has_room();
         if has_room {
@@ -157,19 +159,20 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         has_room
     }
 
-    /// The entries that wait, oldest first.
+    /// Returns the waiting entries, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &RealDelta<K, T>> {
         self.entries.iter().map(|entry| &entry.delta)
     }
 
     /// Takes out a run of deltas that can be applied as one step: at most `most` (at least one), of
-    /// distinct keys, all or none of them of the first list. What concerns more than one object
-    /// comes alone. `None` when nothing waits.
+    /// distinct keys, all or none of them of the first list. An entry that concerns more than one
+    /// object comes alone. `None` when no entry waits.
     pub fn take_batch(&mut self, most: usize) -> Option<Taken<Vec<RealDelta<K, T>>>> {
         let first = self.take()?;
         let is_initial = first.is_initial;
         let mut keys: BTreeSet<K> = first.item.key().cloned().into_iter().collect();
         let mut item = vec![first.item];
+        // The entry concerns all objects: it is a batch by itself.
         if keys.is_empty() {
             return Some(Taken { item, is_initial });
         }
@@ -178,6 +181,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
             let Some(key) = next.delta.key().filter(|_| next.is_initial == is_initial) else {
                 break;
             };
+            // A second delta of a key starts the next batch: one step cannot apply both.
             if !keys.insert(key.clone()) {
                 break;
             }
@@ -193,7 +197,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         }
     }
 
-    /// Takes out a batch as [`take_batch`](Self::take_batch) says and lets `process` see it.
+    /// Takes out a batch as [`take_batch`](Self::take_batch) does and passes it to `process`.
     pub fn pop_batch<E>(
         &mut self,
         most: usize,
@@ -212,8 +216,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         self.initial += usize::from(is_initial);
     }
 
-    /// Of what waits, the last entries that name no object: resyncs and empty lists, which a full
-    /// queue takes, too. Of each kind one is enough, or they would grow without bound.
+    /// Returns the entries at the end that name no object: resyncs and empty lists, which a full
+    /// queue takes, too. One of each kind is enough, as otherwise they would grow without bound.
     fn hollow(&mut self) -> impl Iterator<Item = &mut RealDelta<K, T>> {
         let is_hollow = |delta: &RealDelta<K, T>| match delta {
             RealDelta::SyncAll => true,
@@ -224,7 +228,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         entries.take_while(move |delta| is_hollow(delta))
     }
 
-    /// An empty list came. Does one that waits say as much? That has the new version then.
+    /// Merges an empty list into an equal one that waits, which gets the new version. Returns false
+    /// if there is none.
     fn relist(&mut self, is_whole: bool, version: &Arc<str>) -> bool {
         let before = self.hollow().find_map(|delta| match delta {
             RealDelta::ReplacedAll { is_whole: was_whole, resource_version, .. }
@@ -237,14 +242,14 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         before.map(|before| *before = version.clone()).is_some()
     }
 
-    /// Would one more resync say nothing? One waits, or there is nothing left to tell.
+    /// Whether another resync would be redundant: one waits, or no object is left to deliver.
     fn is_synced_last(&mut self) -> bool {
         self.hollow().any(|delta| {
             matches!(delta, RealDelta::SyncAll | RealDelta::ReplacedAll { is_whole: true, .. })
         })
     }
 
-    /// The last delta of each queued key, in the order in which the keys first came.
+    /// Returns the last delta of each queued key, in the order in which the keys first came.
     fn last_deltas(&self) -> (Vec<K>, BTreeMap<K, &ObjectDelta<T>>) {
         let (mut keys, mut last) = (Vec::new(), BTreeMap::new());
         for entry in &self.entries {
@@ -257,7 +262,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         (keys, last)
     }
 
-    /// Tombstones for what is queued or known, and not in `listed`.
+    /// Returns tombstones for objects that are queued or known, and not in `listed`.
     fn tombstones(
         &self,
         listed: &BTreeSet<K>,
@@ -266,7 +271,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         let (queued, last) = self.last_deltas();
         let mut missing = Vec::new();
         for key in queued {
-            // A deletion that is queued last needs no other.
+            // A key whose last delta is a deletion needs no other.
             let state = last.get(&key).and_then(|delta| delta.state());
             if let Some(state) = state.filter(|_| !listed.contains(&key)) {
                 let deleted = Deleted::missed(Some(state.clone()));
@@ -302,12 +307,14 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         self.is_populated = true;
         let Replacement { objects, is_whole, resource_version } = list;
         if self.is_atomic {
+            // A full queue takes empty lists, too: equal ones merge, so that it stays bounded.
             if objects.is_empty() && self.relist(is_whole, &resource_version) {
                 return;
             }
             let all = RealDelta::ReplacedAll { objects, is_whole, resource_version };
             return self.push(all, is_initial);
         }
+        // Only a whole list proves that missing objects are gone.
         if is_whole {
             let listed = objects.iter().map(|(key, _)| key.clone()).collect();
             for (key, delta) in self.tombstones(&listed, known) {

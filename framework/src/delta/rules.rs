@@ -1,4 +1,4 @@
-//! What the user's code decides about objects on their way into a queue: key and transform.
+//! The user's functions for objects on their way into a queue: key and transform.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,9 +9,9 @@ use crate::error::BoxError;
 type KeyFn<K, T> = Arc<dyn Fn(&T) -> Result<K, BoxError> + Send + Sync>;
 type TransformFn<T> = Arc<dyn Fn(T) -> Result<T, BoxError> + Send + Sync>;
 
-/// How objects of a queue are named and trimmed; cheap to clone.
+/// Functions that name and trim the objects of a queue; cheap to clone.
 ///
-/// A shell runs these functions before it takes the queue's lock.
+/// [`Shared`](super::Shared) runs them before it takes the queue's lock.
 pub struct Rules<K, T> {
     key: KeyFn<K, T>,
     transform: Option<TransformFn<T>>,
@@ -30,12 +30,12 @@ impl<K, T> fmt::Debug for Rules<K, T> {
 }
 
 impl<K: fmt::Debug, T> Rules<K, T> {
-    /// Objects are named by `key`, and kept as they are.
+    /// Names objects by `key`, and keeps them as they are.
     pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self { key: Arc::new(key), transform: None }
     }
 
-    /// Every object passes `transform` once, after its key was read.
+    /// Adds a transform, which every object passes once, after its key was read.
     #[must_use]
     pub fn transform(
         mut self,
@@ -58,37 +58,37 @@ impl<K: fmt::Debug, T> Rules<K, T> {
             None => Ok((key, object)),
             Some(transform) => match transform(object) {
                 Ok(object) => Ok((key, object)),
+                // The transform has consumed the object: only its key is left.
                 Err(source) => Err(Refused::Transform { key: format!("{key:?}"), source }),
             },
         }
     }
 }
 
-/// Why a queue did not take an object. The object comes back where it still exists.
+/// Error of an object that a queue did not take. Returns the object where it still exists.
 pub enum Refused<T> {
     /// The object's key could not be read.
     Key {
         /// The object.
         object: T,
-        /// What the key function said.
+        /// The error of the key function.
         source: BoxError,
     },
-    /// The transform failed; the object went into it.
+    /// The transform failed and has consumed the object.
     Transform {
-        /// The object's key, for people.
+        /// The object's key, for error messages.
         key: String,
-        /// What the transform said.
+        /// The error of the transform.
         source: BoxError,
     },
-    /// The queue is full: take something out first, or wait for that in a
-    /// [`Shared`](super::Shared).
+    /// The queue is full: take an item out first, or wait for room in a [`Shared`](super::Shared).
     Full(T),
-    /// The queue is closed, and nobody will take anything out.
+    /// The queue is closed: no item will be taken out any more.
     Closed(T),
 }
 
 impl<T> Refused<T> {
-    /// The object, unless a transform has swallowed it.
+    /// Returns the object, unless a transform has consumed it.
     pub fn into_object(self) -> Option<T> {
         match self {
             Self::Key { object, .. } | Self::Full(object) | Self::Closed(object) => Some(object),

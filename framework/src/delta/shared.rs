@@ -1,8 +1,8 @@
-//! The shell in which several tasks use one queue: waiting, waking, closing.
+//! The wrapper with which several tasks use one queue: waiting, waking, closing.
 //!
-//! Producers never wait for a consumer's processing, only for room. One item is processed at a time,
-//! outside of the lock; what it will have done to the consumer's store counts as done when a list or
-//! a resync is compared meanwhile, so nothing is taken for unknown while it is in between.
+//! Producers never wait for a consumer's processing, only for room. One item is processed at a
+//! time, outside of the lock. While a list or a resync is compared with the consumer's store, the
+//! effects of the item in process count as done already, so its objects do not seem unknown.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,30 +42,33 @@ pub struct Shared<Q: Queue> {
     name: Arc<str>,
     rules: Rules<Q::Key, Q::Object>,
     state: Mutex<State<Q>>,
-    /// One permit: something can be popped.
+    /// One permit: an item can be popped.
     filled: Notify,
-    /// Told to all who wait for room.
+    /// Notifies all tasks that wait for room.
     room: Notify,
-    /// Told to all who wait for the first list.
+    /// Notifies all tasks that wait for the first list.
     synced: Notify,
 }
 
+/// The state that the lock protects.
 struct State<Q: Queue> {
     queue: Q,
     is_closed: bool,
-    /// What is being processed.
+    /// The item that is being processed.
     flight: Option<Flight<Q>>,
-    /// How many are reading the consumer's store for a list or a resync.
+    /// Number of tasks that are reading the consumer's store for a list or a resync.
     readers: usize,
-    /// What was processed while somebody was reading.
+    /// States that were processed during such a read.
     settled: States<Q>,
 }
 
+/// States by key; `None` for deleted objects.
 type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 
-/// What is being processed, and the guard of that.
+/// The item that is being processed, and the guard of its processing.
 pub(super) type Begun<'a, Q, P> = (Taken<P>, Popping<'a, Q>);
 
+/// The item in process: its effect once it is done.
 struct Flight<Q: Queue> {
     is_initial: bool,
     states: States<Q>,
@@ -90,7 +93,7 @@ impl<Q: Queue> fmt::Debug for Shared<Q> {
 }
 
 impl<Q: Queue> Shared<Q> {
-    /// Shares `queue` under a name, for those who wait for it.
+    /// Shares `queue` under a name, which errors report.
     pub fn new(name: &str, queue: Q) -> Self {
         Self {
             name: Arc::from(name),
@@ -108,22 +111,23 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// The name.
+    /// Returns the queue's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many items wait; not counting one that is being processed.
+    /// Returns the number of waiting items, without one that is being processed.
     pub fn len(&self) -> usize {
         self.state.lock().queue.len()
     }
 
-    /// Does nothing wait?
+    /// Whether no item waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Was the first list processed whole? Also true when something was added before any list.
+    /// Whether the first list was processed whole. Also true when an object was added before any
+    /// list.
     pub fn has_synced(&self) -> bool {
         self.state.lock().has_synced()
     }
@@ -138,7 +142,7 @@ impl<Q: Queue> Shared<Q> {
     pub async fn synced(&self) -> Result<(), Closed> {
         loop {
             let mut synced = pin!(self.synced.notified());
-            // Registered before the look, so that no wake-up falls in between.
+            // Registered before the state is read, so that no wake-up is lost in between.
             synced.as_mut().enable();
             if let Some(end) = self.look_synced() {
                 return end;
@@ -147,6 +151,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
+    /// Returns the end of the wait in `synced`, if it is over.
     fn look_synced(&self) -> Option<Result<(), Closed>> {
         let state = self.state.lock();
         if state.has_synced() {
@@ -155,15 +160,17 @@ impl<Q: Queue> Shared<Q> {
         state.is_closed.then(|| Err(self.closed()))
     }
 
-    /// Accepts nothing more, and wakes everybody. What is queued can still be popped.
+    /// Closes the queue: it accepts nothing more, and all waiters are woken. Queued items can still
+    /// be popped.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
+        // After the flag is set: each woken task finds the queue closed.
         self.filled.notify_waiters();
         self.room.notify_waiters();
         self.synced.notify_waiters();
     }
 
-    /// The object came. Waits for room in a bounded queue.
+    /// Queues a new object. Waits for room in a bounded queue.
     ///
     /// # Errors
     /// The object was refused.
@@ -174,7 +181,7 @@ impl<Q: Queue> Shared<Q> {
         self.enter(object, ObjectDelta::Added).await
     }
 
-    /// The object changed. As [`add`](Self::add).
+    /// Queues a changed object. As [`add`](Self::add).
     ///
     /// # Errors
     /// The object was refused.
@@ -182,7 +189,7 @@ impl<Q: Queue> Shared<Q> {
         self.enter(object, ObjectDelta::Updated).await
     }
 
-    /// The object went; this is its final state. As [`add`](Self::add).
+    /// Queues a deletion; `object` is the final state. As [`add`](Self::add).
     ///
     /// # Errors
     /// The object was refused.
@@ -204,12 +211,13 @@ impl<Q: Queue> Shared<Q> {
         );
         let is_open = entered.await.is_ok();
         match object {
+            // The queue was closed before the step took the object.
             Some(object) if !is_open => Err(Refused::Closed(object)),
             _ => Ok(()),
         }
     }
 
-    /// A list at `resource_version` shows these objects and no others; see
+    /// Queues a list at `resource_version`, which shows these objects and no others; see
     /// [`Queue::replace`]. Waits for room in a bounded queue.
     ///
     /// # Cancel safety
@@ -232,12 +240,13 @@ impl<Q: Queue> Shared<Q> {
         );
         let _ = entered.await;
         let objects = list.into_iter().flat_map(|list| list.objects);
+        // Left over if the queue was closed before the step took the list.
         refused.extend(objects.map(|(_, object)| Refused::Closed(object)));
         refused
     }
 
-    /// Queues what is known again; a key that is queued or being processed is left alone. Waits for
-    /// room in a bounded queue.
+    /// Queues the known objects again, except for keys that are queued or being processed. Waits
+    /// for room in a bounded queue.
     ///
     /// # Errors
     /// The queue is closed.
@@ -260,15 +269,15 @@ impl<Q: Queue> Shared<Q> {
         .await
     }
 
-    /// Waits for an item, lets `process` see it outside of the lock, and says how that ended; see
-    /// [`Outcome`]. One item is processed at a time, whoever pops. If `process` panics the item counts
-    /// as processed, and the panic goes on.
+    /// Waits for an item, passes it to `process` outside of the lock, and returns the outcome; see
+    /// [`Outcome`]. One item is processed at a time, even with several consumers. If `process`
+    /// panics the item counts as processed, and the panic goes on.
     ///
     /// # Errors
     /// The queue is closed, and nothing waits.
     ///
     /// # Cancel safety
-    /// Safe: nothing is lost when it is dropped while it waits.
+    /// Safe: no item is lost when the future is dropped while it waits.
     pub async fn pop<E>(
         &self,
         process: impl FnOnce(&Q::Popped, bool) -> Outcome<E>,
@@ -280,6 +289,7 @@ impl<Q: Queue> Shared<Q> {
         Ok(outcome)
     }
 
+    /// Waits for room and queues a change.
     async fn enter(
         &self,
         object: Q::Object,
@@ -288,7 +298,7 @@ impl<Q: Queue> Shared<Q> {
         let mut entry = self.rules.admit(object)?;
         loop {
             let mut room = pin!(self.room.notified());
-            // Registered before the look, so that no wake-up falls in between.
+            // Registered before the state is read, so that no wake-up is lost in between.
             room.as_mut().enable();
             match self.try_enter(entry, change)? {
                 None => return Ok(()),
@@ -298,7 +308,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// Gives the object back when there is no room.
+    /// Queues an object; returns it when there is no room.
     fn try_enter(
         &self,
         (key, object): Admitted<Q>,
@@ -316,7 +326,8 @@ impl<Q: Queue> Shared<Q> {
         Ok(None)
     }
 
-    /// Waits for room, reads what is known without holding the lock, and runs `step` on both.
+    /// Waits for room, reads the known objects without the lock, and runs `step` on the queue and
+    /// them.
     async fn compare(
         &self,
         read: impl Fn() -> View<Q::Key, Q::Object>,
@@ -324,7 +335,7 @@ impl<Q: Queue> Shared<Q> {
     ) -> Result<(), Closed> {
         loop {
             let mut room = pin!(self.room.notified());
-            // Registered before the look, so that no wake-up falls in between.
+            // Registered before the state is read, so that no wake-up is lost in between.
             room.as_mut().enable();
             if self.try_compare(&read, &mut step)? {
                 return Ok(());
@@ -333,21 +344,24 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    /// False without room.
+    /// One attempt of `compare`; false without room.
     fn try_compare(
         &self,
         read: impl Fn() -> View<Q::Key, Q::Object>,
         step: impl FnOnce(&mut State<Q>, &mut View<Q::Key, Q::Object>),
     ) -> Result<bool, Closed> {
         let Some(_reading) = self.read()? else { return Ok(false) };
+        // Without the lock: the consumer's store is foreign code and may be slow.
         let mut view = read();
         let mut state = self.state.lock();
+        // Looked at again: the queue was unlocked during the read.
         if state.is_closed {
             return Err(self.closed());
         }
         if !state.queue.has_room() {
             return Ok(false);
         }
+        // The read may have missed items that were processed meanwhile, and the one in process.
         view.overlay(&state.settled);
         if let Some(flight) = &state.flight {
             view.overlay(&flight.states);
@@ -357,7 +371,7 @@ impl<Q: Queue> Shared<Q> {
         Ok(true)
     }
 
-    /// From now on what is processed is remembered; `None` without room.
+    /// Registers a reader: from now on processed states are recorded. `None` without room.
     fn read(&self) -> Result<Option<Reading<'_, Q>>, Closed> {
         let mut state = self.state.lock();
         if state.is_closed {
@@ -370,9 +384,10 @@ impl<Q: Queue> Shared<Q> {
         Ok(Some(Reading { shared: self }))
     }
 
-    /// Something may have been queued.
+    /// Wakes waiters after items may have been queued.
     fn entered(&self, state: impl std::ops::DerefMut<Target = State<Q>>) {
         let (is_filled, has_synced) = (!state.queue.is_empty(), state.has_synced());
+        // Released before the wake-ups: woken tasks take the same lock.
         drop(state);
         if is_filled {
             self.filled.notify_one();
@@ -382,6 +397,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
+    /// Waits until `take` returns an item and no other item is in process.
     pub(super) async fn taken<P>(
         &self,
         take: impl Fn(&mut Q) -> Option<Taken<P>>,
@@ -389,7 +405,7 @@ impl<Q: Queue> Shared<Q> {
     ) -> Result<Begun<'_, Q, P>, Closed> {
         loop {
             let mut filled = pin!(self.filled.notified());
-            // Registered before the look, so that no wake-up falls in between.
+            // Registered before the state is read, so that no wake-up is lost in between.
             filled.as_mut().enable();
             if let Some(begun) = self.try_take(&take, &states)? {
                 return Ok(begun);
@@ -398,22 +414,25 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
+    /// One attempt of `taken`; `None` if there is nothing to take.
     fn try_take<P>(
         &self,
         take: impl Fn(&mut Q) -> Option<Taken<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
     ) -> Result<Option<Begun<'_, Q, P>>, Closed> {
         let mut state = self.state.lock();
+        // One item at a time: `flight` describes the effects of a single item.
         let taken = if state.flight.is_none() { take(&mut state.queue) } else { None };
         if let Some(taken) = taken {
             let states = states(&taken.item).into_iter().collect();
             state.flight = Some(Flight { is_initial: taken.is_initial, states });
             drop(state);
+            // All producers: each looks at the room itself.
             self.room.notify_waiters();
             return Ok(Some((taken, Popping { shared: self, is_over: false })));
         }
         let is_over = state.is_closed && state.queue.is_empty();
-        // What was skipped may have been the last of the first list.
+        // The entries that were skipped may have been the last of the first list.
         let has_synced = state.has_synced();
         drop(state);
         if has_synced {
@@ -427,7 +446,7 @@ impl<Q: Queue> Shared<Q> {
     }
 }
 
-/// Somebody reads the consumer's store.
+/// A task that reads the consumer's store.
 struct Reading<'a, Q: Queue> {
     shared: &'a Shared<Q>,
 }
@@ -436,19 +455,21 @@ impl<Q: Queue> Drop for Reading<'_, Q> {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.readers -= 1;
+        // The last reader is done: no view will be overlaid with these states any more.
         if state.readers == 0 {
             state.settled.clear();
         }
     }
 }
 
-/// An item is being processed; dropped on the way, it counts as processed.
+/// Guard of an item in process; if it is dropped early, the item counts as processed.
 pub(super) struct Popping<'a, Q: Queue> {
     shared: &'a Shared<Q>,
     is_over: bool,
 }
 
 impl<Q: Queue> Popping<'_, Q> {
+    /// Ends the processing, and runs `step` on the queue under the same lock.
     pub(super) fn end(mut self, step: impl FnOnce(&mut Q)) {
         self.is_over = true;
         self.shared.processed(step);
@@ -464,16 +485,20 @@ impl<Q: Queue> Drop for Popping<'_, Q> {
 }
 
 impl<Q: Queue> Shared<Q> {
+    /// Ends the processing of the item in flight.
     fn processed(&self, step: impl FnOnce(&mut Q)) {
         let mut state = self.state.lock();
+        // A reader may have read the store before this item changed it: it overlays these states.
         if let Some(flight) = state.flight.take()
             && state.readers > 0
         {
             state.settled.extend(flight.states);
         }
+        // Before the wake-up below: a requeued item is in the queue when the next consumer looks.
         step(&mut state.queue);
         let is_over = state.is_closed && state.queue.is_empty();
         self.entered(state);
+        // Other consumers find the queue closed and empty, and end.
         if is_over {
             self.filled.notify_waiters();
         }

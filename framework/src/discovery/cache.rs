@@ -1,7 +1,7 @@
-//! One catalog per client: read by one caller at a time, shared by all, forgotten on demand.
+//! The catalog of a client: read by one caller at a time, shared by all, and invalidated on demand.
 //!
-//! Reads are numbered. What a caller accepts is a lowest number and an oldest moment, so "made
-//! invalid", "newer than what I saw" and "not too old" are one comparison.
+//! Reads are numbered. A caller accepts a lowest number and an oldest moment, so that
+//! "invalidated", "newer than the one I saw" and "not too old" are one comparison.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,31 +15,36 @@ use super::fetch::{self, Tags};
 use crate::client::Client;
 use crate::error::{BoxError, Error};
 
-/// So long after a read failed, an aged catalog is used without another try.
+/// Time after a failed read in which an aged catalog is used without another attempt.
 const FAILED_PAUSE: Duration = Duration::from_secs(30);
 
-/// What all handles of a client share.
+/// State that all handles of a client share.
 #[derive(Default)]
 pub(crate) struct Cache {
+    /// Never held across an await.
     state: Mutex<State>,
-    /// Held by the caller who reads.
+    /// Held by the caller that reads, so that only one read runs at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
+/// The catalog, the last failure and the numbers of reads.
 #[derive(Default)]
 struct State {
-    /// Number of the last read that was begun.
+    /// Number of the last read that was started.
     begun: u64,
-    /// Number of the last read that came to its end.
+    /// Number of the last read that ended.
     ended: u64,
-    /// Reads below this number are not used any more.
+    /// Reads below this number were invalidated.
     valid_from: u64,
+    /// The newest catalog.
     kept: Option<Kept>,
+    /// The last failure, until a read succeeds.
     failed: Option<Failed>,
+    /// Entity tags of the last successful read.
     tags: Tags,
 }
 
-/// A catalog and when it was asked for.
+/// A catalog with the number and the start time of its read.
 #[derive(Clone)]
 pub(super) struct Kept {
     pub(super) number: u64,
@@ -47,42 +52,45 @@ pub(super) struct Kept {
     pub(super) catalog: Arc<Catalog>,
 }
 
+/// A failed read, for callers that share its error.
 struct Failed {
     number: u64,
     at: Instant,
     error: Arc<Error>,
 }
 
-/// What a caller accepts.
+/// Requirements of a caller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Want {
-    /// The lowest number.
+    /// Lowest accepted number.
     from: u64,
-    /// Asked for no earlier than this.
+    /// Earliest accepted start of the read.
     oldest: Option<Instant>,
-    /// A failure of this number or later is the caller's failure too.
+    /// A failure with this number or a later one is the caller's failure too.
     shares_failure_from: u64,
-    /// An aged catalog is better than none.
+    /// Whether an aged catalog is accepted after a failure.
     bends: bool,
 }
 
 impl Cache {
-    /// A valid catalog that was asked for no earlier than `oldest`.
+    /// Accepts a valid catalog whose read began no earlier than `oldest`.
     pub(super) fn want(&self, oldest: Option<Instant>) -> Want {
         let state = self.state.lock();
         let from = state.valid_from;
+        // A failure that ended before this call is not shared: the fault may be over.
         Want { from, oldest, shares_failure_from: from.max(state.ended + 1), bends: true }
     }
 
-    /// A catalog whose reading begins after now.
+    /// Accepts only a catalog whose read begins after now.
     pub(super) fn want_newer(&self) -> Want {
         let state = self.state.lock();
         let from = state.begun + 1;
+        // A read that is running may have seen the server before this call.
         Want { from, oldest: None, shares_failure_from: from, bends: false }
     }
 
-    /// A valid catalog that is newer than read `number`; a read under way will do, and so will one
-    /// that failed after `since`.
+    /// Accepts a valid catalog that is newer than read `number`. A running read is good enough, and
+    /// so is one that failed after `since`.
     pub(super) fn want_after(&self, number: u64, since: Option<Instant>) -> Want {
         let state = self.state.lock();
         let from = state.valid_from.max(number + 1);
@@ -97,18 +105,22 @@ impl Cache {
         }
     }
 
+    /// Invalidates all reads so far, a running one included.
     pub(super) fn invalidate(&self) {
         let mut state = self.state.lock();
         state.valid_from = state.begun + 1;
     }
 
-    /// What is wanted, read by this caller or by another one.
+    /// Returns an accepted catalog, read by this caller or by another one.
     pub(super) async fn get(&self, client: &Client, want: Want) -> Result<Kept, Error> {
         let clock = &client.seams().clock;
+        // Without the turn: most callers find a good catalog.
         if let Some(kept) = self.state.lock().good(want, clock.now()) {
             return Ok(kept);
         }
+        // A caller that is dropped while it reads releases the turn: the next one starts anew.
         let turn = self.turn.lock().await;
+        // Looked up again under the turn: the caller that held it before may have read a good one.
         let (number, tags) = {
             let mut state = self.state.lock();
             if let Some(kept) = state.good(want, clock.now()) {
@@ -120,6 +132,7 @@ impl Cache {
             state.begun += 1;
             (state.begun, state.tags.clone())
         };
+        // Taken before the request: the answer may be that old.
         let asked_at = clock.now();
         let outcome = fetch::catalog(client, tags).await;
         let mut state = self.state.lock();
@@ -134,6 +147,7 @@ impl Cache {
             }
             Err(error) => state.fail(number, clock.now(), error, want),
         };
+        // Released before the turn: the next caller takes the state as soon as it has the turn.
         drop(state);
         drop(turn);
         result
@@ -141,6 +155,7 @@ impl Cache {
 }
 
 impl State {
+    /// Returns the stored catalog if it satisfies `want`.
     fn good(&self, want: Want, now: Instant) -> Option<Kept> {
         let kept = self.kept.as_ref().filter(|kept| kept.number >= want.from)?;
         let is_young = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
@@ -151,6 +166,7 @@ impl State {
         (is_young || want.bends && just_failed()).then(|| kept.clone())
     }
 
+    /// A copy of the last failure, if the caller shares it; errors cannot be cloned.
     fn shared_failure(&self, want: Want) -> Option<Error> {
         let failed = self.failed.as_ref().filter(|f| f.number >= want.shares_failure_from)?;
         let error = Error::new(failed.error.kind(), failed.error.to_string());
@@ -161,9 +177,11 @@ impl State {
         })
     }
 
+    /// Stores a failure; returns an aged catalog if the caller accepts one.
     fn fail(&mut self, number: u64, at: Instant, error: Error, want: Want) -> Result<Kept, Error> {
         let error = Arc::new(error);
         self.failed = Some(Failed { number, at, error: Arc::clone(&error) });
+        // With the failure just stored, an aged catalog is good for callers that accept one.
         if let Some(kept) = self.good(want, at) {
             tracing::warn!(%error, "what the server serves cannot be read anew: what is known is used on");
             return Ok(kept);

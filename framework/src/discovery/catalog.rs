@@ -1,11 +1,11 @@
-//! What an API server serves, as plain data.
+//! The catalog: groups, versions and resources of an API server, as plain data.
 
 use crate::resource::ResourceInfo;
 
-/// All that an API server served at one moment.
+/// Everything that an API server served at one moment.
 ///
-/// Lookups here ask nothing: [`Discovery`](super::Discovery) has the same ones, which look again
-/// when a name is missing.
+/// Lookups here send no request: [`Discovery`](super::Discovery) has the same ones, which read the
+/// server again when a name is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     pub(super) groups: Vec<ApiGroup>,
@@ -30,21 +30,21 @@ pub struct ApiVersion {
     pub group: String,
     /// Name, such as `v1`.
     pub name: String,
-    /// Could it be read?
+    /// Whether it could be read.
     pub freshness: Freshness,
-    /// What it serves; empty when it could not be read.
+    /// Its resources; empty when it could not be read.
     pub resources: Vec<ApiResource>,
 }
 
-/// Could a group version be read?
+/// Whether a group version could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Freshness {
-    /// Yes.
+    /// It was read now.
     Current,
-    /// The server behind it does not answer; what is listed is what it served before.
+    /// The server behind it does not answer; the resources are from an earlier answer.
     Stale,
-    /// No, for this reason.
+    /// It could not be read, for this reason.
     Failed(String),
 }
 
@@ -52,11 +52,12 @@ pub enum Freshness {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiResource {
-    /// Group, version, kind, plural and scope. The kind is empty when only sub-resources are served.
+    /// Group, version, kind, plural and scope. The kind is empty when only sub-resources are
+    /// served.
     pub info: ResourceInfo,
     /// Singular name; the kind in lower case when the server names none.
     pub singular: String,
-    /// What can be done with it, such as `list`.
+    /// Supported verbs, such as `list`.
     pub verbs: Vec<String>,
     /// Short names, such as `deploy`.
     pub short_names: Vec<String>,
@@ -78,7 +79,7 @@ pub struct Subresource {
     pub version: String,
     /// Kind of its body, such as `Scale`.
     pub kind: String,
-    /// What can be done with it.
+    /// Supported verbs.
     pub verbs: Vec<String>,
 }
 
@@ -116,12 +117,12 @@ impl Catalog {
         })
     }
 
-    /// The group versions that could not be read, or not lately.
+    /// Group versions that could not be read, or not lately.
     pub fn unread(&self) -> impl Iterator<Item = &ApiVersion> {
         self.versions().filter(|version| version.freshness != Freshness::Current)
     }
 
-    /// Is exactly this group, version, plural, kind and scope served?
+    /// Whether exactly this group, version, plural, kind and scope is served.
     pub fn serves(&self, info: &ResourceInfo) -> bool {
         let version = self.version(&info.group, &info.version);
         version.and_then(|version| version.resource(&info.plural)).is_some_and(|r| r.info == *info)
@@ -156,7 +157,7 @@ impl ApiVersion {
 }
 
 impl ApiResource {
-    /// Can `verb` be done with it?
+    /// Whether the resource supports `verb`.
     pub fn supports(&self, verb: &str) -> bool {
         self.verbs.iter().any(|known| known == verb)
     }

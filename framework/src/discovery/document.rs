@@ -1,6 +1,6 @@
-//! The server's documents as data: the aggregated form of both its versions, and the legacy form.
+//! Discovery documents as data: both versions of the aggregated form, and the legacy form.
 //!
-//! A part that does not decode costs that part only. What could not stand in a path is left out.
+//! A part that does not decode is left out alone. Names that are no path segment are left out.
 
 use std::borrow::Cow;
 
@@ -13,22 +13,23 @@ use crate::error::BoxError;
 use crate::resource::{ResourceInfo, Scope};
 use crate::wire::Undecodable;
 
-/// What stands at `/api` or `/apis`.
+/// The document at `/api` or `/apis`.
 #[derive(Debug)]
 pub(super) enum Root {
-    /// Everything.
+    /// All groups with their resources.
     Aggregated(Vec<ApiGroup>),
-    /// The names of group versions, each to be read by itself; the preferred ones first.
+    /// Names of group versions, each to be read by itself; the preferred ones first.
     Legacy(Vec<Named>),
 }
 
-/// A group version of which only the name is known.
+/// A group version by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) group: String,
     pub(super) version: String,
 }
 
+/// A document of any form: only the fields of its kind are set.
 #[derive(Deserialize)]
 struct Document<'a> {
     #[serde(borrow, default)]
@@ -41,6 +42,7 @@ struct Document<'a> {
     versions: Option<Vec<String>>,
 }
 
+/// Decodes the document of a root, in any of its forms.
 pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
     let document: Document<'_> =
         serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
@@ -67,6 +69,7 @@ struct Meta {
     name: String,
 }
 
+/// A group in the aggregated form; its versions are decoded one by one.
 #[derive(Deserialize)]
 struct WireGroup<'a> {
     #[serde(default)]
@@ -84,6 +87,7 @@ struct WireVersion {
     resources: Option<Vec<WireResource>>,
 }
 
+/// A version by its name.
 #[derive(Deserialize)]
 struct OnlyVersion {
     version: String,
@@ -118,6 +122,7 @@ struct WireKind {
     kind: String,
 }
 
+/// Decodes a group of the aggregated form; `None` with a warning if that fails.
 fn aggregated_group(item: &RawValue) -> Option<ApiGroup> {
     let group: WireGroup<'_> = match serde_json::from_str(item.get()) {
         Ok(group) => group,
@@ -128,15 +133,17 @@ fn aggregated_group(item: &RawValue) -> Option<ApiGroup> {
         }
     };
     let name = group.metadata.name;
+    // The core group has no name; other names become a part of paths.
     if !name.is_empty() && !is_segment(&name) {
         return None;
     }
     let versions = group.versions.unwrap_or_default();
     let versions = versions.into_iter().filter_map(|item| aggregated_version(&name, item));
-    // Aggregated discovery names the preferred version by its place.
+    // Aggregated discovery lists the preferred version first.
     Some(ApiGroup { versions: ordered(versions.collect()), name })
 }
 
+/// Decodes a version of the aggregated form.
 fn aggregated_version(group: &str, item: &RawValue) -> Option<ApiVersion> {
     let version = match serde_json::from_str::<WireVersion>(item.get()) {
         Ok(wire) => {
@@ -153,6 +160,7 @@ fn aggregated_version(group: &str, item: &RawValue) -> Option<ApiVersion> {
             }
         }
         Err(error) => {
+            // The name alone may still decode: the version is then reported as failed.
             let named: OnlyVersion = serde_json::from_str(item.get()).ok()?;
             failed(
                 group,
@@ -164,7 +172,7 @@ fn aggregated_version(group: &str, item: &RawValue) -> Option<ApiVersion> {
     is_segment(&version.name).then_some(version)
 }
 
-/// A version that could not be read.
+/// Makes a version that could not be read.
 pub(super) fn failed(group: &str, version: &str, why: String) -> ApiVersion {
     ApiVersion {
         group: group.to_owned(),
@@ -174,6 +182,7 @@ pub(super) fn failed(group: &str, version: &str, why: String) -> ApiVersion {
     }
 }
 
+/// Converts a resource of the aggregated form; `None` for an invalid name.
 fn aggregated_resource(group: &str, version: &str, wire: WireResource) -> Option<ApiResource> {
     let subresources = wire.subresources.unwrap_or_default().into_iter();
     let subresources = subresources.map(|sub| {
@@ -192,6 +201,7 @@ fn aggregated_resource(group: &str, version: &str, wire: WireResource) -> Option
     }))
 }
 
+/// The identity of a resource; `None` when its plural is no path segment.
 fn info(
     group: &str,
     version: &str,
@@ -208,6 +218,7 @@ fn info(
     })
 }
 
+/// Fills in a missing singular name.
 fn named_singular(mut resource: ApiResource) -> ApiResource {
     if resource.singular.is_empty() {
         resource.singular = resource.info.kind.to_lowercase();
@@ -215,7 +226,7 @@ fn named_singular(mut resource: ApiResource) -> ApiResource {
     resource
 }
 
-/// A body that names no version is of the group version that the document is about.
+/// Makes a subresource. A body without a version is of the document's group version.
 fn subresource(
     group: &str,
     version: &str,
@@ -240,6 +251,7 @@ struct LegacyGroup {
     preferred_version: Option<OnlyVersion>,
 }
 
+/// The versions of a group in the legacy form.
 fn legacy_group(item: &RawValue) -> Vec<Named> {
     match serde_json::from_str::<LegacyGroup>(item.get()) {
         Ok(group) if is_segment(&group.name) => {
@@ -256,6 +268,7 @@ fn legacy_group(item: &RawValue) -> Vec<Named> {
     }
 }
 
+/// Sorts versions: the preferred one first, the others by priority.
 fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<Named> {
     let mut versions: Vec<String> = versions.into_iter().filter(|v| is_segment(v)).collect();
     let place = |version: &str| usize::from(Some(version) != preferred);
@@ -264,7 +277,7 @@ fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<Nam
     versions.into_iter().map(named).collect()
 }
 
-/// The first stays, the others follow by priority.
+/// Keeps the first version in its place, and sorts the others by priority.
 fn ordered(mut versions: Vec<ApiVersion>) -> Vec<ApiVersion> {
     if let Some((_, rest)) = versions.split_first_mut() {
         rest.sort_by(|a, b| by_priority(&a.name, &b.name));
@@ -272,6 +285,7 @@ fn ordered(mut versions: Vec<ApiVersion>) -> Vec<ApiVersion> {
     versions
 }
 
+/// The document of one group version in the legacy form.
 #[derive(Deserialize)]
 struct LegacyList {
     #[serde(default)]
@@ -294,7 +308,7 @@ struct LegacyResource {
     categories: Option<Vec<String>>,
 }
 
-/// The document of one group version.
+/// Decodes the document of one group version.
 pub(super) fn group_version(of: &Named, body: &[u8]) -> Result<ApiVersion, BoxError> {
     let list: LegacyList = serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     if list.kind != "APIResourceList" && list.resources.is_none() {
@@ -302,6 +316,7 @@ pub(super) fn group_version(of: &Named, body: &[u8]) -> Result<ApiVersion, BoxEr
     }
     let (group, version) = (of.group.as_str(), of.version.as_str());
     let mut resources: Vec<ApiResource> = Vec::new();
+    // The legacy form lists subresources beside resources, as `plural/name`.
     let (subs, whole): (Vec<_>, Vec<_>) =
         list.resources.unwrap_or_default().into_iter().partition(|r| r.name.contains('/'));
     for wire in whole {
@@ -323,6 +338,7 @@ pub(super) fn group_version(of: &Named, body: &[u8]) -> Result<ApiVersion, BoxEr
         let sub = subresource(group, version, name.to_owned(), body, wire.verbs);
         if let Some(parent) = resources.iter_mut().find(|r| r.info.plural == plural) {
             parent.subresources.push(sub);
+        // Subresources may be served without their resource.
         } else if let Some(info) =
             info(group, version, String::new(), plural.to_owned(), wire.namespaced)
         {
@@ -340,7 +356,7 @@ pub(super) fn group_version(of: &Named, body: &[u8]) -> Result<ApiVersion, BoxEr
     Ok(ApiVersion { group, name, freshness: Freshness::Current, resources })
 }
 
-/// Can it stand in a path as it is?
+/// Whether the text can be a path segment without escapes.
 pub(super) fn is_segment(text: &str) -> bool {
     let is_bad =
         |c: char| matches!(c, '/' | '%' | '?' | '#' | '\\') || c.is_whitespace() || c.is_control();

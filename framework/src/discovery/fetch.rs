@@ -1,4 +1,4 @@
-//! Reads what is served: one request per root, or one per group version where that is not spoken.
+//! Reads the catalog: one request per root, or one per group version for servers without it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::document::{self, Named, Root};
 use crate::client::{Client, Prepared};
 use crate::error::{Error, ErrorKind};
 
-/// Deadline of one request, as client-go has it.
+/// Deadline of one request, as in client-go.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(32);
-/// Deadline of one group version: one that does not answer holds up the others.
+/// Deadline of one group version: a silent one holds up the others.
 pub(super) const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
-/// A group version that fails is tried again so often, as by client-go: one behind a server that is
-/// down must not use up the time and the retries of the others.
+/// Retries of a failed group version, as in client-go: one behind a server that is down must not
+/// use up the time and the retries of the others.
 const VERSION_RETRIES: u32 = 2;
-/// So many group versions are read at the same time.
+/// Most group versions that are read at the same time.
 const AT_ONCE: usize = 8;
 
 /// Both versions of the aggregated form, and the legacy one for servers that ignore `as`.
@@ -31,7 +31,7 @@ const ACCEPTED: HeaderValue = HeaderValue::from_static(
 );
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// What was answered to each root, to be confirmed instead of read again.
+/// Aggregated documents of the last read, to be confirmed instead of read again.
 #[derive(Clone, Default)]
 pub(super) struct Tags {
     core: Option<Tagged>,
@@ -45,26 +45,27 @@ struct Tagged {
     groups: Arc<Vec<ApiGroup>>,
 }
 
-/// What one root brought.
+/// Result of reading one root.
 struct Brought {
     groups: Arc<Vec<ApiGroup>>,
     tag: Option<HeaderValue>,
-    /// Did the server have this root?
+    /// Whether the server has this root.
     is_there: bool,
 }
 
-/// A request that reads `path` in order to `what`, with a deadline.
+/// Builds a request for `path` with a deadline; `what` names the operation in error texts.
 pub(super) fn get(path: impl Into<String>, what: impl Into<String>, limit: Duration) -> Prepared {
     let mut request = Prepared::get(path, what);
     request.timeout = Some(limit);
     request
 }
 
-/// Reads everything; `tags` is what the last read brought.
+/// Reads the whole catalog; `tags` are those of the last read.
 pub(super) async fn catalog(client: &Client, tags: Tags) -> Result<(Catalog, Tags), Error> {
     let (core, others) =
         tokio::join!(root(client, "/api", tags.core), root(client, "/apis", tags.others));
     let (core, others) = (core?, others?);
+    // One root is enough: a server may lack the core group.
     if !core.is_there && !others.is_there {
         let text = format!(
             "cannot discover what {} serves: it has neither /api nor /apis; is it an API server, \
@@ -79,6 +80,7 @@ pub(super) async fn catalog(client: &Client, tags: Tags) -> Result<(Catalog, Tag
 }
 
 impl Brought {
+    /// The document with its tag, for the next read.
     fn tagged(self) -> Option<Tagged> {
         self.tag.map(|tag| Tagged { tag, groups: self.groups })
     }
@@ -93,9 +95,11 @@ async fn root(
     let mut request = get(path, what, TIMEOUT);
     request.headers.insert(ACCEPT, ACCEPTED);
     if let Some(known) = &known {
+        // Answered with 304 and no body if nothing has changed.
         request.headers.insert(IF_NONE_MATCH, known.tag.clone());
     }
     let mut sent = client.send(request).await;
+    // A server that knows none of the aggregated forms may refuse the list of types as a whole.
     if sent.as_ref().is_err_and(|error| code(error) == Some(406)) {
         let mut plain = get(path, what, TIMEOUT);
         plain.headers.insert(ACCEPT, JSON);
@@ -121,6 +125,7 @@ async fn root(
     })?;
     let (groups, tag) = match read {
         Root::Aggregated(groups) => (groups, answer.headers.get(ETAG).cloned()),
+        // A tag of the names would not cover the documents of their versions.
         Root::Legacy(named) => (each(client, named).await?, None),
     };
     Ok(Brought { groups: Arc::new(groups), tag, is_there: true })
@@ -130,8 +135,8 @@ fn code(error: &Error) -> Option<u16> {
     error.status().map(|status| status.code)
 }
 
-/// Reads each group version by itself. One that fails is kept with the reason; one that is gone by
-/// now is left out.
+/// Reads each group version by itself. A failed one is kept with the reason; a missing one is left
+/// out.
 async fn each(client: &Client, named: Vec<Named>) -> Result<Vec<ApiGroup>, Error> {
     let mut read: BTreeMap<usize, ApiVersion> = BTreeMap::new();
     let mut running = JoinSet::new();
@@ -142,6 +147,7 @@ async fn each(client: &Client, named: Vec<Named>) -> Result<Vec<ApiGroup>, Error
         {
             let client = client.clone();
             let task = async move { (at, outcome(&client, &named).await) };
+            // Log lines keep the span of the caller.
             running.spawn(task.in_current_span());
         }
         match running.join_next().await {
@@ -156,6 +162,7 @@ async fn each(client: &Client, named: Vec<Named>) -> Result<Vec<ApiGroup>, Error
         }
     }
     let mut groups: Vec<ApiGroup> = Vec::new();
+    // In the order of the names: the first version of a group is the preferred one.
     for version in read.into_values() {
         match groups.last_mut().filter(|group| group.name == version.group) {
             Some(group) => group.versions.push(version),
@@ -165,9 +172,11 @@ async fn each(client: &Client, named: Vec<Named>) -> Result<Vec<ApiGroup>, Error
     Ok(groups)
 }
 
+/// Reads one group version; a failure becomes a part of the catalog.
 async fn outcome(client: &Client, named: &Named) -> Option<ApiVersion> {
     match group_version(client, named, VERSION_TIMEOUT).await {
         Ok(version) => Some(version),
+        // Deleted between the two requests.
         Err(error) if error.is_not_found() => None,
         Err(error) => {
             tracing::debug!(group = named.group, version = named.version, %error, "not read");

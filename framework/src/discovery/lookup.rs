@@ -1,4 +1,4 @@
-//! Finds a resource by its names, and says why when there is none or more than one.
+//! Finds a resource by its names, and explains a name without a match or with several.
 
 use std::fmt;
 
@@ -7,41 +7,40 @@ use super::document::is_segment;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
-/// So many names stand in an error's text; the values have them all.
+/// Most names in an error's text; the values have all of them.
 const MOST_NAMES: usize = 8;
 
-/// No such resource was found: the source of an error, to be had by [`NoMatch::of`].
+/// The source of an error when no resource was found; [`NoMatch::of`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NoMatch {
-    /// What was looked for, such as `the kind "Widget" of example.dev/v1`.
+    /// The wanted resource, such as `the kind "Widget" of example.dev/v1`.
     pub wanted: String,
-    /// Groups that were looked at; the core group as `core`.
+    /// Groups that were searched; the core group as `core`.
     pub groups: Vec<String>,
-    /// Group versions that could have it but could not be read, or not lately.
+    /// Group versions that may have it but could not be read, or not lately.
     pub unread: Vec<String>,
 }
 
-/// Several groups serve what was asked for: the source of an error, to be had by
-/// [`Ambiguity::of`].
+/// The source of an error when several groups serve the wanted name; [`Ambiguity::of`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ambiguity {
-    /// What was looked for.
+    /// The wanted resource.
     pub wanted: String,
-    /// What it could be.
+    /// The resources of that name.
     pub candidates: Vec<ResourceInfo>,
 }
 
 impl NoMatch {
-    /// That of an error, if it has one.
+    /// Returns the `NoMatch` of an error, if it has one.
     pub fn of(error: &Error) -> Option<&Self> {
         std::error::Error::source(error)?.downcast_ref()
     }
 }
 
 impl Ambiguity {
-    /// That of an error, if it has one.
+    /// Returns the `Ambiguity` of an error, if it has one.
     pub fn of(error: &Error) -> Option<&Self> {
         std::error::Error::source(error)?.downcast_ref()
     }
@@ -66,12 +65,12 @@ impl fmt::Display for Ambiguity {
 impl std::error::Error for NoMatch {}
 impl std::error::Error for Ambiguity {}
 
-/// `plural.version.group`: the name that means one resource.
+/// `plural.version.group`: the name of exactly one resource.
 fn full_name(info: &ResourceInfo) -> String {
     format!("{}.{}.{}", info.plural, info.version, info.group)
 }
 
-/// At most [`MOST_NAMES`] names.
+/// Joins at most [`MOST_NAMES`] names.
 fn shortened(names: &[String]) -> String {
     let shown = names[..names.len().min(MOST_NAMES)].join(", ");
     match names.len().saturating_sub(MOST_NAMES) {
@@ -80,7 +79,7 @@ fn shortened(names: &[String]) -> String {
     }
 }
 
-/// Where to look.
+/// A group and a version to search; all of them without a name.
 #[derive(Clone, Copy, Debug)]
 struct Place<'a> {
     group: Option<&'a str>,
@@ -88,28 +87,30 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// Whether the version belongs to this group and version.
     fn takes(self, version: &ApiVersion) -> bool {
         self.group.is_none_or(|group| version.group.eq_ignore_ascii_case(group))
             && self.version.is_none_or(|wanted| version.name == wanted)
     }
 }
 
-/// By which of its names a resource is meant.
+/// The kind of name by which a resource is wanted.
 #[derive(Clone, Copy, Debug)]
 enum By {
     /// Plural or singular, in any case.
     Name,
     Short,
-    /// In any case.
+    /// Kind, in any case.
     AnyKind,
     Plural,
     Kind,
 }
 
 impl By {
+    /// Whether `name` is a name of this kind for the resource.
     fn means(self, name: &str, resource: &ApiResource) -> bool {
         let info = &resource.info;
-        // Without a kind only sub-resources are served.
+        // A resource without a kind has subresources only.
         !info.kind.is_empty()
             && match self {
                 Self::Name => {
@@ -125,7 +126,7 @@ impl By {
 }
 
 impl Catalog {
-    /// The resource that a user means by `argument`; see
+    /// Returns the resource that a user's `argument` names; see
     /// [`Discovery::find`](super::Discovery::find).
     ///
     /// # Errors
@@ -145,12 +146,13 @@ impl Catalog {
         if !argument.contains('.') {
             places.push(Place { group: None, version: None });
         } else {
+            // `v1.apps` may be a version and a group, or a group: both are tried.
             if let Some((version, group)) = rest.split_once('.') {
                 places.push(Place { group: Some(group), version: Some(version) });
             }
             places.push(Place { group: Some(rest), version: None });
         }
-        // As kubectl: a short name never hides a full one, and a kind neither.
+        // As in kubectl: a short name never hides a full one, nor does a kind.
         for place in &places {
             for by in [By::Name, By::Short, By::AnyKind] {
                 let found = self.matching(*place, |resource| by.means(name, resource));
@@ -164,7 +166,8 @@ impl Catalog {
         }))
     }
 
-    /// The resource of a kind; see [`Discovery::resource_for`](super::Discovery::resource_for).
+    /// Returns the resource of a kind; see
+    /// [`Discovery::resource_for`](super::Discovery::resource_for).
     ///
     /// # Errors
     /// Those of [`Discovery::find`](super::Discovery::find) that concern the names.
@@ -177,7 +180,7 @@ impl Catalog {
         self.exactly("kind", By::Kind, kind, Place { group, version })
     }
 
-    /// The kind of a resource by its plural name; see
+    /// Returns the kind of a resource by its plural name; see
     /// [`Discovery::kind_for`](super::Discovery::kind_for).
     ///
     /// # Errors
@@ -191,6 +194,7 @@ impl Catalog {
         self.exactly("resource", By::Plural, plural, Place { group, version })
     }
 
+    /// Finds one resource by an exact name; `word` is the kind of name in error texts.
     fn exactly(
         &self,
         word: &str,
@@ -212,7 +216,7 @@ impl Catalog {
         }
     }
 
-    /// What is meant, of each group in the first version that has it.
+    /// The wanted resources: for each group those of the first version that has any.
     fn matching(
         &self,
         place: Place<'_>,
@@ -229,6 +233,7 @@ impl Catalog {
         found
     }
 
+    /// The error of a name without a match, with the most likely reason.
     fn no_match(
         &self,
         wanted: String,
@@ -240,16 +245,19 @@ impl Catalog {
             places.iter().any(|place| Place { version: None, ..*place }.takes(version))
         };
         let mut groups: Vec<String> = versions().filter(in_groups).map(group_name).collect();
+        // Versions of one group stand together.
         groups.dedup();
         let is_open = |version: &&ApiVersion| {
             version.freshness != Freshness::Current && places.iter().any(|p| p.takes(version))
         };
         let unread: Vec<String> = versions().filter(is_open).map(reason).collect();
+        // In any version of the group, for a hint at the version that has the name.
         let elsewhere = |place: &Place<'_>| {
             self.matching(Place { version: None, ..*place }, &is_meant).into_iter().next()
         };
         let last = places.last().and_then(|place| place.group);
         let hint = match (places.iter().find_map(elsewhere), groups.as_slice(), last) {
+            // An unread version may have the name: it must not be reported as absent.
             _ if !unread.is_empty() => {
                 format!("it may be served by what could not be read: {}", shortened(&unread))
             }
@@ -275,6 +283,7 @@ fn group_name(version: &ApiVersion) -> String {
     if version.group.is_empty() { "core".to_owned() } else { version.group.clone() }
 }
 
+/// An unread version, with the reason.
 fn reason(version: &ApiVersion) -> String {
     match &version.freshness {
         Freshness::Failed(why) => format!("{} ({why})", version.api_version()),
@@ -282,7 +291,7 @@ fn reason(version: &ApiVersion) -> String {
     }
 }
 
-/// The only one, or that of the core group, which no other group can take a name from.
+/// The only match, or the one of the core group, whose names no other group can take.
 fn single(
     found: Vec<&ApiResource>,
     wanted: impl Fn() -> String,

@@ -1,10 +1,10 @@
-//! Finds out what an API server serves: groups, versions, kinds and resources, by all their names.
+//! Discovery of the groups, versions, kinds and resources of an API server, by all their names.
 //!
-//! A kind that is known at run time only has to be turned into a path before it can be read or
-//! written. [`Discovery`] asks the server once, in one request per root where it speaks aggregated
-//! discovery and in one per group version where it does not, and answers from a [`Catalog`] that all
-//! clones of a client share. A group version that cannot be read never hides the others: it is
-//! reported by name.
+//! A kind that is known at run time only needs a path before it can be read or written.
+//! [`Discovery`] asks the server once, in one request per root if it supports aggregated discovery
+//! and in one per group version otherwise, and answers from a [`Catalog`] that all clones of a
+//! client share. A group version that cannot be read never hides the others: it is reported by
+//! name.
 //!
 //! Not here: a copy on disk, OpenAPI v2, and a watch of discovery (no server offers one).
 
@@ -34,13 +34,13 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
-/// A catalog older than this is read anew, which costs two small answers where nothing changed.
+/// Age at which a catalog is read anew: two small answers if nothing changed.
 const DEFAULT_MAX_AGE: Duration = Duration::from_secs(600);
-/// A name that is not found is looked for in a new catalog if the old one is at least so old: a
-/// name that does not exist cannot make a client ask without end.
+/// Least age of a catalog that is read anew for a missing name: a name that does not exist cannot
+/// make a client send requests without end.
 const MISS_AGE: Duration = Duration::from_secs(5);
 
-/// What an API server serves, found out on demand; cheap to clone.
+/// Discovery of an API server's resources on demand; cheap to clone.
 ///
 /// Made by [`Client::discovery`]; all handles of a client and its clones share one [`Catalog`].
 ///
@@ -66,31 +66,31 @@ impl Discovery {
         Self { client, cache, max_age: DEFAULT_MAX_AGE }
     }
 
-    /// How old the catalog may be that this handle and its clones answer from. Default: 10 min,
-    /// because kinds come and go rarely, and a name that is missing is looked for anew anyway.
+    /// Greatest age of the catalog that this handle and its clones use. Default: 10 min, because
+    /// kinds come and go rarely, and a missing name leads to a new read in any case.
     #[must_use]
     pub fn max_age(mut self, max_age: Duration) -> Self {
         self.max_age = max_age;
         self
     }
 
-    /// All that is served: from memory, or from the server when there is nothing in memory, it is
-    /// [too old](Self::max_age) or was [invalidated](Self::invalidate). At most one read is under
-    /// way per client; whoever else needs its result waits for it and shares it.
+    /// Returns the whole catalog: from memory, or from the server if there is none in memory, or it
+    /// is [too old](Self::max_age) or was [invalidated](Self::invalidate).
     ///
-    /// When an aged catalog cannot be renewed it goes on being used, with a log line.
+    /// At most one read runs per client; other callers that need its result wait for it and share
+    /// it. An aged catalog that cannot be renewed stays in use, with a log line.
     ///
     /// # Errors
     /// Those of [`Client::send`], and [`Decode`](crate::ErrorKind::Decode) when the answer is no
     /// discovery document. Each request has a deadline of 32 s, or 10 s for one group version.
     /// # Cancel safety
-    /// Safe: dropping it cancels the requests; another caller who waits begins anew.
+    /// Safe: dropping the future cancels the requests; another waiting caller starts anew.
     pub async fn catalog(&self) -> Result<Arc<Catalog>, Error> {
         let want = self.cache.want(self.oldest());
         Ok(self.cache.get(&self.client, want).await?.catalog)
     }
 
-    /// All that is served, read after this was called.
+    /// Returns the whole catalog, read after this call.
     ///
     /// # Errors
     /// Those of [`catalog`](Self::catalog).
@@ -101,18 +101,18 @@ impl Discovery {
         Ok(self.cache.get(&self.client, want).await?.catalog)
     }
 
-    /// What was read so far is not used any more, by no handle of this client.
+    /// Discards all reads so far, for all handles of this client.
     pub fn invalidate(&self) {
         self.cache.invalidate();
     }
 
-    /// The resource that a user means by `argument`, understood as kubectl does: a plural, singular
+    /// Returns the resource that a user's `argument` names, by kubectl's rules: a plural, singular
     /// or short name or a kind, in any case, alone (`deploy`), with its group (`deployments.apps`)
     /// or with version and group (`deployments.v1.apps`; `pods.v1.` for the core group).
     ///
     /// Without a version it is the one that the server prefers. Without a group the core group goes
-    /// first, so `events` and `pods` mean the same with and without a metrics server. Other than
-    /// kubectl, it takes no shortened group, and never picks one of several other groups.
+    /// first, so `events` and `pods` mean the same with and without a metrics server. Unlike
+    /// kubectl, it accepts no shortened group, and never picks one of several other groups.
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound) when it is not served, or
@@ -125,8 +125,8 @@ impl Discovery {
         self.lookup(|catalog| catalog.find(argument)).await
     }
 
-    /// The resource of a kind, in any group and version where they are `None`; `Some("")` is the
-    /// core group.
+    /// Returns the resource of a kind, in any group and version if they are `None`; `Some("")` is
+    /// the core group.
     ///
     /// # Errors
     /// Those of [`find`](Self::find).
@@ -141,7 +141,7 @@ impl Discovery {
         self.lookup(|catalog| catalog.resource_for(kind, group, version)).await
     }
 
-    /// The resource of an object that says of itself `apiVersion` and `kind`.
+    /// Returns the resource of an object, by its `apiVersion` and `kind`.
     ///
     /// ```no_run
     /// # async fn run(client: windlass::client::Client, object: windlass::resource::DynamicObject)
@@ -158,6 +158,7 @@ impl Discovery {
     /// As [`catalog`](Self::catalog).
     pub async fn resource_of(&self, api_version: &str, kind: &str) -> Result<ResourceInfo, Error> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        // Neither `/v1` nor `apps/` is an `apiVersion`.
         let is_group = group.is_empty() != api_version.contains('/');
         if !is_group || !document::is_segment(version) {
             let text = format!(
@@ -169,7 +170,8 @@ impl Discovery {
         self.resource_for(kind, Some(group), Some(version)).await
     }
 
-    /// The kind of a resource by its plural name, in any group and version where they are `None`.
+    /// Returns the kind of a resource by its plural name, in any group and version if they are
+    /// `None`.
     ///
     /// # Errors
     /// Those of [`find`](Self::find).
@@ -184,8 +186,8 @@ impl Discovery {
         self.lookup(|catalog| catalog.kind_for(plural, group, version)).await
     }
 
-    /// Waits until `info` is served under its path, at most `limit`. From then on this client's
-    /// catalog has it too. The first look is at once, later ones at most 5 s apart.
+    /// Waits until `info` is served under its path, for at most `limit`. This client's catalog has
+    /// it then, too. The first check is at once, later ones at most 5 s apart.
     ///
     /// ```no_run
     /// # async fn run(client: windlass::client::Client, info: windlass::resource::ResourceInfo)
@@ -196,21 +198,21 @@ impl Discovery {
     /// ```
     ///
     /// # Errors
-    /// [`Timeout`](crate::ErrorKind::Timeout), with what was seen last;
-    /// [`Usage`](crate::ErrorKind::Usage) when the names are none.
+    /// [`Timeout`](crate::ErrorKind::Timeout), with the last answer;
+    /// [`Usage`](crate::ErrorKind::Usage) when group or version is no valid name.
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn wait_served(&self, info: &ResourceInfo, limit: Duration) -> Result<(), Error> {
         served::wait(self, &served::Wanted::of(info), limit).await.map(drop)
     }
 
-    /// Waits until a kind is served, at most `limit`, and tells its resource; an empty group is the
-    /// core group. Otherwise as [`wait_served`](Self::wait_served).
+    /// Waits until a kind is served, for at most `limit`, and returns its resource; an empty group
+    /// is the core group. Otherwise as [`wait_served`](Self::wait_served).
     ///
     /// # Errors
     /// Those of [`wait_served`](Self::wait_served).
     /// # Cancel safety
-    /// Safe: dropping it stops the wait.
+    /// Safe: dropping the future stops the wait.
     pub async fn wait_for_kind(
         &self,
         group: &str,
@@ -222,7 +224,7 @@ impl Discovery {
         served::wait(self, &wanted, limit).await
     }
 
-    /// The version of the API server. Asked anew each time.
+    /// Requests the version of the API server, anew in each call.
     ///
     /// ```no_run
     /// # async fn run(client: windlass::client::Client) -> Result<(), windlass::Error> {
@@ -240,7 +242,7 @@ impl Discovery {
         version::fetch(&self.client).await
     }
 
-    /// Which OpenAPI v3 documents there are. Asked anew each time.
+    /// Requests the index of OpenAPI v3 documents, anew in each call.
     ///
     /// # Errors
     /// Those of [`Client::send`], and [`Decode`](crate::ErrorKind::Decode).
@@ -250,9 +252,9 @@ impl Discovery {
         openapi::index(&self.client).await
     }
 
-    /// One OpenAPI v3 document: by its path in the [index](Self::openapi_v3), or by its group
-    /// version (`apps/v1`, `v1`). For tools: a document may have megabytes, and none is kept here.
-    /// The request names the document's hash, so that caches in between can keep it.
+    /// Requests one OpenAPI v3 document: by its path in the [index](Self::openapi_v3), or by its
+    /// group version (`apps/v1`, `v1`). For tools: a document may have megabytes, and none is
+    /// cached here. The request contains the document's hash, so that HTTP caches can keep it.
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound) when the index does not have it; those of
@@ -263,7 +265,7 @@ impl Discovery {
         openapi::document(&self.client, path).await
     }
 
-    /// Looks in the catalog, and once more in a new one if that is old enough.
+    /// Searches the catalog, and once more a new one if the first is old enough.
     async fn lookup<F>(&self, look: F) -> Result<ResourceInfo, Error>
     where
         F: Fn(&Catalog) -> Result<&ApiResource, Error>,
@@ -271,10 +273,12 @@ impl Discovery {
         let kept = self.cache.get(&self.client, self.cache.want(self.oldest())).await?;
         let missed = match look(&kept.catalog) {
             Ok(found) => return Ok(found.info.clone()),
+            // Only a missing name can appear in a newer catalog.
             Err(error) if NoMatch::of(&error).is_some() => error,
             Err(error) => return Err(error),
         };
         let now = self.client.seams().clock.now();
+        // Fresh enough: a wrong name must not cause a read in each call.
         if now.saturating_duration_since(kept.asked_at) < MISS_AGE {
             return Err(missed);
         }
@@ -283,6 +287,7 @@ impl Discovery {
         look(&kept.catalog).map(|found| found.info.clone())
     }
 
+    /// Start of the oldest accepted read; `None` accepts any.
     fn oldest(&self) -> Option<tokio::time::Instant> {
         self.client.seams().clock.now().checked_sub(self.max_age)
     }

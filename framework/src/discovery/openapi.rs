@@ -11,7 +11,7 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::wire::Undecodable;
 
-/// Which OpenAPI v3 documents an API server has.
+/// Index of the OpenAPI v3 documents of an API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenApiIndex {
     hashes: BTreeMap<String, Option<String>>,
@@ -30,24 +30,25 @@ struct Item {
 }
 
 impl OpenApiIndex {
-    /// The documents' paths, such as `apis/apps/v1`, sorted.
+    /// Paths of the documents, such as `apis/apps/v1`, sorted.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.hashes.keys().map(String::as_str)
     }
 
-    /// A document's hash, which changes with its content; `None` when there is no such document, or
-    /// the server tells no hash.
+    /// Returns a document's hash, which changes with its content; `None` when there is no such
+    /// document, or the server sends no hash.
     pub fn hash(&self, path: &str) -> Option<&str> {
         self.hashes.get(path)?.as_deref()
     }
 
-    /// The path that `name` means: itself, or that of a group version.
+    /// The path of `name`, which is a path itself or a group version.
     fn path(&self, name: &str) -> Option<&str> {
         let name = name.trim_matches('/');
         let names = [name.to_owned(), format!("apis/{name}"), format!("api/{name}")];
         names.iter().find_map(|name| Some(self.hashes.get_key_value(name)?.0.as_str()))
     }
 
+    /// Reads the hash from the URL of each document.
     fn of(wire: Wire) -> Self {
         let hash = |item: Item| {
             let (_, query) = item.url.split_once('?')?;
@@ -58,6 +59,7 @@ impl OpenApiIndex {
     }
 }
 
+/// Reads the index.
 pub(super) async fn index(client: &Client) -> Result<OpenApiIndex, Error> {
     let what = "read the index of OpenAPI documents";
     let answer = client.send(get("/openapi/v3", what, TIMEOUT)).await?;
@@ -65,6 +67,7 @@ pub(super) async fn index(client: &Client) -> Result<OpenApiIndex, Error> {
     Ok(OpenApiIndex::of(wire))
 }
 
+/// Reads one document, by its name in the index.
 pub(super) async fn document(client: &Client, name: &str) -> Result<Value, Error> {
     let what = format!("read the OpenAPI document {name:?}");
     let index = index(client).await?;
@@ -76,7 +79,8 @@ pub(super) async fn document(client: &Client, name: &str) -> Result<Value, Error
         );
         Error::new(ErrorKind::NotFound, text)
     })?;
-    // The server's URL is not followed: its path would be relative to whatever stands before it.
+    // The URL in the index is not used: its path would be relative to a prefix before the server's
+    // root.
     let mut request = get(format!("/openapi/v3/{path}"), &what, TIMEOUT);
     if let Some(hash) = index.hash(path) {
         request.query.push(("hash".into(), hash.to_owned()));

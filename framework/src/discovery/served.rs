@@ -1,8 +1,9 @@
 //! Waits until a kind is served.
+//! Waits until a kind is served.
 //!
 //! A new definition is served in steps: first its group version lists the kind, and only some
-//! hundred milliseconds later the aggregated document does. Both are waited for, so that a lookup
-//! right after the wait finds the kind.
+//! hundred milliseconds later the aggregated document does. The wait is for both, so that a lookup
+//! right after it finds the kind.
 
 use std::time::Duration;
 
@@ -13,15 +14,16 @@ use super::fetch::{VERSION_TIMEOUT, group_version};
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
+/// Bounds of the pause between two checks; it doubles in between.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What should be served.
+/// The kind that should be served.
 pub(super) struct Wanted<'a> {
     pub(super) group: &'a str,
     pub(super) version: &'a str,
     pub(super) kind: &'a str,
-    /// Under this plural and scope.
+    /// Expected plural and scope, if known.
     pub(super) resource: Option<&'a ResourceInfo>,
 }
 
@@ -31,6 +33,7 @@ impl<'a> Wanted<'a> {
         Self { group, version, kind, resource: Some(info) }
     }
 
+    /// Name of the kind in error texts.
     fn describe(&self) -> String {
         match self.group {
             "" => format!("{} of {}", self.kind, self.version),
@@ -38,13 +41,14 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The resource, or what is there instead.
+    /// Finds the resource in `version`; the error describes the other resources there.
     fn in_version(&self, version: &ApiVersion) -> Result<ResourceInfo, String> {
         let mut of_kind = version.resources.iter().filter(|r| r.info.kind == self.kind);
         let found = match self.resource {
             Some(wanted) => {
                 let first = of_kind.next();
                 let exact = version.resources.iter().find(|r| r.info == *wanted);
+                // The kind exists under another plural or scope: its path would be wrong.
                 if let (None, Some(other)) = (exact, first) {
                     let (plural, scope) = (&other.info.plural, other.info.scope);
                     return Err(format!("the kind is served as {plural:?} with scope {scope:?}"));
@@ -62,7 +66,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Looks at once, then with growing pauses, until `limit` is over.
+/// Checks at once, then with growing pauses, until `limit` is over.
 pub(super) async fn wait(
     discovery: &Discovery,
     wanted: &Wanted<'_>,
@@ -96,7 +100,7 @@ pub(super) async fn wait(
     }
 }
 
-/// What the last look saw.
+/// Result of the last check, for the error at the limit.
 #[derive(Default)]
 struct Seen {
     text: String,
@@ -117,6 +121,7 @@ impl Seen {
     }
 }
 
+/// Checks until the kind is served.
 async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> ResourceInfo {
     let client = &discovery.client;
     let named = Named { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
@@ -137,6 +142,7 @@ async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> Re
             Err(error) => seen.error(error),
         }
         let seams = client.seams();
+        // Jitter: waiters of one definition do not check at the same moment.
         seams.clock.sleep(pause / 2 + seams.entropy.jitter(pause / 2)).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

@@ -1,4 +1,4 @@
-//! The order of versions, and the version of the server itself.
+//! Order of API versions, and the version of the server itself.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,13 +10,13 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::wire::Undecodable;
 
-/// Sorts `v10` before `v2` before `v1beta1` before `v1alpha2`, and other names by the alphabet after
-/// them: what Kubernetes calls the priority of versions.
+/// Compares by Kubernetes' version priority: `v10` before `v2` before `v1beta1` before `v1alpha2`,
+/// and other names alphabetically after them.
 pub(super) fn by_priority(a: &str, b: &str) -> Ordering {
     rank(b).cmp(&rank(a)).then_with(|| a.cmp(b))
 }
 
-/// Stability, major, minor; `None`, the lowest, for other names.
+/// Stability, major and minor number; `None`, the lowest, for other names.
 fn rank(version: &str) -> Option<(u8, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     for (stability, word) in [(1, "beta"), (0, "alpha")] {
@@ -27,24 +27,24 @@ fn rank(version: &str) -> Option<(u8, u64, u64)> {
     Some((2, number(rest)?, 0))
 }
 
-/// Digits only: `parse` alone would take a sign.
+/// Parses digits only: `parse` alone would accept a sign.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// The version that an API server tells of itself. `Display` is its `gitVersion`.
+/// The version of an API server. `Display` is its `gitVersion`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerVersion {
     /// Major version.
     pub major: u32,
-    /// Minor version, also where the server says `36+`.
+    /// Minor version, also of a server that reports `36+`.
     pub minor: u32,
     /// Full version, such as `v1.36.3` or `v1.36.3-gke.100`.
     pub git_version: String,
-    /// Commit it was built from; empty when it does not say.
+    /// Commit of the build; empty when the server does not send it.
     pub git_commit: String,
-    /// Operating system and architecture; empty when it does not say.
+    /// Operating system and architecture; empty when the server does not send them.
     pub platform: String,
 }
 
@@ -59,12 +59,12 @@ struct Wire {
 }
 
 impl ServerVersion {
-    /// Is it this version or a later one?
+    /// Whether the server has this version or a later one.
     pub fn at_least(&self, major: u32, minor: u32) -> bool {
         (self.major, self.minor) >= (major, minor)
     }
 
-    /// `None` when neither the numbers nor the full version tell one.
+    /// `None` when neither the numbers nor the full version contain a version.
     fn of(wire: Wire) -> Option<Self> {
         let told = leading(&wire.major).zip(leading(&wire.minor));
         let (major, minor) = told.or_else(|| {
@@ -76,7 +76,7 @@ impl ServerVersion {
     }
 }
 
-/// The number that `text` begins with: 36 of `36+`.
+/// The number at the beginning of `text`: 36 of `36+`.
 fn leading(text: &str) -> Option<u32> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()

@@ -1,22 +1,24 @@
-//! What an error means, as questions; most read the API server's reason, as client-go's `apierrors`.
+//! Predicates of an error. Most read the API server's reason, as client-go's `apierrors` does.
 //!
-//! A predicate about a reason holds whatever the [kind](Error::kind) is: a write that was answered
-//! with 504 is [ambiguous](Error::is_ambiguous) and a [timeout](Error::is_timeout) at once.
+//! A predicate about a reason holds for every [kind](Error::kind): a write that was answered with
+//! 504 is both [ambiguous](Error::is_ambiguous) and a [timeout](Error::is_timeout).
 
 use super::{ApiStatus, Error, ErrorKind, StatusCause};
 
+/// Cause of a 403 on a creation in a namespace that is being deleted.
 const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 
-/// A namespace that something failed for.
+/// The namespace that made a request fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MissingNamespace<'a> {
-    /// Its name, where the answer tells it.
+    /// Its name, if the answer contains it.
     pub(crate) name: Option<&'a str>,
-    /// Is it not there at all? Otherwise it is being deleted.
+    /// Whether the namespace does not exist; otherwise it is being deleted.
     pub(crate) is_missing: bool,
 }
 
 impl Error {
+    /// Whether the API server answered with this reason, or with this code and no known reason.
     fn answered(&self, reason: &str, code: u16) -> bool {
         self.status().is_some_and(|status| status.is(reason, code))
     }
@@ -36,31 +38,31 @@ impl Error {
         self.status().map_or(&[], ApiStatus::causes)
     }
 
-    /// Did the API server name a cause of this reason, such as `FieldValueInvalid`?
+    /// Whether the API server named a cause with this reason, such as `FieldValueInvalid`.
     pub fn has_cause(&self, reason: &str) -> bool {
         self.status().is_some_and(|status| status.has_cause(reason))
     }
 
-    /// What is wrong with which field: the causes of an [invalid](Self::is_invalid) object that name
-    /// one.
+    /// Causes of an [invalid](Self::is_invalid) object that name a field.
     pub fn field_errors(&self) -> impl Iterator<Item = &StatusCause> {
         self.causes().iter().filter(|cause| {
+            // The API server prints `<nil>` for a fault without a field.
             cause.reason.starts_with("FieldValue") && !matches!(cause.field.as_str(), "" | "<nil>")
         })
     }
 
-    /// 404: the object, or what would hold it, does not exist.
+    /// 404: the object, or its namespace, kind or path, does not exist.
     pub fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound
     }
 
-    /// 409 on a creation: there is an object of that name.
+    /// 409 on a creation: an object of that name exists.
     pub fn is_already_exists(&self) -> bool {
         self.kind() == ErrorKind::AlreadyExists
     }
 
-    /// 409: somebody else wrote first, a precondition failed, or (for an apply) somebody else owns a
-    /// field.
+    /// 409: another writer was first, a precondition failed, or (for an apply) another manager owns
+    /// a field.
     pub fn is_conflict(&self) -> bool {
         self.kind() == ErrorKind::Conflict
     }
@@ -86,8 +88,8 @@ impl Error {
         self.kind() == ErrorKind::Expired
     }
 
-    /// 410 with the reason `Gone`, or with none: what was asked for is not there any more. Most
-    /// callers mean [`is_expired`](Self::is_expired), which includes this.
+    /// 410 with the reason `Gone`, or with none: the requested item no longer exists. Most callers
+    /// mean [`is_expired`](Self::is_expired), which includes this.
     pub fn is_gone(&self) -> bool {
         self.answered("Gone", 410)
     }
@@ -102,17 +104,19 @@ impl Error {
         self.kind() == ErrorKind::Forbidden
     }
 
-    /// A deadline passed: ours (nothing was written), or the API server's (504, reason `Timeout`).
+    /// A deadline passed: the client's (nothing was written), or the API server's (504, reason
+    /// `Timeout`).
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::Timeout || self.answered("Timeout", 504)
     }
 
-    /// Reason `ServerTimeout`: the API server could not finish in time, and asks to try again.
+    /// Reason `ServerTimeout`: the API server could not finish in time, and asks for another try.
     pub fn is_server_timeout(&self) -> bool {
         self.reason() == "ServerTimeout"
     }
 
-    /// 429: asked to slow down; an eviction's disruption budget answers so too.
+    /// 429: the server asks to slow down; the disruption budget of an eviction is answered with it
+    /// too.
     pub fn is_too_many_requests(&self) -> bool {
         self.kind() == ErrorKind::TooManyRequests || self.answered("TooManyRequests", 429)
     }
@@ -122,7 +126,7 @@ impl Error {
         self.is_too_many_requests() && self.has_cause("DisruptionBudget")
     }
 
-    /// 503: the API server, or one that it asks, cannot serve now.
+    /// 503: the API server, or a server behind it, cannot serve now.
     pub fn is_service_unavailable(&self) -> bool {
         self.answered("ServiceUnavailable", 503)
     }
@@ -137,7 +141,7 @@ impl Error {
         self.answered("MethodNotAllowed", 405)
     }
 
-    /// 406: the server has the answer in no format that was asked for.
+    /// 406: the server has the answer in none of the accepted formats.
     pub fn is_not_acceptable(&self) -> bool {
         self.answered("NotAcceptable", 406)
     }
@@ -158,18 +162,19 @@ impl Error {
         self.kind() == ErrorKind::Ambiguous
     }
 
-    /// A creation that came too late: its namespace is being deleted.
+    /// A creation that came too late: its namespace is being deleted (403 with that cause).
     pub fn namespace_terminating(&self) -> bool {
         self.is_forbidden() && self.has_cause(NAMESPACE_TERMINATING)
     }
 
-    /// The namespace without which this could not succeed: one that is being deleted, or is not
-    /// there.
+    /// Returns the namespace that made the request fail: it is being deleted, or does not exist.
     pub(crate) fn missing_namespace(&self) -> Option<MissingNamespace<'_>> {
         let details = self.status()?.details.as_ref()?;
         if self.namespace_terminating() {
             let cause =
                 details.causes.iter().find(|cause| cause.reason == NAMESPACE_TERMINATING)?;
+            // The name is only in the text of the cause; a server that words it otherwise leaves
+            // `None`.
             let name = cause.message.strip_prefix("namespace ");
             let name = name.and_then(|rest| rest.strip_suffix(" is being terminated"));
             return Some(MissingNamespace { name, is_missing: false });
@@ -178,9 +183,10 @@ impl Error {
         is_missing.then_some(MissingNamespace { name: Some(&details.name), is_missing })
     }
 
-    /// 404, and the API server says that it is the object of that name that is missing, by the plural or
-    /// the name of its kind: not its namespace, its kind or a path. Of a subresource API servers may say the same when the object is
-    /// there and has none.
+    /// 404, and the API server names the object itself as missing, by the plural or the name of its
+    /// kind: not its namespace, its kind or a path.
+    ///
+    /// API servers may give the same answer for a subresource when the object exists without it.
     pub(crate) fn is_missing(&self, kind: [&str; 2], name: &str) -> bool {
         let Some(details) = self.status().and_then(|status| status.details.as_ref()) else {
             return false;
@@ -188,7 +194,7 @@ impl Error {
         self.code() == Some(404) && details.name == name && kind.contains(&details.kind.as_str())
     }
 
-    /// A read at a version that the server has not seen yet (cause `ResourceVersionTooLarge`).
+    /// A read at a version that the server does not have yet (cause `ResourceVersionTooLarge`).
     pub fn is_version_too_large(&self) -> bool {
         self.has_cause("ResourceVersionTooLarge")
     }

@@ -1,4 +1,4 @@
-//! The API server's own words about an error: `kind: Status`.
+//! The API server's description of an error: `kind: Status`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -8,15 +8,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct ApiStatus {
     /// `Success` or `Failure`.
     pub status: String,
-    /// The API server's text.
+    /// Text for people.
     pub message: String,
     /// Machine-readable reason, such as `NotFound`; empty when the server gave none.
     pub reason: String,
     /// HTTP status code.
     pub code: u16,
-    /// What the error is about.
+    /// The object that the error is about, and its causes.
     pub details: Option<StatusDetails>,
-    /// How a list that came too late can go on.
+    /// The token with which an expired list can continue.
     #[serde(deserialize_with = "or_default")]
     pub metadata: StatusMetadata,
 }
@@ -25,8 +25,8 @@ pub struct ApiStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusMetadata {
-    /// With 410 on a page of a list: a token that goes on after the last page, at today's version.
-    /// Empty when the server gave none.
+    /// With 410 on a page of a list: a token that continues after the last page, at today's
+    /// version. Empty when the server gave none.
     #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
     pub continue_token: String,
 }
@@ -46,7 +46,7 @@ pub struct StatusDetails {
     /// One entry per fault.
     #[serde(deserialize_with = "or_default")]
     pub causes: Vec<StatusCause>,
-    /// How long the server asks to wait, in seconds; 0 when it does not.
+    /// Time that the server asks to wait, in seconds; 0 when it gives none.
     pub retry_after_seconds: u64,
 }
 
@@ -56,13 +56,13 @@ pub struct StatusDetails {
 pub struct StatusCause {
     /// Machine-readable type of the cause.
     pub reason: String,
-    /// Text.
+    /// Text for people.
     pub message: String,
     /// JSON path of the field.
     pub field: String,
 }
 
-/// `null` as nothing: one odd field must not make a stranger's text of a Status.
+/// Reads `null` as the default, so that one odd field does not make the whole Status undecodable.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -77,19 +77,20 @@ impl ApiStatus {
         self.details.as_ref().map_or(&[], |details| &details.causes)
     }
 
-    /// Is there a cause of this reason, such as `NamespaceTerminating`?
+    /// Whether there is a cause with this reason, such as `NamespaceTerminating`.
     pub fn has_cause(&self, reason: &str) -> bool {
         self.causes().iter().any(|cause| cause.reason == reason)
     }
 
-    /// Is `reason` the reason? Where the server gave none that Kubernetes knows, the HTTP code decides.
+    /// Whether `reason` is the reason. If the server gave none that Kubernetes knows, the HTTP code
+    /// decides.
     pub(crate) fn is(&self, reason: &str, code: u16) -> bool {
         self.reason == reason || (self.code == code && !REASONS.contains(&self.reason.as_str()))
     }
 }
 
-/// Reasons that Kubernetes knows (`metav1.StatusReason`). Only beside another one, or none, does the
-/// HTTP code say what an error means.
+/// Reasons that Kubernetes knows (`metav1.StatusReason`). The HTTP code decides the meaning of an
+/// error only beside another reason, or none.
 const REASONS: &[&str] = &[
     "Unauthorized",
     "Forbidden",

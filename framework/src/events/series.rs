@@ -1,4 +1,4 @@
-//! Which occurrences become an Event, which grow a series, and which are cut: no I/O, no clock.
+//! Decides whether an occurrence becomes an Event, grows a series or is dropped: no I/O, no clock.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,21 +12,22 @@ use super::{Occurrence, Regarding};
 const WINDOW: Duration = Duration::from_secs(360);
 /// A growing series is written at least this often.
 const REFRESH: Duration = Duration::from_secs(60);
-/// New Events that one object may cause at once, and how long it takes to earn another.
+/// New Events that one object may cause at once, and the time in which it earns another.
 const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(300);
-/// Series, and budgets of objects, that are remembered.
+/// Most series, and most budgets of objects, that are remembered.
 const REMEMBERED: usize = 4096;
 
-/// What has to be written.
+/// A write to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Writing {
-    /// A new Event of that name.
+    /// Create a new Event of that name.
     Create { occurrence: Occurrence, namespace: String, name: String, time: Timestamp },
-    /// An Event has happened `count` times by now.
+    /// Update an Event that has occurred `count` times by now.
     Grow { namespace: String, name: String, count: i32, time: Timestamp },
 }
 
+/// The occurrences of one Event that was written.
 #[derive(Debug)]
 struct Series {
     namespace: String,
@@ -38,6 +39,7 @@ struct Series {
 }
 
 impl Series {
+    /// Marks all occurrences as written, and returns the write.
     fn grow(&mut self, now: Instant) -> Writing {
         self.written = self.count;
         self.last_written = now;
@@ -50,7 +52,7 @@ impl Series {
     }
 }
 
-/// A token bucket.
+/// A token bucket of one object.
 #[derive(Debug)]
 struct Budget {
     left: u32,
@@ -58,10 +60,13 @@ struct Budget {
 }
 
 impl Budget {
+    /// Takes one token; returns whether there was one.
     fn spend(&mut self, now: Instant) -> bool {
         let earned = now.saturating_duration_since(self.since).as_secs() / REFILL.as_secs();
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+        // Advances by whole intervals, so that the part of the next one is not lost.
         self.since += REFILL * earned.min(BURST);
+        // Full: the time beyond that earns nothing.
         if earned >= BURST {
             self.since = now;
         }
@@ -72,7 +77,7 @@ impl Budget {
     }
 }
 
-/// What was written lately.
+/// Recently written series and the budgets of their objects.
 #[derive(Debug, Default)]
 pub(super) struct Aggregator {
     series: BTreeMap<Occurrence, Series>,
@@ -80,7 +85,8 @@ pub(super) struct Aggregator {
 }
 
 impl Aggregator {
-    /// What `occurrence` leads to. `suffix` makes the name of a new Event unique.
+    /// Returns the write that `occurrence` requires, if any. `suffix` makes the name of a new Event
+    /// unique.
     pub(super) fn observe(
         &mut self,
         occurrence: Occurrence,
@@ -92,7 +98,7 @@ impl Aggregator {
         if let Some(series) = self.series.get_mut(&occurrence) {
             series.count = series.count.saturating_add(1);
             series.last = (now, time);
-            // Each doubling is worth a write; what lies between waits for the refresh.
+            // Each doubling is written at once; counts in between wait for the refresh.
             let doubled = series.count >= series.written.saturating_mul(2);
             return doubled.then(|| series.grow(now));
         }
@@ -121,35 +127,39 @@ impl Aggregator {
         Some(Writing::Create { occurrence, namespace, name, time })
     }
 
-    /// When [`refresh`](Self::refresh) has something to write next.
+    /// The time at which [`refresh`](Self::refresh) has something to write next.
     pub(super) fn next_refresh(&self) -> Option<Instant> {
         let grown = self.series.values().filter(|series| series.count > series.written);
         grown.map(|series| series.last_written + REFRESH).min()
     }
 
-    /// Series that grew and were last written long enough ago; `all` of them at the end.
+    /// Writes of series that grew and were last written a refresh interval ago, or of `all` that
+    /// grew.
     pub(super) fn refresh(&mut self, now: Instant, all: bool) -> Vec<Writing> {
         let grown = self.series.values_mut().filter(|series| series.count > series.written);
         let due = grown.filter(|series| all || series.last_written + REFRESH <= now);
         due.map(|series| series.grow(now)).collect()
     }
 
-    /// The Event of that name is gone: the next occurrence makes a new one.
+    /// Forgets an Event that could not be written: the next occurrence makes a new one.
     pub(super) fn forget(&mut self, namespace: &str, name: &str) {
         self.series.retain(|_, series| series.namespace != namespace || series.name != name);
     }
 
+    /// Drops series whose window is over, and the oldest half when the memory is full.
     fn expire(&mut self, now: Instant) {
         if self.series.len() < REMEMBERED && self.budgets.len() < REMEMBERED {
             self.series.retain(|_, series| series.last.0 + WINDOW > now);
             return;
         }
-        // Full: what was quiet longest goes, half at once so that this is rare.
+        // Full: drops the half that was quiet longest, at once, so that this is rare.
         let mut ages: Vec<Instant> = self.series.values().map(|series| series.last.0).collect();
         ages.sort_unstable();
         if let Some(median) = ages.get(ages.len() / 2).copied() {
             self.series.retain(|_, series| series.last.0 > median);
         }
+        // A forgotten budget starts full again: only those without a recent refill go, unless too
+        // many remain.
         self.budgets.retain(|_, budget| budget.since + REFILL > now);
         if self.budgets.len() >= REMEMBERED {
             self.budgets.clear();

@@ -14,10 +14,10 @@ use crate::api::Patch;
 use crate::client::Client;
 use crate::error::Error;
 
-/// One write of an Event may take so long.
+/// Longest time for one write of an Event.
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Writes what a [`Recorder`](super::Recorder) takes note of; run it once, beside the recorder.
+/// Writes the occurrences of a [`Recorder`](super::Recorder); run it once, beside the recorder.
 #[derive(Debug)]
 pub struct EventWriter {
     client: Client,
@@ -33,6 +33,7 @@ impl EventWriter {
         controller: &str,
         receiver: mpsc::Receiver<Occurrence>,
     ) -> Self {
+        // In a Pod this is the Pod's name.
         let host = std::env::var("HOSTNAME").unwrap_or_default();
         let instance = match host.as_str() {
             "" => controller.to_owned(),
@@ -44,10 +45,10 @@ impl EventWriter {
         Self { client, controller: controller.to_owned(), instance, receiver, aggregator }
     }
 
-    /// Writes until `stop`, or until every recorder is gone; then writes what waits and returns.
+    /// Writes until `stop`, or until every recorder is dropped; then writes the queue and returns.
     ///
     /// # Cancel safety
-    /// Dropping it loses what waits.
+    /// Dropping the future loses the queued occurrences.
     pub async fn run(mut self, stop: CancellationToken) {
         let clock = self.client.seams().clock.clone();
         loop {
@@ -59,6 +60,7 @@ impl EventWriter {
                 }
             };
             tokio::select! {
+                // The stop is checked first: a stream of occurrences must not delay it.
                 biased;
                 () = stop.cancelled() => break,
                 occurrence = self.receiver.recv() => match occurrence {
@@ -68,6 +70,7 @@ impl EventWriter {
                 () = alarm => self.refresh(false).await,
             }
         }
+        // Closed before it is emptied: a recorder cannot extend the last run.
         self.receiver.close();
         while let Ok(occurrence) = self.receiver.try_recv() {
             self.observe(occurrence).await;
@@ -75,6 +78,7 @@ impl EventWriter {
         self.refresh(true).await;
     }
 
+    /// Takes an occurrence, and writes it unless it only grows a series.
     async fn observe(&mut self, occurrence: Occurrence) {
         let seams = self.client.seams();
         let (suffix, now, time) = (seams.entropy.next_u64(), seams.clock.now(), seams.clock.wall());
@@ -83,6 +87,7 @@ impl EventWriter {
         }
     }
 
+    /// Writes grown series that are due, or `all` of them.
     async fn refresh(&mut self, all: bool) {
         let now = self.client.seams().clock.now();
         for writing in self.aggregator.refresh(now, all) {
@@ -90,6 +95,7 @@ impl EventWriter {
         }
     }
 
+    /// Sends one write; a failed one is forgotten.
     async fn write(&mut self, writing: Writing) {
         let clock = self.client.seams().clock.clone();
         let (namespace, name) = match &writing {
@@ -97,17 +103,19 @@ impl EventWriter {
                 (namespace.clone(), name.clone())
             }
         };
+        // Bounded: one slow write must not hold up all others, nor the end of the operator.
         match clock.within(WRITE_LIMIT, self.send(writing)).await {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 tracing::debug!(%error, namespace, name, "an event could not be written");
-                // Also a new one: the next occurrence tries again.
+                // Also a new Event: the next occurrence tries to create it again.
                 self.aggregator.forget(&namespace, &name);
             }
             None => tracing::debug!(namespace, name, "writing an event took too long"),
         }
     }
 
+    /// Creates an Event, or patches its series.
     async fn send(&self, writing: Writing) -> Result<(), Error> {
         match writing {
             Writing::Create { occurrence, namespace, name, time } => {

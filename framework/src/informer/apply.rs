@@ -1,7 +1,8 @@
-//! From a batch of deltas to the store, to those who listen, and to the marks that are reached.
+//! Applies a batch of deltas to the store, notifies the listeners, and notes the marks that were
+//! reached.
 //!
-//! Whoever holds the turn of the hand-off does it: the task that read the batch off the network if
-//! nobody is before it, else the informer's own.
+//! The holder of the hand-off's turn does this: the task that read the batch off the network if
+//! nothing is queued before it, else the informer's own task.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,23 +17,25 @@ use super::progress::Synced;
 use crate::reflector::{Handoff, Sink, StoreDelta};
 use crate::store::{Applied, Event};
 
-/// Deltas applied under one lock.
+/// Most deltas applied under one lock.
 pub(super) const BATCH: usize = 128;
-/// A batch that takes longer, with more than so many changes waiting, is told in the log: the
+/// A batch that takes longer than this, with more than `SLOW_DEPTH` changes waiting, is logged: the
 /// figures of client-go's queue.
 const SLOW: Duration = Duration::from_millis(100);
+/// See `SLOW`.
 const SLOW_DEPTH: usize = 10;
 
 impl Sink for Core {
     fn offer(&self, batch: &mut Vec<StoreDelta>) {
         match self.handoff.turn() {
-            // One hop less: nothing is before this batch.
+            // Nothing is queued: the batch is applied here, which saves a hop to another task.
             Some(turn) if turn.is_empty() => {
                 while batch.len() > BATCH {
                     let rest = batch.split_off(BATCH);
                     self.deliver(std::mem::replace(batch, rest), 0);
                 }
-                // The next one is as long, as a rule: to grow it step by step costs more than its events.
+                // The next batch is usually as long: growing the buffer step by step costs more
+                // than its events.
                 let next = Vec::with_capacity(batch.len());
                 self.deliver(std::mem::replace(batch, next), 0);
             }
@@ -46,10 +49,12 @@ impl Sink for Core {
 }
 
 impl Core {
-    /// Applies a batch and tells it. Only while the turn is held.
+    /// Applies a batch and delivers its events. To be called only while the turn is held.
     pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
         let began = self.seams.clock.now();
         let depth = batch.len() + self.handoff.len();
+        // Set before the store changes and cleared after the last delivery: a reader of `is_told`
+        // in between must not take the new content for delivered.
         self.is_telling.store(true, Ordering::SeqCst);
         let applied = self.store.apply(batch);
         let members = self.audience.members();
@@ -68,8 +73,8 @@ impl Core {
         self.measure_at(now);
     }
 
-    /// What is applied late is seen late. The time is that of the store, and of the framework's own
-    /// short mappings: listeners of users have tasks of their own.
+    /// Logs a batch that took long. The time is that of the store and of the framework's own short
+    /// mappings: listeners of users have tasks of their own.
     fn report_slow(&self, took: Duration, depth: usize, first: Option<&Event>) {
         tracing::info!(
             cache = self.name,
@@ -80,18 +85,22 @@ impl Core {
         );
     }
 
+    /// Records the marks of a batch, after its events were delivered.
     fn reach(&self, applied: &Applied, members: &[Arc<Listener>]) {
         if applied.marks.is_empty() {
             return;
         }
         self.progress.reach(&applied.marks, self.seams.clock.now());
         if self.progress.has_just_settled() {
+            // The marks go into the mailboxes first: a cache counts as synced once its listeners
+            // have the first lists.
             members.iter().for_each(|member| member.mark_synced());
             self.progress.set_synced();
         }
     }
 
-    /// Tells newcomers what is in the store; returns them. Only while the turn is held.
+    /// Delivers the store's content to new listeners; returns them. To be called only while the
+    /// turn is held.
     pub(super) fn welcome(&self) -> Vec<Arc<Listener>> {
         let now = self.seams.clock.now();
         self.audience.welcome(now, |newcomers| {
@@ -111,7 +120,8 @@ impl Core {
         })
     }
 
-    /// Shows the content again to those whose period is over. Only while the turn is held.
+    /// Delivers the content again to listeners whose period is over. To be called only while the
+    /// turn is held.
     pub(super) fn resync(&self) {
         let now = self.seams.clock.now();
         let members = self.audience.members();
@@ -122,11 +132,12 @@ impl Core {
         }
     }
 
-    /// Sets the gauges; allocates nothing.
+    /// Sets the gauges, without an allocation.
     pub(super) fn measure(&self) {
         self.measure_at(self.seams.clock.now());
     }
 
+    /// Sets the gauges as of `now`.
     fn measure_at(&self, now: Instant) {
         let members = self.audience.members();
         self.meter.read(&Reading {
@@ -141,6 +152,7 @@ impl Core {
     }
 }
 
+/// Returns whether a batch took long enough to be logged.
 fn is_slow(took: Duration, depth: usize) -> bool {
     took > SLOW && depth > SLOW_DEPTH
 }
@@ -160,7 +172,7 @@ mod tests {
         vec![Delta::Put(Sighting { object, run: Run::default(), is_initial: false })]
     }
 
-    /// One hop less: nobody else has to run for it.
+    /// No other task has to run for it.
     #[tokio::test(start_paused = true)]
     async fn a_batch_that_nothing_is_before_is_applied_where_it_was_read() {
         let (_registry, core) = idle_core();
@@ -180,7 +192,8 @@ mod tests {
         assert_eq!((core.store.seen_len(), core.handoff.len()), (0, 2));
     }
 
-    /// As upstream: one value for each pop, of the time that processing takes and not of the wait before.
+    /// One value for each pop, of the time that processing takes, without the wait before it (as
+    /// upstream).
     #[tokio::test]
     async fn mechanism_33_the_time_that_a_batch_takes_is_measured_once_for_each_batch() {
         let (registry, core) = idle_core();
@@ -214,7 +227,7 @@ mod tests {
         assert!(!metrics.encode().contains(labels), "an informer that is gone has no series");
     }
 
-    /// Upstream traces a pop that takes long while others wait.
+    /// A pop that takes long while others wait is logged (upstream traces it).
     #[tokio::test(start_paused = true)]
     async fn mechanism_21_a_batch_that_took_long_is_told_with_its_first_object_and_the_time() {
         let (_registry, core) = idle_core();

@@ -1,4 +1,4 @@
-//! Who listens to one informer.
+//! The listeners of one informer.
 
 use std::sync::Arc;
 
@@ -7,20 +7,22 @@ use tokio::time::Instant;
 use super::listener::Listener;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
-/// The listeners of one informer. Members change only while the turn is held, so that each is told
-/// the content once and then every change.
+/// The listeners of one informer. Members change only while the turn is held, so that each member
+/// receives the content once and then every change.
 #[derive(Default)]
 pub(super) struct Audience {
     members: Mutex<Arc<[Arc<Listener>]>>,
-    /// Those who have not been told the content yet.
+    /// Listeners that have not received the content yet.
     newcomers: Mutex<Vec<Arc<Listener>>>,
     has_ended: AtomicBool,
 }
 
 impl Audience {
-    /// Somebody wants to be told. Wake the informer's task afterwards.
+    /// Adds a listener. The caller wakes the informer's task afterwards.
     pub(super) fn add(&self, listener: Arc<Listener>) {
         let mut newcomers = self.newcomers.lock();
+        // Checked under the lock under which `end` sets the flag: a listener that comes after `end`
+        // has taken the newcomers would never be ended otherwise.
         if self.has_ended.load(Ordering::SeqCst) {
             drop(newcomers);
             return listener.end();
@@ -28,46 +30,51 @@ impl Audience {
         newcomers.push(listener);
     }
 
-    /// Those who are told.
+    /// Returns the listeners that receive changes.
     pub(super) fn members(&self) -> Arc<[Arc<Listener>]> {
         Arc::clone(&self.members.lock())
     }
 
-    /// Everybody, newcomers included.
+    /// Returns all listeners, newcomers included.
     pub(super) fn all(&self) -> Vec<Arc<Listener>> {
         let mut all = self.members().to_vec();
         all.extend(self.newcomers.lock().iter().map(Arc::clone));
         all
     }
 
+    /// Returns whether listeners wait for the content.
     pub(super) fn has_newcomers(&self) -> bool {
         !self.newcomers.lock().is_empty()
     }
 
-    /// Makes members of the newcomers, lets `introduce` tell them what there is, and sees off those
-    /// who were removed. Only while the turn is held. Returns the new members.
+    /// Turns newcomers into members: `introduce` delivers the content to them. Drops removed
+    /// members. To be called only while the turn is held. Returns the new members.
     pub(super) fn welcome(
         &self,
         now: Instant,
         introduce: impl FnOnce(&[Arc<Listener>]),
     ) -> Vec<Arc<Listener>> {
+        // Taken under the lock: a listener that is added from now on waits for the next call.
         let mut fresh = std::mem::take(&mut *self.newcomers.lock());
         fresh.retain(|newcomer| newcomer.begin(now));
         let members = self.members();
         if fresh.is_empty() && !members.iter().any(|member| member.is_removed()) {
             return fresh;
         }
+        // Before they become members, so that the content precedes every change.
         introduce(&fresh);
         let (gone, stay): (Vec<_>, Vec<_>) =
             members.iter().chain(&fresh).map(Arc::clone).partition(|member| member.is_removed());
         *self.members.lock() = stay.into();
-        // A queued one ends with its task.
+        // A queued listener ends with its task.
         gone.iter().filter(|member| !member.is_queued()).for_each(|member| member.end());
         fresh
     }
 
-    /// Nobody is told anything any more. Queued listeners end with their tasks.
+    /// Ends all listeners. Queued ones end with their tasks.
     pub(super) fn end(&self) {
+        // Flag and newcomers under one lock: a listener that is added in between would be in
+        // neither.
         let newcomers = {
             let mut newcomers = self.newcomers.lock();
             self.has_ended.store(true, Ordering::SeqCst);

@@ -1,39 +1,40 @@
-//! What a listener is told.
+//! Changes of objects, as listeners receive them.
 
 use std::sync::Arc;
 
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{Cached, Event};
 
-/// One change of an object, with the old and the new state in hand.
+/// One change of an object, with its old and its new state.
 ///
-/// A listener that is slower than the cache is told fewer, larger steps: `old` is then what it was
-/// told last, and `new` the latest. A deletion is never left out, and stands before the successor's
-/// addition.
+/// A listener that is slower than the cache receives fewer, larger steps: `old` is then the state
+/// that it received last, and `new` the latest. A deletion is never left out, and precedes the
+/// successor's addition.
 #[derive(Clone, Debug)]
 pub enum Change<K> {
-    /// New in the cache.
+    /// The object is new in the cache.
     Added {
         /// The object.
         new: Cached<K>,
-        /// Part of the first list, or of what a late listener is told at first?
+        /// Whether it is part of the first list, or of the content that a late listener receives
+        /// first.
         is_initial: bool,
     },
-    /// Another version of a cached object; or the same one again, when a listener's resync period
-    /// is over: see [`is_resync`](Self::is_resync).
+    /// A cached object has another version; or the same one is delivered again, when a listener's
+    /// resync period is over: see [`is_resync`](Self::is_resync).
     Updated {
-        /// Before.
+        /// The state before.
         old: Cached<K>,
-        /// After.
+        /// The state after.
         new: Cached<K>,
     },
-    /// Gone.
+    /// The object is gone.
     Deleted {
-        /// The last state that the cache held. A listener that was behind may not have been told of
-        /// it, nor of the object.
+        /// The last state that the cache held. A slow listener may not have received it, nor any
+        /// state of the object.
         last: Cached<K>,
-        /// The deletion itself was missed (found by a relist, or by a successor of the same name):
-        /// `last` may be stale.
+        /// Whether the deletion itself was missed (it was found by a relist, or by a successor of
+        /// the same name): `last` may be stale.
         final_state_unknown: bool,
     },
 }
@@ -57,7 +58,7 @@ impl<K> Change<K> {
 }
 
 impl<K: Resource> Change<K> {
-    /// Namespace and name of the object.
+    /// Returns namespace and name of the object.
     pub fn key(&self) -> &ObjectKey {
         match self {
             Self::Added { new, .. } | Self::Updated { new, .. } => new.key(),
@@ -65,8 +66,8 @@ impl<K: Resource> Change<K> {
         }
     }
 
-    /// Nothing changed: a listener that asked for it is shown the cached objects again, one period
-    /// after the other.
+    /// Returns whether nothing changed: a listener with a resync period receives the cached objects
+    /// again after each period.
     pub fn is_resync(&self) -> bool {
         matches!(self, Self::Updated { old, new } if old.is_same(new))
     }

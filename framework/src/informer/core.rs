@@ -1,4 +1,4 @@
-//! One informer without its type: what it is made of, and the task that keeps it going.
+//! The untyped part of an informer: its state, and the task that runs it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, State, Statu
 use crate::seams::Seams;
 use crate::store;
 
-/// Ages are measured at least so often.
+/// Longest interval between two measurements of the ages.
 const MEASURED_EVERY: Duration = Duration::from_secs(5);
 
 /// One scope of an informer.
@@ -34,31 +34,38 @@ pub(crate) struct Core {
     pub(super) name: String,
     pub(super) options: CacheOptions,
     pub(crate) store: Arc<store::Core>,
+    /// Queue between the reflectors and the task that applies batches.
     pub(super) handoff: Handoff,
     pub(super) scopes: Vec<Scope>,
     pub(super) progress: Progress,
     pub(super) audience: Audience,
-    /// Is a batch in the store that listeners have not been told whole?
+    /// Whether the store shows a batch that listeners have not received whole.
     pub(super) is_telling: AtomicBool,
-    /// Has a reflector's task ended by a panic? Its scope is read no more.
+    /// Whether a reflector's task ended by a panic; its scope is no longer read.
     pub(super) has_fallen: AtomicBool,
     pub(super) meter: Meter,
     pub(super) seams: Seams,
+    /// Time of its creation, from which a silence counts before the first data.
     pub(super) made_at: Instant,
     habits: Arc<Habits>,
+    /// Stops the informer and its reflectors.
     pub(super) stop: CancellationToken,
+    /// Set once the informer validates eagerly.
     pub(super) validator: OnceLock<Validator>,
+    /// Limit of reports on objects that do not decode.
     pub(super) budget: Budget,
-    /// Somebody else tells people of objects that do not decode.
+    /// Whether another component reports objects that do not decode.
     pub(super) is_reported_elsewhere: AtomicBool,
-    /// Whoever reads it waits for it by itself; nobody else has to.
+    /// Whether its readers wait for its first list on their own, so that no other controller has
+    /// to.
     pub(super) is_awaited: AtomicBool,
-    /// The program asked for it, and who reads it nobody knows: everybody waits, whoever else does.
+    /// Whether the program itself asked for it: its readers are unknown, so every controller waits
+    /// for it, even if `is_awaited`.
     pub(super) is_asked: AtomicBool,
 }
 
 impl Core {
-    /// `name`: for people. `scopes`: where to read, by namespace.
+    /// Creates an informer. `name` is for logs and errors; `scopes` are the sources by namespace.
     pub(crate) fn new(
         (name, meter): (String, Meter),
         options: CacheOptions,
@@ -106,43 +113,47 @@ impl Core {
         })
     }
 
-    /// An answer to a write was older than what is cached: somebody else may have written since, or the
-    /// server's store was set back. The reflectors look.
+    /// Makes the reflectors check the server's store. Called when the answer to a write is older
+    /// than the cached object: another writer may have been faster, or the server's store was set
+    /// back.
     pub(super) fn doubt(&self) {
         self.scopes.iter().for_each(|scope| scope.status.sign());
         self.habits.call();
     }
 
-    /// Must its first list come, and has not?
+    /// Returns whether the first list is required and has not come.
     pub(super) fn is_pending(&self) -> bool {
         !self.options.is_optional && self.progress.now() == Synced::Pending
     }
 
-    /// Is `namespace` one that this informer reads?
+    /// Returns whether this informer reads `namespace`.
     pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
         self.scopes
             .iter()
             .any(|scope| scope.namespace.is_none() || scope.namespace.as_deref() == namespace)
     }
 
-    /// Does it show every object of the namespaces that it reads?
+    /// Returns whether the cache shows every object of its namespaces, because no selector limits
+    /// it.
     pub(super) fn is_whole(&self) -> bool {
         self.options.labels.is_none() && self.options.fields.is_none()
     }
 
-    /// Waits until every listener was told what the first lists showed, or has ended.
+    /// Waits until every listener has received the first lists, or has ended.
     pub(super) async fn told(&self) {
         for listener in self.audience.all().into_iter().filter(|who| !who.is_internal()) {
             listener.stands(|standing| standing.is_synced || standing.life == Life::Ended).await;
         }
     }
 
+    /// Adds a listener.
     pub(super) fn listen(&self, listener: Arc<Listener>) {
         self.audience.add(listener);
+        // The informer's task delivers the content to it.
         self.handoff.wake();
     }
 
-    /// It will never run (again): whoever waits is told.
+    /// Ends an informer that will not run (again): waiters and listeners are notified.
     pub(super) fn end(&self) {
         self.stop.cancel();
         self.progress.stop();
@@ -150,7 +161,7 @@ impl Core {
         self.meter.forget();
     }
 
-    /// The reflectors, one per scope.
+    /// Returns the reflectors, one per scope.
     fn reflectors(self: &Arc<Self>) -> Vec<Reflector<Feed>> {
         let reflector = |(at, scope): (usize, &Scope)| {
             let store = Arc::clone(&self.store);
@@ -166,12 +177,13 @@ impl Core {
         self.scopes.iter().enumerate().map(reflector).collect()
     }
 
-    /// Runs it until its stop; however that ends, the informer has ended then.
+    /// Runs the informer until its stop. The informer has ended when this future is dropped, too.
     pub(crate) async fn run(self: Arc<Self>) {
         let ending = Ending(self);
         let core = &ending.0;
         let mut tasks = JoinSet::new();
-        // Listeners from before the start hear the first list as it comes.
+        // Attended before the reflectors start: listeners from before the start receive the first
+        // list as it comes.
         core.attend(&mut tasks);
         for (at, reflector) in core.reflectors().into_iter().enumerate() {
             let stop = core.stop.clone();
@@ -183,13 +195,15 @@ impl Core {
         }
         while !core.stop.is_cancelled() {
             if core.attend(&mut tasks) {
-                // One informer's flood does not keep the others from running.
+                // Yields: a flood of one informer must not keep others from running.
                 tokio::task::yield_now().await;
                 continue;
             }
             let alarm = core.next_alarm();
             tokio::select! {
                 biased;
+                // Biased: a stop goes before queued work, and the timer comes last, so a busy
+                // informer measures in `deliver`.
                 () = core.stop.cancelled() => break,
                 () = core.handoff.filled() => {}
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
@@ -201,10 +215,10 @@ impl Core {
         }
     }
 
-    /// What only the informer's task does: newcomers, resyncs, and a batch of what is queued. True
-    /// when there may be more.
+    /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
+    /// deltas. Returns whether there may be more.
     fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
-        // In vain, it is woken when the turn ends.
+        // If another task holds the turn, this task is woken when that turn ends.
         let Some(turn) = self.handoff.turn() else { return false };
         for listener in self.welcome() {
             if listener.is_queued() {
@@ -220,6 +234,7 @@ impl Core {
         true
     }
 
+    /// Returns the time of the next resync or measurement.
     fn next_alarm(&self) -> Instant {
         let tick = self.seams.clock.now() + MEASURED_EVERY;
         let members = self.audience.members();
@@ -230,7 +245,7 @@ impl Core {
             .map_or(tick, |at| at.min(tick))
     }
 
-    /// Have the listeners been told all that the store shows?
+    /// Returns whether the listeners have received all that the store shows.
     pub(super) fn is_told(&self) -> bool {
         !self.is_telling.load(Ordering::SeqCst)
             && !self.audience.has_newcomers()
@@ -238,9 +253,10 @@ impl Core {
     }
 }
 
-/// Says so when a reflector's task ends by a panic; the informer is not synced any more. A reflector
-/// returns only when it is stopped, and its task is dropped only where everything ends at once: with the
-/// operator's task or with the runtime, which drops tasks in any order. So only a panic is news.
+/// Reports the end of a reflector's task by a panic; the informer is not synced any more. A
+/// reflector returns only when it is stopped. Its task is dropped only where everything ends at
+/// once: with the operator's task or with the runtime, which drops tasks in any order. Therefore
+/// only a panic is reported.
 pub(super) struct Fallen {
     core: Arc<Core>,
     scope: usize,
@@ -265,7 +281,7 @@ impl Drop for Fallen {
     }
 }
 
-/// Ends the informer when its task is gone.
+/// Ends the informer when its task ends or is dropped.
 struct Ending(Arc<Core>);
 
 impl Drop for Ending {
@@ -274,6 +290,7 @@ impl Drop for Ending {
     }
 }
 
+/// Logs a task that ended by a panic.
 pub(super) fn report(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()

@@ -1,4 +1,4 @@
-//! How one informer is doing, for readiness, for waiting with names, and for debug dumps.
+//! Status of an informer, for readiness, for waits that name their reasons, and for debug dumps.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,8 @@ use super::progress::Synced;
 use crate::reflector::State;
 use crate::resource::{ObjectKey, ResourceInfo};
 
-/// What one cache holds, as the watches have shown it; own writes that they have not are left out.
+/// The content of one cache, as the watches have shown it; own writes that the watches have not
+/// shown are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheView {
     /// The kind.
@@ -24,59 +25,60 @@ pub struct CacheView {
     pub fields: Option<String>,
     /// resourceVersion by key.
     pub versions: BTreeMap<ObjectKey, String>,
-    /// Have the listeners been told all that is shown here?
+    /// Whether the listeners have received all that is shown here.
     pub is_told: bool,
 }
 
-/// How one informer is doing, for readiness and debug dumps.
+/// Status of one informer, for readiness and debug dumps.
 #[derive(Clone, Debug)]
 pub struct InformerStatus {
-    /// What it is called: the resource, and what sets it apart: `pods`, `pods (app=web)`.
+    /// Name: the resource, and the options that distinguish it from others: `pods`,
+    /// `pods (app=web)`.
     pub name: String,
     /// The kind.
     pub info: ResourceInfo,
-    /// May the operator be ready without it?
+    /// Whether the operator can be ready without it.
     pub is_optional: bool,
-    /// Has the first list been applied and handed to listeners? False while the kind is absent, and
-    /// when a task that reads it has fallen.
+    /// Whether the first list has been applied and handed to listeners. False while the kind is
+    /// absent, and after a panic of a task that reads the kind.
     pub synced: bool,
-    /// Does the API server not serve the kind now?
+    /// Whether the API server does not serve the kind at present.
     pub is_absent: bool,
-    /// What it is doing or waiting for; the last error, if one is in force.
+    /// Present activity or wait; the last error, if one is in force.
     pub state: String,
     /// Objects in the cache, those included that do not decode.
     pub objects: usize,
-    /// Bytes of what is kept of them.
+    /// Bytes of the cached objects.
     pub bytes: usize,
     /// Objects known not to decode.
     pub invalid: usize,
     /// Newest resourceVersion applied and handed to listeners; empty before the first list.
     pub resource_version: String,
-    /// How long ago that version came; of several namespaces, where it is longest. `None` before
-    /// the first lists. A healthy watch of an idle kind brings a bookmark about once a minute.
+    /// Time since that version was received; of several namespaces, the longest. `None` before the
+    /// first lists. A healthy watch of an idle kind receives a bookmark about once a minute.
     pub age: Option<Duration>,
-    /// How long ago its server was heard of last, be it by a bookmark or a part of a list; of
-    /// several namespaces, where it is longest. `None` until each was heard of.
+    /// Time since the server last sent anything, be it a bookmark or a part of a list; of several
+    /// namespaces, the longest. `None` until each scope has received something.
     pub heard: Option<Duration>,
     /// Deltas that wait to be applied.
     pub queued: usize,
-    /// Its listeners with a task of their own, in the order in which they came.
+    /// Listeners with a task of their own, in the order of their registration.
     pub listeners: Vec<ListenerStatus>,
 }
 
-/// How one listener is doing.
+/// Status of one listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerStatus {
-    /// What it is called; where it was registered, unless it was given a name.
+    /// Name; the place of its registration, unless it was given a name.
     pub name: String,
-    /// Was it told all that the first lists showed?
+    /// Whether it has received the first lists whole.
     pub synced: bool,
-    /// Objects whose changes wait to be told.
+    /// Objects with changes that wait to be delivered.
     pub waiting: usize,
 }
 
 impl Core {
-    /// What the watches have shown.
+    /// Returns the content that the watches have shown.
     pub(super) fn view(&self) -> CacheView {
         let versions = self
             .store
@@ -93,11 +95,13 @@ impl Core {
             labels: self.options.labels.clone(),
             fields: self.options.fields.clone(),
             versions: versions.collect(),
-            // Read after the content: what is in it and no longer being told was told.
+            // Read after the content: if no delivery is under way then, the content has been
+            // delivered.
             is_told: self.is_told(),
         }
     }
 
+    /// Returns the informer's status.
     pub(super) fn status(&self) -> InformerStatus {
         let now = self.seams.clock.now();
         let queued = self.audience.all().into_iter();
@@ -128,23 +132,25 @@ impl Core {
         }
     }
 
+    /// Returns the time since the newest version was received.
     pub(super) fn age(&self, now: Instant) -> Option<Duration> {
         self.progress.newest_at().map(|at| now.saturating_duration_since(at))
     }
 
-    /// When the scope that waits longest heard of its server; `None` when one never did.
+    /// Returns the time of the last data from the server, of the scope for which it is longest ago;
+    /// `None` when a scope never received any.
     fn heard_at(&self) -> Option<Instant> {
         let heard = self.scopes.iter().map(|scope| scope.status.freshness().heard);
         heard.min().flatten()
     }
 
-    /// For how long nothing was heard of the server; of one that was never heard of, since the
-    /// informer was made.
+    /// Returns the time since the last data from the server; if there never was any, the time since
+    /// the informer was made.
     pub(super) fn silence(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.heard_at().unwrap_or(self.made_at))
     }
 
-    /// What keeps it from being synced, if something does.
+    /// Returns the reason for which the cache is not synced, if it is not.
     pub(super) fn missing(&self) -> Option<String> {
         match self.progress.now() {
             Synced::Done => None,
@@ -153,7 +159,7 @@ impl Core {
         }
     }
 
-    /// The listeners that have not been told the first lists.
+    /// Returns a text for each listener that has not received the first lists.
     pub(super) fn behind(&self) -> Vec<String> {
         let all = self.audience.all().into_iter();
         let behind = all.filter(|listener| {
@@ -167,7 +173,7 @@ impl Core {
             .collect()
     }
 
-    /// The state of the scopes: of those in trouble, or of all when there is none.
+    /// Returns the state of the scopes: of those in trouble, or of all when none is.
     fn state(&self) -> String {
         let states: Vec<_> =
             self.scopes.iter().map(|scope| (&scope.namespace, scope.status.get())).collect();

@@ -1,4 +1,4 @@
-//! Objects that do not decode: found early where that is asked for, and reported.
+//! Objects that do not decode: eager detection where that is asked for, and reports.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,19 @@ use super::{Validate, registry};
 use crate::resource::{ObjectRef, Resource};
 use crate::store::{Event, Object};
 
-/// Reports of one informer at once, and how long it takes to earn another.
+/// Reports that one informer may make at once.
 const BURST: u32 = 50;
+/// Time that earns one more report.
 const REFILL: Duration = Duration::from_secs(10);
 
 /// A cached object that does not decode into its type.
 #[derive(Clone, Debug)]
 pub struct InvalidObject {
-    /// Which object it is.
+    /// The object.
     pub object: ObjectRef,
     /// Its resourceVersion.
     pub version: String,
-    /// What is wrong, with the path of the field. Never a value of a Secret.
+    /// The error, with the path of the field. Never contains a value of a Secret.
     pub message: Arc<str>,
 }
 
@@ -36,13 +37,13 @@ impl fmt::Display for InvalidObject {
     }
 }
 
-/// Who is told of objects that do not decode. It must not wait.
+/// Function that receives reports of objects that do not decode. It must not block.
 pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 
-/// Decodes an object only to see whether it does.
+/// Decodes an object to find out whether it decodes.
 pub(super) type Validator = fn(&Arc<Object>);
 
-/// Reports that one informer may still make.
+/// Number of reports that one informer may still make.
 pub(super) struct Budget {
     left: Mutex<(u32, Option<Instant>)>,
     was_exceeded: AtomicBool,
@@ -55,6 +56,7 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// Spends one report of the token bucket; false when none is left.
     fn spend(&self, now: Instant) -> bool {
         let mut bucket = self.left.lock();
         let (left, since) = &mut *bucket;
@@ -63,6 +65,7 @@ impl Budget {
             *left += 1;
             *since += REFILL;
         }
+        // A full bucket earns nothing: the time for the next report begins now.
         if *left == BURST {
             *since = now;
         }
@@ -72,14 +75,17 @@ impl Budget {
     }
 }
 
+/// Decodes an object as `K`.
 pub(super) fn validator<K: Resource>(object: &Arc<Object>) {
-    // The store notes what does not decode.
+    // The store records objects that do not decode.
     let _ = object.decode::<K>();
 }
 
 impl Core {
-    /// From now on what does not decode is measured, and reported as the registry says.
+    /// Makes objects that do not decode be measured and reported to the registry's function from
+    /// now on.
     pub(super) fn report_invalid(self: &Arc<Self>, reports: &Arc<registry::Reports>) {
+        // Weak: the store, which the informer owns, keeps this function.
         let (core, reports) = (Arc::downgrade(self), Arc::clone(reports));
         self.store.observe_invalid(Box::new(move |object, message| {
             let Some(core) = core.upgrade() else { return };
@@ -90,13 +96,14 @@ impl Core {
         }));
     }
 
-    /// Reports what is known not to decode.
+    /// Reports all objects that are known not to decode.
     pub(super) fn report_all(&self, report: &InvalidReport) {
         for (object, message) in self.store.invalid_list() {
             self.report(report, &object, &message);
         }
     }
 
+    /// Reports one object, within the budget.
     fn report(&self, report: &InvalidReport, object: &Arc<Object>, message: &Arc<str>) {
         if self.is_reported_elsewhere.load(Ordering::Relaxed) {
             return;
@@ -118,17 +125,18 @@ impl Core {
         });
     }
 
-    /// The informer is used by somebody who reads it as `K`.
+    /// Notes that the informer is read as `K`, which starts the validation if it is eager.
     pub(super) fn read_as<K: Resource>(self: &Arc<Self>) {
         if K::static_info().is_none() || self.options.validate != Validate::Eager {
             return;
         }
+        // An informer has one validator, of the first type that reads it.
         if self.validator.set(validator::<K>).is_ok() {
             self.validate();
         }
     }
 
-    /// Decodes every new version on a task of its own, a quarter of the time at most.
+    /// Starts a task that decodes every new version, for a quarter of the time at most.
     fn validate(self: &Arc<Self>) {
         let identity = Identity {
             name: "validation".to_owned(),

@@ -1,6 +1,6 @@
-//! Which informers a registry has: by kind, options and, where values are kept, their type.
+//! The informers of a registry: by kind, options and, where values are cached, their type.
 //!
-//! Not here: making one, and running them (`registry`).
+//! Creating and running them is in `registry`.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use super::lease::Lease;
 use crate::resource::{Resource, ResourceInfo};
 use crate::store::Representation;
 
-/// The informers that somebody uses, and what was set for those that somebody will.
+/// The informers in use, and the options that were set for kinds.
 #[derive(Default)]
 pub(super) struct Informers {
     pub(super) options: BTreeMap<ResourceInfo, CacheOptions>,
-    /// In the order of their kinds; of one kind, in that in which they were asked for.
+    /// Sorted by kind; those of one kind in the order in which they were asked for.
     pub(super) known: Vec<Known>,
-    /// Made and not yet running.
+    /// Created and not yet running.
     pub(super) idle: Vec<Arc<Core>>,
-    /// Used for as long as the registry is.
+    /// In use for as long as the registry exists.
     pub(super) pinned: Vec<Arc<Lease>>,
     pub(super) is_stopped: bool,
 }
@@ -29,25 +29,27 @@ pub(super) struct Informers {
 pub(super) struct Known {
     pub(super) info: ResourceInfo,
     pub(super) options: CacheOptions,
-    /// The type whose values are kept, where values are.
+    /// The type of the cached values, where values are cached.
     pub(super) kept: Option<TypeId>,
     pub(super) core: Arc<Core>,
     pub(super) lease: Weak<Lease>,
 }
 
-/// Values of one type are of no use to another.
+/// Returns the type of the cached values, where values are cached: values of one type are of no use
+/// to another.
 pub(super) fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
     let is_kept = options.representation == Representation::Typed || K::projection().is_some();
     is_kept.then(TypeId::of::<K>)
 }
 
 impl Informers {
-    /// The options that were set for a kind, or the default ones.
+    /// Returns the options that were set for a kind, or the default ones.
     pub(super) fn options_of(&self, info: &ResourceInfo) -> CacheOptions {
         self.options.get(info).cloned().unwrap_or_default()
     }
 
-    /// A share in the informer of these options, or of those that were set for the kind.
+    /// Returns a share in the informer with these options, or with those that were set for the
+    /// kind.
     pub(super) fn find<K: Resource>(
         &self,
         info: &ResourceInfo,
@@ -65,6 +67,7 @@ impl Informers {
         self.known
             .iter()
             .filter(|known| known.info == *info && known.kept == kept && known.options == *options)
+            // An informer whose last user is gone is about to stop, and is not used again.
             .find_map(|known| known.lease.upgrade())
     }
 }

@@ -1,12 +1,12 @@
-//! Who uses an informer: it runs while somebody does.
+//! References to an informer, which runs while there is one.
 
 use std::sync::{Arc, Weak};
 
 use super::core::Core;
 use super::registry::Inner;
 
-/// A share in the use of one informer; when the last is dropped, its watch stops and its memory
-/// goes.
+/// A shared reference to one informer; when the last is dropped, the informer's watch stops and its
+/// memory is freed.
 pub(super) struct Lease {
     core: Arc<Core>,
     registry: Weak<Inner>,
@@ -27,6 +27,7 @@ impl Drop for Lease {
         self.core.stop.cancel();
         match self.registry.upgrade() {
             Some(registry) => registry.release(&self.core),
+            // Without a registry no task runs the informer, so it is ended here.
             None => self.core.end(),
         }
     }

@@ -1,7 +1,7 @@
-//! One listener: how it is told, by whom, and until when.
+//! A listener: its delivery, its task and its lifetime.
 //!
 //! An inline listener is the framework's own and only adds keys to a queue: it is called where a
-//! batch is applied. Every other one has a [`Mailbox`] and a task, so that it can take its time.
+//! batch is applied. Every other listener has a [`Mailbox`] and a task, so that it can be slow.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -20,52 +20,55 @@ use crate::resource::{ObjectKey, ResourceInfo};
 use crate::store::{Event, Object};
 use crate::sync::{Mutex, Notify, Posted};
 
-/// Keys that a listener takes out of its mailbox at once.
+/// Most keys that a listener takes out of its mailbox at once.
 const TAKEN: usize = 64;
-/// A call that takes longer blocks: later ones are made where that is in nobody's way.
+/// A call that takes longer is taken for blocking: later calls are made on threads that may block.
 const SLOW: Duration = Duration::from_millis(10);
-/// Calls that together take longer block just as well.
+/// Calls of one turn that together take longer are taken for blocking, too.
 const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 
-/// Called with a whole batch, where it is applied.
+/// A function that is called with a whole batch, where the batch is applied.
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
-/// Called with one item at a time, on the listener's task.
+/// A function that is called with one item at a time, on the listener's task.
 pub(super) type Call = Box<dyn Fn(&Item) + Send + Sync>;
 
-/// How much of the time it may take.
+/// Share of the time that a listener may use.
 pub(super) enum Pace {
     /// All of it.
     Free,
-    /// It rests three times as long as it worked.
+    /// A quarter: it pauses three times as long as it worked.
     Quarter,
 }
 
-/// Where a listener's life stands.
+/// Stage of a listener's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
-    /// Nobody has told it anything.
+    /// It has received nothing yet.
     New,
-    /// It is told.
+    /// It receives changes.
     Told,
     /// No call is running, and none will come.
     Ended,
 }
 
+/// State of a listener, for waiters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub(super) life: Life,
-    /// Was it told all that the first lists showed?
+    /// Whether it has received the first lists whole.
     pub(super) is_synced: bool,
 }
 
+/// The way in which a listener receives changes.
 enum Hearing {
     Inline(Inline),
     Queued { call: Call, inbox: Mutex<Inbox>, filled: Notify },
 }
 
+/// The mailbox of a listener, under its lock.
 struct Inbox {
     mailbox: Mailbox,
-    /// Has the task taken out something that it has not told whole?
+    /// Whether the task holds items that it has not delivered yet.
     is_busy: bool,
 }
 
@@ -75,6 +78,7 @@ struct Resync {
     next: Option<Instant>,
 }
 
+/// A listener of one informer.
 pub(super) struct Listener {
     name: String,
     info: ResourceInfo,
@@ -85,13 +89,13 @@ pub(super) struct Listener {
     removed: CancellationToken,
     clock: Clock,
     pace: Pace,
-    /// Was a call seen that blocks?
+    /// Whether a call took too long.
     is_slow: AtomicBool,
-    /// Not one that somebody registered: nobody waits for it.
+    /// Whether the informer created it for itself: no caller waits for it.
     is_internal: bool,
 }
 
-/// What a listener is called and whom it counts for.
+/// Name of a listener and the labels of its metrics.
 pub(super) struct Identity {
     pub(super) name: String,
     pub(super) info: ResourceInfo,
@@ -100,10 +104,12 @@ pub(super) struct Identity {
 }
 
 impl Listener {
+    /// Creates a listener that is called where a batch is applied.
     pub(super) fn inline(identity: Identity, inline: Inline) -> Arc<Self> {
         Arc::new(Self::new(identity, Hearing::Inline(inline), None))
     }
 
+    /// Creates a listener with a mailbox and a task.
     pub(super) fn queued(
         identity: Identity,
         merging: Merging,
@@ -116,7 +122,7 @@ impl Listener {
         Arc::new(Self::new(identity, hearing, resync))
     }
 
-    /// One of the informer's own, at a pace.
+    /// Creates a listener of the informer itself, at a pace.
     pub(super) fn internal(
         identity: Identity,
         merging: Merging,
@@ -152,7 +158,7 @@ impl Listener {
         &self.name
     }
 
-    /// Waits until it stands as `wanted`.
+    /// Waits until its standing fulfils `wanted`.
     pub(super) async fn stands(&self, wanted: impl Fn(&Standing) -> bool + Send) -> Standing {
         self.standing.wait_for(wanted).await
     }
@@ -161,6 +167,7 @@ impl Listener {
         self.standing.get().is_synced
     }
 
+    /// Returns whether no further call may begin.
     pub(super) fn is_removed(&self) -> bool {
         self.removed.is_cancelled()
     }
@@ -173,13 +180,15 @@ impl Listener {
         matches!(self.hearing, Hearing::Queued { .. })
     }
 
-    /// No call is to begin any more. One that is running goes on; [`Life::Ended`] comes after it.
+    /// Removes the listener: no further call begins. A running call goes on; [`Life::Ended`]
+    /// follows it.
     pub(super) fn remove(&self) {
         self.removed.cancel();
+        // A listener that never began has no task that would end it.
         self.enter(Life::Ended, |life| life == Life::New);
     }
 
-    /// From now on it is told; false when it was removed before.
+    /// Makes the listener receive changes; false when it was removed before.
     pub(super) fn begin(&self, now: Instant) -> bool {
         if let Some(resync) = &self.resync {
             let mut resync = resync.lock();
@@ -188,12 +197,13 @@ impl Listener {
         !self.is_removed() && self.enter(Life::Told, |life| life == Life::New)
     }
 
-    /// No call is running, and none will come.
+    /// Ends the listener: no call is running, and none will follow.
     pub(super) fn end(&self) {
         self.removed.cancel();
         self.enter(Life::Ended, |life| life != Life::Ended);
     }
 
+    /// Changes the stage of life if `may` allows it; returns whether it did.
     fn enter(&self, next: Life, may: impl FnOnce(Life) -> bool) -> bool {
         self.standing.update(|standing| {
             let may = may(standing.life);
@@ -204,7 +214,7 @@ impl Listener {
         })
     }
 
-    /// Tells it a batch, or has its task tell it.
+    /// Delivers a batch, or leaves it to the listener's task.
     pub(super) fn hear(&self, events: &[Event]) {
         if events.is_empty() || self.is_removed() {
             return;
@@ -214,13 +224,15 @@ impl Listener {
             Hearing::Queued { inbox, filled, .. } => {
                 let mut inbox = inbox.lock();
                 events.iter().for_each(|event| inbox.mailbox.push(event));
+                // Released before the wake-up: the woken task takes the same lock.
                 drop(inbox);
                 filled.notify_one();
             }
         }
     }
 
-    /// When one of a batch makes it panic, the others are told one by one.
+    /// Calls an inline listener with a batch. If it panics, it is called again with each event
+    /// alone, so that only the faulty ones are lost.
     fn hear_inline(&self, inline: &Inline, events: &[Event]) {
         let told = catch_unwind(AssertUnwindSafe(|| inline(events)));
         if told.is_ok() {
@@ -234,7 +246,7 @@ impl Listener {
         }
     }
 
-    /// What was told or put into the mailbox until now is all that the first lists showed.
+    /// Notes that all events of the first lists have been delivered or put into the mailbox.
     pub(super) fn mark_synced(&self) {
         match &self.hearing {
             Hearing::Inline(_) => self.set_synced(),
@@ -249,17 +261,19 @@ impl Listener {
         self.standing.update(|standing| !std::mem::replace(&mut standing.is_synced, true));
     }
 
-    /// When it wants to be shown the content again.
+    /// Returns the time of the next resync.
     pub(super) fn next_resync(&self) -> Option<Instant> {
         self.resync.as_ref().and_then(|resync| resync.lock().next)
     }
 
-    /// Is its period over? Then the next one begins, at once and without drift.
+    /// Returns whether the resync period is over; if so, the next one begins, at once and without
+    /// drift.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         let Some(resync) = &self.resync else { return false };
         let mut resync = resync.lock();
         let Some(next) = resync.next.filter(|next| *next <= now) else { return false };
         let mut next = next + resync.period;
+        // Periods that were missed are skipped.
         if next <= now {
             next = now + resync.period;
         }
@@ -267,17 +281,18 @@ impl Listener {
         true
     }
 
-    /// Shows it the content again, but for what waits to be told anyway.
+    /// Delivers the content again, except for objects that wait in the mailbox anyway.
     pub(super) fn resync(&self, content: &[Arc<Object>]) {
         if let Hearing::Queued { inbox, filled, .. } = &self.hearing {
             let mut inbox = inbox.lock();
             content.iter().for_each(|object| inbox.mailbox.resync(object));
+            // Released before the wake-up: the woken task takes the same lock.
             drop(inbox);
             filled.notify_one();
         }
     }
 
-    /// Keys that wait to be told.
+    /// Returns the number of keys that wait to be delivered.
     pub(super) fn waiting(&self) -> usize {
         match &self.hearing {
             Hearing::Inline(_) => 0,
@@ -285,7 +300,7 @@ impl Listener {
         }
     }
 
-    /// Was it told everything?
+    /// Returns whether everything was delivered.
     pub(super) fn is_idle(&self) -> bool {
         match &self.hearing {
             Hearing::Inline(_) => true,
@@ -296,7 +311,8 @@ impl Listener {
         }
     }
 
-    /// The task of a listener with a mailbox. However it ends, the listener has ended.
+    /// Returns the task of a listener with a mailbox. The listener has ended when the task ends in
+    /// any way.
     pub(super) fn task(self: Arc<Self>, stop: CancellationToken) -> impl Future<Output = ()> {
         let ending = Arc::new(Ending(Arc::clone(&self)));
         async move {
@@ -310,6 +326,7 @@ impl Listener {
                 if items.is_empty() {
                     tokio::select! {
                         biased;
+                        // Biased: a stop or a removal goes before further items.
                         () = stop.cancelled() => return,
                         () = listener.removed.cancelled() => return,
                         () = filled.notified() => continue,
@@ -325,10 +342,11 @@ impl Listener {
         }
     }
 
-    /// Tells one after the other; returns what is left when the calls turn out to block.
+    /// Delivers items one after the other; returns the rest when the calls turn out to block.
     fn tell(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
         let began = self.clock.now();
         let mut before = began;
+        // Relaxed: a hint that only this listener's calls set and read.
         while !self.is_slow.load(Ordering::Relaxed)
             && let Some(item) = items.pop_front()
         {
@@ -344,7 +362,7 @@ impl Listener {
         items
     }
 
-    /// False when it is to be told nothing more.
+    /// Delivers one item; false when the listener was removed or the informer stops.
     fn tell_one(&self, item: &Item, stop: &CancellationToken) -> bool {
         let Hearing::Queued { call, .. } = &self.hearing else { return false };
         let is_told = !self.is_removed() && !stop.is_cancelled();
@@ -354,9 +372,10 @@ impl Listener {
         is_told
     }
 
-    /// Lets others run, for as long as its pace asks.
+    /// Lets other tasks run, for as long as the listener's pace asks.
     async fn rest(&self, began: Instant, stop: &CancellationToken) {
         let worked = self.clock.now().saturating_duration_since(began);
+        // A mailbox that fills all the time would keep this task running.
         tokio::task::yield_now().await;
         if matches!(self.pace, Pace::Quarter) {
             tokio::select! {
@@ -368,14 +387,17 @@ impl Listener {
         }
     }
 
+    /// Takes the next items out of the mailbox.
     fn take(&self) -> Vec<Item> {
         let Hearing::Queued { inbox, .. } = &self.hearing else { return Vec::new() };
         let mut inbox = inbox.lock();
         let items = inbox.mailbox.take(TAKEN);
+        // Under one lock: `is_idle` must see the items in the mailbox or here.
         inbox.is_busy = !items.is_empty();
         items
     }
 
+    /// Calls the listener with one item; its panics are caught.
     fn call(&self, call: &Call, item: &Item) {
         if matches!(item, Item::Synced) {
             return self.set_synced();
@@ -385,6 +407,7 @@ impl Listener {
         }
     }
 
+    /// Counts and logs a panic of the listener.
     fn panicked(&self, key: Option<&ObjectKey>) {
         let resource = self.info.group_resource();
         self.metrics.count(&names::INFORMER_LISTENER_PANICS, &[&resource], 1);
@@ -395,12 +418,13 @@ impl Listener {
     }
 }
 
-/// Tells it on a thread that may block, so that nobody else waits. The listener ends no sooner than
-/// this, whatever becomes of its task. When nothing is to be told any more, calls that have begun are
-/// waited for, and a thread that is not to be had is not.
+/// Delivers items on a thread that may block, so that no other task waits. The listener does not
+/// end before this work, whatever becomes of its task. On a stop, calls that have begun are waited
+/// for, but not a thread that is not available yet.
 async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationToken) {
     let listener = &ending.0;
-    // An abort would wait until a thread is free: whoever takes the work out has it.
+    // The work can be withdrawn before a thread is free, which an abort could not: the side that
+    // takes it out of the mutex owns it.
     let work = Arc::new(Mutex::new(Some((Arc::clone(ending), stop.clone(), items))));
     let left = Arc::clone(&work);
     let mut told = tokio::task::spawn_blocking(move || {
@@ -409,20 +433,21 @@ async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationT
             let _ = items.iter().all(|item| ending.0.tell_one(item, &stop));
         }
     });
-    // Panics are caught in there; a runtime that ends cancels it.
+    // Panics are caught inside; a runtime that ends cancels the task.
     tokio::select! {
         biased;
         _ = &mut told => return,
         () = stop.cancelled() => {}
         () = listener.removed.cancelled() => {}
     }
+    // Taken back: from here on the thread finds nothing, or has begun and is waited for.
     let has_begun = work.lock().take().is_none();
     if has_begun {
         let _ = told.await;
     }
 }
 
-/// Ends the listener when its task is gone, also when that never ran.
+/// Ends the listener when its task ends or is dropped, also when the task never ran.
 struct Ending(Arc<Listener>);
 
 impl Drop for Ending {

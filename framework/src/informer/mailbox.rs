@@ -1,9 +1,9 @@
-//! What waits to be told to one listener: merged by key, in the order of first arrival.
+//! The mailbox of a listener: undelivered changes, merged by key, in the order of first arrival.
 //!
-//! It holds at most a deletion and a later state of each key, so a listener that stands still costs
-//! as many entries as objects changed meanwhile, however often they did.
+//! A mailbox holds at most a deletion and a later state of each key, so a listener that is blocked
+//! costs as many entries as objects changed meanwhile, however often they did.
 //!
-//! It never waits and calls nobody.
+//! It never blocks and makes no callbacks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use std::sync::Arc;
 use crate::resource::ObjectKey;
 use crate::store::{Event, Object};
 
-/// Steps of one object that a mapper may be behind; those in the middle become one.
+/// Most undelivered steps of one object; beyond that, steps in the middle are merged into one.
 const MOST_STEPS: usize = 8;
 
-/// What a listener wants to know of an object that changed more than once.
+/// The form in which a listener receives several changes of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merging {
-    /// The step from what it was told last to the latest.
+    /// One step from the state that was delivered last to the latest.
     Latest,
-    /// Every step, so every state that a reader of the cache could have seen: what a mapper makes of
-    /// one may differ from what it makes of the next, and all that it names is concerned.
+    /// Every step, so every state that a reader of the cache could have seen: a mapper may map one
+    /// state to other objects than the next, and all of them are affected.
     EachStep,
 }
 
-/// One entry, taken out.
+/// An entry that was taken out of the mailbox.
 pub(super) enum Item {
     Change(Event),
-    /// In order; and whether the second is a sum of several.
+    /// Steps in order, and whether the second one is a sum of several.
     Steps(Vec<Event>, bool),
-    /// Everything that was there when the cache was filled has been taken out.
+    /// A mark: all entries of the first lists have been taken out before it.
     Synced,
 }
 
 impl Item {
-    /// Of which object it is.
+    /// Returns the key of the entry's object.
     pub(super) fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Change(event) => Some(event.key()),
@@ -44,12 +44,13 @@ impl Item {
     }
 }
 
+/// A position in the order of delivery.
 enum Place {
     Key(ObjectKey),
     Synced,
 }
 
-/// What waits of one key.
+/// The undelivered changes of one key.
 enum Waiting {
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
     EachStep { events: Vec<Event>, is_summed: bool },
@@ -67,7 +68,7 @@ impl Mailbox {
         Self { merging, order: VecDeque::new(), waiting: BTreeMap::new() }
     }
 
-    /// Keys that wait.
+    /// Returns the number of keys with undelivered changes.
     pub(super) fn keys(&self) -> usize {
         self.waiting.len()
     }
@@ -85,19 +86,19 @@ impl Mailbox {
         self.waiting.insert(event.key().clone(), Waiting::first(event, self.merging));
     }
 
-    /// Adds the object as it is, unless something newer waits anyway.
+    /// Adds the object for a resync, unless a change of it waits anyway.
     pub(super) fn resync(&mut self, object: &Arc<Object>) {
         if !self.waiting.contains_key(object.key()) {
             self.push(&Event::Updated { old: Arc::clone(object), new: Arc::clone(object) });
         }
     }
 
-    /// What waits now is what the listener must be told to be called synced.
+    /// Adds the mark after which the listener counts as synced.
     pub(super) fn mark_synced(&mut self) {
         self.order.push_back(Place::Synced);
     }
 
-    /// Takes out the first keys' entries, of at most `most` keys.
+    /// Takes out the entries of the first keys, at most `most` of them.
     pub(super) fn take(&mut self, most: usize) -> Vec<Item> {
         let mut taken = Vec::with_capacity(self.order.len().min(most));
         for _ in 0..most {
@@ -121,6 +122,7 @@ impl Mailbox {
 }
 
 impl Waiting {
+    /// Returns the entry of a key's first change.
     fn first(event: &Event, merging: Merging) -> Self {
         match merging {
             Merging::EachStep => Self::EachStep { events: vec![event.clone()], is_summed: false },
@@ -135,6 +137,7 @@ impl Waiting {
         }
     }
 
+    /// Merges a further change of the same key.
     fn merge(&mut self, event: &Event) {
         match self {
             Self::EachStep { events, is_summed } => {
@@ -154,6 +157,7 @@ impl Waiting {
                 }
                 (Event::Updated { new, .. }, Some(Event::Added { new: newest, .. }))
                 | (Event::Updated { new, .. }, Some(Event::Updated { new: newest, .. })) => {
+                    // Only the end of the step moves: an addition that was not delivered stays one.
                     *newest = Arc::clone(new);
                 }
                 _ => *state = Some(event.clone()),
@@ -162,7 +166,8 @@ impl Waiting {
     }
 }
 
-/// Makes one step of two in the middle: from what was before both to what is after them.
+/// Merges two steps in the middle: the result leads from the state before both to the state after
+/// them.
 fn skip_step(events: &mut Vec<Event>) {
     let skipped = events.remove(1);
     let Some(next) = events.get_mut(1) else { return };
@@ -174,7 +179,7 @@ fn skip_step(events: &mut Vec<Event>) {
         (Event::Deleted { last, .. }, Event::Added { new, .. }) => {
             *next = Event::Updated { old: last, new: Arc::clone(new) };
         }
-        // Another object had the name before: whoever minds that one is told, too.
+        // Another object had the name before: a mapper of its states must see that one, too.
         (Event::Updated { old, .. }, Event::Deleted { last, .. })
             if !old.head().has_uid_of(&last.head()) =>
         {
@@ -183,12 +188,12 @@ fn skip_step(events: &mut Vec<Event>) {
         (Event::Updated { old, .. }, Event::Added { new, .. }) => {
             *next = Event::Updated { old, new: Arc::clone(new) };
         }
-        // A deletion says enough.
+        // All other pairs end with a deletion, which stands for both.
         _ => {}
     }
 }
 
-/// The states that these steps lead through, each once.
+/// Returns the states that these steps lead through, each once.
 pub(crate) fn states(events: &[Event]) -> Vec<&Arc<Object>> {
     let mut states: Vec<&Arc<Object>> = Vec::with_capacity(events.len() + 1);
     let mut add = |state| {
@@ -240,7 +245,7 @@ mod tests {
             self.store.object(&Skim::of(text.as_bytes()).expect("an object"))
         }
 
-        /// `+a` adds or changes, `-a` deletes.
+        /// Makes an event: `+a` adds or changes, `-a` deletes.
         fn event(&mut self, step: &str) -> Option<Event> {
             let (what, name) = step.split_at(1);
             let last = self.now.remove(name);
@@ -277,7 +282,7 @@ mod tests {
         shown.join(" ")
     }
 
-    /// `/` takes all out; `|` marks. What the last `take` brings is compared.
+    /// Runs a script and compares the entries of the last `take`: `/` takes all out, `|` marks.
     #[track_caller]
     fn check(merging: Merging, script: &str, expected: &str) {
         let (mut world, mut mailbox) = (World::new(), Mailbox::new(merging));
@@ -320,7 +325,7 @@ mod tests {
     fn a_mapper_is_shown_every_state_that_a_reader_could_have_seen() {
         check(Merging::EachStep, "+a / +a +a -a", "a1,a2,a3");
         check(Merging::EachStep, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
-        // Steps in the middle are one: who compares two states sees what they make together.
+        // Steps in the middle are merged: a comparison of two states sees their sum.
         let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::EachStep));
         for _ in 0..10 {
             world.event("+a").iter().for_each(|event| mailbox.push(event));
@@ -344,18 +349,19 @@ mod tests {
         };
         let (each, is_summed) = steps("+a -a +a +a +a +a +a +a");
         assert_eq!((each.len(), is_summed), (8, false));
-        // The last of it is gone, and another took the name: the deletion, then both in one.
+        // The object is gone, and another took the name: the deletion, then both in one.
         let (sum, is_summed) = steps("+a -a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Updated { .. }));
         let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
         assert_ne!(old.head().uid(), new.head().uid());
-        // The creation is what is left of it and of what followed.
+        // The creation is the sum of it and of the steps that followed.
         let (sum, is_summed) = steps("-a +a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Deleted { .. }));
         assert!(matches!(&sum[1], Event::Added { .. }), "it came");
     }
 
-    /// Mechanism 30 for one listener: what changed is not shown once more as it was.
+    /// An object with an undelivered change is not delivered once more for a resync (mechanism 30
+    /// for one listener).
     #[test]
     fn a_resync_leaves_out_what_waits_anyway() {
         let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::Latest));
@@ -368,8 +374,10 @@ mod tests {
     }
 
     proptest! {
-        /// G-C4, G-C6: whoever applies what it is told ends where the cache is, is told of each
-        /// deletion of what it knows before the successor, and at most two entries wait of a key.
+        /// A listener that applies its changes ends with the state of the cache, receives each
+        /// deletion of an object that it knows before the successor, and at most two entries wait
+        /// per key (G-C4: exactly one deletion, before the successor; G-C6: each listener is
+        /// notified of each change).
         #[test]
         fn g_c4_g_c6_whatever_is_merged_the_listener_ends_with_the_cache(
             steps in proptest::collection::vec((0_u8..4, 0_u8..5), 1..80)

@@ -8,6 +8,7 @@ use crate::metrics::{GaugeSeries, HistogramSeries, Metrics, names};
 use crate::resource::ResourceInfo;
 use crate::store::Sizes;
 
+/// The gauges of an informer, in the order of the values of a reading.
 const GAUGES: [&crate::metrics::Def; 9] = [
     &names::INFORMER_OBJECTS,
     &names::INFORMER_INVALID,
@@ -20,7 +21,7 @@ const GAUGES: [&crate::metrics::Def; 9] = [
     &names::INFORMER_WAITING,
 ];
 
-/// What is measured after each batch.
+/// Values that are measured after each batch.
 pub(super) struct Reading<'a> {
     pub(super) sizes: Sizes,
     pub(super) invalid: usize,
@@ -31,21 +32,23 @@ pub(super) struct Reading<'a> {
     pub(super) waiting: usize,
 }
 
-/// The feeder of a registry's series. An informer may be asked for again before the last of its name has
-/// ended: both feed the same. Those of another registry have series of their own.
+/// The owner of a registry's series. An informer may be asked for again before the last one of its
+/// name has ended: both feed the same series. Informers of another registry have series of their
+/// own.
 #[derive(Default)]
 pub(super) struct Series;
 
 impl Series {
-    /// Not that of any other that is there.
+    /// Returns a number that no other living owner has: its address.
     fn owner(self: &Arc<Self>) -> usize {
         Arc::as_ptr(self).addr()
     }
 }
 
-/// The informer's name; group, version and plural of its kind.
+/// Label values: the informer's name; group, version and plural of its kind.
 type Labels = [String; 4];
 
+/// The series of one informer.
 pub(super) struct Meter {
     metrics: Metrics,
     labels: Labels,
@@ -83,6 +86,7 @@ impl Meter {
         &self.metrics
     }
 
+    /// Counts frames that were not newer than the cached object.
     pub(super) fn dropped(&self, frames: u64) {
         if frames > 0 {
             let labels = [self.resource.as_str(), "not_newer"];
@@ -90,13 +94,15 @@ impl Meter {
         }
     }
 
-    /// A batch took so long, from the queue to the listeners.
+    /// Records the time of a batch, from the queue to the listeners.
     pub(super) fn processed(&self, took: Duration) {
         self.processing.observe(took);
     }
 
+    /// Sets the gauges.
     pub(super) fn read(&self, reading: &Reading<'_>) {
         let digits = reading.version;
+        // A gauge is an f64, which represents 15 digits exactly.
         let last = digits.get(digits.len().saturating_sub(15)..).unwrap_or_default();
         let values = [
             reading.sizes.objects as f64,
@@ -114,8 +120,10 @@ impl Meter {
         }
     }
 
-    /// The informer is gone, and its series with it, unless another of its name feeds them by now.
+    /// Removes the series of an informer that has ended, unless another one of its name feeds them
+    /// by now.
     pub(super) fn forget(&self) {
+        // `leave` must be called once per `enter`, and both the end and the drop call this.
         if self.is_over.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -128,7 +136,7 @@ impl Meter {
     }
 }
 
-/// What was made, and never asked to end, is forgotten too.
+/// Removes the series of an informer that was never run, too.
 impl Drop for Meter {
     fn drop(&mut self) {
         self.forget();

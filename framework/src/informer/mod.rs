@@ -1,11 +1,12 @@
-//! Applies deltas to the store and tells listeners, once per kind and scope per process.
+//! Shared caches of kinds: applies deltas to the store and notifies listeners, once per kind and
+//! scope per process.
 //!
-//! However many controllers look at a kind, it is listed, watched and kept once, for as long as
-//! somebody uses it. Each listener has a task and a mailbox of its own, merged by key: a slow one
-//! costs as many entries as objects changed meanwhile, and delays neither the others nor the watch.
-//! Kinds run apart: one that is absent, refused or broken delays none.
+//! A kind is listed, watched and cached once, however many controllers read it, and for as long as
+//! the cache is in use. Each listener has a task and a mailbox of its own, merged by key: a slow
+//! listener costs as many entries as objects changed meanwhile, and delays neither the others nor
+//! the watch. Kinds run independently: one that is absent, refused or broken delays no other.
 //!
-//! No order among listeners, no priorities.
+//! Listeners have no order among each other and no priorities.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -48,8 +49,8 @@ pub use registration::{Listen, Registration};
 pub use registry::InformerRegistry;
 pub use selection::{Selection, Sources};
 
-/// The shared cache of one kind; cheap to clone. While one is held, or a [`Store`] or
-/// [`Registration`] made of it, the informer runs; the last to go stops it.
+/// The shared cache of one kind; cheap to clone. The informer runs while an `Informer`, or a
+/// [`Store`] or [`Registration`] made of it, is held; dropping the last of them stops it.
 pub struct Informer<K> {
     lease: Arc<Lease>,
     kind: PhantomData<fn() -> K>,
@@ -74,53 +75,54 @@ impl<K> Informer<K> {
 }
 
 impl<K: Resource> Informer<K> {
-    /// The cache. It stays in step for as long as it, or a clone of it, is held.
+    /// Returns the cache. It stays up to date for as long as it, or a clone of it, is held.
     pub fn store(&self) -> Store<K> {
         let lease: Arc<dyn std::any::Any + Send + Sync> = Arc::clone(&self.lease) as _;
         Store::new(Arc::clone(&self.lease.core().store)).held_by(lease)
     }
 
-    /// How it is doing.
+    /// Returns the informer's status.
     pub fn status(&self) -> InformerStatus {
         self.lease.core().status()
     }
 
     /// Calls `listener` for each change, in order, never concurrently, on a task of its own while
-    /// [`InformerRegistry::run`] runs. A late listener is first told every cached object.
+    /// [`InformerRegistry::run`] runs. A late listener first receives every cached object.
     ///
-    /// It may take its time: changes that come meanwhile are merged by key, so that it is told of
-    /// each object what it was told last and what is now; deletions are never left out. Its first
-    /// call that takes longer than 10 ms blocks a thread of the runtime; from then on its calls are
-    /// made on threads that may block, so that it delays nobody. For asynchronous work send the key,
-    /// or the [`Change`], into a channel. A panic is caught, logged and counted, and the next change
-    /// follows.
+    /// A listener may be slow: changes that arrive meanwhile are merged by key, so that each call
+    /// leads from the state of an object that the listener received last to the present one;
+    /// deletions are never left out. The first call that takes longer than 10 ms blocks a thread of
+    /// the runtime; from then on the listener's calls are made on threads that may block, so that
+    /// it delays no other task. For asynchronous work send the key, or the [`Change`], into a
+    /// channel. A panic is caught, logged and counted, and the next change follows.
     #[track_caller]
     pub fn on_change(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
         self.listen().on_change(listener)
     }
 
-    /// As [`on_change`](Self::on_change), with a name or a resync period.
+    /// Prepares a listener as [`on_change`](Self::on_change), with a name or a resync period.
     #[track_caller]
     pub fn listen(&self) -> Listen<K> {
         Listen::new(Arc::clone(&self.lease), Location::caller())
     }
 
-    /// Somebody else tells people of objects of this kind that do not decode: the registry does not
-    /// report them.
+    /// Notes that another component reports objects of this kind that do not decode: the registry
+    /// does not report them.
     pub(crate) fn is_reported_elsewhere(&self) {
         let core = self.lease.core();
         core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// Tells whether the first list has been applied; it does not keep the cache going.
+    /// Returns a function that says whether the first list has been applied; it does not keep the
+    /// cache running.
     pub(crate) fn sync_probe(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
         let core = Arc::clone(self.lease.core());
         Box::new(move || core.progress.now() == Synced::Done)
     }
 
-    /// Waits until the first list has been applied and handed over to the listeners; what one of
-    /// them was told says [`Registration::synced`]. A kind that the API server does not serve counts
-    /// as listed, and empty.
+    /// Waits until the first list has been applied and handed over to the listeners;
+    /// [`Registration::synced`] waits until a listener has processed it. A kind that the API server
+    /// does not serve counts as listed, and empty.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`] if the informer stopped first.
@@ -136,16 +138,16 @@ impl<K: Resource> Informer<K> {
         }
     }
 
-    /// This process wrote `object` and got it back like this: reads of the store show it at once,
-    /// until the watch shows it or a later state, for at most 10 s. The object carries the
-    /// resourceVersion of the answer. Objects outside the informer's namespaces are ignored, and
-    /// all of them when the cache is limited by a selector.
+    /// Records a write of this process, whose answer was `object`: reads of the store show the
+    /// object at once, until the watch shows it or a later state, for at most 10 s. The object
+    /// carries the resourceVersion of the answer. Objects outside the informer's namespaces are
+    /// ignored, and all of them when the cache is limited by a selector.
     ///
-    /// What `K` lacks it cannot show: fields that a type does not know read as absent until the watch
-    /// shows them. Of a projection, labels that it skips and index values of fields that it lacks stay
-    /// as they were, and its objects are ignored when the kind has a [transform](CacheOptions::transform)
-    /// that is a function, which has to see them whole. [`wrote_answer`](Self::wrote_answer) has no such
-    /// limits.
+    /// Fields that `K` lacks cannot be shown: they read as absent until the watch shows them. Of a
+    /// projection, labels that it skips and index values of fields that it lacks stay as they were,
+    /// and its objects are ignored when the kind has a [transform](CacheOptions::transform) that is
+    /// a function, since that needs the whole object. [`wrote_answer`](Self::wrote_answer) has no
+    /// such limits.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
@@ -169,18 +171,19 @@ impl<K: Resource> Informer<K> {
         Ok(())
     }
 
-    /// As [`wrote`](Self::wrote), by the API server's answer to the write, as it came: the JSON of the
-    /// whole object ([`Response::raw`](crate::client::Response::raw)). All that the API server said is
-    /// shown, also what `K` lacks. A [`Context`](crate::controller::Context) does this with each of its
-    /// writes.
+    /// Records a write as [`wrote`](Self::wrote), by the API server's answer as it was received:
+    /// the JSON of the whole object ([`Response::raw`](crate::client::Response::raw)). All fields
+    /// of the answer are shown, also those that `K` lacks. A
+    /// [`Context`](crate::controller::Context) does this with each of its writes.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when it is no object of the kind, or one without name or resourceVersion.
+    /// [`ErrorKind::Usage`] when the answer is not an object of the kind, or has no name or
+    /// resourceVersion.
     pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
         let store = &self.lease.core().store;
         let what = || format!("the answer to a write of {}", store.info());
         let skim = Skim::of(answer).map_err(|error| unusable(&what()).because(error))?;
-        // The answer of a subresource may be of another kind, and have the object's name.
+        // The answer of a subresource may be of another kind and have the same name.
         let kind = object_at_path(answer, &["kind"]);
         let is_another =
             kind.is_some_and(|kind| kind != format!("{:?}", store.info().kind).as_bytes());
@@ -193,24 +196,27 @@ impl<K: Resource> Informer<K> {
         Ok(())
     }
 
-    /// Are own writes to this namespace shown? Not by a cache that is limited by a selector.
+    /// Returns whether own writes to this namespace are shown. A cache that is limited by a
+    /// selector shows none.
     pub(crate) fn shows_own(&self, namespace: Option<&str>) -> bool {
         let core = self.lease.core();
         core.is_whole() && core.covers(namespace)
     }
 
-    /// Does it read this namespace?
+    /// Returns whether the informer reads this namespace.
     pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
         self.lease.core().covers(namespace)
     }
 
-    /// This process deleted the object of that uid, and it is gone (no finalizer held it): reads of
-    /// the store do not show it any more, for at most 10 s or until the watch has caught up.
+    /// Records that this process deleted the object with this uid, and that the object is gone (no
+    /// finalizer held it): reads of the store do not show it any more, for at most 10 s or until
+    /// the watch has caught up.
     pub fn deleted(&self, key: &ObjectKey, uid: &str) {
         self.lease.core().store.deleted(key, uid);
     }
 }
 
+/// The error for an own write that cannot be shown.
 fn unusable(what: &str) -> Error {
     let text = format!(
         "cannot show {what} to readers: it does not encode, or has no name or resourceVersion"

@@ -1,4 +1,4 @@
-//! What informers are called: in errors and logs, and in the label of their metrics.
+//! Names of informers: in errors and logs, and in the label of their metrics.
 
 use super::CacheOptions;
 use crate::resource::{Resource, ResourceInfo};
@@ -6,16 +6,16 @@ use crate::resource::{Resource, ResourceInfo};
 /// The names of one informer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names {
-    /// For people: `pods (as PodView)`.
+    /// Name for errors and logs: `pods (as PodView)`.
     pub(super) name: String,
-    /// For metrics: `Pod (as PodView)`.
+    /// Label of metrics: `Pod (as PodView)`.
     pub(super) label: String,
 }
 
 impl Names {
-    /// The first names that are not taken. Two informers may differ in what no name tells (a transform,
-    /// the path of a projection's type) and have gauges of their own all the same: then the second one
-    /// is called `pods (as PodView) #2`.
+    /// Returns the first names that are not taken. Two informers may differ in options that do not
+    /// appear in the name (a transform, the path of a projection's type) and still need gauges of
+    /// their own: then the second one is called `pods (as PodView) #2`.
     pub(super) fn free<K: Resource>(
         place: Option<&str>,
         info: &ResourceInfo,

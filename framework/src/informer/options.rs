@@ -1,4 +1,4 @@
-//! What a cache holds of a kind, in which form, and how much depends on it.
+//! Options of a cache: selection, representation, validation and reading.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::store::{Representation, Transform};
 /// The shortest period of a resync.
 pub(super) const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
-/// When it is found out that an object does not decode.
+/// Time at which an object that does not decode is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validate {
-    /// When somebody reads it; an object that nobody reads costs nothing. The default.
+    /// When it is read; an object that is never read costs nothing. The default.
     #[default]
     Lazy,
-    /// Soon after it came: a task of the informer decodes every new version, with at most a quarter
-    /// of one core and never in the way of the watch.
+    /// Soon after it was received: a task of the informer decodes every new version, with at most a
+    /// quarter of one core and never in the way of the watch.
     Eager,
 }
 
-/// What a cache holds of a kind, and how. Set per kind before the kind is first used:
+/// Options of the cache of a kind. To be set before the kind is first used:
 /// [`InformerRegistry::set_options`](super::InformerRegistry::set_options),
 /// [`Manager::cache`](crate::manager::Manager::cache).
 ///
@@ -48,85 +48,86 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// In which form objects are kept; default [`Representation::Compact`].
+    /// Sets the form in which objects are cached; default [`Representation::Compact`].
     pub fn representation(mut self, representation: Representation) -> Self {
         self.representation = representation;
         self
     }
 
-    /// When objects that do not decode are found; default [`Validate::Lazy`].
+    /// Sets when objects that do not decode are detected; default [`Validate::Lazy`].
     pub fn validate(mut self, validate: Validate) -> Self {
         self.validate = validate;
         self
     }
 
-    /// What is taken out of each object before it is kept; default nothing. Two options are equal
-    /// only if they share one transform, so clone it rather than make it twice.
+    /// Sets the change of each object before it is cached; default none. Two options are equal only
+    /// if they share one transform, so clone it rather than make it twice.
     pub fn transform(mut self, transform: Transform) -> Self {
         self.transform = Some(transform);
         self
     }
 
-    /// Only objects with these labels, in the API server's notation: `app=web,tier!=back`. An object
-    /// that stops matching is deleted as far as the cache can tell. Default: all.
+    /// Limits the cache to objects with these labels, in the API server's notation:
+    /// `app=web,tier!=back`. An object that stops matching counts as deleted for the cache.
+    /// Default: all.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
         self.labels = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
     }
 
-    /// Only objects with these field values, such as `spec.nodeName=worker-3`; which fields can be
-    /// asked for depends on the kind. Default: all.
+    /// Limits the cache to objects with these field values, such as `spec.nodeName=worker-3`; the
+    /// fields that can be selected depend on the kind. Default: all.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
     }
 
-    /// Only these namespaces, with a watch of each; none given means all. Default: those of the
-    /// registry. Ignored for cluster-scoped kinds.
+    /// Limits the cache to these namespaces, with a watch of each; an empty list means all.
+    /// Default: those of the registry. Ignored for cluster-scoped kinds.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = Some(sorted(namespaces.into_iter().map(Into::into).collect()));
         self
     }
 
-    /// Listeners that do not say otherwise are shown every cached object again after each such
-    /// period; at least 1 s. Default: never.
+    /// Sets the resync period of listeners that set none of their own: every cached object is
+    /// delivered again after each period; at least 1 s. Default: never.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period.max(SHORTEST_RESYNC));
         self
     }
 
-    /// The operator starts and is ready without it: when the kind is not served, may not be read, or
-    /// does not answer. Default: it is required.
+    /// Makes the cache optional: the operator starts and is ready without it, when the kind is not
+    /// served, may not be read, or the server does not answer. Default: it is required.
     pub fn optional(mut self) -> Self {
         self.is_optional = true;
         self
     }
 
-    /// The longest event of a watch, or item of a list, in bytes. A longer one leaves the object as
-    /// it was known. Default 16 MiB.
+    /// Sets the longest event of a watch, or item of a list, in bytes. A longer one is dropped, and
+    /// the object keeps its last known state. Default 16 MiB.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.reading = self.reading.frame_limit(bytes);
         self
     }
 
-    /// Everything else about how its reflectors read; replaces a frame limit that was set before.
-    /// Their resync tells nobody: that of listeners is [`resync`](Self::resync).
+    /// Sets all other options of the reflectors; replaces a frame limit that was set before. Their
+    /// resync has no effect here: that of listeners is [`resync`](Self::resync).
     pub fn reading(mut self, options: ReflectorOptions) -> Self {
         self.reading = options;
         self
     }
 
-    /// These options as far as a kind can be kept as `K`.
+    /// Returns these options, restricted to the representations that `K` allows.
     pub(super) fn fitting<K: Resource>(self) -> Self {
         if K::projection().is_some() && self.representation != Representation::Typed {
-            // Whatever was asked for: its bytes are few already, and it needs more than metadata.
+            // A projection is always compact: its bytes are few, and it needs more than metadata.
             return self.representation(Representation::default());
         }
         self
     }
 
-    /// ` (app=web, in a and b)`: what sets a cache apart from another of the same kind; `projection`
-    /// is the type that it keeps instead of whole objects.
+    /// Returns the options that distinguish a cache from another of the same kind, as
+    /// ` (app=web, in a and b)`; `projection` is the type that it caches instead of whole objects.
     pub(super) fn suffix(&self, projection: Option<&str>) -> String {
         let mut parts: Vec<String> =
             self.labels.iter().chain(&self.fields).map(String::clone).collect();
@@ -142,6 +143,7 @@ impl CacheOptions {
     }
 }
 
+/// Sorts namespaces and removes duplicates, so that equal sets compare equal.
 pub(super) fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort_unstable();
     names.dedup();

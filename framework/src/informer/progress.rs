@@ -1,4 +1,4 @@
-//! How far the scopes of one informer have come.
+//! Progress of an informer's scopes.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use tokio::time::Instant;
 use crate::store::{Mark, Milestone, order};
 use crate::sync::Posted;
 
-/// How far the first lists have come.
+/// Progress of the first lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Synced {
-    /// Some scope has not been listed.
+    /// At least one scope has not been listed.
     Pending,
-    /// Every scope was listed, or its kind is not served; the listeners have it.
+    /// Every scope was listed, or its kind is not served; the listeners have the content.
     Done,
     /// The informer stopped.
     Stopped,
 }
 
-/// What was applied of one scope.
+/// Progress of one scope.
 #[derive(Clone, Debug, Default)]
 struct Reached {
     /// A list was applied, and the kind was not found absent since.
@@ -28,10 +28,11 @@ struct Reached {
     /// Listed, or known to be absent.
     is_settled: bool,
     version: Arc<str>,
-    /// When a newer version came last.
+    /// Time at which a newer version was last received.
     at: Option<Instant>,
 }
 
+/// The progress of all scopes, and the state that waiters wait for.
 pub(super) struct Progress {
     scopes: Mutex<Vec<Reached>>,
     sync: Posted<Synced>,
@@ -43,7 +44,7 @@ impl Progress {
         Self { scopes, sync: Posted::new(Synced::Pending) }
     }
 
-    /// Everything before these marks has been told.
+    /// Notes that all deltas before these marks have been delivered.
     pub(super) fn reach(&self, marks: &[Mark], now: Instant) {
         let mut scopes = self.scopes.lock();
         for mark in marks {
@@ -67,13 +68,16 @@ impl Progress {
         }
     }
 
-    /// True once: when every scope is settled. To be followed by [`set_synced`](Self::set_synced).
+    /// Returns true once: when every scope is settled. To be followed by
+    /// [`set_synced`](Self::set_synced).
     pub(super) fn has_just_settled(&self) -> bool {
         self.now() == Synced::Pending && self.scopes.lock().iter().all(|scope| scope.is_settled)
     }
 
+    /// Notifies waiters that the first lists are complete.
     pub(super) fn set_synced(&self) {
         self.sync.update(|sync| {
+            // Only from `Pending`: an informer that stopped meanwhile stays stopped.
             let is_news = *sync == Synced::Pending;
             if is_news {
                 *sync = Synced::Done;
@@ -82,11 +86,12 @@ impl Progress {
         });
     }
 
+    /// Notifies waiters that the informer has stopped.
     pub(super) fn stop(&self) {
         self.sync.set(Synced::Stopped);
     }
 
-    /// Waits until it is not [`Pending`](Synced::Pending) any more.
+    /// Waits until the state is not [`Pending`](Synced::Pending) any more.
     pub(super) async fn settled(&self) -> Synced {
         self.sync.wait_for(|sync| *sync != Synced::Pending).await
     }
@@ -95,12 +100,12 @@ impl Progress {
         self.sync.get()
     }
 
-    /// Is every scope listed, and its kind there?
+    /// Returns whether every scope is listed, and its kind is served.
     pub(super) fn is_listed(&self) -> bool {
         self.now() != Synced::Stopped && self.scopes.lock().iter().all(|scope| scope.is_listed)
     }
 
-    /// The newest version that has been applied and told.
+    /// Returns the newest version that has been applied and delivered.
     pub(super) fn version(&self) -> Arc<str> {
         let scopes = self.scopes.lock();
         let newest = scopes
@@ -110,8 +115,8 @@ impl Progress {
         newest.map(Arc::clone).unwrap_or_default()
     }
 
-    /// When the scope that waits longest was shown its newest version; `None` before the first
-    /// lists.
+    /// Returns the time of the newest version, of the scope for which it is longest ago; `None`
+    /// before the first lists.
     pub(super) fn newest_at(&self) -> Option<Instant> {
         let scopes = self.scopes.lock();
         scopes.iter().map(|scope| scope.at).min().flatten()

@@ -1,4 +1,4 @@
-//! Listening, and ceasing to.
+//! Registration and removal of listeners.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -37,15 +37,16 @@ impl<K: 'static> Listen<K> {
         Self { lease, name, resync, kind: PhantomData }
     }
 
-    /// What it is called in logs and in texts about what is missing. Default: where
+    /// Sets the listener's name in logs and in texts about missing parts. Default: the place where
     /// [`Informer::listen`](super::Informer::listen) was called, as `src/main.rs:42`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Shows it every cached object again after each such period, at least 1 s, whatever other
-    /// listeners asked for. Default: that of [`CacheOptions::resync`](super::CacheOptions::resync).
+    /// Sets a resync period, at least 1 s: every cached object is delivered again after each
+    /// period, whatever other listeners asked for. Default: that of
+    /// [`CacheOptions::resync`](super::CacheOptions::resync).
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period.max(SHORTEST_RESYNC));
         self
@@ -60,9 +61,9 @@ impl<K: 'static> Listen<K> {
         })
     }
 
-    /// Calls `listener` with the steps of one object since its last call (of one that changes faster
-    /// than `listener` returns, the first and the latest seven; those in between are one), and
-    /// whether the second is such a sum.
+    /// Calls `listener` with the steps of one object since its last call, and whether the second
+    /// step is a sum: of an object that changes faster than `listener` returns, the call receives
+    /// the first step, the latest seven, and the others merged into one.
     pub(crate) fn on_steps(
         self,
         listener: impl Fn(&[Event], bool) + Send + Sync + 'static,
@@ -74,8 +75,8 @@ impl<K: 'static> Listen<K> {
         })
     }
 
-    /// Calls `inline` with each batch of events where it is applied. It must return at once, and
-    /// call no code of users.
+    /// Calls `inline` with each batch of events where the batch is applied. It must return at once,
+    /// and call no code of users.
     pub(crate) fn inline(self, inline: Inline) -> Registration {
         let listener = Listener::inline(self.identity(), inline);
         Registration::new(listener, self.lease)
@@ -101,8 +102,9 @@ impl<K: 'static> Listen<K> {
     }
 }
 
-/// A listener that is registered. It is removed when this is dropped; [`keep`](Self::keep) leaves it
-/// registered for as long as the informer runs. While it lives, the informer is in use.
+/// A registered listener. It is removed when this is dropped; [`keep`](Self::keep) leaves it
+/// registered for as long as the informer runs. While the registration exists, the informer is in
+/// use.
 #[must_use = "dropping it removes the listener: keep it, or call `keep`"]
 pub struct Registration {
     listener: Arc<Listener>,
@@ -125,15 +127,17 @@ impl Registration {
         Self { listener, lease: Some(lease), is_kept: false }
     }
 
-    /// Was the listener told all that the first lists showed? Calls in which it panicked count.
+    /// Returns whether the listener has received the first lists whole. Calls in which it panicked
+    /// count.
     pub fn has_synced(&self) -> bool {
         self.listener.is_synced()
     }
 
-    /// Waits until the listener was told all that the first lists showed.
+    /// Waits until the listener has received the first lists whole.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`] when it was removed, or the informer stopped, before that.
+    /// [`ErrorKind::Cancelled`] when the listener was removed, or the informer stopped, before
+    /// that.
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
@@ -148,16 +152,16 @@ impl Registration {
         Err(Error::new(ErrorKind::Cancelled, text))
     }
 
-    /// The listener's controller waits for the cache by itself: its being empty keeps nobody else from
-    /// starting.
+    /// Notes that the listener's controller waits for the cache on its own: an unfilled cache keeps
+    /// no other controller from starting.
     pub(crate) fn is_awaited(&self) {
         if let Some(lease) = &self.lease {
             lease.core().is_awaited.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Waits until the cache has its first list, or has stopped, or its kind was found absent; not for
-    /// one that is optional.
+    /// Waits until the cache has its first list, or has stopped, or its kind was found absent; does
+    /// not wait for an optional cache.
     pub(crate) async fn filled(&self) {
         let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
         if let Some(core) = core {
@@ -165,15 +169,15 @@ impl Registration {
         }
     }
 
-    /// What keeps the cache from being filled, with its name.
+    /// Returns the reason for which the cache is not filled, with its name.
     pub(crate) fn missing(&self) -> Option<String> {
         let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
         core.and_then(|core| core.missing())
     }
 
-    /// Removes the listener and waits for a call that is running. When this returns, no call is
-    /// running and none will come. Harmless when it was removed before, or its informer stopped.
-    /// Do not wait for it inside the listener.
+    /// Removes the listener and waits for a running call. When this returns, no call is running and
+    /// none will follow. Harmless when the listener was removed before, or its informer stopped.
+    /// Must not be awaited inside the listener.
     ///
     /// # Cancel safety
     /// Safe: the listener is removed by the first poll, a later call waits for the rest.
@@ -182,13 +186,13 @@ impl Registration {
         self.listener.stands(|standing| standing.life == Life::Ended).await;
     }
 
-    /// Leaves the listener registered for as long as the informer runs for others. When nobody else
-    /// uses it, it stops here, and the log says so: hold the [`Informer`](super::Informer), or this
-    /// registration instead.
+    /// Leaves the listener registered for as long as the informer runs for other users. Without
+    /// other users the informer stops here, and the log says so: hold the
+    /// [`Informer`](super::Informer), or this registration, instead.
     ///
-    /// A listener that holds a [`Store`](crate::store::Store) or an
-    /// [`Informer`](super::Informer) of the same cache is such an other: it keeps its own informer
-    /// going until the registry stops. Let it hold [`Store::unheld`](crate::store::Store::unheld).
+    /// A listener that holds a [`Store`](crate::store::Store) or an [`Informer`](super::Informer)
+    /// of the same cache counts as such a user: it keeps its own informer running until the
+    /// registry stops. Such a listener should hold [`Store::unheld`](crate::store::Store::unheld).
     pub fn keep(mut self) {
         self.is_kept = true;
         if let Some(lease) = self.lease.as_ref().filter(|lease| Arc::strong_count(lease) == 1) {
@@ -200,9 +204,12 @@ impl Registration {
         }
     }
 
+    /// Removes the listener, without waiting for a running call.
     fn take_out(&self) {
         self.listener.remove();
         if let Some(lease) = &self.lease {
+            // The informer's task drops removed listeners; without a wake-up it would do so only at
+            // its next turn.
             lease.core().handoff.wake();
         }
     }
@@ -213,7 +220,7 @@ impl Drop for Registration {
         if !self.is_kept {
             self.take_out();
         }
-        // The last user of an informer stops it.
+        // Dropped after the removal: the last user of an informer stops it.
         self.lease = None;
     }
 }

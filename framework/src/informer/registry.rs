@@ -1,4 +1,4 @@
-//! All informers of one operator on one cluster, and the task that keeps them running.
+//! The registry of all informers of one operator on one cluster, and the task that runs them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,31 +28,32 @@ use crate::sync::{Mutex, Notify, Posted};
 
 /// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
 ///
-/// An informer is made when it is first asked for, and runs while [`run`](Self::run) does and
-/// somebody uses it; several registries, for several clusters, may run side by side.
+/// An informer is created when it is first asked for. It runs while [`run`](Self::run) runs and the
+/// informer is in use. Several registries, for several clusters, may run side by side.
 #[derive(Clone)]
 pub struct InformerRegistry {
     inner: Arc<Inner>,
 }
 
+/// The registry behind all its handles.
 pub(super) struct Inner {
     sources: Sources,
     seams: Seams,
     namespaces: Vec<String>,
     cluster: ClusterId,
-    /// Put before the names of informers, where it is not the operator's own cluster.
+    /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
     habits: Arc<Habits>,
     informers: Mutex<Informers>,
     asked_for: Notify,
-    /// Ends every informer.
+    /// Stops every informer.
     stop: CancellationToken,
     phase: Posted<Phase>,
     reports: Arc<Reports>,
     series: Arc<Series>,
 }
 
-/// Who is told of objects that do not decode; nobody, unless somebody asked.
+/// The report function for objects that do not decode; none unless one was set.
 #[derive(Default)]
 pub(super) struct Reports(Mutex<Option<InvalidReport>>);
 
@@ -62,6 +63,7 @@ impl Reports {
     }
 }
 
+/// Stage of a registry's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     New,
@@ -80,32 +82,33 @@ impl fmt::Debug for InformerRegistry {
 }
 
 impl InformerRegistry {
-    /// Are both handles of one registry?
+    /// Returns whether both are handles of one registry.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Informers over `client`; `namespaces` empty means all. Cluster-scoped kinds are always read
-    /// whole.
+    /// Returns a registry that reads through `client`; empty `namespaces` mean all. Cluster-scoped
+    /// kinds are always read whole.
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork("informers");
         Self::over(api_sources(client), seams, namespaces)
     }
 
-    /// As [`new`](Self::new), of a cluster of its own: the keys of its objects carry `cluster`, so
-    /// that those of several clusters can meet in one queue.
+    /// As [`new`](Self::new), for one of several clusters: the keys of its objects carry `cluster`,
+    /// so that objects of several clusters can share one queue.
     pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork(&format!("informers of cluster {}", cluster.0));
         Self::over_cluster(cluster, api_sources(client), seams, namespaces)
     }
 
-    /// Informers over any sources.
+    /// Returns a registry over any sources.
     pub fn over(sources: Sources, seams: Seams, namespaces: Vec<String>) -> Self {
         Self::over_cluster(ClusterId::default(), sources, seams, namespaces)
     }
 
-    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster). Their
-    /// names begin with it, but for cluster 0: `cluster 2/pods`.
+    /// Returns a registry over any sources, for one of several clusters: see
+    /// [`of_cluster`](Self::of_cluster). The names of its informers begin with the cluster, except
+    /// for cluster 0: `cluster 2/pods`.
     pub fn over_cluster(
         cluster: ClusterId,
         sources: Sources,
@@ -117,7 +120,8 @@ impl InformerRegistry {
         Self::build((cluster, place), sources, seams, namespaces)
     }
 
-    /// Informers of a cluster whose name precedes theirs, in probes and metrics: `east/pods`.
+    /// Returns a registry for a named cluster; the name precedes those of its informers in probes
+    /// and metrics: `east/pods`.
     pub(crate) fn elsewhere(
         (cluster, name): (ClusterId, Arc<str>),
         client: Client,
@@ -151,15 +155,15 @@ impl InformerRegistry {
         }
     }
 
-    /// Clock, randomness and metrics that the informers use.
+    /// Returns the clock, randomness and metrics that the informers use.
     pub fn seams(&self) -> &Seams {
         &self.inner.seams
     }
 
-    /// How a kind is cached from its first use on.
+    /// Sets the cache options of a kind, before its first use.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when it is in use already, or was given other options before.
+    /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
     pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
         let mut informers = self.inner.informers.lock();
         let default = CacheOptions::default();
@@ -185,8 +189,8 @@ impl InformerRegistry {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
-    /// The informer of a kind, by the options that were set for it; made on first use, running while
-    /// [`run`](Self::run) does and it is used.
+    /// Returns the informer of a kind, with the options that were set for the kind. It is created
+    /// on first use, and runs while [`run`](Self::run) runs and the informer is in use.
     ///
     /// # Panics
     /// When `K` does not know its kind ([`DynamicObject`](crate::resource::DynamicObject)): use
@@ -201,14 +205,15 @@ impl InformerRegistry {
         }
     }
 
-    /// The informer of a kind that is known at run time; it is shared with the typed informer of the
-    /// same kind.
+    /// Returns the informer of a kind that is known at run time; it is shared with the typed
+    /// informer of the same kind.
     pub fn informer_of<K: Resource>(&self, info: ResourceInfo) -> Informer<K> {
         Informer::new(self.lease::<K>(info, None))
     }
 
-    /// An informer with options of its own, beside that of [`informer`](Self::informer): another
-    /// selector, other namespaces, another form. Shared by those who ask with equal options.
+    /// Returns an informer with options of its own, beside that of [`informer`](Self::informer):
+    /// another selector, other namespaces, another representation. Callers with equal options share
+    /// it.
     ///
     /// # Panics
     /// As [`informer`](Self::informer).
@@ -219,9 +224,10 @@ impl InformerRegistry {
         }
     }
 
-    /// Calls `report` for each cached object that does not decode, those included that are known
-    /// already: once for each reason, and at most 50 times at once for each kind, then once in 10 s.
-    /// It must not wait. Replaces the one before; `None` ends it.
+    /// Sets the function that is called for each cached object that does not decode, those included
+    /// that are known already: once for each reason, and at most 50 times at once for each kind,
+    /// then once in 10 s. The function must not block. Replaces the previous one; `None` ends the
+    /// reports.
     pub fn report_invalid(&self, report: Option<InvalidReport>) {
         self.inner.reports.0.lock().clone_from(&report);
         if let Some(report) = report {
@@ -229,10 +235,11 @@ impl InformerRegistry {
         }
     }
 
-    /// As [`informer`](Self::informer), used for as long as the registry lives.
+    /// Returns the informer of a kind as [`informer`](Self::informer), in use for as long as the
+    /// registry lives.
     pub(crate) fn pinned<K: Resource>(&self) -> Informer<K> {
         let informer = self.informer::<K>();
-        // Its first reader finds it as it is.
+        // No reader waits for it at the start: its first reader takes the cache as it is.
         informer.lease.core().is_awaited.store(true, Ordering::Relaxed);
         let mut informers = self.inner.informers.lock();
         if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.lease)) {
@@ -242,18 +249,19 @@ impl InformerRegistry {
         informer
     }
 
-    /// The informers of a kind that somebody uses, of the options that were set for it, whatever they
-    /// keep: the objects, and projections of them. For keys, heads and own writes; values of another
-    /// type than `K` are not to be read by it.
+    /// Returns the informers of a kind that are in use with the options that were set for the kind,
+    /// whatever they cache: whole objects, and projections of them. For keys, heads and own writes;
+    /// values of another type than `K` must not be read through them.
     pub(crate) fn caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
         self.caches(false)
     }
 
-    /// As [`caches_of`](Self::caches_of), with those of other options beside.
+    /// Returns the informers as [`caches_of`](Self::caches_of), and those with other options too.
     pub(crate) fn all_caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
         self.caches(true)
     }
 
+    /// Returns the informers of a kind that are in use.
     fn caches<K: Resource>(&self, of_all_options: bool) -> Vec<Informer<K>> {
         let Some(info) = K::static_info() else { return Vec::new() };
         let informers = self.inner.informers.lock();
@@ -266,6 +274,7 @@ impl InformerRegistry {
             .collect()
     }
 
+    /// Returns a reference to the informer of these options, which is created if necessary.
     fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
         let known = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
         let wanted =
@@ -274,25 +283,29 @@ impl InformerRegistry {
         let mut made: Option<(Arc<Core>, (CacheOptions, Names))> = None;
         let (mut informers, core, options) = loop {
             let informers = self.inner.informers.lock();
-            // Somebody may have been faster: then the one that was made is of no use.
+            // Another caller may have created the informer meanwhile: then the new one is
+            // discarded.
             if let Some(lease) = known(&informers) {
                 drop(informers);
                 lease.core().read_as::<K>();
                 return lease;
             }
             let options = wanted(&informers);
-            // One that nobody holds any more is about to go.
+            // An informer without users is about to stop, and its name is free.
             let is_taken = |name: &str| {
                 let mut known = informers.known.iter();
                 known.any(|known| known.lease.strong_count() > 0 && known.core.name == name)
             };
             let names = Names::free::<K>(place, &info, &options, is_taken);
             let wanted = (options, names);
+            // Used only if options and names are still the same: another caller may have changed
+            // them meanwhile.
             if let Some((core, _)) = made.take_if(|(_, made_for)| *made_for == wanted) {
                 break (informers, core, wanted.0);
             }
             drop(informers);
-            // Its sources are code of users.
+            // Outside of the lock: creating the sources runs code of users, which may use this
+            // registry.
             let core = self.make::<K>(&info, wanted.0.clone(), wanted.1.clone());
             core.read_as::<K>();
             made = Some((core, wanted));
@@ -303,6 +316,7 @@ impl InformerRegistry {
             Known { info, options, kept, core: Arc::clone(&core), lease: Arc::downgrade(&lease) };
         let at = informers.known.partition_point(|other| other.info <= known.info);
         informers.known.insert(at, known);
+        // No task will run it: its waiters are notified at once.
         if informers.is_stopped {
             drop(informers);
             core.end();
@@ -310,10 +324,12 @@ impl InformerRegistry {
         }
         informers.idle.push(core);
         drop(informers);
+        // After the lock, which the woken task takes.
         self.inner.asked_for.notify_one();
         lease
     }
 
+    /// Creates an informer, without adding it to the registry.
     fn make<K: Resource>(
         &self,
         info: &ResourceInfo,
@@ -346,9 +362,9 @@ impl InformerRegistry {
         core
     }
 
-    /// Runs every informer, those of today and those asked for later, until `stop` or
-    /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the same
-    /// time or later, returns at once.
+    /// Runs every informer, present ones and those asked for later, until `stop` or
+    /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
+    /// same time or later, returns at once.
     pub async fn run(&self, stop: CancellationToken) {
         let is_first = self.inner.phase.update(|phase| {
             let is_new = *phase == Phase::New;
@@ -364,11 +380,14 @@ impl InformerRegistry {
         let ending = Ending(Arc::clone(&self.inner));
         let mut tasks = JoinSet::new();
         loop {
+            // Taken before the wait: `asked_for` keeps a permit for an informer that is added
+            // meanwhile.
             for core in std::mem::take(&mut self.inner.informers.lock().idle) {
                 tasks.spawn(core.run());
             }
             tokio::select! {
                 biased;
+                // Biased: a stop goes before new informers.
                 () = stop.cancelled() => break,
                 () = self.inner.stop.cancelled() => break,
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
@@ -379,16 +398,18 @@ impl InformerRegistry {
         while let Some(ended) = tasks.join_next().await {
             report(ended);
         }
+        // Only after all tasks have ended: `shutdown` waits for the phase that it sets.
         drop(ending);
     }
 
-    /// Stops every informer and waits until their tasks have ended. Nothing is told any more, and no
-    /// informer starts any more. Harmless when it has stopped before.
+    /// Stops every informer and waits until their tasks have ended. No listener is called any more,
+    /// and no informer starts any more. Harmless when the registry has stopped before.
     ///
     /// # Cancel safety
     /// Safe: the informers stop anyway.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
+        // A registry that never ran has no task that would end its informers.
         if self.inner.phase.get() == Phase::New {
             drop(Ending(Arc::clone(&self.inner)));
         }
@@ -396,8 +417,8 @@ impl InformerRegistry {
     }
 
     /// Waits until every informer in use that is not optional has its first list, or has stopped. A
-    /// kind that the API server does not serve counts as listed, and empty: it must not keep the
-    /// others from working; [`status`](Self::status) says that it is absent.
+    /// kind that the API server does not serve counts as listed, and empty, because it must not
+    /// keep other kinds from working; [`status`](Self::status) reports that it is absent.
     ///
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
@@ -405,7 +426,8 @@ impl InformerRegistry {
         self.none_pending(|_| true).await;
     }
 
-    /// As [`synced`](Self::synced), but for those whose readers wait for them by themselves.
+    /// Waits as [`synced`](Self::synced), except for informers whose readers wait for them on their
+    /// own.
     pub(crate) async fn others_synced(&self) {
         let is_for_all = |core: &Core| {
             core.is_asked.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
@@ -413,11 +435,13 @@ impl InformerRegistry {
         self.none_pending(is_for_all).await;
     }
 
-    /// What is there was asked for by the program: everybody waits for it.
+    /// Marks the present informers as requested by the program itself: every controller waits for
+    /// them.
     pub(crate) fn is_asked(&self) {
         self.cores().iter().for_each(|core| core.is_asked.store(true, Ordering::Relaxed));
     }
 
+    /// Waits until no informer for which `counts` is true lacks its first list.
     async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
         loop {
             let mut cores = self.cores().into_iter();
@@ -426,8 +450,8 @@ impl InformerRegistry {
         }
     }
 
-    /// As [`synced`](Self::synced), for at most `limit`, and until every listener of those informers
-    /// was told what was listed, too.
+    /// Waits as [`synced`](Self::synced), for at most `limit`, and until every listener of those
+    /// informers has received the first lists, too.
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`] that names each cache and each listener that was not ready, and why.
@@ -450,8 +474,8 @@ impl InformerRegistry {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// What keeps the caches from being synced: one line for each cache that has no first list, and
-    /// for each listener that was not told it. Empty when nothing is missing.
+    /// Returns the reasons for which the caches are not synced: one line for each cache that has no
+    /// first list, and for each listener that has not received it. Empty when nothing is missing.
     pub fn missing(&self) -> Vec<String> {
         let cores = self.cores().into_iter().filter(|core| !core.options.is_optional);
         cores
@@ -462,18 +486,19 @@ impl InformerRegistry {
             .collect()
     }
 
-    /// What the watches have shown, per informer, by kind: for comparing a cache with its server.
+    /// Returns the contents that the watches have shown, per informer, by kind: for comparing a
+    /// cache with its server.
     pub fn views(&self) -> Vec<CacheView> {
         self.cores().iter().map(|core| core.view()).collect()
     }
 
-    /// One entry per informer in use, by kind.
+    /// Returns the status of each informer in use, by kind.
     pub fn status(&self) -> Vec<InformerStatus> {
         self.cores().iter().map(|core| core.status()).collect()
     }
 
-    /// Has those of these kinds looked for that were not there. Tells which of their caches do not show
-    /// a whole list yet; of optional ones, those that are absent.
+    /// Makes absent ones among these kinds be looked up again. Returns the names of their caches
+    /// that do not show a whole list yet; of optional caches, those whose kind is absent.
     pub(crate) fn seek(&self, resources: &BTreeSet<String>) -> Vec<String> {
         let mut missing = Vec::new();
         for core in self.cores() {
@@ -487,6 +512,7 @@ impl InformerRegistry {
         missing
     }
 
+    /// Returns all informers.
     fn cores(&self) -> Vec<Arc<Core>> {
         let informers = self.inner.informers.lock();
         informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
@@ -494,7 +520,7 @@ impl InformerRegistry {
 }
 
 impl Inner {
-    /// The last user of `core` is gone.
+    /// Removes an informer whose last user is gone.
     pub(super) fn release(&self, core: &Arc<Core>) {
         let mut informers = self.informers.lock();
         informers.known.retain(|known| !Arc::ptr_eq(&known.core, core));
@@ -502,13 +528,14 @@ impl Inner {
         informers.idle.retain(|idle| !Arc::ptr_eq(idle, core));
         let never_ran = informers.idle.len() < idle;
         drop(informers);
+        // An informer that ran is ended by its task, and one that never ran has no task.
         if never_ran {
             core.end();
         }
     }
 }
 
-/// Ends the registry when its task is gone.
+/// Stops the registry when its task ends or is dropped.
 struct Ending(Arc<Inner>);
 
 impl Drop for Ending {
@@ -520,6 +547,7 @@ impl Drop for Ending {
             informers.idle.clear();
             informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
         };
+        // Outside of the lock: the end of an informer calls into its listeners and metrics.
         cores.iter().for_each(|core| core.end());
         self.0.phase.set(Phase::Ended);
     }

@@ -1,4 +1,4 @@
-//! What an informer reads, and from where.
+//! Selection of the objects that an informer reads, and its sources.
 
 use std::sync::Arc;
 
@@ -8,38 +8,38 @@ use crate::reflector::{ApiSource, ListWatch};
 use crate::resource::ResourceInfo;
 use crate::store::Representation;
 
-/// What an informer wants to read.
+/// The objects that an informer reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection<'a> {
     /// The kind.
     pub info: &'a ResourceInfo,
     /// One namespace, or all.
     pub namespace: Option<&'a str>,
-    /// Labels and fields, the form in which objects are kept, the longest frame.
+    /// Labels and fields, the form in which objects are cached, the longest frame.
     pub options: &'a CacheOptions,
 }
 
 impl Selection<'_> {
-    /// The selector of labels, if there is one.
+    /// Returns the selector of labels, if there is one.
     pub fn labels(&self) -> Option<&str> {
         self.options.labels.as_deref()
     }
 
-    /// The selector of fields, if there is one.
+    /// Returns the selector of fields, if there is one.
     pub fn fields(&self) -> Option<&str> {
         self.options.fields.as_deref()
     }
 
-    /// Is nothing but metadata kept, so that nothing else needs to be read?
+    /// Returns whether only metadata is cached, so that nothing else needs to be read.
     pub fn is_metadata_only(&self) -> bool {
         self.options.representation == Representation::Metadata && self.options.transform.is_none()
     }
 }
 
-/// Makes what an informer reads from.
+/// Creates the source of a selection.
 pub type Sources = Box<dyn Fn(Selection<'_>) -> Arc<dyn ListWatch> + Send + Sync>;
 
-/// An API server.
+/// Sources that read from an API server.
 pub(super) fn api_sources(client: Client) -> Sources {
     Box::new(move |wanted| {
         let source = ApiSource::new(client.clone(), wanted.info.clone());

@@ -1,4 +1,4 @@
-//! Runs the election against a store: campaigns, renews while a term lasts, gives back.
+//! The election against a store: campaigns, renewals while a term lasts, release.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,29 +23,31 @@ use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
 use crate::seams::Seams;
 
-/// How long giving the Lease back, or an event about it, may hold up a shutdown.
+/// Longest time by which the release of the Lease, or an event about it, may delay a shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How long giving the Lease back waits for writes that were sent. What is answered is answered by then;
-/// what nobody will answer is mostly in doubt for so much longer that the lease may as well run out.
+/// Time that the release of the Lease waits for writes that were sent. Every write that gets an
+/// answer has it by then; a write without one is mostly in doubt for so much longer that the lease
+/// may as well run out.
 pub(super) const LANDING: Duration = Duration::from_secs(2);
 
-/// Attempts that a change of the lock causes begin within this time: candidates spread out, and a lock
-/// that changes all the time costs no more than some requests a second.
+/// Upper bound of the delay of an attempt that a change of the lock causes: candidates spread out,
+/// and a lock that changes all the time costs no more than some requests a second.
 const PROMPT: Duration = Duration::from_millis(200);
 
-/// Beyond the end of a wait, before the attempt that finds it over: timers may be early by their grain.
+/// Time added to a wait before the attempt that finds the wait over: timers may be early by their
+/// grain.
 const MOMENT: Duration = Duration::from_millis(2);
 
-/// Where an election stands, as this process knows it.
+/// State of an election, as this process knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
-    /// Waiting for the Lease; with who holds it, when that is known.
+    /// Waiting for the Lease; with its holder, when that is known.
     Candidate {
         /// Identity of the holder.
         holder: Option<String>,
     },
-    /// This process made the lock, holds it, and does not lead yet: the lock may have been deleted while
-    /// its holder hangs, so nothing is written for a lease duration.
+    /// This process created the lock, holds it, and does not lead yet: the lock may have been
+    /// deleted while its holder hangs, so no write is let out for a lease duration.
     Holding,
     /// This process leads.
     Leading,
@@ -59,13 +61,16 @@ pub struct Elector {
     shared: Arc<Shared>,
 }
 
+/// State that all clones of an [`Elector`] and its terms share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: LeaderElection,
+    // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
+    // stored one.
     written: Written,
     /// The gate of the running term.
     pub(super) gate: Mutex<Option<LeaseGate>>,
-    /// What the gates of all terms let out.
+    /// Writes that the gates of all terms let out.
     pub(super) flights: Flights,
     /// One campaign or term at a time: a second one would take the first one's record for its own.
     turn: Arc<Semaphore>,
@@ -73,15 +78,17 @@ pub(super) struct Shared {
     pub(super) seams: Seams,
     pub(super) status: watch::Sender<Leadership>,
     reach: Reach,
-    /// While it holds a lock that it made: when it leads.
+    /// While this process holds a lock that it created: the time at which it leads.
     leads_at: Mutex<Option<Instant>>,
 }
 
 impl Elector {
-    /// An election by a Lease on the API server of `client` (which must not be gated by it).
+    /// Creates an election by a Lease on the API server of `client` (which must not be gated by
+    /// it).
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when the durations are not safe together, or no object can have the name.
+    /// [`ErrorKind::Config`] when the durations are not safe together, or no object can have the
+    /// name.
     pub fn new(settings: LeaderElection, client: &Client) -> Result<Self, Error> {
         settings.check()?;
         let seams = client.seams().fork("leader");
@@ -101,13 +108,14 @@ impl Elector {
         Ok(elector)
     }
 
-    /// No other process held the lock at `at`: who makes it within a lease duration need not wait.
+    /// Notes that no other process held the lock at `at`: a process that creates the lock within a
+    /// lease duration need not wait.
     pub(crate) fn is_unheld_since(&self, at: Mark) {
         self.shared.written.is_unheld_since(at);
     }
 
-    /// An election by any lock, held as its [`identity`](ResourceLock::identity). Namespace, identity
-    /// and kind of lock in the settings do not count.
+    /// Creates an election by any lock, held as its [`identity`](ResourceLock::identity).
+    /// Namespace, identity and kind of lock in the settings do not count.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the durations are not safe together.
@@ -141,29 +149,30 @@ impl Elector {
         })
     }
 
-    /// What this process calls itself in the Lease.
+    /// Returns the name of this process in the Lease.
     pub fn identity(&self) -> &str {
         self.shared.lock.identity()
     }
 
-    /// Where the election stands, now and whenever it changes.
+    /// Returns a receiver of the election's state, now and whenever it changes.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
         self.shared.status.subscribe()
     }
 
-    /// How long the running term's validity has been over without the term having been ended; `None`
-    /// when all is well.
+    /// Returns the time for which the running term's validity has been over without the term having
+    /// been ended; `None` when all is well.
     pub(super) fn overdue(&self) -> Option<Duration> {
         self.shared.gate.lock().as_ref().and_then(LeaseGate::overdue)
     }
 
-    /// Why this process could not lead if nobody else did; `None` when the lock answers it, or did,
-    /// and the API server is away.
+    /// Returns the reason why this process could not lead if no other process did; `None` when the
+    /// lock answers it, or did, and the API server is away.
     pub(crate) fn unreachable(&self) -> Option<String> {
         self.shared.reach.trouble()
     }
 
-    /// While it holds a lock that it made: how long until it leads, if nothing comes between.
+    /// While this process holds a lock that it created: the time until it leads, if nothing comes
+    /// between.
     pub(crate) fn leads_in(&self) -> Option<Duration> {
         let at = (*self.shared.leads_at.lock())?;
         Some(at.saturating_duration_since(self.clock().now()))
@@ -174,17 +183,17 @@ impl Elector {
     }
 
     /// Tries to get the Lease until it has it; `None` when `stop` came first. While a term of this
-    /// elector or of a clone lasts, it waits for the end of that.
+    /// elector or of a clone lasts, the campaign waits for the end of that term.
     ///
     /// # Cancel safety
-    /// Dropping it ends the campaign; a Lease won in that moment is left to expire. With `stop` it is
-    /// given back.
+    /// Dropping it ends the campaign; a Lease won in that moment is left to expire. With `stop` it
+    /// is given back.
     pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
         let shared = &self.shared;
         let turn = tokio::select! {
             biased;
             () = stop.cancelled() => None,
-            // Never closed.
+            // The semaphore is never closed.
             turn = Arc::clone(&shared.turn).acquire_owned() => turn.ok(),
         };
         let Some(turn) = turn else {
@@ -209,7 +218,8 @@ impl Elector {
             }
             let wait = machine.wait_left(&shared.seams.clock.mark());
             shared.tell(&machine, wait);
-            // A wait that is over was followed by an attempt, which failed.
+            // A wait that is already over was followed by an attempt, which failed: only the pause
+            // counts.
             let soon = wait.filter(|wait| !wait.is_zero()).map(|wait| wait + MOMENT);
             let pause = soon.unwrap_or(Duration::MAX).min(shared.pause());
             tokio::select! {
@@ -227,25 +237,31 @@ impl Elector {
 }
 
 impl Shared {
-    /// Waits until the lock tells that it is free, and a moment more.
+    /// Waits until the lock reports that it is free, and a moment more, so that candidates spread
+    /// out.
     async fn chance(&self, machine: &Machine, news: &mut News) {
+        // A change that offers no chance (a renewal by the holder) must not cause a request.
         while !machine.is_chance(&news.next().await) {}
         let moment = (PROMPT / 2).mul_f64(1.0 + self.seams.entropy.unit());
         self.seams.clock.sleep(moment).await;
     }
 
-    /// An attempt; false when `stop` came first. Then a lease that it won, or may have won, is given
-    /// back.
+    /// Makes an attempt; returns false when `stop` came first. A lease that the attempt won, or may
+    /// have won, is then given back.
     async fn attempt_until(&self, machine: &mut Machine, stop: &CancellationToken) -> bool {
         let clock = &self.seams.clock;
         let ended = {
             let mut attempt = std::pin::pin!(self.attempt(machine));
+            // The attempt goes first: an attempt that has just ended counts, also when `stop` came
+            // with it. On `stop` a running attempt is awaited, not dropped: its write may already
+            // be stored.
             tokio::select! {
                 biased;
                 () = &mut attempt => return true,
                 () = stop.cancelled() => clock.within(FAREWELL, attempt).await.is_some(),
             }
         };
+        // The attempt was cut: the stored record may be one that the machine has not seen.
         if !ended {
             machine.stale();
         }
@@ -259,6 +275,7 @@ impl Shared {
     async fn withdraw(&self, machine: &mut Machine) {
         let clock = &self.seams.clock;
         let asks = async {
+            // Read and replace, and once more if the first record was stale, as in `release`.
             for _ in 0..4 {
                 let Some(ask) = machine.withdraw() else { return };
                 let answer = self.ask(&ask).await;
@@ -270,7 +287,7 @@ impl Shared {
         clock.within(FAREWELL, asks).await;
     }
 
-    /// One attempt to acquire or renew.
+    /// Makes one attempt to acquire or renew.
     pub(super) async fn attempt(&self, machine: &mut Machine) {
         let clock = &self.seams.clock;
         let mut ask = machine.attempt(&clock.mark(), clock.wall());
@@ -278,6 +295,8 @@ impl Shared {
             if ask == Ask::Read && machine.held().is_some() {
                 self.seams.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
             }
+            // Read before the request leaves: validity counts from here, however slow the answer
+            // is.
             let sent = clock.mark();
             let answer = self.ask(&ask).await;
             let was_answered = !matches!(answer, Answer::Failed);
@@ -294,6 +313,7 @@ impl Shared {
         }
     }
 
+    /// Sends one request to the lock and sorts its outcome.
     async fn ask(&self, ask: &Ask) -> Answer {
         let request = async {
             match ask {
@@ -310,9 +330,10 @@ impl Shared {
             Some(Ok(None)) => Answer::Missing,
             Some(Err(error)) => match error.kind() {
                 ErrorKind::Conflict | ErrorKind::AlreadyExists => Answer::Conflict,
-                // Of a creation it means that there is no such namespace.
+                // For a creation, `NotFound` means that there is no such namespace.
                 ErrorKind::NotFound if matches!(ask, Ask::Replace { .. }) => Answer::Conflict,
-                // A refusal after an attempt of ours that may have worked: the record tells.
+                // A refusal after an attempt of ours that may have worked: the next read of the
+                // record decides.
                 _ if *ask != Ask::Read && error.code() == Some(409) => Answer::Conflict,
                 _ if matches!(ask, Ask::Replace { .. }) && error.code() == Some(404) => {
                     Answer::Conflict
@@ -332,8 +353,8 @@ impl Shared {
         }
     }
 
-    /// Gives the Lease back once nothing that was written under it can be executed any more; leaves it
-    /// to expire when that takes too long.
+    /// Gives the Lease back once no write that was made under it can be executed any more; leaves
+    /// it to expire when that takes too long.
     pub(super) async fn give_back(&self, machine: &mut Machine) {
         let lease = self.lock.describe();
         if !self.flights.idle(LANDING).await {
@@ -348,9 +369,10 @@ impl Shared {
         }
     }
 
+    /// Reads the lock if needed, and writes the released record.
     async fn release(&self, machine: &mut Machine) {
         let clock = &self.seams.clock;
-        // Read and replace, and once more if the first knowledge was stale.
+        // Read and replace, and once more if the first record was stale.
         for _ in 0..4 {
             let Some(ask) = machine.release(clock.wall()) else { return };
             let answer = self.ask(&ask).await;
@@ -361,13 +383,14 @@ impl Shared {
         }
     }
 
+    /// Returns the time until the next attempt.
     pub(super) fn pause(&self) -> Duration {
         let stretch = 1.0 + (JITTER - 1.0) * self.seams.entropy.unit();
         self.settings.timing.retry_period.mul_f64(stretch)
     }
 
-    /// Publishes the holder that a candidate sees, once per change; `wait` is what is left until it leads
-    /// by a lock that it made.
+    /// Publishes the holder that a candidate sees, once per change; `wait` is the time left until
+    /// this process leads by a lock that it created.
     fn tell(self: &Arc<Self>, machine: &Machine, wait: Option<Duration>) {
         *self.leads_at.lock() = wait.map(|wait| self.seams.clock.after(wait));
         if let Some(wait) = wait {
@@ -387,7 +410,7 @@ impl Shared {
         });
     }
 
-    /// Publishes, once, that it waits for a lease duration before it leads.
+    /// Publishes, once, that this process waits for a lease duration before it leads.
     fn tell_wait(self: &Arc<Self>, wait: Duration) {
         if self.status.send_replace(Leadership::Holding) == Leadership::Holding {
             return;
@@ -402,7 +425,7 @@ impl Shared {
         });
     }
 
-    /// A campaign ends without a term.
+    /// Ends a campaign that won no term.
     fn leave(&self, machine: &Machine) {
         *self.leads_at.lock() = None;
         if machine.wait_left(&self.seams.clock.mark()).is_some() {
@@ -411,6 +434,7 @@ impl Shared {
         }
     }
 
+    /// Reports the loss of the lease: to the log, the metric and the watchers.
     pub(super) fn tell_loss(&self, loss: Option<Loss>) {
         let lease = self.lock.describe();
         match loss {
@@ -423,6 +447,7 @@ impl Shared {
         self.status.send_replace(Leadership::Candidate { holder: None });
     }
 
+    /// Records an event about this process on the lock, for at most [`FAREWELL`].
     pub(super) async fn event(&self, what: &str) {
         let note = format!("{} {what}", self.lock.identity());
         match self.seams.clock.within(FAREWELL, self.lock.record_event(note)).await {

@@ -1,14 +1,14 @@
 //! A fence in the API server: it refuses writes of a process that does not hold the lease.
 //!
-//! The gate is asked before a write is sent. What it cannot see is a process that stands still between
-//! the question and the socket for longer than the margin allows, or a program that does not ask. A
-//! `ValidatingAdmissionPolicy` can: it compares the Pod that a request's token is bound to with the
-//! holder that the Lease names. Tokens say which Pod they belong to, so nothing has to be written into
-//! objects, and updates of a status, deletions and patches are fenced like all others: admission sees
-//! neither annotations of a status update nor any of a deletion.
+//! The gate is asked before a write is sent. The gate cannot see a process that stands still
+//! between the gate's answer and the socket for longer than the margin allows, or a program that
+//! does not ask. A `ValidatingAdmissionPolicy` can: it compares the Pod that a request's token is
+//! bound to with the holder that the Lease names. Tokens name the Pod that they belong to, so no
+//! object needs a mark, and updates of a status, deletions and patches are fenced like all others:
+//! admission sees neither annotations of a status update nor any of a deletion.
 //!
-//! Absent: telling two processes of one Pod apart, or two Pods of one name; users that are no service
-//! account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
+//! Absent: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
+//! service account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::settings::LeaderElection;
 
-/// Whose writes are fenced.
+/// The service account whose writes are fenced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fenced<'a> {
     /// The service account, which gives the policy its name.
@@ -25,8 +25,8 @@ pub(crate) struct Fenced<'a> {
     pub(crate) namespace: &'a str,
 }
 
-/// The policy and its binding, for writes of `resources` (group and plural); `None` when there are
-/// none. Leases and Events are left out: candidates write them, too.
+/// Returns the policy and its binding, for writes of `resources` (group and plural); `None` when
+/// there are none. Leases and Events are left out: candidates write them, too.
 pub(crate) fn policy<'a>(
     election: &LeaderElection,
     fenced: Fenced<'_>,
@@ -69,7 +69,7 @@ pub(crate) fn policy<'a>(
         "spec": {
             "policyName": name,
             "paramRef": {
-                // Without a Lease nobody leads.
+                // Without a Lease no process leads.
                 "name": election.name, "namespace": lease, "parameterNotFoundAction": "Deny",
             },
             "validationActions": ["Deny"],
@@ -78,6 +78,8 @@ pub(crate) fn policy<'a>(
     Some([policy, binding])
 }
 
+/// Returns the specification of the policy: the matched writes, and the comparison of Pod and
+/// holder.
 fn spec(lease: &str, fenced: Fenced<'_>, rules: &[Value]) -> Value {
     let user = format!("system:serviceaccount:{}:{}", fenced.namespace, fenced.account);
     let refusal = format!(

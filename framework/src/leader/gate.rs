@@ -1,4 +1,4 @@
-//! The question every write asks: is the lease still ours, and for how long?
+//! Write gate of a term: lets a write out only while the lease is valid, and for no longer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use crate::clock::{Clock, Mark};
 use crate::error::{Error, ErrorKind};
 use crate::sync::Mutex;
 
-/// Less validity than this is not worth a request.
+/// Least validity that is worth a request.
 pub(super) const LEAST: Duration = Duration::from_secs(1);
 
-/// Lets a write out while the lease of one term is valid; closed for good when the term ends.
+/// Write gate that is open while the lease of one term is valid; closed for good when the term
+/// ends.
 #[derive(Clone)]
 pub struct LeaseGate {
     inner: Arc<Inner>,
@@ -25,12 +26,13 @@ struct Inner {
     timing: Timing,
     /// When the last successful acquisition or renewal was about to be sent.
     renewed: Mutex<Option<Mark>>,
-    /// What was let out in all terms of this process: another may have the lease only when nothing of it
-    /// is executed any more.
+    /// Writes that were let out in all terms of this process: another process may have the lease
+    /// only when none of them is executed any more.
     flights: Flights,
 }
 
 impl LeaseGate {
+    /// Creates an open gate for a lease whose renewal was sent at `renewed`.
     pub(super) fn new(
         lease: String,
         clock: Clock,
@@ -42,34 +44,37 @@ impl LeaseGate {
         Self { inner: Arc::new(Inner { lease, clock, timing, renewed, flights }) }
     }
 
-    /// How long the lease is still valid; `None` when it is not.
+    /// Returns the time for which the lease is still valid; `None` when it is not.
     pub fn validity(&self) -> Option<Duration> {
         let renewed = *self.inner.renewed.lock();
         remaining(&self.inner.timing, &renewed?, &self.inner.clock.mark())
     }
 
-    /// How long ago validity ended without the term having been ended: more than moments mean that
-    /// the election is stuck. `None` when all is well.
+    /// Returns the time since validity ended without the term having been ended: more than moments
+    /// mean that the election is stuck. `None` when all is well.
     pub fn overdue(&self) -> Option<Duration> {
         let renewed = (*self.inner.renewed.lock())?;
         let elapsed = renewed.longest_until(&self.inner.clock.mark());
         elapsed.checked_sub(self.inner.timing.validity())
     }
 
+    /// Counts validity from `sent`, unless the gate is closed.
     pub(super) fn renewed(&self, sent: Mark) {
         let mut renewed = self.inner.renewed.lock();
+        // A late answer to a renewal must not open a closed gate again.
         if renewed.is_some() {
             *renewed = Some(sent);
         }
     }
 
+    /// Closes the gate for good.
     pub(super) fn close(&self) {
         *self.inner.renewed.lock() = None;
     }
 }
 
-/// Ends the renewing of a term when it is dropped, also by a panic: the gate closes before anybody hears
-/// of it, so whoever heard of it finds it closed.
+/// Ends the renewing of a term when it is dropped, also by a panic: the gate closes before any
+/// listener is notified, so every notified listener finds it closed.
 pub(super) struct Unheld<T: FnMut()> {
     pub(super) gate: LeaseGate,
     pub(super) tell: T,
@@ -82,12 +87,12 @@ impl<T: FnMut()> Drop for Unheld<T> {
     }
 }
 
-/// What is left of a lease that was renewed at `sent`.
+/// Returns the validity that is left of a lease whose renewal was sent at `sent`.
 pub(super) fn remaining(timing: &Timing, sent: &Mark, now: &Mark) -> Option<Duration> {
     timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
 }
 
-/// May a write be sent with `left` of validity?
+/// Returns `left` if it is enough validity for a write to be sent.
 pub(super) fn worth_sending(left: Option<Duration>) -> Option<Duration> {
     left.filter(|left| *left >= LEAST)
 }
@@ -109,8 +114,8 @@ impl WriteGate for LeaseGate {
     }
 
     fn let_out(&self) -> Result<LetOut, Error> {
-        // Counted before the question: who closes the gate and then finds none under way knows that
-        // none is to come.
+        // Counted before the check: the caller that closes the gate and then finds no write under
+        // way knows that none will follow.
         let flight = self.inner.flights.begin();
         let limit = self.admit()?;
         Ok(LetOut::counted(limit, flight))

@@ -1,4 +1,5 @@
-//! Unhealthy when the lease is over and this process still believes in it.
+//! Health check of an election: unhealthy when the lease is over and this process still believes in
+//! it.
 
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use parking_lot::Mutex;
 use super::elector::Elector;
 use crate::error::{Error, ErrorKind};
 
-/// A health check of an election, client-go's `HealthzAdaptor`: it fails when the lease ended longer
-/// ago than the tolerance and the term did not end with it, which means that the election is stuck
-/// and the process should be restarted.
+/// A health check of an election, client-go's `HealthzAdaptor`: it fails when the lease ended
+/// longer ago than the tolerance and the term did not end with it, which means that the election is
+/// stuck and the process should be restarted.
 ///
-/// A manager has this check as `leaderElection` in `/healthz` by itself; the adaptor is for programs
-/// that run an [`Elector`] of their own.
+/// A manager has this check as `leaderElection` in `/healthz` by itself; the adaptor is for
+/// programs that run an [`Elector`] of their own.
 #[derive(Debug)]
 pub struct HealthzAdaptor {
     tolerance: Duration,
@@ -20,27 +21,28 @@ pub struct HealthzAdaptor {
 }
 
 impl HealthzAdaptor {
-    /// A check that allows `tolerance` beyond the end of the lease; 20 s is what Kubernetes' own
-    /// components use.
+    /// Creates a check that allows `tolerance` beyond the end of the lease; Kubernetes' own
+    /// components use 20 s.
     pub fn new(tolerance: Duration) -> Self {
         Self { tolerance, elector: Mutex::new(None) }
     }
 
-    /// Its name among checks: `leaderElection`.
+    /// Name of this check among the others: `leaderElection`.
     pub fn name(&self) -> &'static str {
         "leaderElection"
     }
 
-    /// The election to look at; before there is one, the check passes.
+    /// Sets the election to look at; before there is one, the check passes.
     pub fn set_leader_election(&self, elector: Elector) {
         *self.elector.lock() = Some(elector);
     }
 
-    /// Is the election alive?
+    /// Checks that the election is alive.
     ///
     /// # Errors
     /// [`ErrorKind::NotLeader`] when the lease is over for longer than the tolerance.
     pub fn check(&self) -> Result<(), Error> {
+        // Cloned, so that the lock is not held while the gate's is taken.
         let elector = self.elector.lock().clone();
         let overdue = elector.as_ref().and_then(Elector::overdue);
         match overdue.filter(|overdue| *overdue > self.tolerance) {

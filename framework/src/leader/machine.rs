@@ -1,8 +1,10 @@
-//! The election without I/O: what to ask next, and what an answer means.
+//! State machine of the election, without I/O: the next request to send, and the meaning of an
+//! answer.
 //!
 //! An attempt is a short exchange: [`Machine::attempt`] gives the first request, and
 //! [`Machine::answered`] the next one, until there is none; then the caller waits for a retry
-//! period. Everything that decides safety is here, so that a simulation can run it a million times.
+//! period. Every decision that safety rests on is here, so that a simulation can run it a million
+//! times.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -23,58 +25,60 @@ pub(super) enum Ask {
     Replace { version: String, record: LeaderElectionRecord },
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// The Lease as it was read, or as it is after our write.
     Lease(ObservedRecord),
     /// There is no Lease.
     Missing,
-    /// Somebody else wrote first; nothing of ours was stored.
+    /// Another process wrote first; nothing of ours was stored.
     Conflict,
-    /// No answer, or one that does not tell whether the write was executed.
+    /// No answer, or one that leaves open whether the write was executed.
     Failed,
 }
 
-/// Why a term ended.
+/// Reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     Taken(String),
     NotRenewed,
 }
 
-/// A candidate that finds so many records of its own in a row, and was told of none that it was stored,
-/// leaves the lease to others.
+/// A candidate that finds this many records of its own in a row, of which it knows none to have
+/// been stored, leaves the lease to others.
 const IN_VAIN: u8 = 3;
 
-/// What a process asks for and grants beside the race itself.
+/// Policy of handing the lease over on request, beside the race itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manners {
     /// Asks a holder for the lease.
     pub(super) asks: bool,
-    /// Gives the lease to who asks, and lets them have it first.
+    /// Gives the lease to a process that asks, and lets it have the lease first.
     pub(super) lends: bool,
 }
 
-/// What a leader must do about a record that it was told of.
+/// Reaction of a leader to a record that the lock reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Concern {
     Nothing,
-    /// Look at the lock: it may have changed hands, or somebody asks for it.
+    /// Read the lock: it may have changed hands, or another process asks for it.
     Look,
-    /// Another holds it.
+    /// Another process holds the lock.
     Over,
 }
 
+/// The lock as it was last seen.
 #[derive(Debug)]
 struct Sight {
     lease: ObservedRecord,
     /// When this version was first seen.
     first: Mark,
-    /// Is it, as far as we know, still the stored version?
+    /// Whether this is, as far as this process knows, still the stored version.
     current: bool,
 }
 
+/// State of one process in an election.
 #[derive(Debug)]
 pub(super) struct Machine {
     identity: String,
@@ -82,20 +86,24 @@ pub(super) struct Machine {
     written: Written,
     manners: Manners,
     sight: Option<Sight>,
-    /// While leading: when the last success was about to be sent.
+    /// While leading: the time just before the last successful request was sent.
     held: Option<Mark>,
-    /// While leading: when the first attempt after the last success began that failed.
+    /// While leading: the start of the first attempt that failed after the last success.
     failing: Option<Mark>,
     lost: Option<Loss>,
+    /// Start of the current attempt.
     began: Option<Mark>,
+    /// Reads of the current attempt.
     reads: u8,
-    /// Records of its own that it found since the last success without being told that they were stored.
+    /// Number of its own records that this process found since the last success without an answer
+    /// that they were stored.
     in_vain: u8,
-    /// The version of the last one.
+    /// Version of the last of these records.
     found: Option<String>,
-    /// While leading: when the lock was acquired, and the transitions, as they are stored.
+    /// While leading: the time at which the lock was acquired, and the transitions, as they are
+    /// stored.
     tenure: Option<(Timestamp, i32)>,
-    /// When the lock was first found missing after the last time that it was seen.
+    /// Time at which the lock was first found missing after it was last seen.
     missing: Option<Mark>,
 }
 
@@ -119,11 +127,12 @@ impl Machine {
         }
     }
 
+    /// Sets the policy of handing the lease over.
     pub(super) fn with(self, manners: Manners) -> Self {
         Self { manners, ..self }
     }
 
-    /// While leading: when the last success was about to be sent.
+    /// While leading: the time just before the last successful request was sent.
     pub(super) fn held(&self) -> Option<Mark> {
         self.held
     }
@@ -133,8 +142,8 @@ impl Machine {
         self.sight.as_ref()?.lease.record.holder.as_deref()
     }
 
-    /// How long the lock that it holds lets it write nothing yet, because it made the lock; `None` when it
-    /// holds none of that kind.
+    /// Returns the time for which this process must not write yet although it holds the lock,
+    /// because it created it; `None` when it holds no such lock.
     pub(super) fn wait_left(&self, now: &Mark) -> Option<Duration> {
         let sight = self.sight.as_ref().filter(|_| self.held.is_none())?;
         if !self.is_ours(&sight.lease.record) || self.missing.is_some() {
@@ -144,19 +153,20 @@ impl Machine {
         Some(wait.left(now).unwrap_or_default())
     }
 
-    /// While leading: did somebody ask for the lease to whom it is lent?
+    /// While leading: whether another process asks for the lease, and this one lends it.
     pub(super) fn is_asked(&self) -> bool {
         let asked = self.sight.as_ref().is_some_and(|sight| self.asker(sight).is_some());
         self.held.is_some() && self.manners.lends && asked
     }
 
-    /// Whoever asks for the lease, other than this process.
+    /// Returns the process that asks for the lease, unless that is this one.
     fn asker<'a>(&self, sight: &'a Sight) -> Option<&'a str> {
         let asker = sight.lease.record.requested_by.as_deref();
         asker.filter(|asker| *asker != self.identity)
     }
 
-    /// While leading: what to do about a record that the lock told of. It may be an old one.
+    /// While leading: returns the reaction to a record that the lock reported. The record may be an
+    /// old one.
     pub(super) fn concern(&self, told: &ObservedRecord) -> Concern {
         let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
         // Versions of API objects are numbers; those of other locks say nothing about order.
@@ -164,6 +174,7 @@ impl Machine {
             let (told, seen) = (told.version.parse::<u64>().ok()?, seen.parse::<u64>().ok()?);
             Some(told.cmp(&seen))
         });
+        // A reported record may be older than the one that this process read or wrote itself.
         if matches!(order, Some(Ordering::Less | Ordering::Equal)) {
             return Concern::Nothing;
         }
@@ -185,18 +196,19 @@ impl Machine {
         self.lose(Loss::Taken(holder));
     }
 
-    /// A candidate was told of a record: is it worth an attempt at once?
+    /// For a candidate: whether a reported record is worth an attempt at once.
     pub(super) fn is_chance(&self, told: &ObservedRecord) -> bool {
         let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
         told.record.holder.is_none() && seen != Some(told.version.as_str())
     }
 
-    /// Why leadership ended, once.
+    /// Returns, once, the reason for which leadership ended.
     pub(super) fn take_loss(&mut self) -> Option<Loss> {
         self.lost.take()
     }
 
-    /// How long leadership lasts if nothing more succeeds; `None` when not leading.
+    /// Returns the time that leadership lasts if no further request succeeds; `None` when not
+    /// leading.
     pub(super) fn time_left(&self, now: &Mark) -> Option<Duration> {
         let valid = remaining(&self.timing, &self.held?, now)?;
         let Some(failing) = self.failing else { return Some(valid) };
@@ -204,7 +216,7 @@ impl Machine {
         Some(valid.min(renewing)).filter(|left| !left.is_zero())
     }
 
-    /// Ends leadership whose time is up; true if it ended it.
+    /// Ends leadership whose time is up; returns whether it did.
     pub(super) fn expire(&mut self, now: &Mark) -> bool {
         let over = self.held.is_some() && self.time_left(now).is_none();
         if over {
@@ -225,8 +237,8 @@ impl Machine {
         self.read()
     }
 
-    /// Takes in the answer to `ask`; `sent` was read before it was sent. The next request of this
-    /// attempt, if there is one.
+    /// Takes in the answer to `ask`; `sent` was read before the request left. Returns the next
+    /// request of this attempt, if there is one.
     pub(super) fn answered(
         &mut self,
         ask: &Ask,
@@ -247,10 +259,11 @@ impl Machine {
             Answer::Missing => self.missing(now, wall),
             Answer::Conflict => {
                 self.stale();
-                // One more look tells who won; a second conflict waits for the next attempt.
+                // One more read shows the winner; a second conflict waits for the next attempt.
                 (self.reads < 2).then(|| self.read())
             }
             Answer::Failed => {
+                // The write may have been executed: the next attempt reads first.
                 self.stale();
                 if self.held.is_some() {
                     self.failing = self.failing.or(self.began);
@@ -260,14 +273,16 @@ impl Machine {
         }
     }
 
-    /// What gives the Lease back, if it is ours; the record must be current (else read first).
+    /// Returns the request that gives the Lease back, if it is ours; the record must be current
+    /// (else the request is a read).
     pub(super) fn release(&mut self, wall: Timestamp) -> Option<Ask> {
         self.held = None;
         self.failing = None;
         let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
             return Some(Ask::Read);
         };
-        // Whoever finds it released writes at once, and would take a wait that is not over for over.
+        // A process that finds the lock released writes at once, so a wait that is not over must
+        // not be shortened by a release.
         if !self.is_ours(&sight.lease.record) || self.written.wait(&sight.lease.record).is_some() {
             return None;
         }
@@ -276,15 +291,15 @@ impl Machine {
             duration: RELEASED,
             acquired: Some(wall),
             renewed: Some(wall),
-            // The hint whose turn it is.
+            // Leaves the request in place: it says which process comes next.
             requested_by: self.asker(sight).filter(|_| self.manners.lends).map(str::to_owned),
             ..sight.lease.record.clone()
         };
         Some(Ask::Replace { version: sight.lease.version.clone(), record })
     }
 
-    /// What takes a request of ours back, if there is one; the record must be current (else read
-    /// first).
+    /// Returns the request that withdraws our request for the lease, if there is one; the record
+    /// must be current (else the request is a read).
     pub(super) fn withdraw(&self) -> Option<Ask> {
         if !self.manners.asks {
             return None;
@@ -300,7 +315,8 @@ impl Machine {
         })
     }
 
-    /// Takes in what [`release`](Self::release) or [`withdraw`](Self::withdraw) brought; true when there is nothing left to do.
+    /// Takes in the answer to a request of [`release`](Self::release) or
+    /// [`withdraw`](Self::withdraw); returns true when nothing is left to do.
     pub(super) fn released(&mut self, ask: &Ask, answer: Answer, now: &Mark) -> bool {
         match answer {
             Answer::Lease(lease) => {
@@ -315,11 +331,13 @@ impl Machine {
         }
     }
 
+    /// Returns a read, and counts it.
     fn read(&mut self) -> Ask {
         self.reads += 1;
         Ask::Read
     }
 
+    /// Takes in a record that was read or written.
     fn see(&mut self, lease: ObservedRecord, now: &Mark) {
         self.missing = None;
         if self.written.take_unheld(self.timing.lease_duration, now) && self.is_ours(&lease.record)
@@ -327,18 +345,21 @@ impl Machine {
             self.written.set_wait(&lease.record, None);
         }
         match &mut self.sight {
+            // The same version was seen before: its time of first sight stays, because the wait of
+            // a candidate counts from there.
             Some(sight) if sight.lease.version == lease.version => sight.current = true,
             sight => *sight = Some(Sight { lease, first: *now, current: true }),
         }
     }
 
-    /// What was seen may not be what is stored any more.
+    /// Notes that the stored version may no longer be the one that was seen.
     pub(super) fn stale(&mut self) {
         if let Some(sight) = &mut self.sight {
             sight.current = false;
         }
     }
 
+    /// Ends leadership, and keeps the reason for [`take_loss`](Self::take_loss).
     fn lose(&mut self, loss: Loss) {
         self.held = None;
         self.failing = None;
@@ -346,18 +367,20 @@ impl Machine {
         self.lost = Some(loss);
     }
 
-    /// A write of ours was stored.
+    /// Takes in the answer to a write of ours that was stored.
     fn written(&mut self, ask: &Ask, sent: &Mark, now: &Mark) -> Option<Ask> {
         if self.holder() != Some(&self.identity) {
             let asker = self.sight.as_ref().map(|sight| &sight.lease.record.requested_by);
             if self.manners.asks && asker.is_some_and(Option::is_none) {
-                // The lock has no place for a request: asking on would only keep it changing.
+                // The lock has no place for a request: repeated requests would only keep it
+                // changing.
                 self.manners.asks = false;
             }
             // Something between us and the store changed the holder.
             return self.decide_loss();
         }
-        // A request leaves the holder, who may be another process of this name.
+        // A request for the lease leaves the holder as it is, and the holder may be another process
+        // of this name: only a record that this process sent as its own makes it the leader.
         let record = match ask {
             Ask::Create(record) | Ask::Replace { record, .. } => record,
             Ask::Read => return None,
@@ -368,7 +391,7 @@ impl Machine {
         if let Some(sight) = &self.sight
             && !self.is_ours(&sight.lease.record)
         {
-            // The store may keep a record in other words.
+            // The store may normalize a record: the stored form counts as ours, too.
             self.written.add(&sight.lease.record, self.written.wait(record));
         }
         let is_over = self.is_wait_over(now);
@@ -384,27 +407,27 @@ impl Machine {
         None
     }
 
-    /// A record of ours was stored: may its holder write?
+    /// Whether the holder of a record of ours that was just stored may write.
     fn is_wait_over(&self, now: &Mark) -> bool {
         let Some(sight) = &self.sight else { return false };
         let record = &sight.lease.record;
         let Some(wait) = self.written.wait(record).map(|wait| wait.seen(sight.first)) else {
             return true;
         };
-        // A leader that makes its lock again while its validity lasts held it all the time: nobody else
-        // can have waited for long enough meanwhile.
+        // A leader that recreates its lock while its validity lasts held it all the time: no other
+        // process can have waited for long enough meanwhile.
         let is_led = self.held.is_some_and(|held| remaining(&self.timing, &held, now).is_some());
         let is_over = is_led || wait.left(now).is_none();
         self.written.set_wait(record, Some(wait).filter(|_| !is_over));
         is_over
     }
 
-    /// Counts the record that was read if it is one of its own that this process does not hold.
+    /// Counts the record that was read if it is ours and this process does not lead by it.
     fn find(&mut self) {
         let Some(sight) = self.sight.as_ref().filter(|_| self.held.is_none()) else { return };
         let version = &sight.lease.version;
         if !self.is_ours(&sight.lease.record) {
-            // It passed on, or may.
+            // The lock passed on, or may.
             self.in_vain = 0;
         } else if self.found.as_ref() != Some(version) {
             self.found = Some(version.clone());
@@ -412,6 +435,7 @@ impl Machine {
         }
     }
 
+    /// Ends leadership, if this process leads, in favour of the holder seen.
     fn decide_loss(&mut self) -> Option<Ask> {
         if self.held.is_some() {
             let holder = self.holder().unwrap_or_default().to_owned();
@@ -420,7 +444,7 @@ impl Machine {
         None
     }
 
-    /// The Lease was read: renew, take or leave it.
+    /// Decides, after the Lease was read, whether to renew it, take it or leave it.
     fn decide(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
         let sight = self.sight.as_ref()?;
         let free = match sight.lease.record.holder.as_deref() {
@@ -434,34 +458,38 @@ impl Machine {
         if free { Some(self.take(sight, wall)) } else { self.request(sight) }
     }
 
-    /// Does this process let the asker have the free lease first? For as long as that one needs to
-    /// look again.
+    /// Whether this process lets the asker have the free lease first; for as long as the asker
+    /// needs to read again.
     fn is_courteous(&self, sight: &Sight, now: &Mark) -> bool {
         let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
         self.manners.lends && self.asker(sight).is_some() && sight.first.steady_until(now) < turn
     }
 
-    /// Is the record what a term of this process left behind whose work was cut, though somebody asks
-    /// for the lease? Then that one has it as soon as it is over, and this process comes after it.
+    /// Whether the record is the remainder of a term of this process whose work was cut, while
+    /// another process asks for the lease. The asker then has the lease as soon as it is over, and
+    /// this process comes after it.
     fn is_left(&self, sight: &Sight, now: &Mark) -> bool {
         let is_lent = self.manners.lends && self.asker(sight).is_some();
         self.held.is_none() && is_lent && !self.is_over_for_others(sight, now)
     }
 
-    /// Is the record one that this process wrote again and again, and each time it was not told so? Who
-    /// cannot lead must not keep the lease from those who can: they have it as soon as it is over.
+    /// Whether this process wrote the record again and again, and never got an answer that it was
+    /// stored. A process that cannot lead must not keep the lease from those that can: they have it
+    /// as soon as it is over.
     fn stands_back(&self, sight: &Sight, now: &Mark) -> bool {
         let is_vain = self.held.is_none() && self.in_vain >= IN_VAIN;
         is_vain && !self.is_over_for_others(sight, now)
     }
 
-    /// Unchanged for its whole duration, and for as long as others need to look again?
+    /// Whether the record was seen unchanged for its whole duration, and for as long as others need
+    /// to read again.
     fn is_over_for_others(&self, sight: &Sight, now: &Mark) -> bool {
         let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
         sight.first.steady_until(now) >= self.timing.lease_duration + turn
     }
 
-    /// Asks the holder for the lease, once: a record that changed over and over would never pass on.
+    /// Asks the holder for the lease, once: a record that changed over and over would never pass
+    /// on.
     fn request(&self, sight: &Sight) -> Option<Ask> {
         let old = &sight.lease.record;
         let is_held = old.holder.as_ref().is_some_and(|holder| *holder != self.identity);
@@ -475,14 +503,15 @@ impl Machine {
         })
     }
 
-    /// The Lease does not exist: make one, unless its last holder is likely to do so. Until its holder may
-    /// write passes a lease duration: whoever held a Lease that was deleted may have renewed it until then,
-    /// whatever this process saw of it.
+    /// Handles a Lease that does not exist: creates one, unless its last holder is likely to do so.
+    /// A lease duration passes before its holder may write: the holder of a deleted Lease may have
+    /// renewed it until then, whatever this process saw of it.
     fn missing(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
         let since = *self.missing.get_or_insert(*now);
         let mut lasts = self.timing.lease_duration;
         if let Some(Sight { lease: ObservedRecord { record, .. }, .. }) = &self.sight {
             let is_of_another = record.holder.is_some() && !self.is_ours(record);
+            // The last holder, if it lives, recreates its lock within a retry period.
             if is_of_another && since.steady_until(now) < self.timing.retry_period {
                 return None;
             }
@@ -499,25 +528,28 @@ impl Machine {
         Some(Ask::Create(record))
     }
 
-    /// Did this process write it, whatever became of the time of its renewal?
+    /// Whether this process wrote the record, even if its time of renewal was changed.
     fn is_ours(&self, record: &LeaderElectionRecord) -> bool {
-        // Another process of this name would have acquired it.
+        // Another process of this name would have acquired the lock at another time.
         let tenure = record.acquired.map(|acquired| (acquired, record.transitions));
         let is_edited = self.tenure.is_some() && self.tenure == tenure;
         let is_known = self.written.contains(record) || is_edited;
         record.holder.as_deref() == Some(&self.identity) && is_known
     }
 
-    /// Seen unchanged for its whole duration, by a clock that does not count the machine's sleep?
+    /// Whether the record was seen unchanged for its whole duration, by a clock that does not count
+    /// the machine's sleep.
     fn unchanged_for_long(&self, sight: &Sight, now: &Mark) -> bool {
         let duration = sight.lease.record.duration.max(self.timing.lease_duration);
         sight.first.steady_until(now) >= duration
     }
 
+    /// Returns the wait of a lock that this process creates.
     fn wait(&self) -> Wait {
         Wait::new(self.timing.lease_duration)
     }
 
+    /// Returns the write that takes or renews the lease.
     fn take(&self, sight: &Sight, wall: Timestamp) -> Ask {
         let old = &sight.lease.record;
         let ours = self.is_ours(old);
@@ -527,25 +559,27 @@ impl Machine {
             acquired: if ours { old.acquired } else { Some(wall) },
             renewed: Some(if ours { after(old.renewed, wall) } else { wall }),
             transitions: if ours { old.transitions } else { old.transitions.saturating_add(1) },
-            // Who takes it has answered every request.
+            // A process that takes the lease over has thereby answered every request.
             requested_by: old.requested_by.clone().filter(|_| ours),
             ..old.clone()
         };
         let wait = match ours {
             true => self.written.wait(old).map(|wait| wait.seen(sight.first)),
-            // Nobody gave it back: somebody made it, or emptied it.
+            // The lock was not given back: it was created, or emptied by hand, and its last holder
+            // may still write.
             false if old.holder.is_none() && !old.is_released() => Some(self.wait()),
             false => None,
         };
-        // What is missing of it is made.
+        // The missing part of the lock is created, so the wait of a new lock applies.
         let wait = wait.or_else(|| sight.lease.is_partial.then(|| self.wait()));
         self.written.add(&record, wait);
         Ask::Replace { version: sight.lease.version.clone(), record }
     }
 }
 
-/// Two renewals must differ even when the wall clock stands still or is set back: a lock may tell
-/// versions apart by the text of the record alone.
+/// Returns a renewal time later than the last one. Two renewals must differ even when the wall
+/// clock stands still or is set back: a lock may distinguish versions by the text of the record
+/// alone.
 fn after(last: Option<Timestamp>, wall: Timestamp) -> Timestamp {
     let next = last.and_then(|last| last.checked_add(jiff::SignedDuration::from_micros(1)).ok());
     next.map_or(wall, |next| next.max(wall))

@@ -1,7 +1,8 @@
-//! What a lock tells of its changes, so that nobody has to wait for the next look.
+//! Changes that a lock reports, so that an election need not wait for its next read.
 //!
-//! News are hints. They may be late, old or missing: rights to watch may be, and legacy locks cannot
-//! be followed. An election that never hears any looks once in a retry period and is as safe.
+//! Reports are hints. They may be late, old or missing: the right to watch may be missing, and
+//! legacy locks cannot be followed. An election that never receives any reads once in a retry
+//! period and is as safe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +16,13 @@ use super::record::ObservedRecord;
 use crate::error::ErrorKind;
 use crate::seams::Seams;
 
-/// Bounds of the pause before a lock is followed again; it doubles while nothing is told.
+/// Bounds of the pause before a lock is followed again; it doubles while no change is reported.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
-/// Rights do not come often.
+/// Pause after a refusal: a right that is missing is not granted within seconds.
 const FORBIDDEN: Duration = Duration::from_secs(600);
 
-/// The newest record that a lock told of. Dropping it ends the following.
+/// Newest record that a lock reported. Dropping it ends the following.
 #[derive(Debug)]
 pub(super) struct News {
     latest: watch::Receiver<Option<ObservedRecord>>,
@@ -29,20 +30,22 @@ pub(super) struct News {
 }
 
 impl News {
+    /// Starts to follow the lock in the background.
     pub(super) fn of(lock: Arc<dyn ResourceLock>, seams: Seams) -> Self {
         let (told, latest) = watch::channel(None);
         let task = tokio::spawn(async move { follow(&*lock, &seams, &told).await });
         Self { latest, _task: AbortOnDropHandle::new(task) }
     }
 
-    /// The next record that is told; older ones that nobody waited for are left out. Never ends when
-    /// nothing is told any more.
+    /// Waits for the next record that is reported; older ones that no call waited for are left out.
+    /// Never ends when no record is reported any more.
     ///
     /// # Cancel safety
-    /// Safe: what was not returned is returned by the next call.
+    /// Safe: a record that was not returned is returned by the next call.
     pub(super) async fn next(&mut self) -> ObservedRecord {
         loop {
             if self.latest.changed().await.is_err() {
+                // The follower has ended: pending, so that the caller's other branches decide.
                 return std::future::pending().await;
             }
             if let Some(record) = self.latest.borrow_and_update().clone() {
@@ -52,7 +55,7 @@ impl News {
     }
 }
 
-/// Ends when the lock cannot be followed.
+/// Follows the lock again and again; ends when the lock cannot be followed.
 async fn follow(
     lock: &dyn ResourceLock,
     seams: &Seams,

@@ -1,21 +1,21 @@
-//! Could this process have the lock, if nobody else had it?
+//! Reachability of the lock: whether this process could have it, if no other process did.
 //!
-//! A candidate whose lock is refused to it, cannot be read, or is in a namespace that does not exist, waits
-//! for ever.
-//! It must not be called ready: a roll-out would end the replica that works. An API server that is away
-//! is another matter: it takes nobody out of service.
+//! A candidate whose lock is refused to it, cannot be read, or is in a namespace that does not
+//! exist, waits for ever. The candidate must not be called ready: a roll-out would end the replica
+//! that works. An API server that is away is another matter: it takes no replica out of service.
 
 use parking_lot::Mutex;
 
 use crate::error::{Error, ErrorKind};
 
-/// What attempts learnt about the lock.
+/// Result of the attempts so far, as far as it concerns the lock itself.
 #[derive(Debug, Default)]
 pub(super) struct Reach(Mutex<State>);
 
+/// Last known state of the lock.
 #[derive(Debug)]
 enum State {
-    /// No attempt was answered yet; why the last one failed.
+    /// No attempt was answered yet; with the reason why the last one failed.
     Unknown(String),
     /// An attempt was answered, and none was refused since then.
     Answered,
@@ -30,12 +30,12 @@ impl Default for State {
 }
 
 impl Reach {
-    /// An attempt was answered to its end.
+    /// Notes that an attempt was answered to its end.
     pub(super) fn answered(&self) {
         *self.0.lock() = State::Answered;
     }
 
-    /// A request failed.
+    /// Notes that a request failed.
     pub(super) fn failed(&self, error: &Error) {
         let is_refusal = matches!(
             error.kind(),
@@ -49,11 +49,13 @@ impl Reach {
         match *state {
             _ if is_refusal => *state = State::Refused(error.to_string()),
             State::Unknown(_) => *state = State::Unknown(error.to_string()),
+            // An API server that is away says nothing about the lock: the last answer still counts.
             State::Answered | State::Refused(_) => {}
         }
     }
 
-    /// Why it could not lead; `None` when it could, for all that is known.
+    /// Returns the reason why this process could not lead; `None` when it could, for all that is
+    /// known.
     pub(super) fn trouble(&self) -> Option<String> {
         match &*self.0.lock() {
             State::Answered => None,

@@ -23,10 +23,10 @@ type Started = Box<dyn FnOnce(LeaseGate, CancellationToken) -> Work + Send>;
 type Stopped = Box<dyn FnOnce() + Send>;
 type NewLeader = Box<dyn FnMut(&str) + Send>;
 
-/// How long work may go on after it was told to end before it is dropped.
+/// Time that work may go on after its cancellation before it is dropped.
 const DRAIN: Duration = Duration::from_secs(25);
 
-/// What to do as an election goes on.
+/// Callbacks of an election.
 pub struct LeaderCallbacks {
     started: Started,
     stopped: Stopped,
@@ -34,30 +34,34 @@ pub struct LeaderCallbacks {
     drain: Duration,
 }
 
-/// Why [`Elector::run`] came back.
+/// Reason for which [`Elector::run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was stopped before it led.
+    /// The election was stopped before it led.
     NeverLed,
-    /// It was stopped while it led, and all work ended in time.
+    /// The election was stopped while it led, and all work ended in time.
     Stopped,
-    /// It was stopped while it led, and work that did not end was dropped; the lease expires.
+    /// The election was stopped while it led, and work that did not end was dropped; the lease
+    /// expires.
     CutShort,
     /// The work ended by itself; the lease was given back.
     Finished,
     /// The work panicked; the lease was given back.
     Failed,
-    /// Another process asked for the lease and this one lends it: the work ended and the lock was given
-    /// back.
+    /// Another process asked for the lease and this one lends it: the work ended and the lock was
+    /// given back.
     Lent,
     /// Leadership was lost.
     Lost,
 }
 
 impl LeaderCallbacks {
-    /// `started` is the work of a leader: it gets the gate that its client's writes must ask
-    /// ([`Client::gated`](crate::client::Client::gated)) and a token that is cancelled when it has to end.
-    /// `stopped` is called at the end in every case, even when this process never led.
+    /// Creates callbacks from the two that every election has.
+    ///
+    /// `started` is the work of a leader: its arguments are the gate that its client's writes must
+    /// ask ([`Client::gated`](crate::client::Client::gated)) and a token that is cancelled when the
+    /// work has to end. `stopped` is called at the end in every case, even when this process never
+    /// led.
     pub fn new<W>(
         started: impl FnOnce(LeaseGate, CancellationToken) -> W + Send + 'static,
         stopped: impl FnOnce() + Send + 'static,
@@ -73,15 +77,16 @@ impl LeaderCallbacks {
         }
     }
 
-    /// Called once for every change of leader that this process sees, itself included.
+    /// Sets a callback for every change of leader that this process sees, itself included; called
+    /// once for each change.
     #[must_use]
     pub fn new_leader(mut self, call: impl FnMut(&str) + Send + 'static) -> Self {
         self.new_leader = Some(Box::new(call));
         self
     }
 
-    /// How long the work may take to end before it is dropped; default 25 s. After leadership was
-    /// lost it is 2 s at most, because another replica works soon.
+    /// Sets the time that the work may take to end before it is dropped; default 25 s. After
+    /// leadership was lost it is 2 s at most, because another replica works soon.
     #[must_use]
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = limit;
@@ -95,7 +100,7 @@ impl fmt::Debug for LeaderCallbacks {
     }
 }
 
-/// Tells each leader once.
+/// Calls the callback about new leaders, once for each leader.
 struct Herald {
     call: Option<NewLeader>,
     status: watch::Receiver<Leadership>,
@@ -104,6 +109,7 @@ struct Herald {
 }
 
 impl Herald {
+    /// Calls the callback if the present leader has not been reported yet.
     fn tell(&mut self) {
         let leader = match &*self.status.borrow_and_update() {
             Leadership::Leading => self.own.clone(),
@@ -122,7 +128,7 @@ impl Herald {
         self.told = Some(leader);
     }
 
-    /// Never ends while the elector lives.
+    /// Reports leaders until the elector is gone; never ends while it lives.
     async fn follow(&mut self) {
         loop {
             self.tell();
@@ -138,12 +144,12 @@ impl Elector {
     /// ended. Call it again to be a candidate again.
     ///
     /// The lock is given back only after the work has ended; see
-    /// [`release_on_cancel`](super::LeaderElection::release_on_cancel). Callbacks that panic end the
-    /// work, and nothing else.
+    /// [`release_on_cancel`](super::LeaderElection::release_on_cancel). Callbacks that panic end
+    /// the work, and nothing else.
     ///
     /// # Cancel safety
-    /// Dropping it drops the work and leaves the lease to expire, as a crash would; `stopped` is not
-    /// called.
+    /// Dropping the future drops the work and leaves the lease to expire, as a crash would;
+    /// `stopped` is not called.
     pub async fn run(&self, callbacks: LeaderCallbacks, stop: &CancellationToken) -> Outcome {
         let LeaderCallbacks { started, stopped, new_leader, drain } = callbacks;
         let own = self.identity().to_owned();
@@ -165,6 +171,7 @@ impl Elector {
         outcome
     }
 
+    /// Runs the work of a leader until the term must end; returns the reason.
     async fn lead(
         &self,
         term: Term,
@@ -179,6 +186,8 @@ impl Elector {
             let end = end.clone();
             async move { started(gate, end).await }
         }));
+        // `biased`: of several reasons that are ready the loss of the lease decides, because it
+        // shortens the drain.
         let outcome = tokio::select! {
             biased;
             () = lost.cancelled() => Outcome::Lost,
@@ -192,7 +201,9 @@ impl Elector {
         };
         end.cancel();
         let limit = if outcome == Outcome::Lost { drain.min(LOST) } else { drain };
+        // After a loss the work has only `LOST`: another replica works soon.
         let ended = self.clock().within(limit, &mut work).await;
+        // Aborts work that did not end in time, before the term ends.
         drop(work);
         term.end(ended.is_some()).await;
         match (outcome, ended) {
@@ -203,6 +214,7 @@ impl Elector {
     }
 }
 
+/// Logs that the work panicked.
 fn failed(panic: &JoinError) -> Outcome {
     error!(%panic, "the work of a leader failed");
     Outcome::Failed

@@ -1,4 +1,5 @@
-//! Names and durations of an election, and which durations are safe together.
+//! Settings of an election: names and durations, and the rules by which durations are safe
+//! together.
 
 use std::time::Duration;
 
@@ -10,10 +11,10 @@ use crate::error::{Error, ErrorKind};
 
 /// Waits between attempts are stretched by up to this factor, so that candidates spread out.
 pub(crate) const JITTER: f64 = 1.2;
-/// How long work may go on after leadership was lost: nothing of it can be written any more, and
+/// Time that work may go on after leadership was lost: none of it can be written any more, and
 /// another replica works soon.
 pub(crate) const LOST: Duration = Duration::from_secs(2);
-/// What no duration may reach: the seconds that fit into a Lease.
+/// Exclusive upper bound of every duration: the seconds that fit into a Lease.
 const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 
 /// Settings of a leader election.
@@ -30,10 +31,11 @@ pub struct LeaderElection {
     pub(super) manners: Manners,
     pub(crate) fence: bool,
     pub(crate) timing: Timing,
-    /// The margin was given, and does not follow from the other durations.
+    /// Whether the margin was given, and does not follow from the other durations.
     has_margin: bool,
 }
 
+/// Durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
     pub(crate) lease_duration: Duration,
@@ -54,8 +56,8 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// The margin that lets clocks differ as much as with the defaults, as far as the other durations leave
-    /// room for it.
+    /// Returns the margin that lets clocks differ as much as with the defaults, as far as the other
+    /// durations leave room for it.
     fn usual_margin(&self) -> Duration {
         let retry = self.retry_period.checked_mul(6).map_or(Duration::MAX, |six| six / 5);
         let used = self.renew_deadline.saturating_add(retry);
@@ -63,16 +65,20 @@ impl Timing {
         (self.lease_duration / 15).saturating_mul(2).min(room).max(Self::default().margin)
     }
 
-    /// How long a success lets its holder write, counted from before it was sent.
+    /// Time that a successful renewal lets its holder write, counted from before the request was
+    /// sent.
     pub(crate) fn validity(&self) -> Duration {
         self.lease_duration.saturating_sub(self.margin)
     }
 
-    /// The longest that one request of an attempt may take.
+    /// Longest time that one request of an attempt may take.
     pub(crate) fn request_limit(&self) -> Duration {
+        // Half of the renew deadline: after one request without an answer there is time for a
+        // second.
         (self.renew_deadline / 2).max(Duration::from_secs(1))
     }
 
+    /// Checks the durations; returns the broken rule and the correction.
     fn check(&self) -> Result<(), String> {
         let whole_seconds =
             self.lease_duration.subsec_nanos() == 0 && self.lease_duration.as_secs() >= 1;
@@ -130,7 +136,8 @@ impl Timing {
 }
 
 impl LeaderElection {
-    /// An election by the Lease called `name`, in the operator's own namespace.
+    /// Creates the settings of an election by the Lease called `name`, in the operator's own
+    /// namespace.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -145,100 +152,101 @@ impl LeaderElection {
         }
     }
 
-    /// Where the Lease lives. Default: `POD_NAMESPACE`, else the namespace of the client.
+    /// Sets the namespace of the Lease. Default: `POD_NAMESPACE`, else the namespace of the client.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// What this process calls itself; no two may share it. Default: the Pod's or machine's name
-    /// and a random suffix.
+    /// Sets the name of this process in the Lease; no two processes may share one. Default: the
+    /// Pod's or machine's name and a random suffix.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
         self
     }
 
-    /// Which kind of object holds the record. Default: a Lease. The others are for taking an election
-    /// over from an operator that still uses one of them.
+    /// Sets the kind of object that holds the record. Default: a Lease. The others are for taking
+    /// an election over from an operator that still uses one of them.
     #[must_use]
     pub fn resource_lock(mut self, lock: LockKind) -> Self {
         self.lock = lock;
         self
     }
 
-    /// Is the lock given back when this process stops and its work has ended? Default: yes, so that
-    /// another replica leads within seconds; without, it waits the lease duration. client-go's
-    /// `ReleaseOnCancel`, which is off there.
+    /// Sets whether the lock is given back when this process stops and its work has ended. Default:
+    /// yes, so that another replica leads within seconds; otherwise that replica waits for the
+    /// lease duration. client-go's `ReleaseOnCancel`, which is off there.
     #[must_use]
     pub fn release_on_cancel(mut self, release: bool) -> Self {
         self.release = release;
         self
     }
 
-    /// Do the manifests hold a policy by which the API server refuses writes of a Pod that does not hold
-    /// the lease? Default: no.
+    /// Sets whether the manifests hold a policy by which the API server refuses writes of a Pod
+    /// that does not hold the lease. Default: no.
     ///
-    /// It covers what the gate cannot: a process that stood still for longer than the promise allows
-    /// after it asked the gate, and other programs in the Pod. It fences every write that the
-    /// controllers' grants allow, except Leases and Events, and takes the Pod's name out of the
-    /// request's token, so the [identity](Self::identity) must be that name, or begin with it and `_`, as
-    /// the default does. Whatever else writes as the operator's service account without leading is
-    /// refused, too. It needs Kubernetes 1.32 and a Lease as lock.
+    /// The policy covers two cases that the gate cannot: a process that stood still for longer than
+    /// the promise allows after it asked the gate, and other programs in the Pod. It fences every
+    /// write that the controllers' grants allow, except Leases and Events, and takes the Pod's name
+    /// out of the request's token, so the [identity](Self::identity) must be that name, or begin
+    /// with it and `_`, as the default does. Any other writer under the operator's service account
+    /// that does not lead is refused, too. The policy needs Kubernetes 1.32 and a Lease as lock.
     #[must_use]
     pub fn fence(mut self, fence: bool) -> Self {
         self.fence = fence;
         self
     }
 
-    /// Is the lease lent to a process that [asks](Self::ask) for it? Default: no. A leader that lends
-    /// ends its work as at a clean stop, gives the lease back, and becomes a candidate that lets the
-    /// asker have it first. For clusters in which people develop, not for production: who may update
-    /// the Lease can make a leader stop.
+    /// Sets whether the lease is lent to a process that [asks](Self::ask) for it. Default: no. A
+    /// leader that lends ends its work as at a clean stop, gives the lease back, and becomes a
+    /// candidate that lets the asker have it first. For clusters in which people develop, not for
+    /// production: every user that may update the Lease can make a leader stop.
     #[must_use]
     pub fn lend(mut self, lend: bool) -> Self {
         self.manners.lends = lend;
         self
     }
 
-    /// Does this process ask the holder for the lease? Default: no. It writes its name into an
-    /// annotation of the Lease ([`REQUEST_ANNOTATION`](super::REQUEST_ANNOTATION)) and waits like any
-    /// candidate; a holder that does not [lend](Self::lend) never notices. The request is taken back
-    /// when the campaign is stopped.
+    /// Sets whether this process asks the holder for the lease. Default: no. The process writes its
+    /// name into an annotation of the Lease ([`REQUEST_ANNOTATION`](super::REQUEST_ANNOTATION)) and
+    /// waits like any candidate; a holder that does not [lend](Self::lend) never notices. The
+    /// request is taken back when the campaign is stopped.
     ///
-    /// For a process on a developer's machine beside an operator in the cluster. It never takes the
-    /// lease by force. Only Leases have a place for the request.
+    /// For a process on a developer's machine beside an operator in the cluster. The lease is never
+    /// taken by force. Only Leases have a place for the request.
     #[must_use]
     pub fn ask(mut self, ask: bool) -> Self {
         self.manners.asks = ask;
         self
     }
 
-    /// How long others wait before they take an unrenewed Lease over; whole seconds, default 15 s.
+    /// Sets the time that others wait before they take over an unrenewed Lease; whole seconds,
+    /// default 15 s.
     #[must_use]
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.timing.lease_duration = duration;
         self.with_usual_margin()
     }
 
-    /// How long a leader tries to renew before it gives up; default 10 s.
+    /// Sets the time that a leader tries to renew before it gives up; default 10 s.
     #[must_use]
     pub fn renew_deadline(mut self, duration: Duration) -> Self {
         self.timing.renew_deadline = duration;
         self.with_usual_margin()
     }
 
-    /// Time between two attempts, stretched by up to 20 %; default 2 s.
+    /// Sets the time between two attempts, stretched by up to 20 %; default 2 s.
     #[must_use]
     pub fn retry_period(mut self, duration: Duration) -> Self {
         self.timing.retry_period = duration;
         self.with_usual_margin()
     }
 
-    /// How long before the end of the lease writes stop. Default: 2/15 of the lease duration, as far as
-    /// the renew deadline and the retry period leave room for it, and at least 2 s. It is what
-    /// [clocks may differ](Self::clock_tolerance) by.
+    /// Sets the time before the end of the lease at which writes stop. Default: 2/15 of the lease
+    /// duration, as far as the renew deadline and the retry period leave room for it, and at least
+    /// 2 s. The margin is the amount that [clocks may differ](Self::clock_tolerance) by.
     #[must_use]
     pub fn margin(mut self, duration: Duration) -> Self {
         self.timing.margin = duration;
@@ -246,6 +254,7 @@ impl LeaderElection {
         self
     }
 
+    /// Recomputes the margin after a change of another duration, unless the margin was given.
     fn with_usual_margin(mut self) -> Self {
         if !self.has_margin {
             self.timing.margin = self.timing.usual_margin();
@@ -253,9 +262,9 @@ impl LeaderElection {
         self
     }
 
-    /// By what factor the rates of two clocks may differ before two replicas can write at the same time:
-    /// lease duration / (lease duration - margin), 1.15 with the defaults. Pauses between the question and
-    /// the arrival of a write take from it.
+    /// Returns the factor by which the rates of two clocks may differ before two replicas can write
+    /// at the same time: lease duration / (lease duration - margin), 1.15 with the defaults. Pauses
+    /// between the gate's answer and the arrival of a write take from it.
     pub fn clock_tolerance(&self) -> f64 {
         self.timing.lease_duration.as_secs_f64() / self.timing.validity().as_secs_f64()
     }
@@ -263,7 +272,7 @@ impl LeaderElection {
     /// Checks that the durations are safe together, and that an object can have the name.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] with the rule that is broken and what to change.
+    /// [`ErrorKind::Config`] with the rule that is broken and the correction.
     pub fn check(&self) -> Result<(), Error> {
         if self.name.is_empty() || is_object_name(&self.name) {
             return self.check_but_name();
@@ -277,7 +286,7 @@ impl LeaderElection {
         Err(Error::new(ErrorKind::Config, text))
     }
 
-    /// [`check`](Self::check) for a lock that need not be an object.
+    /// Does the same as [`check`](Self::check) for a lock that need not be an object.
     pub(super) fn check_but_name(&self) -> Result<(), Error> {
         let problem = if self.name.is_empty() {
             Err("it has no name".to_owned())
@@ -310,7 +319,7 @@ impl LeaderElection {
         })
     }
 
-    /// The Pod whose writes the fence would refuse even while this process leads.
+    /// Returns the Pod whose writes the fence would refuse even while this process leads.
     pub(super) fn fenced_off(&self, pod: Option<String>) -> Option<String> {
         let identity = self.identity.as_deref().filter(|_| self.fence)?;
         pod.filter(|pod| {
@@ -319,7 +328,7 @@ impl LeaderElection {
         })
     }
 
-    /// The identity to use: the given one, or one of this machine.
+    /// Returns the identity to use: the given one, or one made from the name of this machine.
     pub(crate) fn identity_or_own(&self, entropy: &Entropy) -> String {
         self.identity
             .clone()
@@ -327,7 +336,7 @@ impl LeaderElection {
     }
 }
 
-/// RFC 1123, as the API server asks for it of Leases.
+/// Whether `name` is a DNS subdomain (RFC 1123), which the API server demands of Leases.
 fn is_object_name(name: &str) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_part = |part: &str| {
@@ -339,6 +348,7 @@ fn is_object_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_part)
 }
 
+/// Returns the name of this Pod or machine.
 fn own_name() -> String {
     let from_environment = ["POD_NAME", "HOSTNAME"]
         .into_iter()

@@ -1,9 +1,9 @@
-//! A term of leadership: renewed in the background, from the moment it was won to the moment it is given
-//! back.
+//! A term of leadership: renewed in the background, from the moment it was won to the moment it is
+//! given back.
 //!
-//! How a term ends decides what others may do next. So its gate closes before anybody hears of the end,
-//! and the lease is given back only when all work has ended and nothing that was written under it can
-//! still be executed. Absent: winning one, which is the campaign's.
+//! The end of a term decides what others may do next. So its gate closes before any listener is
+//! notified of the end, and the lease is given back only when all work has ended and no write that
+//! was made under it can still be executed. Absent: winning a term, which is the campaign's part.
 
 use std::sync::Arc;
 
@@ -20,19 +20,20 @@ use super::record::ObservedRecord;
 use crate::clock::Mark;
 use crate::metrics::names;
 
-/// Leadership, from its beginning to its end. It renews itself in the background; dropping it stops
-/// that: its gate closes, and the lease is left to expire, as after a crash.
+/// Leadership, from its beginning to its end. A term renews itself in the background; dropping it
+/// stops that: its gate closes, and the lease is left to expire, as after a crash.
 #[derive(Debug)]
 pub struct Term {
     task: AbortOnDropHandle<Machine>,
     finish: CancellationToken,
     asked: CancellationToken,
     ending: Ending,
-    /// Given back last.
+    /// Dropped last: only then may the next campaign begin.
     _turn: OwnedSemaphorePermit,
 }
 
-/// Ends a term, however it ends: nothing is written any more, and whoever works is told.
+/// Ends a term, in whatever way it ends: no write is let out any more, and the workers are
+/// notified.
 #[derive(Debug)]
 struct Ending {
     gate: LeaseGate,
@@ -42,6 +43,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
+        // Closed before the notification: a worker that is notified must find the gate closed.
         self.gate.close();
         self.lost.cancel();
         let shared = &self.shared;
@@ -58,7 +60,8 @@ impl Drop for Ending {
 }
 
 impl Term {
-    /// The term of a lease that `machine` holds since a request that was about to be sent at `sent`.
+    /// Starts the term of a lease that `machine` holds since a request that was about to be sent at
+    /// `sent`.
     pub(super) fn begin(
         shared: &Arc<Shared>,
         (machine, sent): (Machine, Mark),
@@ -88,6 +91,7 @@ impl Term {
                 asked: asked.clone(),
             };
             let lost = lost.clone();
+            // Inside the task, so that a panic of the renewal closes the gate, too.
             let unheld = Unheld { gate: gate.clone(), tell: move || lost.cancel() };
             async move {
                 holding.run(&unheld.gate).await;
@@ -95,6 +99,7 @@ impl Term {
                 holding.machine
             }
         }));
+        // In a task of its own: a slow event must not delay the first renewal.
         tokio::spawn({
             let shared = shared.clone();
             async move { shared.event("became leader").await }
@@ -102,19 +107,19 @@ impl Term {
         Self { task, finish, asked, ending: Ending { gate, lost, shared }, _turn: turn }
     }
 
-    /// What writes of this term ask first.
+    /// Returns the gate that writes of this term ask first.
     pub fn gate(&self) -> LeaseGate {
         self.ending.gate.clone()
     }
 
-    /// Cancelled when leadership is lost: stop working at once.
+    /// Returns the token that is cancelled when leadership is lost: stop working at once.
     pub fn lost(&self) -> CancellationToken {
         self.ending.lost.clone()
     }
 
-    /// Cancelled when another process [asked](super::LeaderElection::ask) for the lease and this one
-    /// [lends](super::LeaderElection::lend) it: end the work as at a clean stop, then the term, and
-    /// campaign again.
+    /// Returns the token that is cancelled when another process [asked](super::LeaderElection::ask)
+    /// for the lease and this one [lends](super::LeaderElection::lend) it: end the work as at a
+    /// clean stop, then the term, and campaign again.
     pub fn asked(&self) -> CancellationToken {
         self.asked.clone()
     }
@@ -122,14 +127,18 @@ impl Term {
     /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
     /// back, so that another replica leads within seconds; without, it is left to expire.
     ///
-    /// It is left to expire, too, when the server may still execute a write of this process in 2 s: one
-    /// that was sent and then given up by its caller, lost with its connection, or not answered in time.
+    /// The Lease is left to expire, too, when the server may still execute a write of this process
+    /// in 2 s: a write that was sent and then given up by its caller, lost with its connection, or
+    /// not answered in time.
     pub async fn end(self, all_ended: bool) {
         let Self { task, finish, asked: _, ending, _turn } = self;
         let was_lost = ending.lost.is_cancelled();
+        // The task is awaited, not aborted: a renewal after the release would take the lease back.
         finish.cancel();
         let machine = task.await;
         let shared = Arc::clone(&ending.shared);
+        // Closes the gate before the release: a write that is let out later would run without the
+        // lease.
         drop(ending);
         let lease = shared.lock.describe();
         let giving_back = async {
@@ -147,7 +156,7 @@ impl Term {
     }
 }
 
-/// What keeps a term going.
+/// State of the task that keeps a term going.
 struct Holding {
     shared: Arc<Shared>,
     machine: Machine,
@@ -161,6 +170,7 @@ impl Holding {
     async fn run(&mut self, gate: &LeaseGate) {
         let clock = self.shared.seams.clock.clone();
         loop {
+            // Ends no later than the lease, so that the end is noticed on time.
             let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
             let until = clock.after(self.shared.pause().min(left));
             tokio::select! {
@@ -179,6 +189,8 @@ impl Holding {
                 tokio::select! {
                     biased;
                     () = self.finish.cancelled() => return,
+                    // The attempt is cut at the end of validity: the term must not outlive it in a
+                    // slow request.
                     _ = clock.within(left, self.shared.attempt(&mut self.machine)) => {}
                 }
                 self.machine.expire(&clock.mark());
@@ -186,6 +198,7 @@ impl Holding {
             match (self.machine.held(), self.machine.take_loss()) {
                 (Some(sent), _) => gate.renewed(sent),
                 (None, loss) => {
+                    // Closed before the report of the loss.
                     gate.close();
                     self.shared.tell_loss(loss);
                     return;
@@ -199,7 +212,8 @@ impl Holding {
     }
 }
 
-/// Waits for news that a leader must look at; with the record when another holds the lock.
+/// Waits for a report that a leader must look at; returns the record when another process holds the
+/// lock.
 async fn concern(machine: &Machine, news: &mut News) -> Option<ObservedRecord> {
     loop {
         let told = news.next().await;

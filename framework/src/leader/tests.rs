@@ -36,11 +36,11 @@ struct Memory {
     stored: Mutex<Option<ObservedRecord>>,
     version: AtomicU64,
     silent: AtomicBool,
-    /// Can it be read and not written?
+    /// Whether the store can be read and not written.
     refuses: AtomicBool,
-    /// Is the next write stored and not answered?
+    /// Whether the next write is stored and not answered.
     swallows: AtomicBool,
-    /// Whose writes are stored and answered with that error?
+    /// Identity whose writes are stored and answered with an error, and that error.
     misled: Mutex<Option<(&'static str, ErrorKind)>>,
     reads: AtomicU64,
     events: Mutex<Vec<String>>,
@@ -159,7 +159,7 @@ impl ResourceLock for Handle {
 struct Bench {
     store: Arc<Memory>,
     stop: CancellationToken,
-    /// Does the next elector know that nobody has held the lock?
+    /// Whether the next elector knows that the lock was never held.
     is_new: AtomicBool,
 }
 
@@ -169,12 +169,12 @@ impl Bench {
         Self { store, stop, is_new: AtomicBool::new(true) }
     }
 
-    /// A store of which nobody knows whether the lock was held before.
+    /// Creates a store that does not say whether the lock was held before.
     fn old() -> Self {
         Self { is_new: AtomicBool::new(false), ..Self::new() }
     }
 
-    /// The first elector of a new store knows that it is.
+    /// Lets the first elector of a new store know that the store is new.
     fn introduce(&self, elector: Elector, seams: &Seams) -> Elector {
         if self.is_new.swap(false, Ordering::Relaxed) {
             elector.is_unheld_since(seams.clock.mark());
@@ -206,7 +206,7 @@ impl Bench {
     }
 }
 
-/// What a holder leaves that gave the lock back.
+/// Returns the record of a holder that gave the lock back.
 fn released() -> LeaderElectionRecord {
     LeaderElectionRecord {
         duration: Duration::from_secs(1),

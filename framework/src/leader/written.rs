@@ -1,13 +1,15 @@
-//! The records that this process has sent, over all its campaigns, and which of them let it write.
+//! The records that this process has sent, over all its campaigns, and the wait that each of them
+//! carries.
 //!
-//! A record under our identity need not be ours: a process that was started under the name of another,
-//! which may still be running, must wait like any other candidate. So a record counts as ours only when it
-//! is one of these; one that was forgotten costs a wait, not safety.
+//! A record under our identity need not be ours: a process that was started under the name of
+//! another, which may still be running, must wait like any other candidate. So a record counts as
+//! ours only when it is one of these; a forgotten record costs a wait, not safety.
 //!
-//! A record that goes back to the making of a lock says nothing about who held one that was there before:
-//! somebody may have deleted it while its holder hangs. So it lets its holder write only when a lease
-//! duration has passed since it was first seen in the store, and each renewal of it inherits what is left.
-//! Absent: the decision which records those are; it is the machine's.
+//! A record that goes back to the creation of a lock says nothing about the holder of an earlier
+//! lock, which may have been deleted while its holder hangs. So such a record lets its holder write
+//! only when a lease duration has passed since it was first seen in the store, and each renewal of
+//! it inherits the rest of that wait. Absent: the decision which records those are; it is the
+//! machine's.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,36 +25,40 @@ use crate::clock::Mark;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Written(Arc<Mutex<Past>>);
 
+/// The kept records, oldest first.
 #[derive(Debug, Default)]
 struct Past {
     kept: VecDeque<(Fingerprint, Option<Wait>)>,
-    /// Since when it is known that no other process has held the lock; until a record was seen.
+    /// Time since which no other process is known to have held the lock; until a record was seen.
     unheld: Option<Mark>,
 }
 
-/// What tells two records of one holder apart, as precisely as a Lease stores it.
+/// Renewal time and transitions: distinguish two records of one holder, as precisely as a Lease
+/// stores them.
 type Fingerprint = (Option<i64>, i64);
 
-/// How long the holder of a lock that it made writes nothing.
+/// Time for which the holder of a lock that it created writes nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
-    /// When a record of it was first seen in the store: whoever held the lock before has not renewed it
-    /// since.
+    /// Time at which a record of the lock was first seen in the store: an earlier holder has not
+    /// renewed the lock since.
     since: Option<Mark>,
     lasts: Duration,
 }
 
 impl Wait {
+    /// Creates a wait that begins when a record of it is first seen.
     pub(super) fn new(lasts: Duration) -> Self {
         Self { since: None, lasts }
     }
 
-    /// The wait of a record that was first seen then, unless an earlier one of it was.
+    /// Starts the wait at `first`, unless an earlier record of it was seen.
     pub(super) fn seen(self, first: Mark) -> Self {
         Self { since: self.since.or(Some(first)), ..self }
     }
 
-    /// What is left of it, by a clock that does not count the machine's sleep; `None` when it is over.
+    /// Returns the rest of the wait, by a clock that does not count the machine's sleep; `None`
+    /// when it is over.
     pub(super) fn left(&self, now: &Mark) -> Option<Duration> {
         let waited = self.since.map_or(Duration::ZERO, |since| since.steady_until(now));
         self.lasts.checked_sub(waited).filter(|left| !left.is_zero())
@@ -65,9 +71,10 @@ fn fingerprint(record: &LeaderElectionRecord) -> Fingerprint {
 }
 
 impl Written {
-    /// More writes of unknown fate in a row are not remembered.
+    /// Number of records that are kept: more writes in a row whose fate is unknown are forgotten.
     const KEPT: usize = 16;
 
+    /// Adds a record that is about to be sent; forgets the oldest when there are too many.
     pub(super) fn add(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
         let kept = &mut self.0.lock().kept;
         if kept.len() == Self::KEPT {
@@ -76,12 +83,13 @@ impl Written {
         kept.push_back((fingerprint(record), wait));
     }
 
+    /// Whether this process has sent the record.
     pub(super) fn contains(&self, record: &LeaderElectionRecord) -> bool {
         let sought = fingerprint(record);
         self.0.lock().kept.iter().any(|(print, _)| *print == sought)
     }
 
-    /// The wait that a record of ours brings; `None` when its holder may write at once.
+    /// Returns the wait that a record of ours carries; `None` when its holder may write at once.
     pub(super) fn wait(&self, record: &LeaderElectionRecord) -> Option<Wait> {
         let sought = fingerprint(record);
         self.0.lock().kept.iter().find_map(|(print, wait)| wait.filter(|_| *print == sought))
@@ -94,13 +102,14 @@ impl Written {
         kept.iter_mut().filter(|(print, _)| *print == sought).for_each(|kept| kept.1 = wait);
     }
 
-    /// No other process has held the lock at `at`.
+    /// Notes that no other process has held the lock at `at`.
     pub(super) fn is_unheld_since(&self, at: Mark) {
         self.0.lock().unheld = Some(at);
     }
 
-    /// A record was seen: if it is ours, can nobody have held the lock before? Others that made it since
-    /// then are still waiting for `duration`. True for the first record at most.
+    /// Takes in that a record was seen; returns whether, if it is ours, no other process can have
+    /// held the lock before. Others that created it since then are still waiting for `duration`.
+    /// True for the first record at most.
     pub(super) fn take_unheld(&self, duration: Duration, now: &Mark) -> bool {
         let since = self.0.lock().unheld.take();
         since.is_some_and(|since| since.longest_until(now) < duration)

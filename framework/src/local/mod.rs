@@ -1,9 +1,10 @@
-//! A cluster for a laptop without one: the embedded API server, with a kubeconfig for kubectl.
+//! A local cluster for a machine without one: the embedded API server, with a kubeconfig for
+//! kubectl.
 //!
-//! Trying an operator should need no cluster, no Docker and no download. A [`LocalCluster`] serves
-//! the Kubernetes API on a free loopback port with TLS, and gives this process a client that does
-//! not need it. Stand-ins report Deployments available, so that an operator can be seen to the end.
-//! Everything is gone when it is dropped. Absent: Pods that run, storage that stays.
+//! An operator can be tried without a cluster, Docker or a download. A [`LocalCluster`] serves the
+//! Kubernetes API on a free loopback port with TLS, and gives this process a client that does not
+//! need the port. Stand-ins report Deployments available, so that an operator can finish its work.
+//! A drop removes everything. Absent: Pods that run, storage that stays.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -29,7 +30,8 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Starts it; `name` is the file name of its kubeconfig, which only this user can read.
+    /// Starts a cluster; `name` is part of the file name of its kubeconfig, which only this user
+    /// can read.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when no loopback port can be opened or the kubeconfig not be written.
@@ -54,22 +56,22 @@ impl LocalCluster {
         Ok(Self { server, client, addr: listening.addr, kubeconfig })
     }
 
-    /// A client of its administrator, through memory.
+    /// Returns a client with administrator's rights, through memory.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Where kubectl reaches it.
+    /// Returns the address that kubectl uses.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// A kubeconfig of its administrator; removed when this is dropped.
+    /// Returns the path of an administrator's kubeconfig; the file is removed with the cluster.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// Stops it.
+    /// Stops the API server.
     pub async fn shutdown(self) {
         self.server.shutdown().await;
     }
@@ -81,13 +83,14 @@ impl Drop for LocalCluster {
     }
 }
 
+/// Path of the kubeconfig, in the user's runtime folder if there is one.
 fn state_path(name: &str) -> PathBuf {
     let folder = std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
         .filter(|folder| folder.is_dir())
         .unwrap_or_else(std::env::temp_dir);
     // Clusters of one process share its id: without the count the second would remove the file of
-    // the first. Relaxed: nothing else is ordered by it.
+    // the first. Relaxed: the count orders no other memory.
     static STARTED: AtomicUsize = AtomicUsize::new(0);
     let count = match STARTED.fetch_add(1, Ordering::Relaxed) {
         0 => String::new(),
@@ -96,11 +99,12 @@ fn state_path(name: &str) -> PathBuf {
     folder.join(format!("windlass-{name}-{}{count}.kubeconfig", std::process::id()))
 }
 
-/// Writes a new file that nobody else can read; a file that is there already is not followed. What
-/// an earlier process with this id left behind is removed.
+/// Writes a new file that only this user can read. An existing file is not followed: one that an
+/// earlier process with this id left behind is removed first.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let _ = std::fs::remove_file(path);
     let mut options = OpenOptions::new();
+    // Does not follow a link that another user has placed there.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

@@ -1,11 +1,12 @@
-//! What is going on inside, as one JSON document: for people with a problem, and for tools.
+//! The debug page: the operator's internal state as one JSON document, for people with a problem
+//! and for tools.
 //!
-//! Served at `/debug` beside the metrics, where those are on the loopback interface: the names of
-//! objects and the texts of errors are nobody's business on the network, though no secret is among
-//! them. Each list in it has a bound, `?limit=`, so that a queue of a million keys costs no more than
-//! one of a hundred. Times are seconds.
+//! Served at `/debug` beside the metrics, if those are on the loopback interface: the names of
+//! objects and the texts of errors must not be readable from the network, though no secret is among
+//! them. Each list in it has a bound, `?limit=`, so that a queue of a million keys costs no more
+//! than one of a hundred. Times are seconds.
 //!
-//! Absent: profiles, and anything that changes something.
+//! Absent: profiles, and any operation that changes state.
 
 use std::time::Duration;
 
@@ -16,11 +17,11 @@ use super::runnable::{Runnable, State, When};
 use crate::informer::{InformerRegistry, InformerStatus};
 use crate::leader::Leadership;
 
-/// Entries of each list, unless the request says otherwise; and at the most.
+/// Entries of each list by default; and the largest number that a request may ask for.
 pub(super) const LIMIT: usize = 100;
 pub(super) const MOST: usize = 10_000;
 
-/// The whole document.
+/// Returns the whole document.
 pub(super) fn dump(vitals: &Vitals, limit: usize) -> Value {
     let limit = limit.min(MOST);
     let clock = vitals.client.seams().clock.clone();
@@ -51,10 +52,12 @@ pub(super) fn dump(vitals: &Vitals, limit: usize) -> Value {
     })
 }
 
+/// Returns seconds, rounded to milliseconds.
 fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
+/// Returns the state of the election; null without one.
 fn leadership(vitals: &Vitals) -> Value {
     let Some(elector) = &vitals.elector else { return Value::Null };
     let (state, holder) = match vitals.leadership() {
@@ -73,6 +76,7 @@ fn leadership(vitals: &Vitals) -> Value {
     })
 }
 
+/// Returns the caches of one cluster.
 fn caches(informers: &InformerRegistry, limit: usize) -> Value {
     informers.status().iter().take(limit).map(|one| cache(one, limit)).collect()
 }
@@ -102,6 +106,7 @@ fn cache(status: &InformerStatus, limit: usize) -> Value {
     })
 }
 
+/// Returns the state of one runnable.
 fn runnable(runnable: &Runnable) -> Value {
     let record = runnable.record.lock().clone();
     let when = match runnable.when() {

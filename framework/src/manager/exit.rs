@@ -1,14 +1,14 @@
-//! How an operator ended, and the number by which its process tells.
+//! The end of an operator, and the exit code of its process.
 //!
 //! A Pod's `lastState.terminated.exitCode` is often all that is left of a process, so the number
-//! says whom to ask: the operator's settings, its rights, or its API server. The numbers of errors
-//! are those of BSD's `sysexits.h`.
+//! points to the cause: the operator's settings, its rights, or its API server. The numbers of
+//! errors are those of BSD's `sysexits.h`.
 
 use std::process::{ExitCode, Termination};
 
 use crate::error::{Error, ErrorKind};
 
-/// How an operator ended.
+/// Outcome of an operator that ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// All work ended by itself. Exit code 0.
@@ -18,7 +18,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The process's exit code: 0 or 2.
+    /// Returns the process's exit code: 0 or 2.
     pub fn code(self) -> u8 {
         match self {
             Self::Drained => 0,
@@ -33,7 +33,7 @@ impl Termination for Exit {
     }
 }
 
-/// The exit code of a process that ends with `error`; `cli::main` (feature `cli`) uses it.
+/// Returns the exit code of a process that ends with `error`; `cli::main` (feature `cli`) uses it.
 ///
 /// | code | meaning |
 /// |---|---|

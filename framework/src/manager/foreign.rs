@@ -1,11 +1,11 @@
 //! Definitions that others manage too, and the losses if this program's own took their place.
 //!
 //! A definition that a chart, `kubectl apply` or Argo CD keeps may serve versions and have fields
-//! that this program does not know. Applied over it, the versions would be gone, and the API server would
-//! prune the fields from each object at its next write: nothing would say so, and nothing would bring them
-//! back. So what is stored is compared with what would be written, by the rules of the API server's own
-//! pruning. What only becomes stricter or
-//! looser (`required`, patterns, bounds, rules) loses nothing that is stored; of dropped rules and defaults the log tells.
+//! that this program does not know. Applied over it, the versions would be gone, and the API server
+//! would prune the fields from each object at its next write, without a message, and with no way to
+//! bring them back. So the stored definition is compared with the one that would be written, by the
+//! rules of the API server's own pruning. A constraint that becomes stricter or looser (`required`,
+//! patterns, bounds, rules) loses nothing that is stored; the log names dropped rules and defaults.
 
 use std::fmt::Write;
 
@@ -13,13 +13,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value};
 
-/// Losses that a text names.
+/// Largest number of losses that a text names.
 const MOST_NAMED: usize = 20;
-/// Fields that every object has, whatever its schema says.
+/// Fields that every object has, with any schema.
 const HEAD: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Does a field manager other than `manager` own something of its `spec`? True without managed fields: then it is not
-/// known.
+/// Whether a field manager other than `manager` owns a part of the `spec`. True without managed
+/// fields: then the managers are not known.
 pub(super) fn is_managed_by_others(stored: &CustomResourceDefinition, manager: &str) -> bool {
     let says = |entry: &ManagedFieldsEntry| {
         entry.fields_v1.as_ref().is_some_and(|fields| fields.0.get("f:spec").is_some())
@@ -29,7 +29,8 @@ pub(super) fn is_managed_by_others(stored: &CustomResourceDefinition, manager: &
     managers.peek().is_none() || managers.any(|entry| entry.manager.as_deref() != Some(manager))
 }
 
-/// Each loss if `own` replaced `stored`, in words: versions, names, and properties by their paths.
+/// Returns each loss if `own` replaced `stored`, in words: versions, names, and properties by their
+/// paths.
 pub(super) fn lost(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
@@ -61,8 +62,8 @@ pub(super) fn lost(
     losses
 }
 
-/// Rules of CEL and defaults that `stored` has and `own` has not, by their paths. No object loses
-/// anything with them, but what they kept out comes in.
+/// Returns the rules of CEL and the defaults that `stored` has and `own` has not, by their paths.
+/// No object loses data with them, but objects that they kept out come in.
 pub(super) fn loosened(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
@@ -80,7 +81,7 @@ pub(super) fn loosened(
     of(stored).into_iter().filter(|condition| !own.contains(condition)).collect()
 }
 
-/// The rules and defaults at `path` of a version and below it, in words.
+/// Collects the rules and defaults at `path` of a version and below it, in words.
 fn conditions(schema: &Value, version: &str, path: &str, found: &mut Vec<String>) {
     let at = if path.is_empty() { "the object" } else { path };
     for rule in list(&schema["x-kubernetes-validations"]) {
@@ -99,7 +100,8 @@ fn conditions(schema: &Value, version: &str, path: &str, found: &mut Vec<String>
     }
 }
 
-/// Properties of `own`'s versions that `stored` does not keep: written, they would be pruned.
+/// Returns the properties of `own`'s versions that `stored` does not keep: written, they would be
+/// pruned.
 pub(super) fn pruned(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
@@ -117,7 +119,7 @@ pub(super) fn pruned(
     losses
 }
 
-/// The first of `losses`, as one text.
+/// Joins the first of `losses` into one text.
 pub(super) fn named(losses: &[String]) -> String {
     let mut text = losses[..losses.len().min(MOST_NAMED)].join(", ");
     if losses.len() > MOST_NAMED {
@@ -126,7 +128,7 @@ pub(super) fn named(losses: &[String]) -> String {
     text
 }
 
-/// Scope, names and conversion.
+/// Compares scope, names and conversion.
 fn names(own: &Value, stored: &Value, losses: &mut Vec<String>) {
     if own["scope"] != stored["scope"] {
         losses.push(format!("the scope {}", text(&stored["scope"])));
@@ -134,6 +136,7 @@ fn names(own: &Value, stored: &Value, losses: &mut Vec<String>) {
     let (own_names, stored_names) = (&own["names"], &stored["names"]);
     for field in ["kind", "plural", "singular", "listKind"] {
         let (own, stored) = (text(&own_names[field]), text(&stored_names[field]));
+        // The API server fills in names that are empty.
         if !own.is_empty() && !stored.is_empty() && own != stored {
             losses.push(format!("the {field} {stored:?}"));
         }
@@ -152,6 +155,7 @@ fn names(own: &Value, stored: &Value, losses: &mut Vec<String>) {
     }
 }
 
+/// Compares subresources, selectable fields and schemas of one version.
 fn of_version(name: &str, own: &Value, stored: &Value, losses: &mut Vec<String>) {
     for subresource in ["status", "scale"] {
         let has = |version: &Value| version["subresources"][subresource].is_object();
@@ -181,29 +185,33 @@ struct Node {
 }
 
 impl Node {
+    /// Creates the node of the whole object, whose head is kept without being named.
     fn root(schema: &Value) -> Self {
         Self { is_root: true, ..Self::of(schema) }
     }
 
-    /// `true`, which allows anything below a name, keeps nothing of an object: it has no fields.
+    /// A schema of `true`, which allows any value below a name, keeps no field of an object: it
+    /// names none.
     fn of(schema: &Value) -> Self {
         Self { schema: schema.as_object().cloned().unwrap_or_default(), is_root: false }
     }
 
+    /// Whether the extension `key` is set to true.
     fn is(&self, key: &str) -> bool {
         self.schema.get(key) == Some(&Value::Bool(true))
     }
 
-    /// Are fields kept that no schema names?
+    /// Whether fields are kept that no schema names.
     fn keeps_unknown(&self) -> bool {
         self.is("x-kubernetes-preserve-unknown-fields")
     }
 
+    /// Returns the named fields.
     fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.schema.get("properties").and_then(Value::as_object).into_iter().flatten()
     }
 
-    /// The schema of fields that are not named; `None`: there are none.
+    /// Returns the schema of fields that are not named; `None`: there are none.
     fn others(&self) -> Option<Self> {
         match self.schema.get("additionalProperties")? {
             Value::Bool(false) => None,
@@ -211,15 +219,15 @@ impl Node {
         }
     }
 
-    /// Is the field part of an embedded object's head, which is kept without being named?
+    /// Whether the field is part of an embedded object's head, which is kept without being named.
     fn is_head(&self, field: &str) -> bool {
         (self.is_root || self.is("x-kubernetes-embedded-resource")) && HEAD.contains(&field)
     }
 
-    /// The schema of a field; `Ok(None)`: it is kept as it is.
+    /// Returns the schema of a field; `Ok(None)`: it is kept as it is.
     ///
     /// # Errors
-    /// It is pruned.
+    /// The field is pruned.
     fn field(&self, name: &str) -> Result<Option<Self>, ()> {
         let named = self.schema.get("properties").and_then(|all| all.get(name)).map(Self::of);
         match named.or_else(|| self.others()) {
@@ -230,7 +238,7 @@ impl Node {
         }
     }
 
-    /// The paths below `path` that `stored` keeps and this does not.
+    /// Collects the paths below `path` that `stored` keeps and this schema does not.
     fn compare(&self, stored: &Self, path: &str, gone: &mut Vec<String>) {
         self.compare_types(stored, path, gone);
         if stored.keeps_unknown() && !self.keeps_unknown() {
@@ -241,7 +249,8 @@ impl Node {
                 None if self.keeps_unknown() => {}
                 None => gone.push(format!("{path}.* (fields of any name)")),
             }
-            // A name that only this schema has stands for a value of the others there.
+            // A name that only this schema has covers a value that `stored` keeps under
+            // `additionalProperties`.
             for (name, own) in self.properties().filter(|(name, _)| !stored.names(name)) {
                 Self::of(own).compare(&others, &format!("{path}.{name}"), gone);
             }
@@ -268,11 +277,13 @@ impl Node {
         }
     }
 
+    /// Whether the schema names the field.
     fn names(&self, field: &str) -> bool {
         self.schema.get("properties").is_some_and(|all| all.get(field).is_some())
     }
 
-    /// A value of another type is no loss where it is one of the own types as well.
+    /// Compares the types of a value: another type is no loss if it is one of the own types as
+    /// well.
     fn compare_types(&self, stored: &Self, path: &str, gone: &mut Vec<String>) {
         let (own, stored) = (self.value_type(), stored.value_type());
         let fits = own == stored
@@ -285,6 +296,7 @@ impl Node {
         }
     }
 
+    /// Returns the type of values, `any` without one.
     fn value_type(&self) -> &str {
         match self.schema.get("type").and_then(Value::as_str) {
             _ if self.is("x-kubernetes-int-or-string") => "int-or-string",

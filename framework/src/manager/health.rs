@@ -1,4 +1,5 @@
-//! Is it alive, is it ready, and if not, what is missing and why?
+//! Liveness and readiness: the checks, and the missing condition and its reason for each that
+//! fails.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,19 +18,20 @@ use crate::informer::{InformerRegistry, InformerStatus};
 use crate::leader::{Elector, Leadership, LeaseGate};
 use crate::reflector::State;
 
-/// Servers send a bookmark about once a minute: what is older than three is told.
+/// Age from which a cache is reported to lag: servers send a bookmark about once a minute.
 const LAGS: Duration = Duration::from_secs(180);
-/// A lease that ended so long ago, while this process still believes in it, means a stuck election.
+/// Time after the end of a lease from which on the election counts as stuck, if this process still
+/// believes in the lease.
 const STUCK: Duration = Duration::from_secs(20);
 
 /// One condition of being alive or ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is checked: `cache websites.example.dev`.
+    /// The condition: `cache websites.example.dev`.
     pub name: String,
-    /// Is it all right?
+    /// Whether the condition holds.
     pub ok: bool,
-    /// State, or what is missing and why.
+    /// State, or the missing part and the reason.
     pub detail: String,
 }
 
@@ -41,13 +43,13 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Do all conditions hold?
+    /// Whether all conditions hold.
     pub fn is_ready(&self) -> bool {
         self.checks.iter().all(|check| check.ok)
     }
 }
 
-/// What the checks look at; shared between the run and the probe server.
+/// State that the checks read; shared between the run and the probe server.
 #[derive(Debug)]
 pub(super) struct Vitals {
     pub(super) name: String,
@@ -61,21 +63,22 @@ pub(super) struct Vitals {
     /// The lease's name.
     pub(super) lease: Option<String>,
     pub(super) elector: Option<Elector>,
-    /// The resources whose definitions it installs.
+    /// The resources whose definitions this program installs.
     pub(super) installs: BTreeSet<String>,
-    /// Definitions of others that it does not replace.
+    /// Definitions of others that this program does not replace.
     pub(super) left_alone: Mutex<Vec<LeftAlone>>,
-    /// What the start is still waiting for, before the caches fill.
+    /// Step that the start is still waiting for, before the caches fill.
     pub(super) starting: Mutex<Option<String>>,
     pub(super) gate: Mutex<Option<LeaseGate>>,
 }
 
 impl Vitals {
+    /// Returns the state of the election; `None` without one.
     pub(super) fn leadership(&self) -> Option<Leadership> {
         self.elector.as_ref().map(|elector| elector.watch().borrow().clone())
     }
 
-    /// The caches of the own cluster, and of others with their names.
+    /// Returns the caches of the own cluster, and of others with their names.
     pub(super) fn registries(&self) -> Vec<(Option<&str>, &InformerRegistry)> {
         let others = self.clusters.iter().map(|one| (Some(one.name()), one.informers()));
         std::iter::once((None, &self.informers)).chain(others).collect()
@@ -88,27 +91,30 @@ impl Vitals {
         }
     }
 
-    /// The same, but for those that controllers wait for by themselves.
+    /// Waits until the caches are filled, except those that controllers wait for by themselves.
     pub(super) async fn others_synced(&self) {
         for (_, informers) in self.registries() {
             informers.others_synced().await;
         }
     }
 
-    /// The caches without which controllers begin, and why; not those that are optional.
+    /// Returns the caches without which controllers begin, and the reason of each; not those that
+    /// are optional.
     pub(super) fn absent(&self) -> Vec<String> {
         let caches = self.registries().into_iter().flat_map(|(_, caches)| caches.status());
         let absent = caches.filter(|one| one.is_absent && !one.is_optional);
         absent.map(|one| format!("{}: {}", one.name, one.state)).collect()
     }
 
-    /// A follower must be ready without what only the leader installs, or a roll-out that waits for
-    /// it would never come to the leader that it replaces.
+    /// Whether the cache waits for a definition that only the leader installs. A follower must be
+    /// ready without it, or a roll-out that waits for the follower would never reach the leader
+    /// that it replaces.
     fn is_installed_by_another(&self, informer: &InformerStatus) -> bool {
         let leads = self.leadership() == Some(Leadership::Leading);
         self.elector.is_some() && !leads && self.installs.contains(&informer.info.group_resource())
     }
 
+    /// Returns the checks of `/healthz`.
     pub(super) fn alive(&self) -> Vec<Check> {
         let mut checks = vec![passed("ping", "")];
         if self.elector.is_some() {
@@ -124,15 +130,17 @@ impl Vitals {
         checks
     }
 
+    /// Returns the checks of `/readyz`.
     pub(super) fn ready(&self) -> Readiness {
         let mut checks = Vec::new();
         if self.stop.is_cancelled() {
+            // A Service takes the Pod out while it drains.
             checks.push(failed("shutdown", "stopping".to_owned()));
         }
         if let Some(waiting) = self.starting.lock().clone() {
             checks.push(failed("start", waiting));
         }
-        // Its versions are served, so what works by it works.
+        // The versions that this program needs are served, so controllers of the kind work.
         for LeftAlone { name, text } in self.left_alone.lock().iter() {
             checks.push(passed(&format!("definition {name}"), text));
         }
@@ -177,9 +185,10 @@ impl Vitals {
             });
         }
         for runnable in &self.runnables {
+            // Cloned, so that the runnable does not wait for this lock while the text is built.
             let record = runnable.record.lock().clone();
             if let (RunState::Restarting, Some(why)) = (record.state, record.last_error) {
-                // What is beside the controllers takes nobody out of service.
+                // A runnable beside the controllers takes no replica out of service.
                 let name = format!("runnable {}", runnable.name());
                 checks.push(passed(&name, &format!("to be started again, it failed: {why}")));
             }
@@ -188,9 +197,9 @@ impl Vitals {
     }
 }
 
-/// What a filled cache holds, and how old that may be. A cache that lags stays ready: one that many
-/// replicas lose at once would take all of them out of service, and what it shows is still the best
-/// there is. Alarms look at the metrics of the same name.
+/// Describes the contents of a filled cache, and their age. A cache that lags stays ready: if many
+/// replicas lose one cache at the same time, all of them would go out of service, and the stale
+/// objects are still the best that there is. Alarms look at the metrics of the same name.
 fn cached(informer: &InformerStatus) -> String {
     let mut text = format!("{} objects", informer.objects);
     if informer.invalid > 0 {
@@ -215,8 +224,9 @@ fn failed(name: &str, detail: String) -> Check {
     Check { name: name.to_owned(), ok: false, detail }
 }
 
-/// The probes' shared form: `[+]name ok` and `[-]name failed`, then a verdict. States and reasons, with
-/// the identities and the errors in them, stand behind the names only where `in_detail` says so.
+/// Prints checks in the form that Kubernetes probes share: `[+]name ok` and `[-]name failed`, then
+/// a verdict. States and reasons, with the identities and the errors in them, follow the names only
+/// if `in_detail` is set.
 pub(super) fn print(
     endpoint: &str,
     checks: &[Check],
@@ -243,7 +253,7 @@ pub(super) fn print(
     (ok, text)
 }
 
-/// Keeps what the address asks for: one check by its path, all but those excluded.
+/// Keeps the checks that the address asks for: one check by its path, all but those excluded.
 pub(super) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]) -> Vec<Check> {
     checks
         .into_iter()
@@ -252,7 +262,7 @@ pub(super) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]
         .collect()
 }
 
-/// What the probe and metrics servers answer from.
+/// State from which the probe and metrics servers answer.
 pub(super) type SharedVitals = Arc<Vitals>;
 
 #[cfg(test)]
@@ -280,7 +290,8 @@ mod tests {
         }
     }
 
-    /// B15, A15: what lags or is refused is said, and takes nobody out of service.
+    /// A15, B15 (401 or 403 after a change of permissions, a watch that lags): readiness reports a
+    /// cache that lags or is refused, and takes no replica out of service.
     #[test]
     fn b15_readiness_tells_how_old_a_cache_is_when_it_lags() {
         assert_eq!(cached(&status("watching", 170, 20)), "3 objects");

@@ -1,16 +1,17 @@
 //! The servers of probes, metrics and the debug page: small, bounded, HTTP/1.1 only.
 //!
-//! Nobody logs in here, so what is said depends on where a connection comes from. Errors, identities and
-//! the keys of objects are for those who came over the loopback interface, at both ends: a process of
-//! this machine or Pod, `kubectl port-forward`, `kubectl exec`. That is read from the connection's own
-//! two addresses and not from the listener's, because probes listen on every interface; both must be
-//! loopback, because a sidecar may hand the network's connections on from one (but to the Pod's own
-//! address), and a node may be set up to route the network to the other.
+//! The servers have no login, so the detail of an answer depends on the origin of the connection.
+//! Errors, identities and the keys of objects are for clients that came over the loopback
+//! interface, at both ends: a process of this machine or Pod, `kubectl port-forward`,
+//! `kubectl exec`. The origin is read from the connection's own two addresses and not from the
+//! listener's, because probes listen on every interface; both must be loopback, because a sidecar
+//! may hand the network's connections on from one (but to the Pod's own address), and a node may be
+//! set up to route the network to the other.
 //!
 //! A browser of this machine comes over loopback, too, on behalf of any page: a page's name may be
-//! pointed at 127.0.0.1 ("DNS rebinding"), and then the page may read the answer. It can do nothing
-//! about the `Host` header, which has that name. So over loopback the debug page, the metrics and the
-//! details of probes are for those who ask by an IP address or by `localhost`.
+//! pointed at 127.0.0.1 ("DNS rebinding"), and then the page may read the answer. The page cannot
+//! change the `Host` header, which has that name. So over loopback the debug page, the metrics and
+//! the details of probes are for clients that name an IP address or `localhost`.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -43,22 +44,23 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::Metrics;
 
-/// Connections served at once. One more ends the one that has kept its request to itself for longest; when
-/// all of them are being answered, it waits.
+/// Connections served at once. A further connection ends the one that has waited for its request
+/// for longest; when all of them are being answered, the new one waits.
 const CONNECTIONS: usize = 64;
-/// Connections that may be answered with metrics or the debug page at once; one more is refused. Those
-/// answers are long, and a client that does not read one keeps its connection, and us the answer, for
-/// [`LIFETIME`]. Answers to probes fit into the kernel's buffers, so the other places are theirs.
+/// Connections that may be answered with metrics or the debug page at once; one more is refused.
+/// Those answers are long, and a client that does not read its answer keeps the connection, and the
+/// server the answer, for [`LIFETIME`]. Answers to probes fit into the kernel's buffers, so the
+/// other places are theirs.
 const READERS: usize = 8;
-/// A client that takes longer to send its request line and headers is cut off.
+/// Time in which a client must send its request line and headers; a slower one is cut off.
 const HEADERS: Duration = Duration::from_secs(5);
-/// A connection lives so long at most, so that idle ones cannot starve a probe.
+/// Longest life of a connection, so that idle ones cannot starve a probe.
 const LIFETIME: Duration = Duration::from_secs(30);
 
 /// Connections that the kernel keeps until they are accepted; tokio's own number.
 const BACKLOG: i32 = 1024;
 
-/// What one server answers.
+/// Endpoints that one server answers.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoints {
     pub(super) vitals: SharedVitals,
@@ -93,10 +95,10 @@ fn everywhere(port: u16) -> io::Result<TcpListener> {
         let socket = Socket::new(domain, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         if addr.is_ipv6() {
-            // Whatever the machine's default is.
+            // The machine's default may be the opposite.
             socket.set_only_v6(false)?;
         }
-        // As tokio has it: elsewhere that would let two programs have one port.
+        // As tokio does: on other systems this would let two programs share a port.
         if cfg!(unix) {
             socket.set_reuse_address(true)?;
         }
@@ -105,52 +107,55 @@ fn everywhere(port: u16) -> io::Result<TcpListener> {
         TcpListener::from_std(socket.into())
     };
     match listen(Domain::IPV6, (Ipv6Addr::UNSPECIFIED, port).into()) {
+        // A port in use is reported: IPv4 alone would hide the conflict.
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
         Err(_) => listen(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, port).into()),
         bound => bound,
     }
 }
 
-/// Do both name the same port of the same interfaces?
+/// Whether both name the same port of the same interfaces.
 pub(super) fn is_one(one: SocketAddr, other: SocketAddr) -> bool {
     let is_everywhere = one.ip().is_unspecified() && other.ip().is_unspecified();
     one.port() == other.port() && (one.ip() == other.ip() || is_everywhere)
 }
 
-/// What is known of a connection while it is served.
+/// State of a connection while it is served.
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
-    /// Did it come over the loopback interface?
+    /// Whether the connection came over the loopback interface.
     pub(super) is_local: bool,
-    /// Has its request been read?
+    /// Whether its request has been read.
     is_asked: Arc<AtomicBool>,
     /// Places for readers of long answers.
     readers: Arc<Semaphore>,
-    /// Its place among them, until it is closed.
+    /// The place that it has taken among them, until it is closed.
     place: Arc<OnceLock<OwnedSemaphorePermit>>,
 }
 
 impl Visit {
+    /// Creates the state of a connection that has not sent its request yet.
     pub(super) fn new(is_local: bool, readers: &Arc<Semaphore>) -> Self {
         let readers = Arc::clone(readers);
         Self { is_local, is_asked: Arc::default(), readers, place: Arc::default() }
     }
 
-    /// Takes a place for a long answer, if there is one.
+    /// Takes a place for a long answer; returns whether one was free.
     fn takes_place(&self) -> bool {
         let free = Arc::clone(&self.readers).try_acquire_owned();
         free.is_ok_and(|place| self.place.set(place).is_ok())
     }
 }
 
+/// Returns the places for readers of long answers, all free.
 pub(super) fn places() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(READERS))
 }
 
-/// Did it come over the loopback interface, at both ends?
+/// Whether the connection came over the loopback interface, at both ends.
 fn is_local(stream: &TcpStream) -> bool {
     let is_loopback = |end: io::Result<SocketAddr>| {
-        // An IPv4 address has another form where a socket takes both.
+        // A socket for both families reports IPv4 addresses in their IPv6 form.
         end.is_ok_and(|end| end.ip().to_canonical().is_loopback())
     };
     is_loopback(stream.peer_addr()) && is_loopback(stream.local_addr())
@@ -159,17 +164,19 @@ fn is_local(stream: &TcpStream) -> bool {
 /// Serves connections for ever.
 ///
 /// # Cancel safety
-/// Dropping it closes the listener and every connection.
+/// Dropping the future closes the listener and every connection.
 pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
     let mut connections = Connections::default();
     let places = places();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
+                // Before the task starts, so that the number of connections never exceeds the
+                // bound.
                 connections.make_room().await;
                 let visit = Visit::new(is_local(&stream), &places);
                 connections.add(stream, &endpoints, visit);
-                // It is looked at before it could have to go for another.
+                // Lets the new task read its request before a further connection could displace it.
                 tokio::task::yield_now().await;
             }
             Err(error) => {
@@ -181,21 +188,22 @@ pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
     }
 }
 
-/// What is being served, oldest first.
+/// The open connections, oldest first.
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
     open: VecDeque<Connection>,
 }
 
+/// A connection and its task.
 struct Connection {
     task: AbortHandle,
-    /// Has its request been read?
+    /// Whether its request has been read.
     is_asked: Arc<AtomicBool>,
 }
 
 impl Connections {
-    /// Comes back when fewer than [`CONNECTIONS`] are open. Cancel safe.
+    /// Waits until fewer than [`CONNECTIONS`] are open. Cancel safe.
     async fn make_room(&mut self) {
         loop {
             while self.tasks.try_join_next().is_some() {}
@@ -203,15 +211,17 @@ impl Connections {
             if self.open.len() < CONNECTIONS {
                 return;
             }
+            // `Relaxed`: a stale value can only end a connection whose request has just been read.
             let is_idle = |connection: &Connection| !connection.is_asked.load(Ordering::Relaxed);
             match self.open.iter().position(is_idle).and_then(|at| self.open.remove(at)) {
                 Some(idle) => idle.task.abort(),
-                // Each has a deadline.
+                // Each connection being answered has a deadline.
                 None => drop(self.tasks.join_next().await),
             }
         }
     }
 
+    /// Starts to serve a connection.
     fn add(&mut self, stream: TcpStream, endpoints: &Endpoints, visit: Visit) {
         let is_asked = Arc::clone(&visit.is_asked);
         let task = self.tasks.spawn(converse(stream, endpoints.clone(), visit));
@@ -222,17 +232,21 @@ impl Connections {
 /// Serves one connection.
 pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, visit: Visit) {
     let clock = endpoints.clock.clone();
-    // Kept here, its place is given up when the connection is closed, not when its answer is ready.
+    // The visit lives here, too, so the place is given up when the connection is closed, not when
+    // its answer is ready.
     let asking = visit.clone();
     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+        // `Relaxed`: the flag orders no other memory; it only marks the connection as not idle.
         asking.is_asked.store(true, Ordering::Relaxed);
         let answer = endpoints.answer(&request, &asking);
         async move { Ok::<_, Infallible>(answer) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        // One request per connection, so that no idle connection keeps a place.
         .keep_alive(false)
         .header_read_timeout(HEADERS)
+        // Bounds of the memory that any client can make the server use.
         .max_headers(64)
         .max_buf_size(16 * 1024)
         .serve_connection(TokioIo::new(stream), service);
@@ -243,6 +257,7 @@ pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, visit: Visit
 }
 
 impl Endpoints {
+    /// Answers a request.
     fn answer<B>(&self, request: &http::Request<B>, visit: &Visit) -> Answer {
         let (method, uri) = (request.method(), request.uri());
         if method != Method::GET && method != Method::HEAD {
@@ -250,6 +265,7 @@ impl Endpoints {
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return answer;
         }
+        // Names of checks hold spaces: `cache websites.example.dev`.
         let path = percent_decode_str(uri.path()).decode_utf8_lossy();
         let (endpoint, only) = match path.trim_start_matches('/').split_once('/') {
             Some((endpoint, check)) => (endpoint.to_owned(), Some(check.to_owned())),
@@ -271,13 +287,14 @@ impl Endpoints {
     }
 }
 
-/// An answer that may be long, if the connection may have one.
+/// Returns an answer that may be long, if the connection may have one.
 fn long(visit: &Visit, in_detail: bool, answer: impl FnOnce() -> Answer) -> Answer {
     if visit.is_local && !in_detail {
         let why = "over the loopback interface, ask by an IP address or by `localhost`: a web page can \
                    have its own name point here\n";
         return text(StatusCode::FORBIDDEN, why.to_owned());
     }
+    // Refused instead of queued: waiting clients would keep their connections.
     if visit.takes_place() {
         return answer();
     }
@@ -287,7 +304,7 @@ fn long(visit: &Visit, in_detail: bool, answer: impl FnOnce() -> Answer) -> Answ
     busy
 }
 
-/// Does the request name the server by an IP address or `localhost`, wherever it names it?
+/// Whether every name that the request gives the server is an IP address or `localhost`.
 fn is_by_address<B>(request: &http::Request<B>) -> bool {
     let is_address = |authority: &Authority| {
         let host = authority.host();
@@ -297,10 +314,13 @@ fn is_by_address<B>(request: &http::Request<B>) -> bool {
     let mut hosts = request.headers().get_all(HOST).iter().peekable();
     hosts.peek().is_some()
         && hosts
+            // Every `Host` header counts, and the target as well: one address among them proves
+            // nothing.
             .all(|host| Authority::try_from(host.as_bytes()).is_ok_and(|host| is_address(&host)))
         && request.uri().authority().is_none_or(is_address)
 }
 
+/// Answers a probe: all checks of an endpoint, or the one named in the path.
 fn probe(
     endpoint: &str,
     checks: Vec<Check>,
@@ -324,7 +344,7 @@ fn probe(
     text(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body)
 }
 
-/// The query's pairs, decoded.
+/// Returns the query's pairs, decoded.
 fn parameters(uri: &Uri) -> Vec<(String, String)> {
     let decode =
         |part: &str| percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned();
@@ -336,7 +356,7 @@ fn parameters(uri: &Uri) -> Vec<(String, String)> {
     pairs.map(pair).collect()
 }
 
-/// The debug page.
+/// Returns the debug page.
 fn inside(vitals: &Vitals, uri: &Uri) -> Answer {
     let asked = parameters(uri).into_iter().find(|(key, _)| key == "limit");
     let limit = match asked.map(|(_, value)| value.parse::<usize>()) {
@@ -350,8 +370,10 @@ fn inside(vitals: &Vitals, uri: &Uri) -> Answer {
     typed(StatusCode::OK, body, "application/json")
 }
 
+/// Answers with the metrics of the operator and of its process.
 fn exposition(metrics: &Metrics) -> Answer {
     let body = metrics.encode();
+    // The process metrics go before the end marker.
     let body = match body.strip_suffix("# EOF\n") {
         Some(series) => format!("{series}{}# EOF\n", process::encode()),
         None => body,

@@ -1,12 +1,15 @@
-//! Makes an API server serve custom resources, and waits until it does.
+//! Installation of custom resource definitions: makes an API server serve them, and waits until it
+//! does.
 //!
-//! A definition is only written when what is stored differs from it, and never over one that a newer
-//! version of the program wrote: a process of the old version that starts once more, in the middle of
-//! a roll-out, would take away fields that the new one uses, and the API server would prune them from
-//! every object that is written. Definitions carry their program's version in an annotation for that.
+//! A definition is only written when the stored one differs from it, and never over one that a
+//! newer version of the program wrote: a process of the old version that starts once more, in the
+//! middle of a roll-out, would take away fields that the new one uses, and the API server would
+//! prune them from every object that is written. Definitions carry their program's version in an
+//! annotation for that.
 //!
-//! One that others manage too (`foreign.rs`) is only replaced where nothing of it is lost. Otherwise it
-//! stays, and the program works by it if its versions are served.
+//! A definition that others manage too (`foreign.rs`) is only replaced if the replacement loses no
+//! part of it. Otherwise the stored one stays, and the program works by it if its versions are
+//! served.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -26,16 +29,16 @@ use crate::crd::CustomResource;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceExt;
 
-/// From the first try until everything is served.
+/// Longest time from the first try until everything is served.
 const LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The version of the package that declares the kind.
+/// Annotation with the version of the package that declares the kind.
 const VERSION: &str = "windlass.dev/version";
 /// Fields of a definition that an API server fills in.
 const FILLED_IN: [&str; 4] = ["conversion", "listKind", "preserveUnknownFields", "singular"];
 
-/// The definition of `K`, with the version of its program.
+/// Returns the definition of `K`, with the version of its program.
 pub(crate) fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinition, Error> {
     let mut definition = K::crd()?;
     if let Some(version) = K::package_version() {
@@ -57,18 +60,20 @@ pub(crate) struct LeftAlone {
 /// Findings of a replica that writes nothing.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// Are the kinds of all definitions served, in every version that they have?
+    /// Whether the kinds of all definitions are served, in every version that they have.
     pub(super) are_served: bool,
     pub(super) left_alone: Vec<LeftAlone>,
 }
 
-/// Are the kinds of all definitions served, in every version that they have? Writes nothing, but tries out what the
-/// leader would write: a version whose definition is refused must not take the place of one that works.
-/// An API server that cannot be asked counts as one that serves none.
+/// Looks whether the kinds of all definitions are served, in every version that they have. Writes
+/// nothing, but tries out the definitions that the leader would write: a version whose definition
+/// is refused must not take the place of one that works. An API server that cannot be asked counts
+/// as one that serves none.
 ///
 /// # Errors
-/// The definitions may not be read, and are not known to be served; the API server would refuse one; one is not
-/// this program's, would lose something, and does not serve the versions that this program needs.
+/// The definitions may not be read, and are not known to be served; the API server would refuse
+/// one; one is not this program's, would lose something, and does not serve the versions that this
+/// program needs.
 pub(super) async fn look(
     client: &Client,
     definitions: &[CustomResourceDefinition],
@@ -89,6 +94,7 @@ pub(super) async fn look(
                 });
             }
             Err(error) if error.kind() == ErrorKind::Forbidden => {
+                // Without the right to read definitions, discovery decides.
                 if !is_known_without(client, definition).await {
                     return Err(refused(definition.name(), error));
                 }
@@ -102,16 +108,17 @@ pub(super) async fn look(
     Ok(look)
 }
 
-/// Has the API server check the definition that a leader would write, without storing it.
+/// Makes the API server check the definition that a leader would write, without storing it.
 async fn try_out(
     api: &Api<CustomResourceDefinition>,
     own: &CustomResourceDefinition,
 ) -> Result<(), Error> {
+    // Forced: the content is to be checked, not conflicts with other managers.
     match api.apply(own.name(), own).force().dry_run().await {
         Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::BadRequest) => {
             Err(refused(own.name(), error))
         }
-        // Whoever leads may have the rights, and an API server that is away comes back.
+        // The leader may have the rights, and an API server that is away comes back.
         Err(error) => {
             debug!(definition = own.name(), error = ?error, "cannot try it out");
             Ok(())
@@ -120,12 +127,12 @@ async fn try_out(
     }
 }
 
-/// Applies the definitions that are not there as they should be, and waits until every one is
-/// established. Returns those of others that were left alone; with `force` none is.
+/// Applies the definitions that are missing or differ, and waits until every one is established.
+/// Returns those of others that were left alone; with `force` none is.
 ///
 /// # Errors
-/// What the API server says against a definition at once, and a definition of others that stays and does not serve
-/// the versions that this program needs; anything else after a minute.
+/// An objection of the API server against a definition at once, and a definition of others that
+/// stays and does not serve the versions that this program needs; anything else after a minute.
 pub(crate) async fn install_all(
     client: &Client,
     definitions: &[CustomResourceDefinition],
@@ -156,6 +163,7 @@ pub(crate) async fn install_all(
     })
 }
 
+/// Installs one definition, and waits until it is served; `last` keeps the last error.
 async fn install(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -165,7 +173,7 @@ async fn install(
     let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
     let mut pause = FIRST_PAUSE;
-    // Once it was found or made right, only its conditions are waited for.
+    // Once the definition was found or made right, only its conditions are waited for.
     let mut found = None;
     loop {
         let step = match found.take() {
@@ -178,8 +186,10 @@ async fn install(
                 return Ok(left_alone);
             }
             Ok((_, left_alone)) => found = Some(left_alone),
+            // No repetition changes this outcome.
             Err(error) if error.kind() == ErrorKind::Config => return Err(error),
             Err(error) if worth_retrying(error.kind()) => {
+                // Logged once: an API server that is away would fill the log.
                 if last.is_none() {
                     warn!(definition = name, error = ?error, "not installed yet; trying again");
                 }
@@ -199,7 +209,7 @@ async fn install(
     }
 }
 
-/// What is stored, after writing the definition if that is needed.
+/// Returns the stored definition, after writing it if that is needed.
 async fn make_right(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -208,7 +218,8 @@ async fn make_right(
     let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
     let Some(stored) = api.get_opt(name).await? else {
-        // Another manager may make it at the same moment: that is a conflict, and compared then.
+        // Another manager may create it at the same moment: the answer is then a conflict, and the
+        // next turn compares.
         let made =
             if force { api.apply(name, definition).force() } else { api.apply(name, definition) };
         return Ok((made.await?, None));
@@ -230,7 +241,7 @@ async fn make_right(
             Ok((stored, left_alone))
         }
         Plan::Write => {
-            // What is replaced is what was compared.
+            // With the version that was compared: a change in between is a conflict, not a loss.
             let mut own = definition.clone();
             own.metadata.resource_version.clone_from(&stored.metadata.resource_version);
             let written = api.apply(name, &own).force().await?;
@@ -242,16 +253,17 @@ async fn make_right(
     }
 }
 
-/// The next step with a definition that is stored.
+/// Next step with a definition that is stored.
 enum Plan {
-    /// It is as it should be, or stays all the same.
+    /// The stored definition is as it should be, or stays all the same.
     Keep(Option<LeftAlone>),
-    /// The own one takes its place.
+    /// This program's own definition takes its place.
     Write,
     /// Neither is possible.
     Refuse(Error),
 }
 
+/// Compares the own definition with the stored one.
 fn plan(
     client: &Client,
     own: &CustomResourceDefinition,
@@ -268,7 +280,7 @@ fn plan(
     if losses.is_empty() { Plan::Write } else { objection(own, stored, &losses) }
 }
 
-/// Did somebody else make the stored definition, or change it?
+/// Whether another manager created the stored definition, or changed it.
 fn is_of_others(
     client: &Client,
     own: &CustomResourceDefinition,
@@ -278,7 +290,8 @@ fn is_of_others(
     is_unmarked || foreign::is_managed_by_others(stored, client.manager())
 }
 
-/// The log names what a replaced definition had of others: by force whatever it was, otherwise rules and defaults.
+/// Logs the parts of others' work that a replaced definition had: by force any part, otherwise
+/// rules and defaults.
 fn say_what_went(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) {
     let (lost, loosened) = (foreign::lost(own, stored), foreign::loosened(own, stored));
     let all: Vec<String> = lost.into_iter().chain(loosened).collect();
@@ -297,7 +310,8 @@ fn say_what_went(own: &CustomResourceDefinition, stored: &CustomResourceDefiniti
     }
 }
 
-/// The stored definition stays, because of `losses`; refused where the program cannot work by it.
+/// Decides that the stored definition stays, because of `losses`; refuses if the program cannot
+/// work by it.
 fn objection(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
@@ -329,7 +343,7 @@ fn objection(
     Plan::Keep(Some(LeftAlone { name: own.name().to_owned(), text }))
 }
 
-/// Is the kind served, for all that this process may know?
+/// Whether discovery shows the kind as served; for a process that may not read definitions.
 async fn is_known_without(client: &Client, definition: &CustomResourceDefinition) -> bool {
     let spec = &definition.spec;
     let catalog = client.discovery().refresh().await;
@@ -341,16 +355,18 @@ async fn is_known_without(client: &Client, definition: &CustomResourceDefinition
     })
 }
 
+/// Returns the names of the served versions.
 fn served_versions(definition: &CustomResourceDefinition) -> impl Iterator<Item = &str> {
     let versions = definition.spec.versions.iter().filter(|version| version.served);
     versions.map(|version| version.name.as_str())
 }
 
-/// Does what is stored serve every version that `own` does?
+/// Whether `stored` serves every version that `own` does.
 fn has_versions_of(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) -> bool {
     served_versions(own).all(|wanted| served_versions(stored).any(|version| version == wanted))
 }
 
+/// Returns the error about a definition that cannot be installed.
 fn refused(name: &str, error: Error) -> Error {
     let text = format!(
         "cannot install the custom resource definition {name:?}; apply the operator's manifests, \
@@ -359,17 +375,18 @@ fn refused(name: &str, error: Error) -> Error {
     Error::new(error.kind(), text).because(error)
 }
 
+/// Returns the version of the program that wrote the definition, from its annotation.
 fn version_of(definition: &CustomResourceDefinition) -> Option<&str> {
     definition.metadata.annotations.as_ref()?.get(VERSION).map(String::as_str)
 }
 
-/// Was it written by a newer version of the program than the one that has `own`?
+/// Whether a newer version of the program than the one that has `own` wrote the stored definition.
 fn is_newer(stored: &CustomResourceDefinition, own: &CustomResourceDefinition) -> bool {
     let versions = version_of(stored).zip(version_of(own));
     versions.and_then(|(stored, own)| version::compare(stored, own)) == Some(Ordering::Greater)
 }
 
-/// Would applying `own` change nothing?
+/// Whether applying `own` would change nothing.
 fn is_same(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) -> bool {
     let value = |definition: &CustomResourceDefinition| {
         let mut value = serde_json::to_value(&definition.spec).unwrap_or_default();
@@ -379,13 +396,14 @@ fn is_same(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) ->
     version_of(own) == version_of(stored) && holds(&value(own), &value(stored))
 }
 
-/// Is `stored` what `own` says, but for what an API server fills in?
+/// Whether `stored` equals `own`, except for fields that an API server fills in.
 fn holds(own: &Value, stored: &Value) -> bool {
     match (own, stored) {
         (Value::Object(own), Value::Object(stored)) => {
             let filled = |(key, _): &(&String, &Value)| FILLED_IN.contains(&key.as_str());
             let extra = |map: &Map<String, Value>| map.iter().filter(|at| !filled(at)).count();
             own.iter().all(|(key, own)| stored.get(key).is_some_and(|stored| holds(own, stored)))
+                // A field that only the stored definition has is a difference, too.
                 && extra(own) == extra(stored)
         }
         (Value::Array(own), Value::Array(stored)) => {
@@ -396,6 +414,7 @@ fn holds(own: &Value, stored: &Value) -> bool {
     }
 }
 
+/// Whether an error of this kind may pass within the time limit.
 fn worth_retrying(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -410,7 +429,7 @@ fn worth_retrying(kind: ErrorKind) -> bool {
     )
 }
 
-/// Is it established? An error when it never will be.
+/// Whether the definition is established. An error when it never will be.
 fn served(definition: &CustomResourceDefinition) -> Result<bool, Error> {
     let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_deref());
     let condition = |kind: &str| -> Option<&CustomResourceDefinitionCondition> {

@@ -1,12 +1,12 @@
-//! What a cluster needs to run an operator, as YAML.
+//! The objects that a cluster needs to run an operator, as YAML.
 //!
-//! Pure: nothing is read from a cluster. Roles hold exactly the grants of the controllers, and what
-//! the manager itself needs: its one Lease, events about it, and the definitions it installs. An
-//! operator that is limited to namespaces gets Roles in those, and nothing that reaches further: it
-//! installs no definitions then, those of the manifests are there.
+//! Pure: nothing is read from a cluster. Roles hold exactly the grants of the controllers, and
+//! those of the manager itself: its one Lease, events about it, and the definitions that it
+//! installs. An operator that is limited to namespaces gets Roles in those, and no right beyond
+//! them: it installs no definitions then, those of the manifests are there.
 //!
-//! The Pod is what the security standard `restricted` asks for, its file system is read-only, and the
-//! network lets through what the framework needs.
+//! The Pod meets the security standard `restricted`, its file system is read-only, and the network
+//! policy lets through the connections that the framework needs.
 
 mod pod;
 
@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::leader::{Fenced, LeaderElection, fence_policy};
 use crate::resource::{ResourceExt, Scope};
 
-/// What [`Manager::manifests`] should print.
+/// Options of [`Manager::manifests`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ManifestOptions {
@@ -35,22 +35,22 @@ pub struct ManifestOptions {
 }
 
 impl ManifestOptions {
-    /// The operator's namespace.
+    /// Sets the operator's namespace.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// The operator's container image.
+    /// Sets the operator's container image.
     #[must_use]
     pub fn image(mut self, image: impl Into<String>) -> Self {
         self.image = Some(image.into());
         self
     }
 
-    /// Roles instead of cluster roles: the operator is limited to its own namespace, unless it names
-    /// others. One that names some is limited to those without this.
+    /// Prints roles instead of cluster roles: the operator is limited to its own namespace, unless
+    /// it names others. An operator that names some is limited to those without this option.
     #[must_use]
     pub fn namespaced(mut self, namespaced: bool) -> Self {
         self.namespaced = namespaced;
@@ -58,6 +58,7 @@ impl ManifestOptions {
     }
 }
 
+/// Prints the manifests of `manager` as YAML documents.
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
     let name = manager.display_name();
     check(manager, name, options.namespace.as_deref().unwrap_or(name))?;
@@ -75,7 +76,7 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
     })
 }
 
-/// What an API server would refuse, or a kubelet would wait for in vain.
+/// Checks for names that an API server would refuse, and addresses that no kubelet could reach.
 fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
     let refuse = |text: String| {
         Err(Error::new(ErrorKind::Config, format!("cannot print manifests: {text}")))
@@ -107,7 +108,7 @@ fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
 
 const LONGEST_LABEL: usize = 63;
 
-/// Can there be the namespaces that are to be watched?
+/// Checks that the namespaces to watch can exist.
 pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
     let refused = manager.namespaces.iter().find(|watched| !is_label(watched));
     refused.map_or(Ok(()), |watched| {
@@ -118,7 +119,8 @@ pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
     })
 }
 
-/// RFC 1123: what a namespace, and each part of most names, has to be.
+/// Whether `text` is a DNS label (RFC 1123), as a namespace, and each part of most names, has to
+/// be.
 fn is_label(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     (1..=LONGEST_LABEL).contains(&text.len())
@@ -127,17 +129,19 @@ fn is_label(text: &str) -> bool {
         && text.ends_with(is_plain)
 }
 
+/// Inputs of one printing.
 struct Sheet<'a> {
     name: &'a str,
     namespace: &'a str,
     image: String,
     args: &'a [String],
-    /// It names no namespaces, and is limited to its own.
+    /// Whether it names no namespaces, and is limited to its own.
     own_namespace_only: bool,
     manager: &'a Manager,
 }
 
 impl Sheet<'_> {
+    /// Returns all objects, in an order in which they can be applied.
     fn documents(&self) -> Result<Vec<Value>, Error> {
         let mut documents = vec![self.own_namespace()];
         for definition in self.definitions()? {
@@ -160,7 +164,7 @@ impl Sheet<'_> {
         Ok(documents)
     }
 
-    /// Each definition once, by name.
+    /// Returns each definition once, by name.
     fn definitions(&self) -> Result<Vec<&CustomResourceDefinition>, Error> {
         let mut by_name = BTreeMap::new();
         for definition in &self.manager.definitions {
@@ -173,6 +177,7 @@ impl Sheet<'_> {
         Ok(by_name.into_values().collect())
     }
 
+    /// Returns an object with the operator's name and label, and the fields of `rest`.
     fn object(&self, api_version: &str, kind: &str, rest: Value) -> Value {
         let cluster_scoped = matches!(kind, "Namespace" | "ClusterRole" | "ClusterRoleBinding");
         let name = if kind == "Namespace" { self.namespace } else { self.name };
@@ -190,7 +195,8 @@ impl Sheet<'_> {
         object
     }
 
-    /// The namespaces that it is limited to; none for an operator of the whole cluster.
+    /// Returns the namespaces that the operator is limited to; none for an operator of the whole
+    /// cluster.
     fn namespaces(&self) -> Vec<&str> {
         if self.own_namespace_only {
             return vec![self.namespace];
@@ -198,7 +204,7 @@ impl Sheet<'_> {
         self.manager.namespaces.iter().map(String::as_str).collect()
     }
 
-    /// The controllers' grants: everywhere, or in the watched namespaces only.
+    /// Returns the controllers' grants: everywhere, or in the watched namespaces only.
     fn grants(&self) -> Result<Vec<Value>, Error> {
         let rules: Vec<Value> = self
             .manager
@@ -224,7 +230,7 @@ impl Sheet<'_> {
         Ok(objects)
     }
 
-    /// A Role grants nothing on what is in no namespace.
+    /// Checks that no controller needs cluster-scoped kinds, on which a Role grants nothing.
     fn check_scopes(&self) -> Result<(), Error> {
         for controller in &self.manager.controllers {
             let rules = controller.rules();
@@ -248,7 +254,7 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// What installing definitions needs; none when nothing is installed, or may be.
+    /// Returns the role for installing definitions; none when none is installed, or may be.
     fn install_role(&self) -> Vec<Value> {
         let names: Vec<&str> =
             self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
@@ -268,40 +274,46 @@ impl Sheet<'_> {
         ]
     }
 
-    /// The operator's own Lease (or legacy lock) and nobody else's, and events about it.
+    /// Returns the role for the operator's own Lease (or legacy lock), no other, and for events
+    /// about it.
     fn lease_role(&self, election: &LeaderElection) -> [Value; 2] {
         let mut rules = Vec::new();
         for (group, resource) in election.lock.resources() {
+            // Only `create` goes without a name, which RBAC cannot compare for it.
             let mut own = rule_of(group, resource, &["get", "update", "watch"]);
             own["resourceNames"] = json!([election.name]);
             rules.extend([rule_of(group, resource, &["create"]), own]);
         }
         rules.push(rule_of("events.k8s.io", "events", &["create"]));
         let suffix = "-leader-election";
-        // Where the election looks for it.
+        // The namespace in which the election looks for the lock.
         let namespace = election.namespace.as_deref().unwrap_or(self.namespace);
         let mut role = self.role("Role", suffix, json!(rules));
         role["metadata"]["namespace"] = json!(namespace);
         [role, self.binding("Role", suffix, Some(namespace))]
     }
 
-    /// What refuses writes of a replica that does not lead, if the election has a fence.
+    /// Returns the policy that refuses writes of a replica that does not lead, if the election has
+    /// a fence.
     fn fence(&self, election: &LeaderElection) -> Option<[Value; 2]> {
         let fenced = Fenced { account: self.name, namespace: self.namespace };
         let rules = self.manager.rules();
+        // Kinds that are only read need no fence.
         let is_read = |verb: &&str| matches!(*verb, "get" | "list" | "watch");
         let written = rules.iter().filter(|rule| !rule.verbs.iter().all(&is_read));
         let resources = written.map(|rule| (rule.group.as_str(), rule.resource.as_str()));
         election.fence.then(|| fence_policy(election, fenced, resources)).flatten()
     }
 
+    /// Returns a role with these rules; `suffix` follows the operator's name.
     fn role(&self, kind: &str, suffix: &str, rules: Value) -> Value {
         let mut role = self.object(RBAC, kind, json!({ "rules": rules }));
         role["metadata"]["name"] = json!(format!("{}{suffix}", self.name));
         role
     }
 
-    /// Binds a role to the operator's service account, in one namespace or everywhere.
+    /// Returns a binding of a role to the operator's service account, in one namespace or
+    /// everywhere.
     fn binding(&self, role: &str, suffix: &str, namespace: Option<&str>) -> Value {
         let kind = if namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
         let name = format!("{}{suffix}", self.name);
@@ -325,11 +337,13 @@ impl Sheet<'_> {
     }
 }
 
+/// Returns a rule about one resource.
 fn rule_of(group: &str, resource: &str, verbs: &[&str]) -> Value {
     json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
 }
 
-/// Bounds in schemas are floating-point numbers; people write 50, not 50.0.
+/// Turns whole floating-point numbers into integers: bounds in schemas are floating-point, and
+/// people write 50, not 50.0.
 pub(super) fn plain_numbers(value: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {

@@ -1,10 +1,12 @@
-//! How much memory the process may use, and a word before it is too much.
+//! Memory budget of the process, and a warning before it is used up.
 //!
-//! Queues and frames have bounds; caches are as large as what they cache. A process that uses more than
-//! its container may is killed without a word, so this one says in time what fills its memory. The budget
-//! is the limit of its control group, which is the container's, or what the program says.
+//! Queues and frames have bounds; caches are as large as the objects that they cache. A process
+//! that uses more than its container may is killed without a message, so this one reports in time
+//! which caches fill its memory. The budget is the limit of its control group, which is the
+//! container's, or the number that the program gives.
 //!
-//! Absent: doing something about it. A cache that left objects out would show a cluster that is not there.
+//! Absent: any countermeasure. A cache that left objects out would show a cluster that does not
+//! exist.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -17,36 +19,37 @@ use super::process;
 use crate::clock::Clock;
 use crate::metrics::names;
 
-/// From this part of the budget on it is said.
+/// Part of the budget from which on a warning is logged.
 const MUCH: f64 = 0.8;
-/// Below this part it may be said anew.
+/// Part of the budget below which a further warning becomes possible.
 const LITTLE: f64 = 0.7;
-/// How often it is looked at: a first list of a large cluster takes longer.
+/// Time between two looks: a first list of a large cluster takes longer.
 const PERIOD: Duration = Duration::from_secs(10);
-/// Caches that are named, the largest first.
+/// Number of caches that the warning names, the largest first.
 const NAMED: usize = 3;
-/// Where the limit of a control group stands: of version 2, of version 1.
+/// Paths of the limit of a control group: of version 2, of version 1.
 const LIMITS: [&str; 2] =
     ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
 /// Version 1 writes a number that no machine has when there is no limit.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Bytes that the process may use, by what the program said; `None` when there is no limit.
+/// Returns the bytes that the process may use, `said` by the program first; `None` when there is no
+/// limit.
 pub(super) fn budget(said: Option<u64>) -> Option<u64> {
     said.or_else(limit).filter(|bytes| *bytes > 0)
 }
 
-/// The limit of this process's control group in bytes; `None` when there is none.
+/// Returns the limit of this process's control group in bytes; `None` when there is none.
 fn limit() -> Option<u64> {
     LIMITS.iter().find_map(|path| bytes_of(&std::fs::read_to_string(path).ok()?))
 }
 
-/// `max` is what version 2 writes when there is no limit.
+/// Reads a limit; version 2 writes `max` when there is none.
 fn bytes_of(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| (1..NO_LIMIT).contains(bytes))
 }
 
-/// Tells the budget, and watches what is used of it until the handle is dropped.
+/// Publishes the budget, and watches its use until the handle is dropped.
 pub(super) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> {
     let seams = vitals.client.seams();
     seams.metrics.set(&names::MEMORY_BUDGET, &[&vitals.name], budget as f64);
@@ -63,12 +66,13 @@ pub(super) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> 
     AbortOnDropHandle::new(tokio::spawn(watch(clock, budget, process::resident, tell)))
 }
 
-/// Calls `tell` when much of `budget` is in use, and again once it was less in between. Ends where the
+/// Calls `tell` when much of `budget` is in use, and again once it was less in between. Ends if the
 /// use cannot be read.
 async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, tell: impl Fn(u64)) {
     let mut is_told = false;
     while let Some(bytes) = used() {
         let part = bytes as f64 / budget as f64;
+        // Two thresholds: use that swings around a single one would be logged at each look.
         if part >= MUCH && !is_told {
             tell(bytes);
             is_told = true;
@@ -79,7 +83,7 @@ async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, tell: 
     }
 }
 
-/// The largest caches and what they hold: `pods 310 MiB, secrets 12 MiB`.
+/// Names the largest caches and their sizes: `pods 310 MiB, secrets 12 MiB`.
 fn largest(vitals: &Vitals) -> String {
     let mut caches: Vec<(usize, String)> = vitals
         .registries()
@@ -87,6 +91,7 @@ fn largest(vitals: &Vitals) -> String {
         .flat_map(|(_, informers)| informers.status())
         .map(|cache| (cache.bytes, cache.name))
         .collect();
+    // By name among equals, so that the order is the same each time.
     caches.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let mut text = String::new();
     for (bytes, name) in caches.iter().take(NAMED) {
@@ -96,7 +101,7 @@ fn largest(vitals: &Vitals) -> String {
     text
 }
 
-/// Rounded up.
+/// Converts bytes to mebibytes, rounded up.
 fn mebibytes(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }

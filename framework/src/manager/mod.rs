@@ -1,4 +1,4 @@
-//! Starts everything in order and stops it in reverse.
+//! The manager: starts the parts of an operator in order and stops them in reverse.
 //!
 //! An operator is more than its reconcilers: definitions to install, caches to fill, a lease to
 //! hold, probes to answer, metrics to show, and a way to stop that loses nothing. A [`Manager`]
@@ -7,11 +7,12 @@
 //!
 //! Order of the start: probe and metrics servers, runnables that come before caches (where webhooks
 //! will stand), caches, runnables, leadership, custom resource definitions, controllers and the
-//! runnables beside them. Without an election definitions are installed before the caches fill; with
-//! one the leader does it, under its lease. Replicas that do not lead keep their caches warm and are
-//! ready. On the first SIGTERM or SIGINT readiness falls and no reconcile starts any more; running
-//! ones get the drain time; the lease is given back only if all of them ended; the rest stops in
-//! reverse. The second signal ends the process at once. [`Exit`] and [`exit_code`] say how it ended.
+//! runnables beside them. Without an election definitions are installed before the caches fill;
+//! with one the leader does it, under its lease. Replicas that do not lead keep their caches warm
+//! and are ready. On the first SIGTERM or SIGINT readiness falls and no reconcile starts any more;
+//! running ones get the drain time; the lease is given back only if all of them ended; the rest
+//! stops in reverse. The second signal ends the process at once. [`Exit`] and [`exit_code`] say how
+//! it ended.
 //!
 //! Absent: webhooks, sharding.
 
@@ -80,38 +81,40 @@ pub struct Manager {
     pub(crate) name: Option<String>,
     pub(crate) controllers: Vec<Arc<dyn ErasedController>>,
     pub(crate) definitions: Vec<Result<CustomResourceDefinition, Error>>,
-    /// Whatever is lost of what is stored.
+    /// Whether definitions of others are replaced even if stored data is lost.
     pub(crate) force_install: bool,
-    /// Printed, but not installed.
+    /// Definitions that are printed with the manifests, but not installed.
     pub(crate) described: Vec<CustomResourceDefinition>,
     pub(crate) election: Option<LeaderElection>,
     pub(crate) namespaces: Vec<String>,
-    /// How kinds are cached, where not by default.
+    /// Options of kinds that are not cached by default.
     pub(crate) caches: Vec<(ResourceInfo, CacheOptions)>,
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) runnables: Vec<Arc<Runnable>>,
-    /// How many objects each controller reconciles at once, instead of what it was wired with.
+    /// Number of objects that each controller reconciles at once, instead of the number in its
+    /// wiring.
     pub(crate) workers: Option<usize>,
     pub(crate) health: Bind,
     pub(crate) metrics: Bind,
     /// Serves the debug page also beyond the loopback interface.
     pub(crate) debug: bool,
     pub(crate) drain: Duration,
-    /// Bytes, where the program says how many; 0 for none.
+    /// Memory budget in bytes, as given by the program; 0 for none.
     pub(crate) memory: Option<u64>,
     pub(crate) signals: bool,
 }
 
-/// Where a server listens.
+/// Address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bind {
-    /// Nobody said.
+    /// Not set by the program.
     Default(SocketAddr),
     At(SocketAddr),
     Off,
 }
 
 impl Bind {
+    /// Returns the address; `None` when the server is off.
     pub(crate) fn addr(self) -> Option<SocketAddr> {
         match self {
             Self::Default(addr) | Self::At(addr) => Some(addr),
@@ -121,7 +124,7 @@ impl Bind {
 }
 
 impl Manager {
-    /// An operator without controllers.
+    /// Creates an operator without controllers.
     pub fn new(client: Client) -> Self {
         let at = |ip: IpAddr, port| Bind::Default(SocketAddr::new(ip, port));
         Self {
@@ -146,7 +149,7 @@ impl Manager {
         }
     }
 
-    /// What the operator is called in its manifests. Default: the name of its lease, else
+    /// Sets the name of the operator in its manifests. Default: the name of its lease, else
     /// `operator`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -158,7 +161,8 @@ impl Manager {
         self.wired(controller, |wiring| wiring)
     }
 
-    /// Adds a controller with its derived wiring, changed: `|wiring| wiring.workers(8)`.
+    /// Adds a controller with its derived wiring, modified by `change`:
+    /// `|wiring| wiring.workers(8)`.
     pub fn wired<C: Controller>(
         self,
         controller: C,
@@ -172,47 +176,49 @@ impl Manager {
         self.erased_controller(wiring.build(controller))
     }
 
-    /// Adds a controller without its types.
+    /// Adds a controller whose types are erased.
     pub fn erased_controller(mut self, controller: Arc<dyn ErasedController>) -> Self {
         self.controllers.push(controller);
         self
     }
 
-    /// Only one replica works at a time: the one that holds the Lease called `name`, in the
+    /// Lets only one replica work at a time: the one that holds the Lease called `name`, in the
     /// operator's own namespace, with the usual durations.
     pub fn leader_election(self, name: impl Into<String>) -> Self {
         self.leader_election_with(LeaderElection::new(name))
     }
 
-    /// Only one replica works at a time, by an election of your settings.
+    /// Lets only one replica work at a time, by an election of your settings.
     pub fn leader_election_with(mut self, settings: LeaderElection) -> Self {
         self.election = Some(settings);
         self
     }
 
-    /// Every replica works, also when an election was asked for before.
+    /// Lets every replica work, also when an election was asked for before.
     pub fn without_leader_election(mut self) -> Self {
         self.election = None;
         self
     }
 
     /// Installs the definition of `K` before controllers start, and waits until it is served; with
-    /// leader election the leader does it. A stored definition is left alone when it is the same, and
-    /// when a newer version of this program installed it. Without it the definition must already be
-    /// there.
+    /// leader election the leader does it. A stored definition is left alone when it is the same,
+    /// and when a newer version of this program installed it. Without `install` the definition must
+    /// already be there.
     ///
-    /// A definition that others manage too (a chart, `kubectl apply`, Argo CD) is only replaced where
-    /// nothing of it is lost: no served or stored version, no property, no name. Otherwise the log and
-    /// `/readyz?verbose` name what would be lost, and the operator works by the definition that is there; it
-    /// ends with [`ErrorKind::Config`](crate::ErrorKind) when its own version is not served by that.
+    /// A definition that others manage too (a chart, `kubectl apply`, Argo CD) is only replaced if
+    /// the replacement loses no part of it: no served or stored version, no property, no name.
+    /// Otherwise the log and `/readyz?verbose` name the loss, and the operator works by the stored
+    /// definition; it ends with [`ErrorKind::Config`](crate::ErrorKind) when the stored definition
+    /// does not serve its own version.
     pub fn install<K: CustomResource>(mut self) -> Self {
         self.definitions.push(install::definition_of::<K>());
         self
     }
 
-    /// Has [`install`](Self::install) replace definitions that others manage, whatever is lost of them: versions
-    /// that this program does not have are served no more, and the API server prunes fields that only the replaced
-    /// schema had from every object that is written. The command line has it as `--force-install`.
+    /// Makes [`install`](Self::install) replace definitions that others manage, even if parts of
+    /// them are lost: versions that this program does not have are served no more, and the API
+    /// server prunes fields that only the replaced schema had from every object that is written.
+    /// The command line has it as `--force-install`.
     pub fn force_install(mut self) -> Self {
         self.force_install = true;
         self
@@ -234,8 +240,8 @@ impl Manager {
         self
     }
 
-    /// How the kind `K` is cached: in which form, which objects, whether the operator can do without
-    /// it. Set for a kind twice, the options must be equal.
+    /// Sets the cache options of the kind `K`: its form, its selection of objects, and whether the
+    /// operator can work without it. Set for a kind twice, the options must be equal.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -248,8 +254,9 @@ impl Manager {
         self
     }
 
-    /// Where `/healthz` and `/readyz` are served; port 0 picks a free one. Default `[::]:8081`:
-    /// every interface, by IPv6 and IPv4, or by IPv4 alone where there is no IPv6.
+    /// Sets the address at which `/healthz` and `/readyz` are served; port 0 picks a free one.
+    /// Default `[::]:8081`: every interface, by IPv6 and IPv4, or by IPv4 alone on a machine
+    /// without IPv6.
     pub fn health(mut self, addr: SocketAddr) -> Self {
         self.health = Bind::At(addr);
         self
@@ -261,15 +268,15 @@ impl Manager {
         self
     }
 
-    /// Where `/metrics` is served; port 0 picks a free one, the probes' address shares their
-    /// server. Default 127.0.0.1:8080.
+    /// Sets the address at which `/metrics` is served; port 0 picks a free one, the probes' address
+    /// shares their server. Default 127.0.0.1:8080.
     pub fn metrics(mut self, addr: SocketAddr) -> Self {
         self.metrics = Bind::At(addr);
         self
     }
 
-    /// Serves the debug page with the metrics wherever those are served. Default: only on the
-    /// loopback interface. It shows names of objects and texts of errors.
+    /// Serves the debug page on every address at which metrics are served. Default: only on the
+    /// loopback interface. The page shows names of objects and texts of errors.
     pub fn debug_everywhere(mut self) -> Self {
         self.debug = true;
         self
@@ -284,7 +291,7 @@ impl Manager {
     /// Fills the caches of another cluster before controllers start, and fences its writes by the
     /// operator's lease.
     pub fn cluster(mut self, cluster: &Cluster) -> Self {
-        // The first to ask decides whose clock and metrics they use.
+        // The first manager decides whose clock and metrics they use.
         cluster.managed_by(self.client.seams());
         self.clusters.push(cluster.clone());
         self
@@ -296,30 +303,31 @@ impl Manager {
         self
     }
 
-    /// How many objects each controller reconciles at once, whatever it was wired with; at least one, at
-    /// most 65 536.
+    /// Sets the number of objects that each controller reconciles at once, in place of its wiring's
+    /// number; at least one, at most 65 536.
     pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
         self.workers = Some(workers.clamp(1, MOST_WORKERS));
         self
     }
 
-    /// How long running reconciles and runnables may take to end once the operator is asked to stop; default
-    /// 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the manifests say 15 s more).
+    /// Sets the time that running reconciles and runnables may take to end once the operator is
+    /// asked to stop; default 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the
+    /// manifests say 15 s more).
     pub fn drain(mut self, duration: Duration) -> Self {
         self.drain = duration;
         self
     }
 
-    /// How much memory this process may use, in bytes. Default: the limit of its control group, which is
-    /// that of its container; 0, or no limit: none. Nothing is done by it but telling:
-    /// `windlass_memory_budget_bytes` stands beside `process_resident_memory_bytes`, and a line in the log
-    /// names the largest caches when four fifths of it are in use.
+    /// Sets the memory that this process may use, in bytes. Default: the limit of its control
+    /// group, which is that of its container; 0, or no limit: none. The budget is only reported:
+    /// `windlass_memory_budget_bytes` stands beside `process_resident_memory_bytes`, and a line in
+    /// the log names the largest caches when four fifths of it are in use.
     pub fn memory_budget(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// Leaves SIGTERM and SIGINT alone; stop it by [`Running::stop`].
+    /// Leaves SIGTERM and SIGINT alone; stop the operator by [`Running::stop`].
     pub fn without_signals(mut self) -> Self {
         self.signals = false;
         self
@@ -331,15 +339,15 @@ impl Manager {
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) for settings that cannot work, an address
     /// that cannot be listened on, two controllers, runnables or clusters of one name, a definition
     /// that cannot be installed within a minute, a controller that ended by itself; the error of an
-    /// essential runnable. [`exit_code`] makes a number of it.
+    /// essential runnable. [`exit_code`] converts the error into a number.
     ///
     /// # Cancel safety
-    /// Dropping it stops everything at once, as a crash would.
+    /// Dropping the future stops everything at once, as a crash would.
     pub async fn run(self) -> Result<Exit, Error> {
         self.start().join().await
     }
 
-    /// Runs it in the background of the current tokio runtime.
+    /// Runs the operator in the background of the current tokio runtime.
     pub fn start(self) -> Running {
         let budget = memory::budget(self.memory);
         let mut running = run::start(self);
@@ -347,29 +355,30 @@ impl Manager {
         running
     }
 
-    /// Everything a cluster needs to run it, as YAML: namespace, service account, custom resource
-    /// definitions, roles with exactly the grants of the controllers, and a hardened Deployment.
+    /// Returns the objects that a cluster needs to run the operator, as YAML: namespace, service
+    /// account, custom resource definitions, roles with exactly the grants of the controllers, and
+    /// a hardened Deployment.
     ///
     /// # Errors
-    /// Those of the definitions; see [`CustomResource::crd`]. [`ErrorKind::Config`](crate::ErrorKind)
-    /// when an operator that is limited to namespaces has a controller that needs a kind of the
-    /// cluster.
+    /// Those of the definitions; see [`CustomResource::crd`].
+    /// [`ErrorKind::Config`](crate::ErrorKind) when an operator that is limited to namespaces has a
+    /// controller that needs a kind of the cluster.
     pub fn manifests(&self, options: &ManifestOptions) -> Result<String, Error> {
         manifests::print(self, options)
     }
 
-    /// What the controllers may do, merged and sorted.
+    /// Returns the rights of all controllers, merged and sorted.
     pub fn rules(&self) -> Vec<Rule> {
         rbac::merge(self.controllers.iter().flat_map(|controller| controller.rules()))
     }
 
-    /// Name in manifests.
+    /// Returns the operator's name in manifests.
     pub(crate) fn display_name(&self) -> &str {
         let lease = self.election.as_ref().map(|election| election.name.as_str());
         self.name.as_deref().or(lease).unwrap_or("operator")
     }
 
-    /// Opens no socket and touches no signal unless asked for: for operators inside a test.
+    /// Opens no socket and listens to no signal unless asked to: for operators inside a test.
     #[cfg(feature = "testing")]
     pub(crate) fn quiet(mut self) -> Self {
         for bind in [&mut self.health, &mut self.metrics] {
@@ -380,8 +389,9 @@ impl Manager {
         self
     }
 
-    /// As on a laptop: no probes, which nothing would ask for, and the metrics and the debug page on a free
-    /// port, so that several operators can run at once. What was asked for stays.
+    /// Adapts the defaults to a developer's machine: no probes, which no kubelet would ask for, and
+    /// the metrics and the debug page on a free port, so that several operators can run at once.
+    /// Explicit settings stay.
     #[cfg(all(feature = "cli", feature = "local"))]
     pub(crate) fn on_free_ports(mut self) -> Self {
         if matches!(self.health, Bind::Default(_)) {

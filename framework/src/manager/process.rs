@@ -1,11 +1,11 @@
-//! The `process_*` metrics, from `/proc`; empty where there is none.
+//! The `process_*` metrics, from `/proc`; empty on systems without it.
 
 use std::fmt::Write;
 
 /// Ticks per second in `/proc`, the same on every Linux machine that runs this.
 const TICKS: f64 = 100.0;
 
-/// The process metrics in the exposition format, without the closing `# EOF`.
+/// Returns the process metrics in the exposition format, without the closing `# EOF`.
 pub(super) fn encode() -> String {
     let mut text = String::new();
     let Some(stat) = std::fs::read_to_string("/proc/self/stat").ok() else { return text };
@@ -43,7 +43,7 @@ fn gauge(text: &mut String, name: &str, help: &str, value: f64) {
     let _ = write!(text, "# HELP {name} {help}.\n# TYPE {name} gauge\n{name} {value}\n");
 }
 
-/// Bytes of memory in use.
+/// Returns the bytes of resident memory.
 pub(super) fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

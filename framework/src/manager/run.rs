@@ -1,9 +1,9 @@
-//! The life of an operator, from its first server to its last goodbye.
+//! The life of an operator: its stages, from the first server that opens to the last that closes.
 //!
-//! Each stage starts what it needs, lives through the next one, and stops what it started: servers,
+//! Each stage starts its parts, lives through the next stage, and stops its parts: servers,
 //! runnables that caches depend on, definitions and caches, runnables, terms of leadership,
-//! controllers (in `controllers`). What fails anywhere is kept, and everything stops as if it had been
-//! asked to.
+//! controllers (in `controllers`). The first failure of any part is kept, and everything stops as
+//! on a request to stop.
 
 mod controllers;
 
@@ -35,22 +35,25 @@ use crate::informer::InformerRegistry;
 use crate::leader::{Elector, Term};
 use crate::resource::ResourceExt;
 
-/// What Kubernetes allows in the name of who reports an Event.
+/// Longest name of the reporter of an Event that Kubernetes allows.
 const LONGEST_NAME: usize = 63;
-/// Beyond the drain time that work was given, for its own bookkeeping.
+/// Time for the framework's own bookkeeping, beyond the drain time that work was given.
 const GRACE: Duration = Duration::from_secs(1);
-/// So long caches wait for this process to lead and to install what they would look for in vain.
+/// Time that caches wait for this process to lead and to install definitions that they would look
+/// for in vain.
 const HEAD_START: Duration = Duration::from_secs(3);
-/// So long controllers wait for the objects of kinds that this process installs. An API server begins
-/// to serve a new version within a second; what it does not serve by then may never come.
+/// Time that controllers wait for the objects of kinds that this process installs. An API server
+/// begins to serve a new version within a second; a kind that it does not serve by then may never
+/// come.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// So long a replica waits for its caches before it asks for the lease: one that has them goes first.
+/// Time that a replica waits for its caches before it campaigns for the lease: a replica that has
+/// them goes first.
 const WARM_WITHIN: Duration = Duration::from_secs(30);
-/// Pauses between two looks meanwhile; they double.
+/// Bounds of the pause between two looks at kinds that are not served yet; it doubles.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
-/// Everything that the main task owns.
+/// State that the main task owns.
 struct Operator {
     client: Client,
     clock: Clock,
@@ -63,13 +66,13 @@ struct Operator {
     debug: bool,
     drain: Duration,
     stop: CancellationToken,
-    /// When it was asked to stop.
+    /// Time of the request to stop.
     stopped: Mutex<Option<Instant>>,
     failed: Arc<Failed>,
     addresses: watch::Sender<Addresses>,
 }
 
-/// The first failure that the operator cannot live with; it stops everything.
+/// The first failure that the operator cannot survive; it stops everything.
 #[derive(Debug)]
 struct Failed {
     error: Mutex<Option<Error>>,
@@ -77,16 +80,19 @@ struct Failed {
 }
 
 impl Failed {
+    /// Keeps the error, unless an earlier one is kept, and stops the operator.
     fn with(&self, error: Error) {
         let mut first = self.error.lock();
         if first.is_none() {
             *first = Some(error);
         }
+        // Released before the cancellation: a woken task may report its own failure here at once.
         drop(first);
         self.stop.cancel();
     }
 }
 
+/// Starts the operator in a task of its own.
 pub(super) fn start(manager: Manager) -> Running {
     let stop = CancellationToken::new();
     let (health, metrics, debug) = (manager.health, manager.metrics, manager.debug);
@@ -116,12 +122,14 @@ pub(super) fn start(manager: Manager) -> Running {
         if let Some(problem) = problem {
             return Err(problem);
         }
+        // Dropped with the main task, so that no listener for signals outlives the operator.
         let mut listening = JoinSet::new();
         if let Some(signals) = signals {
             listening.spawn(signals);
         }
         tokio::select! {
             biased;
+            // The second signal drops the stages, at whatever point they are.
             () = now.cancelled() => Ok(Exit::Cut),
             outcome = operator.live() => outcome,
         }
@@ -133,7 +141,8 @@ pub(super) fn start(manager: Manager) -> Running {
 
 type Definitions = Vec<Result<CustomResourceDefinition, Error>>;
 
-/// What probes and the debug page look at, and the first setting that cannot work.
+/// Sets up the state that probes and the debug page read; returns the first setting that cannot
+/// work, too.
 fn set_up(
     manager: Manager,
     stop: &CancellationToken,
@@ -152,7 +161,7 @@ fn set_up(
         Err(problem) => (None, Some(problem)),
     };
     if is_elected {
-        // Nobody leads yet.
+        // No process leads yet: writes to other clusters are refused until a term begins.
         manager.clusters.iter().for_each(|cluster| cluster.fence(None));
     }
     let vitals = Vitals {
@@ -174,7 +183,7 @@ fn set_up(
     (Arc::new(vitals), definitions, problem)
 }
 
-/// Names label metrics, logs and probes: two of a kind may not share one.
+/// Checks that names are unique: they label metrics, logs and probes.
 fn unique(manager: &Manager) -> Result<(), Error> {
     let twice = |what: &str, names: Vec<&str>| {
         let mut seen = BTreeSet::new();
@@ -205,7 +214,8 @@ fn unique(manager: &Manager) -> Result<(), Error> {
     }
 }
 
-/// An API server takes no Event of a controller of another name, and of some no apply.
+/// Checks the name of a controller: an API server takes no Event of a controller of another name,
+/// and of some names no apply.
 fn checked(controller: &str) -> Result<(), Error> {
     let is_plain = |c: char| c.is_ascii_alphanumeric();
     let is_fit = (1..=LONGEST_NAME).contains(&controller.len())
@@ -224,12 +234,15 @@ fn checked(controller: &str) -> Result<(), Error> {
 }
 
 impl Operator {
+    /// Runs all stages, from the servers inwards; returns the outcome.
     async fn live(self) -> Result<Exit, Error> {
         let mut servers = JoinSet::new();
         self.open_servers(&mut servers).await?;
         let outcome = tokio::select! {
             biased;
             outcome = self.serve() => outcome,
+            // Runs beside the stages, so that the drain time counts from the request to stop, not
+            // from the moment at which a stage notices it.
             never = self.note_the_stop() => match never {},
         };
         servers.shutdown().await;
@@ -241,21 +254,23 @@ impl Operator {
         outcome
     }
 
+    /// Notes the time of the request to stop; never ends.
     async fn note_the_stop(&self) -> std::convert::Infallible {
         self.stop.cancelled().await;
         *self.stopped.lock() = Some(self.clock.now());
         std::future::pending().await
     }
 
-    /// What is left of the drain.
+    /// Returns the rest of the drain time.
     fn time_left(&self) -> Duration {
         let stopped = *self.stopped.lock();
         let gone = stopped.map_or(Duration::ZERO, |at| self.clock.now().duration_since(at));
         self.drain.saturating_add(GRACE).saturating_sub(gone).max(GRACE)
     }
 
-    /// Between the first server and the last.
+    /// Lives through the stages between the first server and the last.
     async fn serve(&self) -> Result<Exit, Error> {
+        // A token of its own, not the operator's: these runnables stop after the caches.
         let early = self.crew(When::BeforeCaches, &self.client, CancellationToken::new());
         let outcome = self.with_definitions().await;
         self.stop.cancel();
@@ -267,6 +282,8 @@ impl Operator {
         }
     }
 
+    /// Binds the addresses of probes and metrics, and serves them; one server if the addresses are
+    /// one.
     async fn open_servers(&self, servers: &mut JoinSet<()>) -> Result<(), Error> {
         let registry = self.client.seams().metrics.clone();
         let endpoints = |probes, metrics, debug| Endpoints {
@@ -278,8 +295,9 @@ impl Operator {
         };
         let mut addresses = Addresses { is_known: true, ..Addresses::default() };
         let (health, metrics) = (self.health.addr(), self.metrics.addr());
+        // Port 0 stands for a port of its own in each of the two settings.
         let shared = health.zip(metrics).is_some_and(|(a, b)| is_one(a, b) && a.port() != 0);
-        // The names of objects and the texts of errors are nobody's business on the network.
+        // Names of objects and texts of errors must not be readable from the network.
         let debug = self.debug || metrics.is_some_and(|at| at.ip().is_loopback());
         if let Some(addr) = health {
             let listener = bind(addr, "probes").await?;
@@ -303,14 +321,14 @@ impl Operator {
         Ok(())
     }
 
-    /// The runnables of one stage, started.
+    /// Starts the runnables of one stage.
     fn crew(&self, when: When, client: &Client, stop: CancellationToken) -> Crew {
         let mut crew = Crew::new(stop, self.clock.clone());
         for runnable in self.vitals.runnables.iter().filter(|one| one.when() == when) {
             let place = (client.clone(), self.vitals.informers.clone());
             let (vitals, failed) = (Arc::clone(&self.vitals), Arc::clone(&self.failed));
             let ready = async move {
-                // What it reads nobody knows.
+                // The caches that a runnable reads are not known: all must be filled.
                 if when != When::BeforeCaches {
                     vitals.synced().await;
                 }
@@ -320,10 +338,11 @@ impl Operator {
         crew
     }
 
-    /// From installing definitions to the end of the last term; true when all work ended by itself.
+    /// Lives from the installation of definitions to the end of the last term; returns true when
+    /// all work ended by itself.
     async fn with_definitions(&self) -> Result<bool, Error> {
         let definitions = self.definitions()?;
-        // Ends once the kinds are there.
+        // Cancelled once the kinds are there.
         let installed = CancellationToken::new();
         match self.until_stop(self.first_look(&definitions)).await {
             None => return Ok(true),
@@ -333,7 +352,7 @@ impl Operator {
                 }
             }
         }
-        // Before controllers ask for theirs.
+        // Before controllers ask for their caches.
         self.vitals.registries().iter().for_each(|(_, one)| one.is_asked());
         for controller in &self.vitals.controllers {
             if let Some(workers) = self.workers {
@@ -343,6 +362,7 @@ impl Operator {
         }
         *self.vitals.starting.lock() = None;
         let stop = CancellationToken::new();
+        // Not the operator's token: caches run until the controllers have drained.
         let mut caches = self.start_caches(&stop, &installed);
         let others = self.crew(When::Always, &self.client, CancellationToken::new());
         let outcome = self.work(&definitions, &installed).await;
@@ -350,10 +370,12 @@ impl Operator {
         self.stop.cancel();
         let ended = others.dismiss(self.time_left()).await;
         stop.cancel();
+        // Bounded: a cache that does not end must not hold up the exit.
         self.clock.within(GRACE, async { while caches.join_next().await.is_some() {} }).await;
         outcome.map(|all| all && ended)
     }
 
+    /// Returns the definitions, or the first error of a derive.
     fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, Error> {
         let copy = |definition: &Result<CustomResourceDefinition, Error>| match definition {
             Ok(definition) => Ok(definition.clone()),
@@ -362,7 +384,8 @@ impl Operator {
         self.definitions.iter().map(copy).collect()
     }
 
-    /// Are the kinds of all definitions there? Without an election they are then.
+    /// Whether the kinds of all definitions are there. Without an election they are installed
+    /// first.
     async fn first_look(&self, definitions: &[CustomResourceDefinition]) -> Result<bool, Error> {
         if definitions.is_empty() {
             return Ok(true);
@@ -378,6 +401,7 @@ impl Operator {
         self.install(&self.client, definitions).await.map(|()| true)
     }
 
+    /// Installs the definitions, and publishes those of others that were left alone.
     async fn install(
         &self,
         client: &Client,
@@ -396,9 +420,12 @@ impl Operator {
             let (installed, failed) = (installed.clone(), Arc::clone(&self.failed));
             let is_own = place.is_none();
             caches.spawn(async move {
+                // Without the head start, caches would look in vain for kinds that this process is
+                // about to install.
                 if is_own {
                     tokio::select! {
                         biased;
+                        // Without this branch an early stop would wait for the whole head start.
                         () = stop.cancelled() => return,
                         _ = clock.within(HEAD_START, installed.cancelled()) => {}
                     }
@@ -412,16 +439,17 @@ impl Operator {
         caches
     }
 
-    /// The outcome of `work`, or `None` when it was asked to stop first.
+    /// Returns the outcome of `work`, or `None` when the operator was asked to stop first.
     async fn until_stop<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
+            // `biased`, the stop first: `work` is not polled after the request to stop.
             () = self.stop.cancelled() => None,
             outcome = work => Some(outcome),
         }
     }
 
-    /// From filled caches to the end of the last term.
+    /// Lives from filled caches to the end of the last term.
     async fn work(
         &self,
         definitions: &[CustomResourceDefinition],
@@ -433,7 +461,8 @@ impl Operator {
             }
             return Ok(self.run_controllers(self.client.clone(), None).await);
         };
-        // Who has definitions to install must lead first: what is not there fills no cache.
+        // A replica that has definitions to install must lead first: a kind that is not served
+        // fills no cache.
         if installed.is_cancelled() && self.until_stop(self.warm()).await.is_none() {
             return Ok(true);
         }
@@ -446,18 +475,21 @@ impl Operator {
         Ok(true)
     }
 
-    /// From winning the lease to giving it back.
+    /// Lives from the won lease to its release.
     async fn serve_term(
         &self,
         term: Term,
         definitions: &[CustomResourceDefinition],
         installed: &CancellationToken,
     ) -> bool {
+        // For the liveness probe, which looks at the gate.
         *self.vitals.gate.lock() = Some(term.gate());
         let gate: Arc<dyn WriteGate> = Arc::new(term.gate());
         self.vitals.clusters.iter().for_each(|cluster| cluster.fence(Some(Arc::clone(&gate))));
         let client = self.client.gated(gate);
         let (lost, asked) = (term.lost(), term.asked());
+        // `biased`, the end of leadership first: a preparation that ends in the same moment must
+        // not start the controllers.
         let prepared = tokio::select! {
             biased;
             () = lost.cancelled() => None,
@@ -476,14 +508,15 @@ impl Operator {
                 true
             }
         };
-        // Also after a failure: what counts is that nothing works any more.
+        // Also after a failure: the release only requires that no work runs any more.
         term.end(all_ended).await;
+        // Other clusters refuse every write until the next term.
         self.vitals.clusters.iter().for_each(|cluster| cluster.fence(None));
         *self.vitals.gate.lock() = None;
         all_ended
     }
 
-    /// The first thing that a leader does, under its lease: definitions as they should be.
+    /// Brings the definitions up to date under the lease, before anything else that a leader does.
     async fn prepare(
         &self,
         client: &Client,
@@ -496,8 +529,9 @@ impl Operator {
         Ok(())
     }
 
-    /// Waits until the caches are filled, as long as that keeps nobody from work: without those that the
-    /// program asked for itself nobody works, and another replica may have them.
+    /// Waits until the caches are filled, as long as that keeps no replica from work: without the
+    /// caches that the program asked for itself no replica works; of the others another replica may
+    /// have them.
     async fn warm(&self) {
         self.vitals.others_synced().await;
         if self.clock.within(WARM_WITHIN, self.vitals.synced()).await.is_none() {
@@ -507,9 +541,9 @@ impl Operator {
         }
     }
 
-    /// Waits for the caches that no controller waits for by itself: what the program asked for. A kind
-    /// that was found absent counts as filled, and may have been looked for before its definition was
-    /// installed: such kinds are looked for again.
+    /// Waits for the caches that no controller waits for by itself: those that the program asked
+    /// for. A kind that was found absent counts as filled, and may have been looked for before its
+    /// definition was installed: such kinds are looked for again.
     async fn filled(&self) {
         let vitals = &self.vitals;
         vitals.others_synced().await;
@@ -536,6 +570,7 @@ fn exit(all_ended: bool) -> Exit {
     if all_ended { Exit::Drained } else { Exit::Cut }
 }
 
+/// Returns the error about a part that ended by itself.
 fn ended(what: &str) -> Error {
     let text = format!("{what} ended without having been asked to; please report it with the log");
     Error::new(ErrorKind::Other, text)

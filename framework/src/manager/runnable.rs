@@ -1,11 +1,11 @@
 //! Work of the user's own beside the controllers, in the operator's order of start and stop.
 //!
 //! A report that goes out each night, a server that controllers depend on, a poller of another
-//! system: each is a function that returns a future. It is started when its turn comes, told to stop
-//! in the reverse order, and waited for. One that fails or panics is started again, after 1 s, then
-//! 2 s, and so on up to a minute: what is beside the controllers must not end them. One that the
-//! operator cannot do without is [`essential`](Runnable::essential): its failure ends the operator
-//! with its error, as every runnable's does in controller-runtime.
+//! system: each is a function that returns a future. A runnable is started at its stage, cancelled
+//! in the reverse order, and waited for. A runnable that fails or panics is started again, after
+//! 1 s, then 2 s, and so on up to a minute: work beside the controllers must not end them. A
+//! runnable that the operator cannot work without is [`essential`](Runnable::essential): its
+//! failure ends the operator with its error, as every runnable's does in controller-runtime.
 //!
 //! Absent: a schedule. Sleep by the clock of the context.
 
@@ -27,17 +27,17 @@ use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
 use crate::panics::{caught, panic_text};
 
-/// Before a runnable that failed is started again; doubles with each failure in a row.
+/// Pause before a runnable that failed is started again; doubles with each failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// One that ran for so long has recovered: its next failure counts as the first.
+/// Time after which a runnable has recovered: its next failure counts as the first.
 const RECOVERED: Duration = Duration::from_secs(300);
 
 type Outcome = Result<(), Failure>;
 type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
 
-/// What a runnable works with; cheap to clone.
+/// Context of a runnable: client, caches, clock and the request to stop; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RunContext {
     client: Client,
@@ -47,22 +47,23 @@ pub struct RunContext {
 }
 
 impl RunContext {
-    /// The operator's client. Of a runnable that runs with leadership its writes ask for the lease.
+    /// Returns the operator's client. A runnable with leadership gets one whose writes ask for the
+    /// lease.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The operator's caches.
+    /// Returns the operator's caches.
     pub fn informers(&self) -> &InformerRegistry {
         &self.informers
     }
 
-    /// The operator's clock.
+    /// Returns the operator's clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Ends when the runnable must stop: the operator stops, or leadership is lost.
+    /// Waits until the runnable must stop: the operator stops, or leadership is lost.
     ///
     /// # Cancel safety
     /// Safe.
@@ -70,13 +71,13 @@ impl RunContext {
         self.stop.cancelled().await;
     }
 
-    /// The same as a token, for what takes one.
+    /// Returns the same request to stop as a token.
     pub fn stop(&self) -> CancellationToken {
         self.stop.clone()
     }
 }
 
-/// When a runnable runs.
+/// Stage in which a runnable runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     BeforeCaches,
@@ -113,7 +114,7 @@ pub struct Runnable {
     pub(super) record: Mutex<Record>,
 }
 
-/// How a runnable is doing, for the debug page.
+/// State of a runnable, for the debug page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) state: State,
@@ -122,6 +123,7 @@ pub(super) struct Record {
     pub(super) last_error: Option<String>,
 }
 
+/// Progress of a runnable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     #[default]
@@ -132,11 +134,13 @@ pub(super) enum State {
 }
 
 impl Runnable {
-    /// `work` under a name, on every replica, once all caches are filled: what it reads is not known. It is called once, again
-    /// after a failure, and again in each term of one with leadership. It must return when it is told
-    /// to stop; returning `Ok` earlier means that it is done.
+    /// Creates a runnable from `work` under a name. The work runs on every replica, once all caches
+    /// are filled, because the caches that it reads are not known. `work` is called once, again
+    /// after a failure, and again in each term of a runnable with leadership. The future must
+    /// return when it is cancelled; returning `Ok` earlier means that it is done.
     ///
     /// # Cancel safety
+    /// The future is dropped when it has not ended by the end of the drain.
     /// The future is dropped when it has not ended by the end of the drain.
     pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
     where
@@ -152,21 +156,23 @@ impl Runnable {
         }
     }
 
-    /// Only while this process leads, beside the controllers; always, where there is no election.
+    /// Runs the work only while this process leads, beside the controllers; without an election
+    /// always.
     pub fn with_leadership(mut self) -> Self {
         self.when = When::Leading;
         self
     }
 
-    /// From before the definitions are installed and the caches fill until after they stopped: for
-    /// what those depend on, such as a server of conversions.
+    /// Runs the work from before the definitions are installed and the caches fill until after they
+    /// stopped: for services that those depend on, such as a server of conversions.
     pub fn before_caches(mut self) -> Self {
         self.when = When::BeforeCaches;
         self
     }
 
-    /// The operator cannot do without it: a failure or a panic ends the operator, with the error. One
-    /// that fails after it was told to stop, or because the lease was lost, just ends.
+    /// Makes a failure or a panic end the operator, with the error: the operator cannot work
+    /// without this runnable. A failure after the request to stop, or because the lease was lost,
+    /// only ends the runnable.
     pub fn essential(mut self) -> Self {
         self.essential = true;
         self
@@ -180,12 +186,14 @@ impl Runnable {
         self.when
     }
 
-    /// Runs it until it is done or told to stop; again after failures. The error of an essential one.
+    /// Runs the work until it is done or cancelled; again after failures. Returns the error of an
+    /// essential runnable.
     async fn run(&self, cx: &RunContext) -> Result<(), Error> {
         let mut pause = FIRST_PAUSE;
         while !cx.stop.is_cancelled() {
             self.record.lock().state = State::Running;
             let began = cx.clock.now();
+            // A panic counts as a failure, and must not end the group's task.
             let outcome = caught(async { (self.work)(cx.clone()).await }).await;
             let failure = match outcome {
                 Ok(Ok(())) => break,
@@ -194,19 +202,24 @@ impl Runnable {
             };
             self.note(&failure);
             if cx.stop.is_cancelled() {
+                // A failure after the request to stop neither restarts the runnable nor ends the
+                // operator.
                 warn!(error = %failure, "the runnable failed while it stopped");
                 break;
             }
-            // A write refused for want of the lease is no failure of its own: it is told to stop soon.
+            // A write refused for want of the lease is no failure of the runnable: it is cancelled
+            // soon.
             if self.essential && kind_of(&failure) != ErrorKind::NotLeader {
                 return Err(self.ended(failure));
             }
             if cx.clock.now().saturating_duration_since(began) >= RECOVERED {
+                // One failure after a long run is not a crash loop.
                 pause = FIRST_PAUSE;
             }
             warn!(error = %failure, again_in = ?pause, "the runnable failed");
             tokio::select! {
                 biased;
+                // A stop ends the pause at once.
                 () = cx.stop.cancelled() => {}
                 () = cx.clock.sleep(pause) => {}
             }
@@ -217,6 +230,7 @@ impl Runnable {
         Ok(())
     }
 
+    /// Records a failure for probes and the debug page.
     fn note(&self, failure: &Failure) {
         let mut record = self.record.lock();
         record.state = if self.essential { State::Ended } else { State::Restarting };
@@ -224,6 +238,7 @@ impl Runnable {
         record.last_error = Some(failure.to_string());
     }
 
+    /// Returns the error that ends the operator after the failure of an essential runnable.
     fn ended(&self, failure: Failure) -> Error {
         let kind = kind_of(&failure);
         let text = format!(
@@ -234,6 +249,7 @@ impl Runnable {
     }
 }
 
+/// Returns the kind of the framework's error behind a failure, `Other` without one.
 fn kind_of(failure: &Failure) -> ErrorKind {
     failure.cause().downcast_ref::<Error>().map_or(ErrorKind::Other, Error::kind)
 }
@@ -257,12 +273,12 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// Nobody yet; told to stop by `stop`.
+    /// Creates an empty group; `stop` cancels its runnables.
     pub(super) fn new(stop: CancellationToken, clock: Clock) -> Self {
         Self { tasks: JoinSet::new(), stop, clock }
     }
 
-    /// Starts one once `ready` is; `failed` gets the error of an essential one.
+    /// Starts a runnable once `ready` is; `failed` gets the error of an essential one.
     pub(super) fn start(
         &mut self,
         runnable: Arc<Runnable>,
@@ -275,6 +291,7 @@ impl Crew {
         let cx = RunContext { client, informers, clock, stop: stop.clone() };
         let span = error_span!("runnable", runnable = runnable.name());
         let work = async move {
+            // `biased`: a stop goes first, so that no work starts only to be cancelled.
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
@@ -287,7 +304,7 @@ impl Crew {
         self.tasks.spawn(work.instrument(span));
     }
 
-    /// Tells everybody to stop, and waits for at most `limit`; false when somebody was cut off.
+    /// Cancels all runnables, and waits for at most `limit`; returns false when one was cut off.
     pub(super) async fn dismiss(mut self, limit: Duration) -> bool {
         self.stop.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
@@ -296,7 +313,8 @@ impl Crew {
         }
         warn!(runnables = self.tasks.len(), "runnables did not end in time and are cut off");
         self.tasks.abort_all();
-        // One that blocks its thread cannot be dropped before it yields: do not wait for that.
+        // A runnable that blocks its thread cannot be dropped before it yields: do not wait for
+        // that.
         let gone = async { while self.tasks.join_next().await.is_some() {} };
         self.clock.within(Duration::from_millis(500), gone).await;
         false

@@ -1,4 +1,4 @@
-//! An operator that runs, as its program sees it.
+//! Handle of an operator that runs in the background.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::leader::Leadership;
 #[derive(Debug)]
 pub struct Running {
     pub(super) task: AbortOnDropHandle<Result<Exit, Error>>,
-    /// Looks at the memory, if there is a budget.
+    /// Watches the memory, if there is a budget.
     pub(super) _memory: Option<AbortOnDropHandle<()>>,
     pub(super) stop: CancellationToken,
     pub(super) vitals: SharedVitals,
@@ -28,23 +28,23 @@ pub struct Running {
     pub(super) addresses: watch::Receiver<Addresses>,
 }
 
-/// Where an operator's servers listen.
+/// Addresses of an operator's servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Addresses {
     pub(super) health: Option<SocketAddr>,
     pub(super) metrics: Option<SocketAddr>,
     pub(super) debug: Option<SocketAddr>,
-    /// All servers that there will be are open.
+    /// Whether all servers that there will be are open.
     pub(super) is_known: bool,
 }
 
 impl Running {
-    /// Asks it to stop, as the first signal would; returns at once.
+    /// Asks the operator to stop, as the first signal would; returns at once.
     pub fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Waits until it has ended.
+    /// Waits until the operator has ended.
     ///
     /// # Errors
     /// Those of [`Manager::run`](super::Manager::run).
@@ -55,77 +55,78 @@ impl Running {
         })
     }
 
-    /// Is it still running?
+    /// Whether the operator is still running.
     pub fn is_running(&self) -> bool {
         !self.task.is_finished()
     }
 
-    /// Its caches.
+    /// Returns the operator's caches.
     pub fn informers(&self) -> &InformerRegistry {
         &self.vitals.informers
     }
 
+    /// Returns the operator's controllers, for tests.
     #[cfg(feature = "testing")]
     pub(crate) fn controllers(&self) -> Vec<Arc<dyn ErasedController>> {
         self.vitals.controllers.clone()
     }
 
-    /// The caches of its own cluster and of all others, each with a client.
+    /// Returns the caches of the operator's own cluster and of all others, each with a client.
     #[cfg(feature = "testing")]
     pub(crate) fn caches(&self) -> Vec<(&Client, &InformerRegistry)> {
         let others = self.vitals.clusters.iter().map(|one| (one.client(), one.informers()));
         std::iter::once((&self.client, self.informers())).chain(others).collect()
     }
 
-    /// Its client, without the gate of leadership.
+    /// Returns the operator's client, without the gate of leadership.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// How its controllers are doing, by name.
+    /// Returns the state of each controller, by name.
     pub fn states(&self) -> Vec<(String, ControllerState)> {
         let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
         self.vitals.controllers.iter().map(state).collect()
     }
 
-    /// Why its controllers do not come to rest, by name.
+    /// Returns the reasons why the controllers do not come to rest, by name.
     pub fn unrest(&self) -> Vec<(String, Unrest)> {
         let unrest = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.unrest());
         self.vitals.controllers.iter().map(unrest).collect()
     }
 
-    /// Is it ready, and if not, what is missing?
+    /// Returns the checks of readiness, with the missing conditions.
     pub fn readiness(&self) -> Readiness {
         self.vitals.ready()
     }
 
-    /// Where its election stands; `None` without one.
+    /// Returns the state of the election; `None` without one.
     pub fn leadership(&self) -> Option<Leadership> {
         self.vitals.leadership()
     }
 
-    /// What the debug page shows: queues, keys in work and in backoff, caches, leadership, last
-    /// errors; each list with at most `limit` entries.
+    /// Returns the document of the debug page: queues, keys in work and in backoff, caches,
+    /// leadership, last errors; each list with at most `limit` entries.
     pub fn dump(&self, limit: usize) -> serde_json::Value {
         debug::dump(&self.vitals, limit)
     }
 
-    /// Where its probes are served, once they are; `None` when they never will be.
+    /// Returns the address of the probes, once they are served; `None` when they never will be.
     pub async fn health_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.health)
     }
 
-    /// Where its metrics are served, once they are; `None` when they never will be.
+    /// Returns the address of the metrics, once they are served; `None` when they never will be.
     pub async fn metrics_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.metrics)
     }
 
-    /// Where its debug page is served, once it is; `None` when it never will be.
+    /// Returns the address of the debug page, once it is served; `None` when it never will be.
     pub async fn debug_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.debug)
     }
 
-    /// Where its servers listen, once they do; `None` when it ended before.
+    /// Waits for the addresses of the servers; `None` when the operator ended before.
     async fn opened(&self) -> Option<Addresses> {
         let mut addresses = self.addresses.clone();
         addresses.wait_for(|at| at.is_known).await.ok().map(|at| *at)

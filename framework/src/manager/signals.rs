@@ -1,7 +1,7 @@
-//! SIGTERM and SIGINT: the first asks to stop, the second ends the wait.
+//! SIGTERM and SIGINT: the first signal asks to stop, the second ends the wait.
 //!
-//! Work that blocks every thread of the runtime keeps it from seeing any signal. A program that is
-//! nothing but an operator has a thread beside the runtime for that.
+//! Work that blocks every thread of the runtime keeps the runtime from seeing any signal. A program
+//! that is nothing but an operator has a thread beside the runtime for that case.
 
 #[cfg(feature = "cli")]
 use std::time::Duration;
@@ -26,25 +26,27 @@ pub(super) async fn listen(stop: CancellationToken, now: CancellationToken) {
     now.cancel();
 }
 
-/// How long after the second signal a program has ended, whatever its threads do.
+/// Time after the second signal by which a program has ended, whatever state its threads are in.
 #[cfg(feature = "cli")]
 const LAST: Duration = Duration::from_secs(2);
 
-/// Ends this process at the second signal, even if nothing of its runtime can.
+/// Ends this process at the second signal, even if no task of its runtime can run.
 #[cfg(feature = "cli")]
 pub(crate) fn insist() {
     let two_signals = || {
+        // A runtime of its own: all threads of the program's may be blocked.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut signals = Signals::new()?;
             signals.next().await;
             signals.next().await;
+            // Time for the program to end by itself.
             crate::clock::Clock::system().sleep(LAST).await;
             std::io::Result::Ok(())
         })
     };
     let watch = move || match two_signals() {
-        // Says nothing: whoever blocks may have standard error, too.
+        // Logs nothing: a blocked thread may hold the lock of standard error, too.
         Ok(()) => std::process::exit(super::Exit::Cut.code().into()),
         Err(error) => warn!(%error, "work that blocks all threads could not be stopped by signals"),
     };
@@ -53,9 +55,10 @@ pub(crate) fn insist() {
     }
 }
 
-/// Waits for a signal; for the time before a manager runs.
+/// Waits for a signal; used before a manager runs.
 #[cfg(all(feature = "cli", feature = "local"))]
 pub(crate) fn first() -> impl Future<Output = ()> {
+    // Registered here and not at the first poll: a signal in between is not lost.
     let signals = Signals::new();
     async move {
         match signals {

@@ -30,7 +30,7 @@ fn nowhere() -> Client {
     Client::offline()
 }
 
-/// A controller that takes `needs` to end after it was asked to.
+/// A controller that takes `needs` to end after the request to stop.
 #[derive(Debug)]
 struct Slow {
     needs: Duration,
@@ -202,7 +202,7 @@ async fn ask(endpoints: &Endpoints, request: &str) -> String {
     ask_from(true, endpoints, request).await
 }
 
-/// Over the loopback interface, or from elsewhere.
+/// Asks over the loopback interface, or from elsewhere.
 async fn ask_from(is_local: bool, endpoints: &Endpoints, request: &str) -> String {
     let (here, there) = tokio::io::duplex(4096);
     let visit = Visit::new(is_local, &places());
@@ -302,7 +302,7 @@ fn a_port_of_every_interface_is_one_port_however_it_is_written() {
     assert!(!is_one("[::]:8081", "0.0.0.0:8080") && !is_one("[::]:80", "127.0.0.1:80"));
 }
 
-/// By IPv6 as well where there is IPv6: `tests/tests/zz_machine.rs`, which is ignored elsewhere.
+/// IPv6 as well, on machines that have it: `tests/tests/zz_machine.rs`, which is ignored on others.
 #[tokio::test]
 async fn every_interface_means_ipv4_too() {
     let manager = operator(&Slow::new(Duration::ZERO)).health("[::]:0".parse().unwrap());

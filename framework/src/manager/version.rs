@@ -1,13 +1,13 @@
-//! Which of two versions of a program is newer, by the rules of `SemVer`.
+//! Order of two versions of a program, by the rules of `SemVer`.
 
 use std::cmp::Ordering;
 
-/// How `a` compares with `b`; `None` when one of them is no version.
+/// Compares `a` with `b`; `None` when one of them is no version.
 pub(super) fn compare(a: &str, b: &str) -> Option<Ordering> {
     let (a, b) = (Version::parse(a)?, Version::parse(b)?);
     let pre = match (a.pre.is_empty(), b.pre.is_empty()) {
         (true, true) => Ordering::Equal,
-        // A version comes after those that lead to it.
+        // A version comes after its own pre-releases.
         (true, false) => Ordering::Greater,
         (false, true) => Ordering::Less,
         (false, false) => a.pre.cmp(&b.pre),
@@ -15,12 +15,14 @@ pub(super) fn compare(a: &str, b: &str) -> Option<Ordering> {
     Some(a.numbers.cmp(&b.numbers).then(pre))
 }
 
+/// A parsed version.
 struct Version<'a> {
     numbers: [u64; 3],
-    /// What follows the hyphen; numbers come before texts.
+    /// The parts after the hyphen; numbers come before texts.
     pre: Vec<Part<'a>>,
 }
 
+/// An identifier of a pre-release.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part<'a> {
     Number(u64),
@@ -29,6 +31,7 @@ enum Part<'a> {
 
 impl<'a> Version<'a> {
     fn parse(text: &'a str) -> Option<Self> {
+        // Build metadata does not count in the order.
         let text = text.split('+').next().unwrap_or_default();
         let (core, pre) = text.split_once('-').unwrap_or((text, ""));
         let mut parts = core.split('.');

@@ -1,23 +1,25 @@
-//! Who feeds which series, where several may want the same.
+//! Owners of series for which several components may ask under the same labels.
 
 use std::collections::BTreeMap;
 
 use crate::sync::Mutex;
 
-/// The feeders of series whose first label is a name.
+/// The owners of series whose first label is a name.
 #[derive(Default)]
 pub(crate) struct Feeders(Mutex<BTreeMap<Vec<String>, Feeder>>);
 
+/// The owner of a series, and the number of its registrations.
 struct Feeder {
     owner: usize,
-    /// The name that it asked for.
+    /// The name that the owner asked for.
     wanted: String,
     count: usize,
 }
 
 impl Feeders {
-    /// `owner` feeds the series with these labels, as often as it asks for the same; when they are
-    /// another's, those of the first free number: `Pod #2`.
+    /// Registers `owner` as the feeder of the series with these labels; repeated calls with the
+    /// same labels are counted. If another owner has the series, the first label becomes that of
+    /// the first free number: `Pod #2`.
     pub(crate) fn enter(&self, owner: usize, labels: &mut [String]) {
         let mut feeders = self.0.lock();
         let name = labels.first().cloned().unwrap_or_default();
@@ -34,7 +36,7 @@ impl Feeders {
         feeders.entry(labels.to_vec()).or_insert(feeder).count += 1;
     }
 
-    /// Undoes one [`enter`](Self::enter). Was it the last? Then `forget` is called, before anybody else
+    /// Undoes one [`enter`](Self::enter). After the last one, calls `forget` before another owner
     /// can enter.
     pub(crate) fn leave(&self, labels: &[String], forget: impl FnOnce()) {
         let mut feeders = self.0.lock();
@@ -42,6 +44,8 @@ impl Feeders {
             Some(feeder) if feeder.count > 1 => feeder.count -= 1,
             _ => {
                 feeders.remove(labels);
+                // Under the lock: a new owner of the same labels would otherwise lose its fresh
+                // series.
                 forget();
             }
         }

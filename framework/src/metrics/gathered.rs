@@ -1,31 +1,32 @@
-//! Numbers that are counted where they arise, and told when somebody reads.
+//! Numbers that are counted outside of the metrics and added when the metrics are read.
 //!
-//! What happens a million times a second under somebody's lock is counted there in plain integers. A
-//! series of its own would cost a lock, or a line of memory that all processors want, for each.
+//! An event that occurs a million times a second under its owner's lock is counted there in plain
+//! integers. Feeding a series for each event would cost a lock, or a cache line for which all
+//! processors contend.
 
 use std::time::Duration;
 
-/// Who has numbers that are not told yet.
+/// A source of numbers that the metrics do not have yet.
 pub(crate) trait Gathers: Send + Sync {
-    /// Feeds them into their series.
+    /// Adds the numbers to their series.
     fn tell(&self);
 }
 
-/// Durations that were not told yet.
+/// Durations that the metrics do not have yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Durations {
-    /// Upper bounds in nanoseconds, growing; without the last one, which is infinite.
+    /// Upper bounds in nanoseconds, ascending; without the last one, which is infinite.
     bounds: Vec<u64>,
-    /// One more than bounds.
+    /// Number of durations per bucket: one bucket more than bounds.
     counts: Vec<u64>,
     nanos: u128,
-    /// The bucket of the last one: most often it is that of the next one too. What is above `.0` and not
-    /// above `.1` belongs into it.
+    /// The last bucket, which most often is that of the next duration too: `.2`, for durations
+    /// above `.0` and not above `.1`.
     last: (u64, u64, usize),
 }
 
 impl Durations {
-    /// None yet; `bounds` are in seconds, and the last one is infinite.
+    /// Returns an empty collection; `bounds` are in seconds, and the last one is infinite.
     pub(super) fn new(bounds: Vec<f64>) -> Self {
         let nanos = |bound: &f64| Duration::try_from_secs_f64(*bound).map(|bound| bound.as_nanos());
         let bounds = bounds.iter().filter_map(|bound| nanos(bound).ok());
@@ -33,7 +34,7 @@ impl Durations {
         Self { counts: vec![0; bounds.len() + 1], bounds, nanos: 0, last: (0, 0, 0) }
     }
 
-    /// One more, of so many nanoseconds.
+    /// Adds a duration of `nanos` nanoseconds.
     pub(crate) fn add(&mut self, nanos: u64) {
         if nanos <= self.last.0 || nanos > self.last.1 {
             self.last = self.bucket(nanos);
@@ -44,7 +45,7 @@ impl Durations {
         self.nanos += u128::from(nanos);
     }
 
-    /// Above what, and up to what, and which one it is.
+    /// Returns the bounds and the index of the bucket for `nanos`.
     #[cold]
     fn bucket(&self, nanos: u64) -> (u64, u64, usize) {
         let at = self.bounds.partition_point(|bound| *bound < nanos);
@@ -52,7 +53,7 @@ impl Durations {
         (above, self.bounds.get(at).copied().unwrap_or(u64::MAX), at)
     }
 
-    /// All so far; none are left.
+    /// Takes all durations; none are left.
     pub(crate) fn take(&mut self) -> Self {
         let all = self.clone();
         self.counts.fill(0);
@@ -60,12 +61,12 @@ impl Durations {
         all
     }
 
-    /// How many there are in each bucket.
+    /// Returns the number of durations in each bucket.
     pub(super) fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// Seconds.
+    /// Returns the sum of all durations in seconds.
     pub(super) fn sum(&self) -> f64 {
         self.nanos as f64 / 1e9
     }
@@ -87,7 +88,7 @@ mod tests {
         let mut gathered = later.gathering();
         for round in 0..3 {
             for nanos in [0, 9, 10, 11, 1_000, 999_999_999, 1_000_000_000, 3_000_000_000_000] {
-                // Sums of halves and quarters are exact.
+                // Sums of halves and quarters are exact in floating point.
                 let duration = Duration::from_nanos(nanos + 250_000_000 * round);
                 at_once.observe(duration);
                 gathered.add(nanos + 250_000_000 * round);

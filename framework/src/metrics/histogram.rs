@@ -1,7 +1,7 @@
 //! A histogram that takes many values at once.
 //!
-//! As that of `prometheus_client`, which takes one value at a time: whoever counts under a lock of its
-//! own anyway counts there, and adds the whole when somebody reads.
+//! The histogram of `prometheus_client` takes one value at a time. A component that counts under a
+//! lock of its own counts there, and adds all values at once when the metrics are read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// How many values there were, by upper bound, and their sum; clones are the same histogram.
+/// A histogram: the number of values by upper bound, and their sum; clones are the same histogram.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     inner: Arc<Mutex<Inner>>,
@@ -20,18 +20,19 @@ pub(super) struct Histogram {
 struct Inner {
     sum: f64,
     count: u64,
-    /// By upper bound, growing; the last one is infinite.
+    /// Upper bound and number of values, ascending; the last bound is infinite.
     buckets: Vec<(f64, u64)>,
 }
 
 impl Histogram {
-    /// Of no values yet; one more bucket is for what is beyond the last bound.
+    /// Returns an empty histogram; one more bucket is for values beyond the last bound.
     pub(super) fn new(bounds: Vec<f64>) -> Self {
         let bounds = bounds.into_iter().filter(|bound| bound.is_finite());
         let buckets = bounds.chain([f64::INFINITY]).map(|bound| (bound, 0)).collect();
         Self { inner: Arc::new(Mutex::new(Inner { sum: 0.0, count: 0, buckets })) }
     }
 
+    /// Adds one value.
     pub(super) fn observe(&self, value: f64) {
         let mut inner = self.inner.lock();
         inner.sum += value;
@@ -41,7 +42,7 @@ impl Histogram {
         }
     }
 
-    /// Adds values: how many there were in each bucket, and their sum.
+    /// Adds values: their number in each bucket, and their sum.
     pub(super) fn merge(&self, counts: &[u64], sum: f64) {
         let mut inner = self.inner.lock();
         inner.sum += sum;
@@ -51,7 +52,7 @@ impl Histogram {
         }
     }
 
-    /// The upper bounds of all buckets.
+    /// Returns the upper bounds of all buckets.
     pub(super) fn bounds(&self) -> Vec<f64> {
         self.inner.lock().buckets.iter().map(|(bound, _)| *bound).collect()
     }
@@ -63,6 +64,7 @@ impl TypedMetric for Histogram {
 
 impl EncodeMetric for Histogram {
     fn encode(&self, mut encoder: MetricEncoder) -> fmt::Result {
+        // Copied, so that the lock is not held while the encoder writes.
         let (sum, count, buckets) = {
             let inner = self.inner.lock();
             (inner.sum, inner.count, inner.buckets.clone())

@@ -10,28 +10,32 @@ pub static RECONCILE: Def = Def {
     labels: &["controller", "result"],
     shape: Shape::Counter,
 };
-/// `controller_runtime_reconcile_errors_total`: total number of reconciliation errors per controller.
+/// `controller_runtime_reconcile_errors_total`: total number of reconciliation errors per
+/// controller.
 pub static RECONCILE_ERRORS: Def = Def {
     name: "controller_runtime_reconcile_errors",
     help: "Total number of reconciliation errors per controller",
     labels: &["controller"],
     shape: Shape::Counter,
 };
-/// `controller_runtime_terminal_reconcile_errors_total`: total number of reconciliation errors that are not retried.
+/// `controller_runtime_terminal_reconcile_errors_total`: total number of reconciliation errors that
+/// are not retried.
 pub static RECONCILE_TERMINAL_ERRORS: Def = Def {
     name: "controller_runtime_terminal_reconcile_errors",
     help: "Total number of reconciliation errors that are not retried",
     labels: &["controller"],
     shape: Shape::Counter,
 };
-/// `controller_runtime_reconcile_panics_total`: total number of reconciliation panics per controller.
+/// `controller_runtime_reconcile_panics_total`: total number of reconciliation panics per
+/// controller.
 pub static RECONCILE_PANICS: Def = Def {
     name: "controller_runtime_reconcile_panics",
     help: "Total number of reconciliation panics per controller",
     labels: &["controller"],
     shape: Shape::Counter,
 };
-/// `controller_runtime_reconcile_timeouts_total`: total number of reconciliations ended by their own deadline.
+/// `controller_runtime_reconcile_timeouts_total`: total number of reconciliations ended by their
+/// own deadline.
 pub static RECONCILE_TIMEOUTS: Def = Def {
     name: "controller_runtime_reconcile_timeouts",
     help: "Total number of reconciliations ended by their own deadline",
@@ -45,7 +49,8 @@ pub static RECONCILE_SECONDS: Def = Def {
     labels: &["controller"],
     shape: Shape::Histogram(reconcile_buckets),
 };
-/// `controller_runtime_max_concurrent_reconciles`: maximum number of concurrent reconciles per controller.
+/// `controller_runtime_max_concurrent_reconciles`: maximum number of concurrent reconciles per
+/// controller.
 pub static MAX_CONCURRENT_RECONCILES: Def = Def {
     name: "controller_runtime_max_concurrent_reconciles",
     help: "Maximum number of concurrent reconciles per controller",
@@ -80,49 +85,53 @@ pub static QUEUE_RETRIES: Def = Def {
     labels: &["name", "controller"],
     shape: Shape::Counter,
 };
-/// `workqueue_queue_duration_seconds`: how long an item stays in the work queue before being requested.
+/// `workqueue_queue_duration_seconds`: time that a key waits in the work queue before it is taken.
 pub static QUEUE_SECONDS: Def = Def {
     name: "workqueue_queue_duration_seconds",
     help: "How long an item stays in the work queue before being requested",
     labels: &["name", "controller"],
     shape: Shape::Histogram(queue_buckets),
 };
-/// `workqueue_work_duration_seconds`: how long processing an item from the work queue takes.
+/// `workqueue_work_duration_seconds`: time that the work on a key takes.
 pub static QUEUE_WORK_SECONDS: Def = Def {
     name: "workqueue_work_duration_seconds",
     help: "How long processing an item from the work queue takes",
     labels: &["name", "controller"],
     shape: Shape::Histogram(queue_buckets),
 };
-/// `workqueue_unfinished_work_seconds`: seconds of work in progress that no finished item accounts for.
+/// `workqueue_unfinished_work_seconds`: seconds of work in progress that no finished item accounts
+/// for.
 pub static QUEUE_UNFINISHED_SECONDS: Def = Def {
     name: "workqueue_unfinished_work_seconds",
     help: "Seconds of work in progress that no finished item accounts for",
     labels: &["name", "controller"],
     shape: Shape::Gauge,
 };
-/// `workqueue_longest_running_processor_seconds`: how long the longest running item has been in work.
+/// `workqueue_longest_running_processor_seconds`: time for which the oldest key has been in work.
 pub static QUEUE_LONGEST_SECONDS: Def = Def {
     name: "workqueue_longest_running_processor_seconds",
     help: "How long the longest running item has been in work",
     labels: &["name", "controller"],
     shape: Shape::Gauge,
 };
-/// `rest_client_requests_total`: number of http requests, partitioned by status code, method, and host.
+/// `rest_client_requests_total`: number of http requests, partitioned by status code, method, and
+/// host.
 pub static REST_REQUESTS: Def = Def {
     name: "rest_client_requests",
     help: "Number of HTTP requests, partitioned by status code, method, and host",
     labels: &["code", "method", "host"],
     shape: Shape::Counter,
 };
-/// `rest_client_request_duration_seconds`: request latency in seconds, broken down by verb and host.
+/// `rest_client_request_duration_seconds`: request latency in seconds, broken down by verb and
+/// host.
 pub static REST_SECONDS: Def = Def {
     name: "rest_client_request_duration_seconds",
     help: "Request latency in seconds, broken down by verb and host",
     labels: &["verb", "host"],
     shape: Shape::Histogram(rest_buckets),
 };
-/// `rest_client_rate_limiter_duration_seconds`: time that requests waited for a permit of the client's rate limiter.
+/// `rest_client_rate_limiter_duration_seconds`: time that requests waited for a permit of the
+/// client's rate limiter.
 pub static REST_RATE_LIMITER_SECONDS: Def = Def {
     name: "rest_client_rate_limiter_duration_seconds",
     help: "Client side rate limiter latency in seconds, broken down by verb and host",
@@ -143,14 +152,15 @@ pub static REST_REQUEST_BYTES: Def = Def {
     labels: &["verb", "host"],
     shape: Shape::Histogram(size_buckets),
 };
-/// `rest_client_response_size_bytes`: size of answers that were read whole.
+/// `rest_client_response_size_bytes`: size of responses that were read whole.
 pub static REST_RESPONSE_BYTES: Def = Def {
     name: "rest_client_response_size_bytes",
     help: "Response size in bytes, broken down by verb and host",
     labels: &["verb", "host"],
     shape: Shape::Histogram(size_buckets),
 };
-/// `rest_client_request_retries_total`: number of request retries, partitioned by status code, verb, and host.
+/// `rest_client_request_retries_total`: number of request retries, partitioned by status code,
+/// verb, and host.
 pub static REST_RETRIES: Def = Def {
     name: "rest_client_request_retries",
     help: "Number of request retries, partitioned by status code, verb, and host",
@@ -199,7 +209,8 @@ pub static INFORMER_INDEX_ENTRIES: Def = Def {
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
-/// `windlass_informer_dropped_frames_total`: frames not newer than the cached object, and frames that could not be placed.
+/// `windlass_informer_dropped_frames_total`: frames not newer than the cached object, and frames
+/// that could not be placed.
 pub static INFORMER_DROPPED: Def = Def {
     name: "windlass_informer_dropped_frames",
     help: "Frames not newer than the cached object, and frames that could not be placed",
@@ -213,39 +224,40 @@ pub static INFORMER_QUEUED: Def = Def {
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
-/// `informer_processing_latency_seconds`: how long a batch of deltas takes from the queue on: to apply it to the
-/// store and to hand it to the listeners.
+/// `informer_processing_latency_seconds`: time that a batch of deltas takes, from the queue until
+/// it is applied to the store and handed to the listeners.
 pub static INFORMER_PROCESSING_SECONDS: Def = Def {
     name: "informer_processing_latency_seconds",
     help: "Time taken to process events after popping from the queue",
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Histogram(processing_buckets),
 };
-/// `informer_store_resource_version`: newest resourceversion in the store, last 15 digits.
+/// `informer_store_resource_version`: newest resourceVersion in the store, last 15 digits.
 pub static INFORMER_VERSION: Def = Def {
     name: "informer_store_resource_version",
     help: "Newest resourceVersion in the store, last 15 digits",
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
-/// `windlass_informer_version_age_seconds`: seconds since the cache was shown its newest
-/// resourceVersion; a healthy watch of an idle kind is shown one about once a minute.
+/// `windlass_informer_version_age_seconds`: seconds since the cache received its newest
+/// resourceVersion; a healthy watch of an idle kind receives one about once a minute.
 pub static INFORMER_AGE: Def = Def {
     name: "windlass_informer_version_age_seconds",
     help: "Seconds since the cache was shown its newest resourceVersion",
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
-/// `windlass_informer_silence_seconds`: seconds since anything came from the server, by a list or a
-/// watch. It grows with the age of the newest version when the server or the way to it is gone, and
-/// stays small when only the versions stand still.
+/// `windlass_informer_silence_seconds`: seconds since the last data from the server, by a list or a
+/// watch. It grows together with the age of the newest version when the server or the network is
+/// down, and stays small when only the versions stand still.
 pub static INFORMER_SILENCE: Def = Def {
     name: "windlass_informer_silence_seconds",
     help: "Seconds since anything came from the server",
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
-/// `windlass_informer_listener_waiting_keys`: keys that wait to be told to listeners, all together.
+/// `windlass_informer_listener_waiting_keys`: keys that wait to be delivered to listeners, all
+/// together.
 pub static INFORMER_WAITING: Def = Def {
     name: "windlass_informer_listener_waiting_keys",
     help: "Keys that wait to be told to listeners",
@@ -287,7 +299,7 @@ pub static INFORMER_LISTED: Def = Def {
     labels: &["resource"],
     shape: Shape::Counter,
 };
-/// `windlass_informer_list_duration_seconds`: how long complete lists took.
+/// `windlass_informer_list_duration_seconds`: time that complete lists took.
 pub static INFORMER_LIST_SECONDS: Def = Def {
     name: "windlass_informer_list_duration_seconds",
     help: "How long complete lists took",
@@ -302,15 +314,15 @@ pub static INFORMER_LIST_ITEMS: Def = Def {
     shape: Shape::Histogram(item_buckets),
 };
 
-/// `windlass_informer_listener_panics_total`: panics of functions that were told a change.
+/// `windlass_informer_listener_panics_total`: panics of listeners.
 pub static INFORMER_LISTENER_PANICS: Def = Def {
     name: "windlass_informer_listener_panics",
     help: "Panics of functions that were told a change",
     labels: &["resource"],
     shape: Shape::Counter,
 };
-/// `windlass_reconcile_throttled_total`: objects that were slowed down for being reconciled without
-/// end.
+/// `windlass_reconcile_throttled_total`: objects whose reconciles were throttled because they
+/// repeated without end.
 pub static RECONCILE_THROTTLED: Def = Def {
     name: "windlass_reconcile_throttled",
     help: "Objects that were slowed down for being reconciled without end",
@@ -324,14 +336,15 @@ pub static RECONCILE_GIVEN_UP: Def = Def {
     labels: &["controller"],
     shape: Shape::Counter,
 };
-/// `windlass_object_tasks`: long-lived tasks of objects that run.
+/// `windlass_object_tasks`: running long-lived tasks of objects.
 pub static OBJECT_TASKS: Def = Def {
     name: "windlass_object_tasks",
     help: "Long-lived tasks of objects that run",
     labels: &["controller"],
     shape: Shape::Gauge,
 };
-/// `windlass_object_task_restarts_total`: restarts of such tasks after an error or a panic.
+/// `windlass_object_task_restarts_total`: restarts of long-lived tasks of objects after an error or
+/// a panic.
 pub static OBJECT_TASK_RESTARTS: Def = Def {
     name: "windlass_object_task_restarts",
     help: "Restarts of long-lived tasks of objects after an error or a panic",
@@ -339,7 +352,7 @@ pub static OBJECT_TASK_RESTARTS: Def = Def {
     shape: Shape::Counter,
 };
 
-/// `windlass_paused_objects`: objects that a controller left alone because of their annotation.
+/// `windlass_paused_objects`: objects that a controller skips because of their pause annotation.
 pub static PAUSED: Def = Def {
     name: "windlass_paused_objects",
     help: "Objects that a controller left alone because of their annotation",
@@ -353,14 +366,14 @@ pub static MEMORY_BUDGET: Def = Def {
     labels: &["name"],
     shape: Shape::Gauge,
 };
-/// `windlass_polls_total`: lists of polled sources, by how they ended.
+/// `windlass_polls_total`: lists of polled sources, by result.
 pub static POLLS: Def = Def {
     name: "windlass_polls",
     help: "Lists of polled sources, by result (success, error, timeout, panic)",
     labels: &["controller", "poll", "result"],
     shape: Shape::Counter,
 };
-/// `windlass_trigger_keys_total`: keys that triggers were sent, by what became of them.
+/// `windlass_trigger_keys_total`: keys that were sent to triggers, by result.
 pub static TRIGGER_KEYS: Def = Def {
     name: "windlass_trigger_keys",
     help: "Keys that triggers were sent, by result (added, absent)",

@@ -1,4 +1,5 @@
-//! A kind that is not served (B13): how it is told, and how it is looked for.
+//! Kinds that are not served (B13: a kind that does not exist yet): their report, and the search
+//! for them.
 
 use std::time::Duration;
 
@@ -7,51 +8,54 @@ use super::source::Served;
 use super::target::{Step, Target};
 use super::{NO_PROGRESS, Reflector, State};
 
-/// An absent kind is looked for at least so often.
+/// Longest interval between two looks for an absent kind.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Pause after the kind was found, and the list says that it is not there: a new definition is
-/// served in steps. It doubles up to [`PAUSE`].
+/// Pause after discovery has the kind while the list still answers 404: a new definition is served
+/// in steps. It doubles up to [`PAUSE`].
 const FOUND_PAUSE: Duration = Duration::from_millis(250);
 
-/// So long a 404 is not believed, unless discovery was read and does not have the kind.
+/// Time for which a 404 is not believed, unless discovery was read and does not have the kind.
 const DOUBTED_FOR: Duration = Duration::from_secs(10);
-/// Pause between two requests meanwhile, give or take a half.
+/// Pause between two requests during that time, plus or minus a half.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
-/// As that, before anything was listed: controllers wait for it.
+/// The same pause before anything was listed: controllers wait for the first list.
 const FIRST_DOUBT_PAUSE: Duration = Duration::from_millis(500);
 
-/// The kind is not served.
+/// State of a kind that is not served.
 #[derive(Debug)]
 pub(super) struct Absence {
-    /// What the server said.
+    /// The server's error text.
     why: String,
-    /// Times that the kind was found and the list contradicted.
+    /// Number of times in a row that discovery had the kind and the list did not.
     contradictions: u32,
     was_found: bool,
-    /// Did a list show objects since, and not come to its end?
+    /// Whether a later list showed objects and did not end.
     has_listed: bool,
 }
 
 impl<T: Target> Reflector<T> {
-    /// Before a request for a kind that was absent: is it still?
+    /// Asks the source, before a request for a kind that was absent, whether the kind is still
+    /// absent.
     pub(super) async fn look_for_the_kind(&mut self) -> Option<Setback> {
         self.absence.as_ref()?;
         let served = self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await;
         let absence = self.absence.as_mut()?;
         absence.was_found = served == Some(Served::Yes);
+        // Only a clear no avoids the list; after any other answer the list decides.
         (served == Some(Served::No)).then(|| Setback::Absent(absence.why.clone()))
     }
 
-    /// A 404 may come from something on the way, or from a server that is just starting. It empties the
-    /// cache, so what is cached is given up only when discovery does not have the kind either, or the
-    /// server sticks to it. At the very first list it has controllers start without the kind: there it
-    /// is not believed while discovery has it, and where there is no discovery it must come twice.
+    /// Checks a 404, which may come from a proxy, or from a server that is just starting. It
+    /// empties the cache, so cached objects are given up only when discovery does not have the kind
+    /// either, or when the server keeps answering 404. At the very first list a 404 lets
+    /// controllers start without the kind: there it is not believed while discovery has the kind,
+    /// and without discovery it must come twice.
     pub(super) async fn doubt(&mut self, setback: Setback) -> Setback {
         let Setback::Absent(why) = setback else {
             self.doubted_since = None;
             return setback;
         };
-        // Before the question, which may take long: one 404 is not enough.
+        // Read before the query, which may take long: one 404 must not become old by it.
         let now = self.seams.clock.now();
         let is_old = self.doubted_since.is_some_and(|since| now >= since + DOUBTED_FOR);
         if self.absence.is_some() || is_old {
@@ -71,25 +75,25 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// The pause before a request that tells whether a 404 is meant.
+    /// Returns the pause before a request that checks a 404.
     pub(super) fn doubt_pause(&self) -> Duration {
         let pause = if self.has_listed_before() { DOUBT_PAUSE } else { FIRST_DOUBT_PAUSE };
         pause / 2 + self.backoff.jitter(pause)
     }
 
-    /// Is there anything that a 404 would take away?
+    /// Returns whether there is a list whose objects a 404 would remove.
     fn has_listed_before(&self) -> bool {
         self.position.newest().is_some()
     }
 
-    /// The pause after a failure. An absent kind is not lost sight of for longer because the server
-    /// fails in another way meanwhile.
+    /// Returns the pause after a failure. For an absent kind it is at most [`PAUSE`], even if the
+    /// server fails in another way meanwhile.
     pub(super) fn pause(&mut self) -> Duration {
         let pause = self.backoff.pause(self.lived);
         if self.absence.is_some() { pause.min(PAUSE) } else { pause }
     }
 
-    /// A list begins; what the one before has shown counts.
+    /// Notes at the start of a list whether the one before showed objects.
     pub(super) fn note_listed(&mut self) {
         let has_listed = self.listed > 0;
         if let Some(absence) = &mut self.absence {
@@ -97,10 +101,11 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// An absent kind has no objects, and may come any time. Returns the pause before the next look.
+    /// Marks the kind as absent, without objects. Returns the pause before the next look for it.
     pub(super) fn absent(&mut self, why: String) -> Duration {
         self.note_listed();
         let has_listed = self.absence.as_ref().is_some_and(|absence| absence.has_listed);
+        // The target is emptied once, and again only if a list showed objects since.
         if has_listed || !matches!(self.status.get(), State::Absent(_)) {
             self.target.list_begins();
             let version = self.position.newest().unwrap_or_default();
@@ -117,6 +122,7 @@ impl<T: Target> Reflector<T> {
             0 => PAUSE,
             n => FOUND_PAUSE.saturating_mul(1 << n.min(8)).min(PAUSE),
         };
+        // Half of the pause is random, so that many reflectors do not ask at the same time.
         bound / 2 + self.backoff.jitter(bound / 2)
     }
 }

@@ -1,4 +1,4 @@
-//! What follows from a setback.
+//! Consequences of a setback: the reflector's next state, list and pause.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -10,8 +10,9 @@ use super::{LONGEST_RETRY_AFTER, MOST_FAILED_LISTS, Reflector, State};
 use crate::client::Verb;
 
 impl<T: Target> Reflector<T> {
-    /// Draws the consequences of an attempt's end; returns the pause before the next one.
+    /// Applies the consequences of an attempt's end; returns the pause before the next attempt.
     pub(super) fn answer(&mut self, setback: Setback) -> Option<Duration> {
+        // Only an unbroken series of internal errors counts.
         if !matches!(setback, Setback::Internal(_)) {
             self.internal_since = None;
         }
@@ -25,6 +26,7 @@ impl<T: Target> Reflector<T> {
             Setback::Unsupported(why) => {
                 tracing::info!(resource = self.what, why, "no streaming lists: listing in pages");
                 self.habits.refused_stream(self.seams.clock.now());
+                // The cause stays: it is the same list by another request.
                 self.list_again(self.cause, None)
             }
             Setback::Failed(why) => Some(self.failed(why)),
@@ -32,6 +34,8 @@ impl<T: Target> Reflector<T> {
             Setback::Stale { cause, why } => self.stale(cause, why),
             Setback::Throttled { after, why } => {
                 let pause = self.pause();
+                // The random pause is added to the server's, so that its clients do not return
+                // together.
                 let pause = pause + after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
                 Some(self.trouble(State::Retrying(why), pause))
             }
@@ -52,19 +56,22 @@ impl<T: Target> Reflector<T> {
         }
     }
 
+    /// Makes a list precede the next watch; returns `pause`.
     fn list_again(&mut self, cause: &'static str, pause: Option<Duration>) -> Option<Duration> {
         self.position.list_first();
         self.cause = cause;
         pause
     }
 
-    /// Goes on from the same version, if there is one.
+    /// Resumes from the same version, if there is one.
     fn failed(&mut self, why: String) -> Duration {
         let mut state = State::Retrying(why);
         if self.position.resume().is_none() {
+            // After `MOST_BROKEN_STREAMS` of these the next list is made in pages.
             self.broken_streams = self.broken_streams.saturating_add(1);
             state = self.failed_list(state);
-            // B4: what does not work as a whole may work as a stream or in pages.
+            // B4 (lists that expire before they end): a list that fails as a whole may work as a
+            // stream or in pages.
             if std::mem::take(&mut self.unpaged) {
                 self.broken_streams = 0;
             }
@@ -73,7 +80,7 @@ impl<T: Target> Reflector<T> {
         self.trouble(state, pause)
     }
 
-    /// Nothing is known of how far it came: everything is read anew.
+    /// Handles a panic. The progress before it is unknown, so everything is read anew.
     fn panicked(&mut self, text: &str) -> Duration {
         let what = &self.what;
         tracing::error!(
@@ -81,16 +88,19 @@ impl<T: Target> Reflector<T> {
             text,
             "reading panicked: a defect of its source or of windlass"
         );
+        // The list that follows answers the same question.
         self.doubt.settle();
         self.list_again("panicked", None);
         let pause = self.pause();
         self.trouble(State::Degraded("reading panicked; see the log".to_owned()), pause)
     }
 
+    /// Handles an internal error: resumes, or lists again after `internal_errors_for`.
     fn internal(&mut self, why: String) -> Duration {
         let now = self.seams.clock.now();
         let since = *self.internal_since.get_or_insert(now);
         let window = self.options.internal_errors_for;
+        // Without a position a list follows anyway.
         if self.position.resume().is_some() && window.is_some_and(|window| now - since >= window) {
             self.internal_since = None;
             self.list_again("internal_error", None);
@@ -98,8 +108,9 @@ impl<T: Target> Reflector<T> {
         self.failed(why)
     }
 
+    /// Handles a version that cannot be used any more; returns the pause before the list.
     fn stale(&mut self, cause: &'static str, why: String) -> Option<Duration> {
-        // 51: a list that named a version is made again as a consistent read, at once.
+        // Mechanism 51: a list that named a version is made again as a consistent read, at once.
         if self.position.resume().is_none() && self.asked_version.take().is_some() {
             self.needs_consistent = true;
             return self.list_again(cause, None);
@@ -117,9 +128,10 @@ impl<T: Target> Reflector<T> {
         self.list_again(cause, Some(pause))
     }
 
-    /// B2: a version that has become too old is nobody's failure, and a pause would only make the
-    /// view older. True unless that was answered at once shortly before: a server that forgets
-    /// faster than it is read is listed with the pauses of a failing one.
+    /// Returns whether an expired watch is listed again at once (B2: 410 in the middle of a watch).
+    /// An expired version is not a failure, and a pause would only make the view older. False if
+    /// the last such list followed shortly before: a server that forgets faster than it is read is
+    /// listed with the pauses of a failing one.
     fn may_list_at_once(&mut self) -> bool {
         let now = self.seams.clock.now();
         let is_first = self.expired_at.is_none_or(|at| now >= at + self.options.quiet);
@@ -130,7 +142,8 @@ impl<T: Target> Reflector<T> {
         may
     }
 
-    /// B4: a list that fails again and again is more than a hiccup.
+    /// Counts a failed list; after `MOST_FAILED_LISTS` in a row the state is degraded (B4: lists
+    /// that expire before they end).
     fn failed_list(&mut self, state: State) -> State {
         self.failed_lists = self.failed_lists.saturating_add(1);
         match state {
@@ -142,7 +155,8 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// A15: what to grant.
+    /// Returns the text that names the missing right (A15: 401 or 403 after a change of
+    /// permissions).
     fn missing(&self, verb: Option<Verb>, why: &str) -> String {
         let Some(verb) = verb else {
             return format!("{why}; the API server does not accept the credentials");
@@ -158,12 +172,14 @@ impl<T: Target> Reflector<T> {
         )
     }
 
+    /// Sets the state and reports it; returns `pause`.
     fn trouble(&self, state: State, pause: Duration) -> Duration {
         self.status.set(state);
         self.tell(pause);
         pause
     }
 
+    /// Passes the present state to the handler of failures.
     fn tell(&self, pause: Duration) {
         let Some(handler) = &self.on_trouble else { return };
         let trouble = Trouble { what: self.what.clone(), state: self.status.get(), pause };

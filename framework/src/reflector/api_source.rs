@@ -1,4 +1,4 @@
-//! A kind on an API server, as a source.
+//! A source that reads one kind from an API server.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::client::{Client, Prepared, Verb};
 use crate::error::Error;
 use crate::resource::ResourceInfo;
 
-/// A list may stream for so long; the reflector ends it much earlier when nothing comes.
+/// Deadline of a list; the reflector ends a list much earlier when no data arrives.
 const LONGEST_LIST: Duration = Duration::from_secs(600);
-/// Deadline of the question whether a kind is served.
+/// Deadline of the query whether a kind is served.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// One kind in one namespace, or in all, of an API server.
@@ -28,35 +28,37 @@ pub struct ApiSource {
     metadata_only: bool,
 }
 
-/// Metadata alone where the server can do it, whole objects where it cannot.
+/// `Accept` header for metadata only, with whole objects as the fallback for servers that cannot do
+/// that.
 const METADATA: HeaderValue = HeaderValue::from_static(
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
 );
+/// The same header for lists.
 const METADATA_LIST: HeaderValue = HeaderValue::from_static(
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json",
 );
 
 impl ApiSource {
-    /// All objects of a kind.
+    /// Returns a source of all objects of a kind.
     pub fn new(client: Client, info: ResourceInfo) -> Self {
         Self { client, info, namespace: None, labels: None, fields: None, metadata_only: false }
     }
 
-    /// Only those of this namespace; ignored for kinds that have none.
+    /// Limits it to one namespace; ignored for kinds that have none.
     #[must_use]
     pub fn namespace(mut self, namespace: Option<&str>) -> Self {
         self.namespace = namespace.map(str::to_owned);
         self
     }
 
-    /// Only those that this label selector matches, such as `tier=front,!canary`.
+    /// Limits it to objects that match a label selector, such as `tier=front,!canary`.
     #[must_use]
     pub fn labels(mut self, selector: Option<&str>) -> Self {
         self.labels = selector.map(str::to_owned);
         self
     }
 
-    /// Only those that this field selector matches, such as `spec.nodeName=a`.
+    /// Limits it to objects that match a field selector, such as `spec.nodeName=a`.
     #[must_use]
     pub fn fields(mut self, selector: Option<&str>) -> Self {
         self.fields = selector.map(str::to_owned);
@@ -70,6 +72,7 @@ impl ApiSource {
         self
     }
 
+    /// Builds the HTTP request of a read.
     fn request(&self, read: &Read) -> Prepared {
         let verb = read.verb();
         let path = self.info.collection_path(self.namespace.as_deref());
@@ -87,15 +90,17 @@ impl ApiSource {
             let accept = if verb == Verb::List { METADATA_LIST } else { METADATA };
             request.headers.insert(ACCEPT, accept);
         }
+        // A list may begin late; a watch keeps the client's own deadline.
         request.timeout = (verb == Verb::List).then_some(LONGEST_LIST);
         request.scope = Some(self.info.scope);
+        // A retry budget of its own: caches must not use up that of other callers.
         request.background = true;
         request
     }
 
-    /// The document that says what a group version serves: small, open to every user, and up to date
-    /// before the aggregated one. Where it is missing, something on the way may have said so: only
-    /// the list of groups, read, tells that the group version is not there.
+    /// Reads the discovery document of the group version: small, readable by every user, and up to
+    /// date before the aggregated one. A 404 for it may come from a proxy: the group version counts
+    /// as missing only if the list of groups, once read, does not have it.
     async fn look(&self) -> Served {
         let ResourceInfo { group, version, .. } = &self.info;
         let path = match &**group {
@@ -116,7 +121,7 @@ impl ApiSource {
         }
     }
 
-    /// A document of discovery; `None` when what came is none.
+    /// Reads a discovery document; `None` when the answer is not such a document.
     async fn document<D: DeserializeOwned>(&self, path: String) -> Result<Option<D>, Error> {
         let what = format!("discover whether {} is served", self.info);
         let mut request = Prepared::get(path, what);
@@ -127,20 +132,21 @@ impl ApiSource {
     }
 }
 
-/// The versions of the core group.
+/// The versions of the core group, from `/api`.
 #[derive(Deserialize)]
 struct Versions {
     versions: Vec<String>,
 }
 
 impl Versions {
+    /// Returns [`Served::No`] if the version is not in the list.
     fn lack(&self, info: &ResourceInfo) -> Served {
         let is_there = self.versions.iter().any(|version| *version == *info.version);
         if is_there { Served::Unknown } else { Served::No }
     }
 }
 
-/// The other groups.
+/// The other groups, from `/apis`.
 #[derive(Deserialize)]
 struct Groups {
     groups: Vec<Group>,
@@ -158,6 +164,7 @@ struct GroupVersion {
 }
 
 impl Groups {
+    /// Returns [`Served::No`] if the group version is not in the list.
     fn lack(&self, info: &ResourceInfo) -> Served {
         let mut groups = self.groups.iter().filter(|group| *group.name == *info.group);
         let is_there = groups
@@ -166,6 +173,7 @@ impl Groups {
     }
 }
 
+/// The kinds of a group version.
 #[derive(Deserialize)]
 struct Resources {
     resources: Vec<Named>,
@@ -177,6 +185,7 @@ struct Named {
 }
 
 impl Resources {
+    /// Returns whether the kind is in the list.
     fn serve(&self, info: &ResourceInfo) -> Served {
         let is_there = self.resources.iter().any(|resource| *resource.name == *info.plural);
         if is_there { Served::Yes } else { Served::No }
@@ -210,7 +219,7 @@ mod tests {
     use crate::metrics::Metrics;
     use crate::seams::Seams;
 
-    /// Nobody connects there.
+    /// A connector that never connects.
     #[derive(Debug)]
     struct Nowhere;
 
@@ -241,7 +250,7 @@ mod tests {
         assert_eq!(timeouts, [Some(LONGEST_LIST), None, None], "the client's own for a watch");
     }
 
-    /// A server answers with whole objects where the form that is asked for does not fit the answer.
+    /// A server answers with whole objects if the requested form does not fit the answer.
     #[tokio::test(start_paused = true)]
     async fn metadata_are_asked_for_as_a_list_in_pages_and_as_objects_on_a_watch() {
         let accepted =

@@ -1,4 +1,4 @@
-//! How long a reflector waits after a failure.
+//! Backoff of a reflector after failures.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use super::ReflectorOptions;
 use crate::entropy::Entropy;
 
 /// Exponential pauses with full jitter: the bound doubles and never decreases until a stream was
-/// healthy; the pause is anything below the bound, so that many clients do not come back as one.
+/// healthy; the pause is uniform below the bound, so that many clients do not return at the same
+/// time.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     bound: Duration,
     first: Duration,
     largest: Duration,
-    /// A stream that was open so long was healthy: the next failure is a first one.
+    /// Time after which an open stream counts as healthy: the next failure is a first one.
     quiet: Duration,
     entropy: Entropy,
 }
@@ -23,7 +24,7 @@ impl Backoff {
         Self { bound: first, first, largest, quiet, entropy }
     }
 
-    /// The next pause, after a stream that was open for `lived`.
+    /// Returns the next pause, after a stream that was open for `lived`.
     pub(crate) fn pause(&mut self, lived: Duration) -> Duration {
         if lived >= self.quiet {
             self.bound = self.first;
@@ -33,7 +34,7 @@ impl Backoff {
         pause
     }
 
-    /// A random part of `span`, without counting a failure.
+    /// Returns a random part of `span`, without counting a failure.
     pub(crate) fn jitter(&self, span: Duration) -> Duration {
         self.entropy.jitter(span)
     }
@@ -61,7 +62,7 @@ mod tests {
         assert!(backoff.pause(Duration::from_secs(120)) < first);
     }
 
-    /// Upstream's row 74.
+    /// Upstream's row 74: custom bounds of the backoff.
     #[test]
     fn mechanism_48_a_backoff_of_ones_own_is_respected() {
         let seconds = Duration::from_secs;
@@ -77,7 +78,7 @@ mod tests {
         assert!((seconds(5)..seconds(6)).contains(&failing), "{failing:?}");
     }
 
-    /// Reflectors that look for something at fixed intervals do not look in step.
+    /// Jitter spreads reflectors that make requests at fixed intervals.
     #[test]
     fn a_jitter_is_any_part_of_its_span_and_counts_no_failure() {
         let mut backoff = backoff(&ReflectorOptions::new());

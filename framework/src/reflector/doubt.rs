@@ -1,13 +1,13 @@
-//! Was the server's store set back: restored from a backup, or emptied?
+//! Detection of a server's store that was set back: restored from a backup, or emptied.
 //!
-//! A kube-apiserver answers a watch from a version that its store has not reached by 200 and silence. A
-//! reflector that goes on from its position would follow nothing then, and show what is gone. So
-//! after a lost connection, as soon as a watch is open again, one object is listed as a consistent read:
-//! the version of that list is one that the store has. The watch does not wait for it, and a server that
-//! cannot be reached is not asked.
+//! A kube-apiserver answers a watch from a version that its store has not reached by 200 and
+//! silence. A reflector that resumes from its position would then follow nothing, and show objects
+//! that are gone. After a lost connection, as soon as a watch is open again, one object is
+//! therefore listed as a consistent read: the version of that list is one that the store has. The
+//! watch does not wait for this look, and a server that cannot be reached is not asked.
 //!
-//! Versions are all that is compared. Once they have climbed past the position again, nothing is seen
-//! here; what is seen elsewhere stands in the book (`cache/reflector.md`).
+//! Only versions are compared. Once they have passed the position again, this look detects nothing;
+//! the book (`cache/reflector.md`) lists the other signs.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -30,28 +30,28 @@ use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
 use crate::store::order;
 
-/// A look that has not ended after so long has failed.
+/// Deadline of a look.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
-/// Looks that only a sign asks for are at least so far apart: repeated frames and slow answers to
-/// writes happen where nothing was set back.
+/// Shortest interval between looks that a mere sign causes: repeated frames and slow answers to
+/// writes happen on healthy stores, too.
 const SIGNS_APART: Duration = Duration::from_secs(120);
 
-/// The version of a list, read to its end.
+/// A look under way; its result is the version of a list, read to its end.
 type Look = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
-/// What is not known of the server's store, and the look that will tell.
+/// A suspicion about the server's store, and the look that resolves it.
 pub(super) struct Doubt {
-    /// When to look; `None` when there is no doubt.
+    /// Time of the next look; `None` when there is no suspicion.
     due: Option<Instant>,
-    /// A version that the store had, of another kind perhaps, beside the reflector's own.
+    /// A version that the store had, perhaps of another kind, beside the reflector's own.
     had: Option<Arc<str>>,
     look: Option<Look>,
     /// The position when the look began.
     position: String,
     backoff: Backoff,
-    /// When a sign last led to a look.
+    /// Time of the last look that a sign caused.
     heeded_at: Option<Instant>,
-    /// When the store was last said to be set back by somebody else.
+    /// Time of the last report, of this or another reflector, that the store was set back.
     pub(super) warned_at: Option<Instant>,
 }
 
@@ -74,36 +74,40 @@ impl Doubt {
         }
     }
 
-    /// The store may have been set back before `now`.
+    /// Notes that the store may have been set back before `now`.
     pub(super) fn raise(&mut self, now: Instant) {
-        // A look that began earlier may have been answered before that.
+        // A look that began earlier may have been answered before the store was set back.
         self.look = None;
         self.due = Some(now);
     }
 
-    /// Something was seen that cannot be, unless the store was set back or the network repeats itself.
+    /// Notes a sign that has only two causes: a store that was set back, or a network that repeats
+    /// frames.
     pub(super) fn sign(&mut self, now: Instant) {
         let is_early = self.heeded_at.is_some_and(|last| now < last + SIGNS_APART);
+        // A look that is due or under way answers this sign, too.
         if !is_early && self.due.is_none() && !self.is_looking() {
             self.heeded_at = Some(now);
             self.raise(now);
         }
     }
 
-    /// A list has told.
+    /// Ends the suspicion, because a list has resolved it.
     pub(super) fn settle(&mut self) {
         (self.due, self.had, self.look) = (None, None, None);
     }
 
+    /// Returns the time of the next look, if there is one.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
+    /// Returns whether a look is under way.
     pub(super) fn is_looking(&self) -> bool {
         self.look.is_some()
     }
 
-    /// The outcome of the look under way; never, when there is none.
+    /// Waits for the result of the look under way; for ever, when there is none.
     ///
     /// # Cancel safety
     /// Safe: the look goes on with the next call.
@@ -115,7 +119,8 @@ impl Doubt {
     }
 }
 
-/// Asks for the version that the store has: with one object, as lists of none are lists of all.
+/// Reads the version of the store by a list of one object, because a limit of 0 means a list of
+/// all.
 async fn newest(
     source: Arc<dyn ListWatch>,
     clock: Clock,
@@ -137,12 +142,13 @@ async fn newest(
 }
 
 impl<T: Target> Reflector<T> {
-    /// Begins the look that is due at `now`, if one is.
+    /// Begins the look that is due at `now`, if there is one.
     pub(super) fn begin_look(&mut self, now: Instant) {
         let Some(position) = self.position.resume() else { return };
         if self.doubt.is_looking() || self.doubt.due.is_none_or(|due| due > now) {
             return;
         }
+        // The position advances while the look is under way; the result is compared with this one.
         position.clone_into(&mut self.doubt.position);
         self.doubt.due = None;
         let (source, clock) = (Arc::clone(&self.source), self.seams.clock.clone());
@@ -150,11 +156,12 @@ impl<T: Target> Reflector<T> {
         self.doubt.look = Some(Box::pin(look));
     }
 
-    /// What a look has told.
+    /// Judges the result of a look.
     pub(super) fn judge_look(&mut self, told: Result<String, Error>) -> Result<(), Setback> {
         let version = match told {
             Ok(version) => version,
             Err(error) => {
+                // A failed look proves nothing: it is repeated after a pause.
                 let pause = self.doubt.backoff.pause(Duration::ZERO);
                 let asked = error.retry_after().unwrap_or_default();
                 let pause = pause + asked.min(LONGEST_RETRY_AFTER);
@@ -171,13 +178,15 @@ impl<T: Target> Reflector<T> {
             Some(known) => Err(self.set_back(&version, &known)),
             None => {
                 self.doubt.settle();
+                // The pauses begin anew after a successful look.
                 self.doubt.backoff = self.new_backoff();
                 Ok(())
             }
         }
     }
 
-    /// B8: the store is at `version`, although it had `known`: everything is read and told anew.
+    /// Begins a new epoch, because the store is at `version` although it had `known` (B8: versions
+    /// that go back): everything is read and delivered anew.
     pub(super) fn set_back(&mut self, version: &str, known: &str) -> Setback {
         let now = self.seams.clock.now();
         tracing::warn!(
@@ -196,8 +205,8 @@ impl<T: Target> Reflector<T> {
         Setback::NewEpoch
     }
 
-    /// What others have seen since: own writes that are older than what is shown, and reflectors of
-    /// other kinds on the same server that found it set back.
+    /// Takes in the signs of others: own writes with older versions than the cached ones, and
+    /// reflectors of other kinds on the same server that found its store set back.
     pub(super) fn heed(&mut self) {
         let now = self.seams.clock.now();
         if self.status.take_sign() {
@@ -207,7 +216,7 @@ impl<T: Target> Reflector<T> {
         let is_known = self.doubt.warned_at.is_some_and(|warned| warned >= found_at);
         if !is_known && self.position.resume().is_some() {
             self.doubt.warned_at = Some(found_at);
-            // A list that began later has told already.
+            // A list that began later has already checked this.
             if self.list_began <= found_at {
                 self.doubt.raise(now);
                 self.doubt.had = Some(had);
@@ -215,6 +224,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
+    /// Returns a backoff by the present options.
     pub(super) fn new_backoff(&self) -> Backoff {
         Backoff::new(&self.options, self.seams.entropy.clone())
     }

@@ -1,12 +1,12 @@
-//! Is an object of the kind that was asked for?
+//! Check that an object is of the requested kind.
 
 use crate::resource::ResourceInfo;
 use crate::wire::values_at;
 
-/// Stands for any kind when only metadata are asked for.
+/// Kind of every object when only metadata is requested.
 const METADATA_ONLY: &str = "PartialObjectMetadata";
 
-/// The kind that is expected, in the spellings that API servers begin an object with.
+/// The expected kind, in the spellings with which API servers begin an object.
 #[derive(Debug)]
 pub(super) struct Expected {
     starts: [Vec<u8>; 2],
@@ -24,8 +24,9 @@ impl Expected {
         Self { starts, kind, api_version }
     }
 
-    /// What the object is instead. An object that does not say what it is passes.
+    /// Returns the object's kind if it is another one. An object without a kind passes.
     pub(super) fn other(&self, object: &[u8]) -> Option<String> {
+        // The usual beginnings are compared first, which saves a scan of the object.
         if self.starts.iter().any(|start| object.starts_with(start)) {
             return None;
         }
@@ -40,8 +41,8 @@ impl Expected {
         (!is_expected && *kind != *METADATA_ONLY).then(|| format!("{kind} of {api_version}"))
     }
 
-    /// As [`other`](Self::other), for items of lists, most of which do not say what they are: those
-    /// that do say it first.
+    /// As [`other`](Self::other), for items of lists, most of which carry no kind: only items that
+    /// begin with it are checked.
     pub(super) fn other_item(&self, item: &[u8]) -> Option<String> {
         let says = item.starts_with(br#"{"kind":"#) || item.starts_with(br#"{"apiVersion":"#);
         if says { self.other(item) } else { None }
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::Pod;
 
-    /// Upstream's row 90, and the check of the expected type.
+    /// Upstream's row 90, and its check of the expected type.
     #[test]
     fn mechanism_54_tables_and_other_kinds_are_told_from_the_expected_one() {
         let expected = Expected::new(&ResourceInfo::of::<Pod>());

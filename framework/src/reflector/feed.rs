@@ -1,4 +1,4 @@
-//! Turns skimmed bytes into deltas and hands them over, one batch per network read.
+//! Turns scanned objects into deltas and hands them over, one batch per network read.
 
 use std::sync::Arc;
 
@@ -7,40 +7,42 @@ use crate::delta::Delta;
 use crate::store::{self, Mark, Milestone, Run, Sighting};
 use crate::wire::Skim;
 
-/// After so many batches in a row a reflector lets other tasks run, also when it never had to wait.
+/// Number of batches in a row after which a reflector yields to other tasks, even if it never had
+/// to wait.
 const IN_A_ROW: u32 = 32;
 
-/// Who takes over what a reflector finds.
+/// A receiver of a reflector's deltas.
 pub(crate) trait Sink: Send + Sync + 'static {
-    /// Applies the batch, or queues it; it is empty afterwards. Does not wait.
+    /// Applies the batch, or queues it; the batch is empty afterwards. Does not block.
     fn offer(&self, batch: &mut Vec<StoreDelta>);
 
-    /// Where batches queue, if they do.
+    /// Returns the queue of batches, if there is one.
     fn handoff(&self) -> Option<&Handoff> {
         None
     }
 }
 
-/// Where a reflector's findings go.
+/// Collects a reflector's objects as deltas for a sink.
 pub(crate) struct Feed {
     pub(crate) store: Arc<store::Core>,
     sink: Arc<dyn Sink>,
-    /// Number of the reflector within its informer.
+    /// Index of the reflector within its informer.
     scope: usize,
     pub(crate) namespace: Option<Arc<str>>,
+    /// Number of the list and epoch, with which the store tells old objects from new ones.
     pub(crate) run: Run,
-    /// Is this the first list?
+    /// Whether this is the first list.
     pub(crate) is_initial: bool,
-    /// May a cached object of the same version stand for a listed one? Not across epochs.
+    /// Whether a cached object of the same version can replace a listed one; not across epochs.
     pub(crate) reuse: bool,
-    /// Has the list under way shown an object in an older state than the cached one?
+    /// Whether the list under way has shown an object in an older state than the cached one.
     pub(super) has_gone_back: bool,
     batch: Vec<StoreDelta>,
     in_a_row: u32,
 }
 
 impl Feed {
-    /// A feed for a reflector that has not run yet: number `scope` of its informer.
+    /// Returns a feed for a reflector that has not run yet, with index `scope` in its informer.
     pub(crate) fn new(
         store: Arc<store::Core>,
         sink: Arc<dyn Sink>,
@@ -67,7 +69,7 @@ impl Feed {
         self.has_gone_back = false;
     }
 
-    /// An object as a list shows it; what is cached in this version already is not copied.
+    /// Adds an object that a list shows; one that is cached in this version already is not copied.
     pub(crate) fn listed(&mut self, skim: &Skim<'_>) {
         let (cached, is_older) = self.store.listed(skim, self.run.epoch);
         self.has_gone_back |= is_older;
@@ -76,28 +78,31 @@ impl Feed {
         self.batch.push(Delta::Put(self.sighting(object)));
     }
 
-    /// An object as a watch shows it.
+    /// Adds an object that a watch shows.
     pub(crate) fn changed(&mut self, skim: &Skim<'_>) {
         let object = self.store.object(skim);
         self.batch.push(Delta::Put(self.sighting(object)));
     }
 
+    /// Adds the deletion of an object.
     pub(crate) fn delete(&mut self, skim: &Skim<'_>) {
         let object = self.store.object(skim);
         self.batch.push(Delta::Delete(self.sighting(object)));
     }
 
-    /// The object is there, but its new state cannot be kept: the old one stays.
+    /// Adds an object that exists with a state that cannot be cached: the old state stays.
     pub(crate) fn keep(&mut self, skim: &Skim<'_>) {
         if let Some(object) = self.store.seen_as(skim) {
             self.batch.push(Delta::Put(self.sighting(object)));
         }
     }
 
+    /// Tags an object with the present run.
     fn sighting(&self, object: Arc<store::Object>) -> Sighting {
         Sighting { object, run: self.run, is_initial: self.is_initial }
     }
 
+    /// Adds a mark: everything before it belongs to this version.
     pub(crate) fn mark(&mut self, what: Milestone, resource_version: &str) {
         self.batch.push(Delta::Mark(Mark {
             scope: self.scope,
@@ -108,12 +113,12 @@ impl Feed {
         }));
     }
 
-    /// Hands the batch over; there may be no room for another.
+    /// Hands the batch over, without waiting for space for the next.
     pub(super) fn offer(&mut self) {
         self.sink.offer(&mut self.batch);
     }
 
-    /// Hands the batch over and waits until there is room for the next.
+    /// Hands the batch over and waits until there is space for the next.
     pub(crate) async fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
@@ -123,6 +128,8 @@ impl Feed {
             handoff.room().await;
         }
         self.in_a_row += 1;
+        // Yields: a watch that always has data would keep the other tasks of its thread from
+        // running.
         if self.in_a_row == IN_A_ROW {
             self.in_a_row = 0;
             tokio::task::yield_now().await;
@@ -137,7 +144,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::resource::ResourceInfo;
 
-    /// Takes everything at once.
+    /// A sink that takes every batch at once.
     struct Roomy;
 
     impl Sink for Roomy {
@@ -146,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A server that floods a watch must not keep everybody else from running.
+    /// A server that floods a watch must not keep other tasks from running.
     #[tokio::test(start_paused = true)]
     async fn a_reflector_that_never_waits_lets_others_run_after_each_32_batches() {
         let info = ResourceInfo::of::<k8s_openapi::api::core::v1::ConfigMap>();
@@ -164,7 +171,7 @@ mod tests {
             }
         }
         assert_eq!(yields, [32, 64]);
-        // What brought nothing counts for nothing.
+        // Empty flushes do not count.
         for _ in 0..100 {
             assert!(at_once(feed.flush()).await.is_some());
         }

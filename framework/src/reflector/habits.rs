@@ -1,4 +1,4 @@
-//! What has been found out of one server; shared by all reflectors on it.
+//! Findings about one server, shared by all its reflectors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,38 +7,38 @@ use tokio::time::Instant;
 
 use crate::sync::{Mutex, Notify};
 
-/// A refusal of streaming lists counts for so long: servers are upgraded, and features switched on,
-/// under operators that run for months. Asking again costs a server that refuses one small request
-/// an hour, and one that says nothing 30 s once.
+/// Time for which a refusal of streaming lists counts: servers are upgraded, and features switched
+/// on, under operators that run for months. Another attempt costs a server that refuses one small
+/// request an hour, and 30 s once on one that gives no answer.
 pub(super) const REFUSAL_COUNTS: Duration = Duration::from_secs(3600);
-/// That the store was set back is passed on at most so often: all kinds find it within a moment, and
-/// each of them looks again when another one did.
+/// Shortest interval between two notices that the store was set back: all kinds find it within a
+/// moment, and each of them looks again when another one did.
 const PASSED_ON: Duration = Duration::from_secs(60);
 
-/// What one server does not speak, and what became of its store.
+/// Capabilities that one server lacks, and the state of its store.
 #[derive(Debug, Default)]
 pub(crate) struct Habits {
-    /// When it refused a streaming list last.
+    /// Time of its last refusal of a streaming list.
     refused: Mutex<Option<Instant>>,
-    /// When its store was last found to have been set back, and a version that it had before.
+    /// Time at which its store was last found to be set back, and a version that it had before.
     set_back: Mutex<Option<(Instant, Arc<str>)>>,
-    /// Reflectors have something to look at.
+    /// Notified when reflectors have signs to check.
     call: Notify,
 }
 
 impl Habits {
-    /// Is a streaming list worth a try?
+    /// Returns whether a streaming list may be tried.
     pub(super) fn streams_lists(&self, now: Instant) -> bool {
         self.refused.lock().is_none_or(|refused| now >= refused + REFUSAL_COUNTS)
     }
 
-    /// It does not stream lists.
+    /// Notes that the server refused a streaming list.
     pub(super) fn refused_stream(&self, now: Instant) {
         *self.refused.lock() = Some(now);
     }
 
-    /// Its store had `version` and has it no more. Most kinds share one store: the kind whose position
-    /// is furthest sees it for all.
+    /// Notes that the store had `version` and no longer has it. Most kinds share one store: the
+    /// kind with the newest position detects this for all.
     pub(super) fn found_set_back(&self, now: Instant, version: &str) {
         {
             let mut set_back = self.set_back.lock();
@@ -47,20 +47,22 @@ impl Habits {
             }
             *set_back = Some((now, Arc::from(version)));
         }
+        // Released before the call: the woken reflectors read `set_back`.
         self.call();
     }
 
-    /// When its store was last found to have been set back, and a version that it had before.
+    /// Returns the time at which its store was last found to be set back, and a version that it had
+    /// before.
     pub(super) fn set_back(&self) -> Option<(Instant, Arc<str>)> {
         self.set_back.lock().clone()
     }
 
-    /// Has every reflector look at what others have seen.
+    /// Makes every reflector check the signs that others have seen.
     pub(crate) fn call(&self) {
         self.call.notify_waiters();
     }
 
-    /// Waits for the next call, from when this is called.
+    /// Waits for the next call; calls before this method are not seen.
     pub(super) fn called(&self) -> tokio::sync::futures::Notified<'_> {
         self.call.notified()
     }

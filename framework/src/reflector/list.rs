@@ -1,4 +1,4 @@
-//! A list in pages: which version it asks for, how large its pages are, what becomes of its items.
+//! A list in pages: its version, the size of its pages, and the handling of its items.
 
 use std::cmp::Ordering;
 
@@ -12,22 +12,22 @@ use crate::metrics::names;
 use crate::store::order;
 use crate::wire::{ListMeta, Malformed, Part, Skim};
 
-/// How a list in pages failed.
+/// The failure of a list in pages.
 struct Failed {
     setback: Setback,
-    /// Was it a page after the first?
+    /// Whether the failed page was not the first.
     is_later: bool,
 }
 
 impl<T: Target> Reflector<T> {
-    /// Reads the whole scope.
+    /// Lists the whole scope.
     pub(super) async fn list(&mut self) -> Result<(), Setback> {
         let version = self.list_version();
         let limit = self.limit(version.as_deref());
         match self.list_pages(version, limit).await {
             Ok(()) => Ok(()),
-            // B4: what expired is the position between two pages. A list without a limit does not
-            // depend on how long it takes.
+            // B4 (lists that expire before they end): the position between two pages has expired. A
+            // list without a limit does not depend on its duration.
             Err(Failed { setback: Setback::Stale { why, .. }, is_later: true }) => {
                 tracing::warn!(
                     resource = self.what,
@@ -42,7 +42,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// The version that the next list must not be older than; `None` is a consistent read.
+    /// Returns the version that the next list must not be older than; `None` is a consistent read.
     pub(super) fn list_version(&self) -> Option<String> {
         if !self.options.stale_ok || self.needs_consistent {
             return None;
@@ -50,7 +50,8 @@ impl<T: Target> Reflector<T> {
         Some(self.position.newest().unwrap_or("0").to_owned())
     }
 
-    /// Items a page. Servers answer a list that names a version from memory, and whole.
+    /// Returns the items per page. Servers answer a list that names a version from memory, and
+    /// whole.
     fn limit(&self, version: Option<&str>) -> Option<u32> {
         if self.unpaged {
             return None;
@@ -62,6 +63,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
+    /// Reads all pages of one list.
     async fn list_pages(
         &mut self,
         version: Option<String>,
@@ -72,20 +74,22 @@ impl<T: Target> Reflector<T> {
         let mut asked = version.clone();
         loop {
             let is_later = continue_token.is_some();
+            // Only the first page names a version; later ones follow the token.
             let page = Read::Page { resource_version: asked.take(), limit, continue_token };
             let meta = self.page(page).await.map_err(|setback| Failed { setback, is_later })?;
             if meta.continue_token.is_none() {
                 let ended = self.end_list(&meta.resource_version);
-                // The watch that follows may be silent for long.
+                // Handed over now: the watch that follows may be silent for long.
                 self.target.room().await;
                 return ended.map_err(|setback| Failed { setback, is_later: false });
             }
-            // A server that pages here does so from its storage, whatever version is named.
+            // A server that pages such a list reads its storage, whatever version is named.
             self.pages_any_version |= version.as_deref() == Some("0");
             continue_token = meta.continue_token;
         }
     }
 
+    /// Reads one page and hands its items over as they arrive; returns the list's metadata.
     async fn page(&mut self, page: Read) -> Result<ListMeta, Setback> {
         let (clock, what) = (self.seams.clock.clone(), self.what.clone());
         let source = std::sync::Arc::clone(&self.source);
@@ -95,6 +99,8 @@ impl<T: Target> Reflector<T> {
             PageReader::open(&*source, page, &clock, &what, limit).await.map_err(judged)?;
         while let Some(piece) = reader.next().await.map_err(judged)? {
             let before = self.listed;
+            // Handed over piece by piece: at most one piece and one item are held beside the cache
+            // (A12: lists of gigabytes).
             reader.split(&piece, &mut |part| self.item(part)).map_err(judged)?;
             self.status.heard(clock.now(), false);
             self.count_items(before);
@@ -103,6 +109,7 @@ impl<T: Target> Reflector<T> {
         reader.finish().map_err(judged)
     }
 
+    /// Handles one item of a page.
     fn item(&mut self, part: Part<'_>) {
         self.listed += 1;
         let skim = match part {
@@ -122,7 +129,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// Progress of a list that may take minutes.
+    /// Counts items while the list is read, which may take minutes.
     pub(super) fn count_items(&self, before: u64) {
         if self.listed > before {
             let items = self.listed - before;
@@ -130,7 +137,8 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// A13: the object stays as it was known; the others go on.
+    /// Keeps the last known state of an object that is too large; the stream goes on (A13: one huge
+    /// object).
     pub(super) fn too_large(&mut self, seen: &Seen<'_>) {
         self.dropped("too_large");
         tracing::error!(
@@ -143,7 +151,7 @@ impl<T: Target> Reflector<T> {
         self.target.kept(seen);
     }
 
-    /// An object of another kind than was asked for is left out; said once a stream.
+    /// Drops an object of another kind than was asked for; logged once per stream.
     pub(super) fn unexpected(&mut self, other: &str) {
         self.dropped("unexpected_kind");
         if !std::mem::replace(&mut self.said_unexpected, true) {
@@ -155,7 +163,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// An item or event whose name cannot be read.
+    /// Counts an item or event whose name cannot be read.
     pub(super) fn unreadable(&mut self, why: &Malformed) {
         self.unreadable += 1;
         self.dropped("unreadable");
@@ -166,6 +174,7 @@ impl<T: Target> Reflector<T> {
     pub(super) fn begin_list(&mut self, version: Option<String>) {
         self.note_listed();
         self.target.list_begins();
+        // Needed at the list's end: only a consistent read proves that the store was set back.
         self.asked_version = version;
         self.unreadable = 0;
         self.listed = 0;
@@ -173,13 +182,14 @@ impl<T: Target> Reflector<T> {
         self.said_unexpected = false;
         self.list_began = self.seams.clock.now();
         self.seams.metrics.count(&names::INFORMER_RELISTS, &[&self.resource, self.cause], 1);
-        // An absent or refused kind stays so until the list succeeds: no log line per attempt.
+        // An absent or refused kind stays in its state until the list succeeds: no log line per
+        // attempt.
         if matches!(self.status.get(), State::Idle | State::Watching) {
             self.status.set(State::Listing);
         }
     }
 
-    /// The list is complete as of `version`.
+    /// Ends a list that is complete as of `version`.
     pub(super) fn end_list(&mut self, version: &str) -> Result<(), Setback> {
         let now = self.seams.clock.now();
         if let Some(newest) = self.position.newest()
@@ -188,7 +198,7 @@ impl<T: Target> Reflector<T> {
             return Err(self.went_backwards(version, newest.to_owned()));
         }
         let is_whole = self.unreadable == 0;
-        // Nothing tells that an object is gone which vanished before such a list: a later one may.
+        // A partial list cannot show which objects are gone; a later one may.
         self.again_at = (!is_whole).then(|| now + IN_PART_PAUSE);
         self.target.reached(if is_whole { Step::Listed } else { Step::ListedInPart }, version);
         self.position.begin(version);
@@ -207,7 +217,8 @@ impl<T: Target> Reflector<T> {
         Ok(())
     }
 
-    /// What a reflector is that follows changes: well, unless deletions may have been missed.
+    /// Returns the state of a reflector that follows changes: healthy, unless deletions may have
+    /// been missed.
     pub(super) fn in_step(&self) -> State {
         if self.again_at.is_none() {
             return State::Watching;
@@ -216,7 +227,8 @@ impl<T: Target> Reflector<T> {
         State::Degraded(format!("{items} items could not be taken: deletions may be missed"))
     }
 
-    /// B8: proven by a consistent read only; any other is made again as one.
+    /// Handles a list of an older version. Only a consistent read proves that the store was set
+    /// back (B8: versions that go back); any other list is made again as one.
     fn went_backwards(&mut self, version: &str, newest: String) -> Setback {
         if self.asked_version.is_some() {
             let why = format!("the list of {} is of {version}, before {newest}", self.what);
@@ -225,8 +237,8 @@ impl<T: Target> Reflector<T> {
         self.set_back(version, &newest)
     }
 
-    /// Has a consistent read shown an object in an older state than was told? Then the store was set
-    /// back, also when versions have climbed past the position since.
+    /// Returns whether a consistent read has shown an object in an older state than the one handed
+    /// over. The store was set back then, even if versions have passed the position since.
     fn shows_an_older_state(&self) -> bool {
         self.asked_version.is_none() && self.target.was_set_back()
     }

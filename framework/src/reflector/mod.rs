@@ -1,14 +1,15 @@
-//! Keeps one kind in one scope in step with its source: list, watch, resume, list again.
+//! Reflectors: keep one kind in one scope up to date with its source by list, watch, resume and
+//! relist.
 //!
-//! The first view and each later one is a consistent read, by a streaming list where the server
-//! speaks it and by pages otherwise. Nothing the server answers is fatal: each failure is judged
-//! (`setback`) and answered by resuming, by listing again, or by waiting.
+//! The first view and each later list is a consistent read, by a streaming list if the server
+//! supports that and by pages otherwise. No answer of the server is fatal: each failure is
+//! classified (`setback`) and answered by resuming, by listing again, or by waiting.
 //!
-//! A [`Reflector`] reads from a [`ListWatch`] and fills a [`Target`]. Informers are made of them;
-//! one by itself keeps a [`Store`](crate::store::Store) or anything else in step. A [`Pager`] is a
-//! list without a watch.
+//! A [`Reflector`] reads from a [`ListWatch`] and fills a [`Target`]. Informers consist of
+//! reflectors; a single one keeps a [`Store`](crate::store::Store) or any other target up to date.
+//! A [`Pager`] is a list without a watch.
 //!
-//! It knows nothing of listeners and decodes no object.
+//! A reflector knows no listeners and decodes no object.
 
 mod absence;
 mod answer;
@@ -54,13 +55,13 @@ pub(crate) use habits::Habits;
 pub(crate) use handoff::{Handoff, StoreDelta};
 pub(crate) use reflector::Wiring;
 
-/// A request that brought nothing for so long has failed.
+/// A request without any data for this long has failed.
 const NO_PROGRESS: Duration = Duration::from_secs(30);
-/// Longest pause that a server's `Retry-After` can ask for.
+/// Longest pause that a server can ask for by `Retry-After`.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// A list that is complete in part only is made again after so long.
+/// Time after which a partially read list is made again.
 const IN_PART_PAUSE: Duration = Duration::from_secs(300);
-/// After so many streaming lists that broke, one list in pages is tried.
+/// Number of broken streaming lists in a row after which one list in pages is tried.
 const MOST_BROKEN_STREAMS: u32 = 2;
-/// After so many lists that failed in a row, it is degraded.
+/// Number of failed lists in a row after which the reflector is degraded.
 const MOST_FAILED_LISTS: u32 = 5;

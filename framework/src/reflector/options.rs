@@ -1,19 +1,20 @@
-//! What can be said about how a reflector reads.
+//! Options of a reflector.
 
 use std::time::Duration;
 
 use super::NO_PROGRESS;
 
-/// Items a page, as kubectl and client-go ask for.
+/// Items per page, as in kubectl and client-go.
 pub(super) const PAGE: u32 = 500;
-/// The largest object that is taken, unless told otherwise: client-go's watch frames are limited so.
+/// Default limit of an object's size: that of client-go's watch frames.
 const FRAME_LIMIT: usize = 16 * 1024 * 1024;
-/// Shortest time after which a watch asks the server to end it.
+/// Lower bound of a watch's timeout.
 const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
-/// The longest such time: servers end watches within hours, and what waits for one is kept so long.
+/// Upper bound of the shortest timeout of a watch: servers end watches within hours, and records
+/// that wait for a watch are kept for that time.
 const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// How a reflector reads; the defaults are right for nearly everybody.
+/// Options of a reflector; the defaults suit nearly all programs.
 ///
 /// ```
 /// use std::time::Duration;
@@ -57,62 +58,63 @@ impl Default for ReflectorOptions {
 }
 
 impl ReflectorOptions {
-    /// A watch that brings nothing is given up within this: the server was asked to end it before.
+    /// Returns the time after which a silent watch has been given up: the server was asked to end
+    /// it earlier.
     pub(crate) fn longest_silence(&self) -> Duration {
         self.min_watch_timeout.saturating_mul(2).saturating_add(NO_PROGRESS)
     }
 
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Items a page of a list that is not streamed; 0 asks for the whole list at once. Default: 500
-    /// for consistent lists, and no limit for lists that name a version, which servers answer from
-    /// memory.
+    /// Sets the items per page of a list that is not streamed; 0 asks for the whole list at once.
+    /// Default: 500 for consistent lists, and no limit for lists that name a version, which servers
+    /// answer from memory.
     #[must_use]
     pub fn page_size(mut self, items: u32) -> Self {
         self.page_size = Some(items);
         self
     }
 
-    /// Lets the first view be any that the server has in memory, which may be an old one: the
-    /// objects that were deleted meanwhile are seen, and newer ones are not, until the watch has
-    /// caught up. It spares the server a read of its storage. Later lists are at least as new as
-    /// what was seen. Default: every list is a consistent read.
+    /// Allows any first view that the server has in memory, which may be an old one: objects that
+    /// were deleted meanwhile are seen, and newer ones are not, until the watch has caught up. This
+    /// spares the server a read of its storage. Later lists are at least as new as the newest
+    /// version seen. Default: every list is a consistent read.
     #[must_use]
     pub fn stale_ok(mut self, stale_ok: bool) -> Self {
         self.stale_ok = stale_ok;
         self
     }
 
-    /// Whether lists are streamed where the server speaks that. Default: true; servers that do not
-    /// are found out, remembered, and listed in pages.
+    /// Sets whether lists are streamed if the server supports that. Default: true; servers that do
+    /// not support it are detected, remembered, and listed in pages.
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {
         self.streaming = streaming;
         self
     }
 
-    /// Largest object in bytes; the new state of a larger one is left out, and said so. Default:
-    /// 16 MiB.
+    /// Sets the largest object in bytes; the new state of a larger one is dropped and logged.
+    /// Default: 16 MiB.
     #[must_use]
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.frame_limit = bytes;
         self
     }
 
-    /// Each watch asks the server to end it after this and up to twice this, so that clients spread
-    /// over servers. Default and least: 5 min; what is shorter is raised to it, and what is longer
-    /// than a day is cut to it.
+    /// Sets the shortest timeout of a watch. Each watch asks the server to end it after a time
+    /// between this and twice this, so that clients spread over servers. Default and minimum: 5
+    /// min; a shorter time is raised to the minimum, and a longer one than a day is cut to a day.
     #[must_use]
     pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
         self.min_watch_timeout = timeout.clamp(MIN_WATCH_TIMEOUT, MAX_WATCH_TIMEOUT);
         self
     }
 
-    /// Bounds of the first and of the longest pause after a failure; the bound doubles in between,
-    /// and the pause is a random part of it. Default: 800 ms and 30 s.
+    /// Sets the bounds of the first and of the longest pause after a failure; the bound doubles in
+    /// between, and the pause is a random part of it. Default: 800 ms and 30 s.
     #[must_use]
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.first_pause = first;
@@ -120,22 +122,23 @@ impl ReflectorOptions {
         self
     }
 
-    /// After so long without a failure the next one is a first one. Default: 2 min.
+    /// Sets the time without a failure after which the next failure counts as a first one. Default:
+    /// 2 min.
     #[must_use]
     pub fn backoff_reset(mut self, quiet: Duration) -> Self {
         self.quiet = quiet;
         self
     }
 
-    /// How often the target is asked to tell its content again
-    /// ([`Target::resync`](super::Target::resync)); at least 1 s apart. Default: never.
+    /// Sets the interval of resyncs, at which the target is asked to deliver its content again
+    /// ([`Target::resync`](super::Target::resync)); at least 1 s. Default: never.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period.max(Duration::from_secs(1)));
         self
     }
 
-    /// For how long a watch that the server answers with internal errors goes on from where it was;
+    /// Sets the time for which a watch that the server answers with internal errors is resumed;
     /// then the state is listed anew. Default: for ever.
     #[must_use]
     pub fn internal_errors_for(mut self, window: Duration) -> Self {
@@ -148,8 +151,8 @@ impl ReflectorOptions {
 mod tests {
     use super::*;
 
-    /// What may be silent for as long must outlive every watch: the server ends it within twice its
-    /// least time, and is given half a minute more.
+    /// Records that wait for a watch must outlive every silent watch: the server ends a watch
+    /// within twice its shortest timeout, and has half a minute more.
     #[test]
     fn a_watch_may_be_silent_for_twice_its_least_time_and_half_a_minute() {
         let seconds = Duration::from_secs;

@@ -1,4 +1,4 @@
-//! One page of a list, split while it streams.
+//! One page of a list, split into items while it streams.
 
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::wire::{ListMeta, ListSplitter, Part};
 
-/// A page that is still arriving after so long only drips; API servers give up lists after a minute.
+/// Deadline of a page: one that still arrives then only trickles; API servers give up lists after a
+/// minute.
 const LONGEST_PAGE: Duration = Duration::from_secs(600);
 
 /// Sends a request; fails when no answer begins in time.
@@ -31,19 +32,20 @@ pub(super) async fn open(
     }
 }
 
-/// A page that is being read: holds one piece of the network and one unfinished item at most.
+/// A page that is being read: holds at most one piece of the network and one unfinished item.
 pub(super) struct PageReader<'a> {
     chunks: Chunks,
     splitter: ListSplitter,
     clock: &'a Clock,
     what: &'a str,
     until: Instant,
-    /// What this page was asked for with.
+    /// The continue token with which this page was requested.
     token: Option<String>,
 }
 
 impl<'a> PageReader<'a> {
-    /// `what` is listed, for error texts; items beyond `limit` bytes come as their beginning.
+    /// Requests a page. `what` describes the list in error texts; of items beyond `limit` bytes
+    /// only the beginning is returned.
     pub(super) async fn open(
         source: &dyn ListWatch,
         read: Read,
@@ -60,7 +62,7 @@ impl<'a> PageReader<'a> {
         Ok(Self { chunks, splitter, clock, what, until: clock.now() + LONGEST_PAGE, token })
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let left = self.until.saturating_duration_since(self.clock.now());
         if left.is_zero() {
@@ -69,6 +71,7 @@ impl<'a> PageReader<'a> {
                 self.failed(ErrorKind::Timeout, format!("it was not complete after {seconds} s"))
             );
         }
+        // The last wait ends with the page's deadline.
         let patience = NO_PROGRESS.min(left);
         match self.clock.within(patience, self.chunks.next()).await {
             Some(next) => next.transpose(),
@@ -87,7 +90,8 @@ impl<'a> PageReader<'a> {
         outcome.map_err(|error| self.failed(ErrorKind::Decode, error.to_string()))
     }
 
-    /// What stood beside the items. A page that is to be followed by itself would go on for ever.
+    /// Returns the list's metadata. Fails for a page that names itself as the next one, which would
+    /// repeat for ever.
     pub(super) fn finish(self) -> Result<ListMeta, Error> {
         let what = self.what;
         let failed = |why| Error::new(ErrorKind::Decode, format!("cannot list {what}: {why}"));
@@ -98,6 +102,7 @@ impl<'a> PageReader<'a> {
         Ok(meta)
     }
 
+    /// Returns an error that names the list.
     fn failed(&self, kind: ErrorKind, why: String) -> Error {
         Error::new(kind, format!("cannot list {}: {why}", self.what))
     }

@@ -1,9 +1,9 @@
-//! A list by itself, page by page: bounded read-ahead, and a whole list when a continue token
+//! A list without a watch, page by page: bounded read-ahead, and a whole list when a continue token
 //! expires.
 //!
-//! What a [`Reflector`](super::Reflector) does for a cache, for whoever wants the list only.
-//! [`Api::list`](crate::api::Api::list) is the comfortable way for one kind on an API server; this
-//! one works on any source, keeps objects as bytes, and reads ahead.
+//! Reads a list as a [`Reflector`](super::Reflector) does for a cache, for callers that need only
+//! the list. [`Api::list`](crate::api::Api::list) is more convenient for one kind on an API server;
+//! a [`Pager`] works on any source, keeps objects as bytes, and reads ahead.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::wire::{ListMeta, Part, Skim};
 
-/// Pages that are read ahead, as in client-go.
+/// Number of pages that are read ahead, as in client-go.
 const READ_AHEAD: usize = 10;
 
 /// Reads a list in pages.
@@ -62,18 +62,19 @@ pub struct Pager {
 /// A page of a list.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The objects' JSON, in the server's order.
+    /// JSON of the objects, in the server's order.
     pub items: Vec<Bytes>,
     /// The version of the collection.
     pub resource_version: String,
-    /// Where the next page begins; `None` on the last.
+    /// Token of the next page; `None` on the last.
     pub continue_token: Option<String>,
-    /// A continue token has expired, and this is the whole list: forget what came before.
+    /// Whether a continue token has expired, so that this is the whole list: earlier pages are
+    /// void.
     pub begins_anew: bool,
 }
 
 impl Pager {
-    /// Pages of 500 items, ten of them ahead, from a consistent read.
+    /// Returns a pager with pages of 500 items, ten of them ahead, from a consistent read.
     pub fn new(source: Arc<dyn ListWatch>) -> Self {
         Self {
             source,
@@ -86,51 +87,52 @@ impl Pager {
         }
     }
 
-    /// Items a page; 0 asks for the whole list at once. Default: 500.
+    /// Sets the items per page; 0 asks for the whole list at once. Default: 500.
     #[must_use]
     pub fn page_size(mut self, items: u32) -> Self {
         self.page_size = items;
         self
     }
 
-    /// Pages that are held while nobody takes them, at least 1. Default: 10.
+    /// Sets the number of pages that are read ahead of the caller, at least 1. Default: 10.
     #[must_use]
     pub fn read_ahead(mut self, pages: usize) -> Self {
         self.read_ahead = pages.max(1);
         self
     }
 
-    /// Whether the whole list is read at once when a continue token has expired. Default: true;
-    /// otherwise the error is returned.
+    /// Sets whether the whole list is read at once when a continue token has expired. Default:
+    /// true; otherwise the error is returned.
     #[must_use]
     pub fn whole_if_expired(mut self, whole: bool) -> Self {
         self.whole_if_expired = whole;
         self
     }
 
-    /// A list that is not older than this version; `"0"` is any state that the server has in memory.
-    /// Default: a consistent read.
+    /// Asks for a list that is not older than this version; `"0"` is any state that the server has
+    /// in memory. Default: a consistent read.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// Largest item in bytes. Default: 16 MiB. A list with a larger one fails.
+    /// Sets the largest item in bytes. Default: 16 MiB. A list with a larger one fails.
     #[must_use]
     pub fn item_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// The clock that deadlines are measured by.
+    /// Sets the clock that deadlines are measured by.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The pages, one after the other; a task of the runtime reads ahead. Call it within a runtime.
+    /// Returns the pages, one after the other; a task of the runtime reads ahead. To be called
+    /// within a runtime.
     pub fn pages(self) -> Pages {
         let (sender, receiver) = mpsc::channel(self.read_ahead);
         let task = tokio::spawn(async move {
@@ -140,6 +142,7 @@ impl Pager {
                 if let Ok(page) = &page {
                     next = page.continue_token.clone().map(Next::Token);
                 }
+                // Waits while `read_ahead` pages are buffered; fails when the `Pages` were dropped.
                 if sender.send(page).await.is_err() {
                     return;
                 }
@@ -148,13 +151,14 @@ impl Pager {
         Pages { receiver, task }
     }
 
-    /// Calls `each` for every object, in order, until it breaks; a page at a time, nothing ahead.
-    /// When a continue token has expired, all objects come again, unless that was switched off.
+    /// Calls `each` for every object, in order, until it breaks; one page at a time, without
+    /// read-ahead. When a continue token has expired, all objects are passed again, unless that was
+    /// switched off.
     ///
     /// # Errors
-    /// Those of the source, and [`Decode`](ErrorKind::Decode) for an object without a name.
+    /// Errors of the source, and [`Decode`](ErrorKind::Decode) for an object without a name.
     /// # Cancel safety
-    /// Dropping it ends the request under way.
+    /// Dropping the future ends the request under way.
     pub async fn each(
         self,
         mut each: impl FnMut(&Seen<'_>) -> ControlFlow<()> + Send,
@@ -175,12 +179,12 @@ impl Pager {
         Ok(())
     }
 
-    /// The whole list as one page.
+    /// Returns the whole list as one page.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Errors of the source.
     /// # Cancel safety
-    /// Dropping it ends the request under way.
+    /// Dropping the future ends the request under way.
     pub async fn all(self) -> Result<Page, Error> {
         let mut whole = self.turn(Next::first(&self)).await?;
         while let Some(token) = whole.continue_token.take() {
@@ -195,7 +199,7 @@ impl Pager {
         Ok(whole)
     }
 
-    /// Reads a page; the whole list when its token has expired.
+    /// Reads a page, or the whole list when the page's token has expired.
     async fn turn(&self, next: Next) -> Result<Page, Error> {
         let is_later = matches!(next, Next::Token(_));
         match self.page(next).await {
@@ -207,6 +211,7 @@ impl Pager {
         }
     }
 
+    /// Reads one page.
     async fn page(&self, next: Next) -> Result<Page, Error> {
         let limit = Some(self.page_size).filter(|items| *items > 0);
         let read = match next {
@@ -224,6 +229,7 @@ impl Pager {
         let mut large = 0;
         while let Some(piece) = reader.next().await? {
             reader.split(&piece, &mut |part| match part {
+                // Copied: an item must not keep the memory of its whole piece.
                 Part::Whole(item) => items.push(Bytes::copy_from_slice(item)),
                 Part::TooLarge(_) => large += 1,
             })?;
@@ -237,7 +243,7 @@ impl Pager {
     }
 }
 
-/// What is read next.
+/// The next read.
 #[derive(Debug)]
 enum Next {
     First(Option<String>),
@@ -258,17 +264,17 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The next page; `None` after the last, and after an error.
+    /// Returns the next page; `None` after the last, and after an error.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Errors of the source.
     /// # Cancel safety
     /// Safe: no page is lost.
     pub async fn next(&mut self) -> Option<Result<Page, Error>> {
         self.receiver.recv().await
     }
 
-    /// Pages that are there already.
+    /// Returns the number of pages that are available at once.
     pub fn ready(&self) -> usize {
         self.receiver.len()
     }

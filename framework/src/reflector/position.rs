@@ -1,4 +1,4 @@
-//! How far a reflector has read.
+//! Position of a reflector in the server's versions.
 
 use std::cmp::Ordering;
 
@@ -10,22 +10,23 @@ pub(super) struct Position {
     newest: Option<String>,
     /// The version of the last list.
     listed: Option<String>,
-    /// Where the stream that is read began.
+    /// The version at which the current stream began.
     opened: Option<String>,
     is_resumable: bool,
 }
 
 impl Position {
+    /// Returns the newest version seen in this epoch.
     pub(super) fn newest(&self) -> Option<&str> {
         self.newest.as_deref()
     }
 
-    /// The version to watch from; `None`: list first.
+    /// Returns the version to watch from; `None` when a list must come first.
     pub(super) fn resume(&self) -> Option<&str> {
         self.newest().filter(|_| self.is_resumable)
     }
 
-    /// A list is complete as of `version`.
+    /// Begins anew after a list that is complete as of `version`.
     pub(super) fn begin(&mut self, version: &str) {
         self.set(version);
         self.listed = Some(version.to_owned());
@@ -33,19 +34,21 @@ impl Position {
         self.open();
     }
 
-    /// A stream begins here.
+    /// Notes that a stream begins here.
     pub(super) fn open(&mut self) {
         self.opened.clone_from(&self.newest);
     }
 
-    /// Is a state of this version from before the beginning of the stream? No server has to send it.
+    /// Returns whether a state of this version precedes the beginning of the stream, so that no
+    /// server has to send it.
     pub(super) fn is_before_stream(&self, version: &str) -> bool {
         self.opened.as_ref().is_some_and(|opened| is_less(version, opened))
     }
 
-    /// Goes forward to `version`; false when that is nothing new. Allocates nothing in the long run.
+    /// Advances to `version`; false when that is not newer. Reuses its buffer.
     pub(super) fn advance(&mut self, version: &str) -> bool {
         let newest = self.newest.as_deref().unwrap_or_default();
+        // Versions that do not compare count as newer.
         let is_news = !version.is_empty()
             && !matches!(order(version, newest), Some(Ordering::Less | Ordering::Equal));
         if is_news {
@@ -54,27 +57,28 @@ impl Position {
         is_news
     }
 
-    /// Is a state of this version older than what was told, or no newer than the last list? Then a watch
-    /// that shows it repeats itself, and no tombstone is needed to know that: what was to be said of
-    /// that version was said.
+    /// Returns whether a state of this version is older than the position, or not newer than the
+    /// last list. A watch that shows it repeats itself, and no tombstone is needed to know that:
+    /// every state of that version was handed over.
     pub(super) fn has_passed(&self, version: &str) -> bool {
         let is_listed = self.listed.as_deref().is_some_and(|listed| {
             matches!(order(version, listed), Some(Ordering::Less | Ordering::Equal))
         });
-        // Not what is equal: two objects may have changed at once.
+        // Not for equal versions: two objects may have changed at once.
         is_listed || self.newest().is_some_and(|newest| is_less(version, newest))
     }
 
-    /// A list must be made before the next watch.
+    /// Notes that a list must precede the next watch.
     pub(super) fn list_first(&mut self) {
         self.is_resumable = false;
     }
 
-    /// Another epoch begins.
+    /// Forgets all versions, because another epoch begins.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
 
+    /// Sets the newest version, in the buffer of the one before.
     fn set(&mut self, version: &str) {
         let newest = self.newest.get_or_insert_default();
         newest.clear();

@@ -1,4 +1,4 @@
-//! The reflector itself: what it is made of, and its loop.
+//! The reflector: its state and its loop.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,23 +23,23 @@ use crate::resource::{Resource, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::{self, Store};
 
-/// Something went wrong, and what follows.
+/// A failure of a reflector, and its consequences.
 #[derive(Clone, Debug)]
 pub struct Trouble {
-    /// What is read, for people: `pods in "shop"`.
+    /// Description of the objects that are read: `pods in "shop"`.
     pub what: String,
-    /// The state that follows from it, with the reason.
+    /// The state that follows from the failure, with the reason.
     pub state: State,
-    /// How long it waits before it tries again.
+    /// Pause before the next attempt.
     pub pause: Duration,
 }
 
-/// Is told of trouble.
+/// A handler of failures.
 pub(super) type OnTrouble = Arc<dyn Fn(&Trouble) + Send + Sync>;
 
-/// Keeps a [`Target`] in step with one kind in one scope of a source, until it is stopped.
+/// Keeps a [`Target`] up to date with one kind in one scope of a source, until it is stopped.
 ///
-/// Informers are made of these. One by itself is for a cache of another kind than theirs:
+/// Informers consist of reflectors. A single one serves a cache of another design:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,59 +69,65 @@ pub(super) type OnTrouble = Arc<dyn Fn(&Trouble) + Send + Sync>;
 pub struct Reflector<T> {
     pub(super) info: ResourceInfo,
     pub(super) namespace: Option<Arc<str>>,
-    /// `pods in "shop"`, for logs and texts.
+    /// Description for logs and errors: `pods in "shop"`.
     pub(super) what: String,
-    /// `deployments.apps`, for metrics.
+    /// Label of metrics: `deployments.apps`.
     pub(super) resource: String,
     pub(super) source: Arc<dyn ListWatch>,
     pub(super) target: T,
     pub(super) options: ReflectorOptions,
     pub(super) seams: Seams,
     pub(super) status: Arc<Status>,
+    /// Findings about the server, shared with other reflectors.
     pub(super) habits: Arc<Habits>,
     pub(super) backoff: Backoff,
+    /// Check of the objects' kind.
     pub(super) expected: Expected,
+    /// Handler of failures.
     pub(super) on_trouble: Option<OnTrouble>,
     pub(super) position: Position,
-    /// May the server's store have been set back?
+    /// Suspicion that the server's store was set back.
     pub(super) doubt: Doubt,
-    /// Why the next list is made.
+    /// Cause of the next list, a label of metrics.
     pub(super) cause: &'static str,
-    /// The version that the list under way named.
+    /// The version that the list under way asked for.
     pub(super) asked_version: Option<String>,
-    /// The last version seen cannot be listed from: the next list is a consistent read.
+    /// Whether the last version cannot be listed from, so that the next list is a consistent read.
     pub(super) needs_consistent: bool,
-    /// The server was seen to page a list that it could have answered from memory.
+    /// Whether the server paged a list that it could have answered from memory.
     pub(super) pages_any_version: bool,
-    /// Pages expire faster than they are read: the next list is made without a limit.
+    /// Whether pages expire faster than they are read: the next list is made without a limit.
     pub(super) unpaged: bool,
-    /// Streaming lists that ended before their end mark, in a row.
+    /// Number of streaming lists in a row that ended before their end mark.
     pub(super) broken_streams: u32,
-    /// Lists that failed, in a row.
+    /// Number of failed lists in a row.
     pub(super) failed_lists: u32,
-    /// Items of this list, and those that could not be read or are of another kind: while there are
-    /// some, nothing is taken for deleted.
+    /// Items of this list.
     pub(super) listed: u64,
+    /// Items of this list that could not be read or are of another kind. While there are some, no
+    /// object is taken for deleted.
     pub(super) unreadable: usize,
+    /// Time at which the last list began.
     pub(super) list_began: Instant,
-    /// Was it said that objects of another kind come?
+    /// Whether objects of another kind were logged for this stream.
     pub(super) said_unexpected: bool,
-    /// The kind is not served.
+    /// Set while the kind is not served.
     pub(super) absence: Option<Absence>,
-    /// Since when the server answers 404 for what is cached, and is not believed.
+    /// Time since which the server answers 404 for a kind with cached objects, and is not believed.
     pub(super) doubted_since: Option<Instant>,
-    /// Since when watches end by internal errors.
+    /// Time since which watches end by internal errors.
     pub(super) internal_since: Option<Instant>,
-    /// When a watch was last told that its version is too old, and the list followed at once.
+    /// Time of the last expired watch after which the list followed at once.
     pub(super) expired_at: Option<Instant>,
-    /// When to list again because the last list was complete in part only.
+    /// Time of the next list, if the last one was complete in part only.
     pub(super) again_at: Option<Instant>,
+    /// Time of the next resync of the target.
     pub(super) resync_at: Option<Instant>,
-    /// How long the last stream was open.
+    /// Time for which the last stream was open.
     pub(super) lived: Duration,
 }
 
-/// What a reflector is given by those who run several.
+/// Dependencies of a reflector that belongs to an informer.
 pub(crate) struct Wiring {
     pub(crate) seams: Seams,
     pub(crate) status: Arc<Status>,
@@ -130,7 +136,7 @@ pub(crate) struct Wiring {
 }
 
 impl Reflector<Feed> {
-    /// The reflector of an informer.
+    /// Creates the reflector of an informer.
     pub(crate) fn of_informer(source: Arc<dyn ListWatch>, feed: Feed, wiring: Wiring) -> Self {
         let (info, namespace) = (feed.store.info().clone(), feed.namespace.clone());
         Self::wired(info, namespace, source, feed, wiring)
@@ -138,7 +144,7 @@ impl Reflector<Feed> {
 }
 
 impl Reflector<StoreTarget> {
-    /// A reflector that fills a store of its own, and that store.
+    /// Returns a reflector that fills a store of its own, and that store.
     pub fn into_store<K: Resource>(
         info: ResourceInfo,
         source: Arc<dyn ListWatch>,
@@ -155,8 +161,8 @@ impl Reflector<StoreTarget> {
 }
 
 impl<T: Target> Reflector<T> {
-    /// A reflector that does nothing yet. With the machine's clock and randomness, and the default
-    /// options.
+    /// Returns a reflector that is not running yet, with the machine's clock and randomness, and
+    /// the default options.
     pub fn new(info: ResourceInfo, source: Arc<dyn ListWatch>, target: T) -> Self {
         let wiring = Wiring {
             seams: Seams::system(),
@@ -212,7 +218,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// Its name in logs, texts and its [`Status`]. Default: the resource, such as `pods`.
+    /// Sets its name in logs, errors and its [`Status`]. Default: the resource, such as `pods`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.what = name.into();
@@ -220,7 +226,7 @@ impl<T: Target> Reflector<T> {
         self
     }
 
-    /// How it reads.
+    /// Sets the options.
     #[must_use]
     pub fn options(mut self, options: ReflectorOptions) -> Self {
         self.options = options;
@@ -229,7 +235,7 @@ impl<T: Target> Reflector<T> {
         self
     }
 
-    /// Clock, randomness and metrics.
+    /// Sets clock, randomness and metrics.
     #[must_use]
     pub fn seams(mut self, seams: Seams) -> Self {
         self.seams = seams;
@@ -238,42 +244,46 @@ impl<T: Target> Reflector<T> {
         self
     }
 
-    /// Calls `handler` whenever something went wrong, before the pause that follows. It must not
-    /// block. A panic of it is caught and logged.
+    /// Sets a handler that is called after each failure, before the pause that follows. It must not
+    /// block. Its panics are caught and logged.
     #[must_use]
     pub fn on_trouble(mut self, handler: impl Fn(&Trouble) + Send + Sync + 'static) -> Self {
         self.on_trouble = Some(Arc::new(handler));
         self
     }
 
-    /// What it is doing, readable while it runs.
+    /// Returns the status, which is readable while the reflector runs.
     pub fn status(&self) -> Arc<Status> {
         Arc::clone(&self.status)
     }
 
-    /// Runs until `stop`, which ends whatever request or pause is under way. Nothing that happens to
-    /// the source ends it, and no panic of the source.
+    /// Runs until `stop`, which ends any request or pause under way. No failure and no panic of the
+    /// source ends it.
     ///
     /// # Cancel safety
-    /// Dropping it ends it as `stop` does, but for the [`State::Stopped`] of its status.
+    /// Dropping the future ends the reflector as `stop` does, except for the [`State::Stopped`] of
+    /// its status.
     pub async fn run(mut self, stop: CancellationToken) {
         let status = Arc::clone(&self.status);
         tokio::select! {
             biased;
+            // Biased: a stop wins over work that is ready.
             () = stop.cancelled() => {}
             () = self.run_forever() => {}
         }
         status.set(State::Stopped);
     }
 
+    /// The loop: attempt, consequences, pause.
     async fn run_forever(&mut self) {
         self.resync_at = self.options.resync.map(|period| self.seams.clock.after(period));
         loop {
             self.lived = Duration::ZERO;
+            // A panic of the source costs one attempt, not the reflector.
             let setback = caught(self.end())
                 .await
                 .unwrap_or_else(|panic| Setback::Panicked(panic_text(&*panic)));
-            // Whatever was read before the end counts.
+            // Hands over the events that were read before the end.
             self.target.room().await;
             if let Some(pause) = self.answer(setback) {
                 self.target.room().await;
@@ -282,22 +292,24 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// The pause before the next attempt, which ends early for an absent kind that is known to have
-    /// come.
+    /// Waits before the next attempt; ends early for an absent kind when a caller knows that it was
+    /// created.
     async fn rest(&mut self, pause: Duration) {
         tokio::select! {
             biased;
+            // Only for an absent kind: a pause after any other failure protects the server.
             () = self.status.nudged(), if self.absence.is_some() => {}
             () = self.seams.clock.sleep(pause) => {}
         }
     }
 
-    /// The end of an attempt, as it is believed.
+    /// Makes an attempt and returns its end; a 404 is checked first.
     async fn end(&mut self) -> Setback {
         let setback = self.attempt().await;
         self.doubt(setback).await
     }
 
+    /// Lists if necessary and follows changes until that ends.
     async fn attempt(&mut self) -> Setback {
         if let Some(setback) = self.look_for_the_kind().await {
             return setback;
@@ -311,6 +323,7 @@ impl<T: Target> Reflector<T> {
         self.watch().await
     }
 
+    /// Returns whether the next list is a streaming list.
     fn lists_by_stream(&self) -> bool {
         self.options.streaming
             && self.source.streams_lists()
@@ -318,7 +331,7 @@ impl<T: Target> Reflector<T> {
             && self.broken_streams < MOST_BROKEN_STREAMS
     }
 
-    /// Counts a frame or item that was not told.
+    /// Counts a frame or item that was not handed over.
     pub(super) fn dropped(&self, reason: &str) {
         self.seams.metrics.count(&names::INFORMER_DROPPED, &[&self.resource, reason], 1);
     }

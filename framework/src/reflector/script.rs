@@ -1,4 +1,4 @@
-//! The source in memory as the cache's tests use it: config maps in the namespace `n`.
+//! The in-memory source for the cache's tests: config maps in the namespace `n`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{ListWatch, MemorySource, Read};
 use crate::error::ApiStatus;
 use crate::resource::ResourceInfo;
 
-/// What the server does instead of answering well.
+/// A scripted answer of the server.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// An error answer.
@@ -42,7 +42,7 @@ impl From<Answer> for super::Answer {
     }
 }
 
-/// The server; its watches follow its writes.
+/// A server whose watches follow its writes.
 pub(crate) struct Server(pub(crate) MemorySource);
 
 impl fmt::Debug for Server {
@@ -59,12 +59,13 @@ impl Server {
     /// A server of another kind.
     pub(crate) fn of(info: ResourceInfo) -> Arc<Self> {
         let source = MemorySource::new(info);
-        // Cut where it hurts.
+        // Small pieces, so that objects are cut at inconvenient places.
         source.piece_size(61);
         Arc::new(Self(source))
     }
 
-    /// Answers by `script` from now on, where it gives one; it is told the number of the request.
+    /// Answers by `script` from now on, where it returns an answer; its first argument is the
+    /// number of the request.
     pub(crate) fn script(
         &self,
         script: impl Fn(usize, &Read) -> Option<Answer> + Send + Sync + 'static,
@@ -72,7 +73,7 @@ impl Server {
         self.0.script(move |number, read| script(number, read).map(Into::into));
     }
 
-    /// Answers well again.
+    /// Removes the script.
     pub(crate) fn heal(&self) {
         self.0.heal();
     }
@@ -96,7 +97,7 @@ impl Server {
         self.0.delete(Some(namespace), name).expect("the object exists");
     }
 
-    /// Deletes without a word on any watch, as a gap does.
+    /// Deletes without an event on any watch, as a gap does.
     pub(crate) fn lose(&self, name: &str) {
         self.0.lose(Some("n"), name).expect("the object exists");
     }
@@ -116,12 +117,12 @@ impl Server {
         self.0.break_watches();
     }
 
-    /// Forgets the history: watches from before are answered by 410.
+    /// Forgets the history: watches from earlier versions are answered by 410.
     pub(crate) fn compact(&self) {
         self.0.expire();
     }
 
-    /// Goes on at another version, as a restored server does.
+    /// Continues at another version, as a restored server does.
     pub(crate) fn restore(&self, version: u64) {
         self.0.restore(version);
     }
@@ -130,12 +131,12 @@ impl Server {
         self.0.version()
     }
 
-    /// A bookmark on every watch.
+    /// Sends a bookmark on every watch.
     pub(crate) fn bookmark(&self) {
         self.0.bookmark();
     }
 
-    /// Every request, but those that only look whether the store was set back.
+    /// Returns every request, except looks for a store that was set back.
     pub(crate) fn requests(&self) -> Vec<(Instant, Read)> {
         let look = Read::Page { resource_version: None, limit: Some(1), continue_token: None };
         self.0.requests().into_iter().filter(|(_, read)| *read != look).collect()

@@ -1,42 +1,42 @@
-//! Why a reflector's request ended, and so what it does next.
+//! Ends of a reflector's attempt, which determine its next step.
 
 use std::time::Duration;
 
 use crate::client::Verb;
 use crate::error::{Error, ErrorKind};
 
-/// The end of an attempt. None is fatal.
+/// The end of an attempt; never fatal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Setback {
-    /// The stream came to its end in order: go on at once.
+    /// The stream ended in order: go on at once.
     Ended,
     /// The server's versions went backwards: list again at once.
     NewEpoch,
-    /// A list that left out what it could not read has stood long enough: list again at once.
+    /// A list that left out unreadable items is old enough: list again at once.
     InPart,
-    /// The server does not speak streaming lists: list in pages, at once.
+    /// The server does not support streaming lists: list in pages, at once.
     Unsupported(String),
     /// Go on from the same version after a pause.
     Failed(String),
-    /// As `Failed`, but said by the server: 500.
+    /// As `Failed`, but reported by the server: 500.
     Internal(String),
-    /// The version cannot be used any more: list again, after a pause unless it was a list that named
-    /// the version, or a watch whose version has become too old.
+    /// The version cannot be used any more: list again, after a pause unless a list named the
+    /// version, or the version of a watch has expired.
     Stale { cause: &'static str, why: String },
     /// The server asks to slow down.
     Throttled { after: Option<Duration>, why: String },
-    /// 401 or 403; which verb is missing, if it is one.
+    /// 401 or 403; the missing verb, if it is one.
     Refused { verb: Option<Verb>, why: String },
     /// 404: the kind is not served.
     Absent(String),
-    /// 404, and what is cached is not given up yet: ask again soon.
+    /// 404, but the cached objects are not given up yet: ask again soon.
     Doubted(String),
-    /// A panic, of the source or of windlass; its text.
+    /// A panic of the source or of windlass; its text.
     Panicked(String),
 }
 
 impl Setback {
-    /// May the server have been away since, and come back with another store?
+    /// Returns whether the server may have been away, and return with another store.
     pub(super) fn lost_the_server(&self) -> bool {
         matches!(
             self,
@@ -49,7 +49,7 @@ impl Setback {
     }
 }
 
-/// What was being done.
+/// The request that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum During {
     Page,
@@ -58,7 +58,7 @@ pub(crate) enum During {
 }
 
 impl During {
-    /// What a role must grant.
+    /// Returns the verb that a role must grant.
     fn verb(self) -> Verb {
         match self {
             Self::Page => Verb::List,
@@ -70,11 +70,11 @@ impl During {
 /// Cause of a list: the version has become too old.
 pub(super) const EXPIRED: &str = "expired";
 
-/// Said on a watch when an object that the server cannot read was deleted without being read: no
-/// event tells which.
+/// Reason of a watch error when an object that the server cannot read was deleted without being
+/// read: no event names the object.
 const STORAGE_READ_ERROR: &str = "StorageReadError";
 
-/// What follows from an error answer, or from an ERROR frame.
+/// Classifies an error answer or an ERROR frame.
 pub(crate) fn judge(error: &Error, during: During) -> Setback {
     let why = explain(error);
     if is_too_large(error) {
@@ -105,13 +105,13 @@ pub(crate) fn judge(error: &Error, during: During) -> Setback {
     }
 }
 
-/// 5xx but 501, and 408: the server may do better the next time.
+/// Returns whether an error is transient: 5xx except 501, and 408.
 fn is_transient(error: &Error) -> bool {
     matches!(error.code(), Some(408 | 500 | 502..=599))
 }
 
-/// The version asked for is one that this server has not reached. Older servers say it in the text
-/// only.
+/// Returns whether the requested version is one that this server has not reached. Older servers
+/// report it only in the text.
 fn is_too_large(error: &Error) -> bool {
     error.status().is_some_and(|status| {
         status.message.contains("oo large resource version")
@@ -121,6 +121,7 @@ fn is_too_large(error: &Error) -> bool {
     })
 }
 
+/// Returns the error's text with its cause.
 fn explain(error: &Error) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
@@ -145,7 +146,8 @@ mod tests {
         )
     }
 
-    /// B3, A15: no answer is fatal; each has its own next step.
+    /// No answer is fatal; each has its own next step (B3: an ERROR frame of another code; A15: 401
+    /// or 403).
     #[test]
     fn every_error_answer_has_a_next_step() {
         let stale = |cause| move |next: &Setback| matches!(next, Setback::Stale { cause: c, .. } if *c == cause);

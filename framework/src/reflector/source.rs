@@ -1,4 +1,4 @@
-//! Where a reflector reads from: an API server, or anything that answers like one.
+//! Sources of a reflector: an API server, or any system that answers like one.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -12,18 +12,19 @@ use crate::client::{ByteStream, Verb, at_once};
 use crate::error::Error;
 use crate::resource::ResourceInfo;
 
-/// A body about to be opened.
+/// A request whose body is about to be opened.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Chunks, Error>> + Send + 'a>>;
 
-/// An answer to the question whether the kind is served.
+/// A query whether the kind is served.
 pub type Serving<'a> = Pin<Box<dyn Future<Output = Served> + Send + 'a>>;
 
 /// Lists and watches one kind in one scope.
 ///
 /// The bodies are those of the Kubernetes API: a list is one JSON object with `metadata` and
-/// `items`, a watch one JSON object with `type` and `object` a line. [`ApiSource`](super::ApiSource)
-/// reads an API server; [`MemorySource`](super::MemorySource) is an API server in memory for tests,
-/// and for systems that are no API server. A source of one's own sends pieces through a channel:
+/// `items`, a watch one JSON object with `type` and `object` per line.
+/// [`ApiSource`](super::ApiSource) reads an API server; [`MemorySource`](super::MemorySource) is an
+/// API server in memory for tests, and for systems that are not API servers. A custom source sends
+/// pieces through a channel:
 ///
 /// ```
 /// use windlass::reflector::{Chunks, ListWatch, Opening, Read};
@@ -48,20 +49,21 @@ pub type Serving<'a> = Pin<Box<dyn Future<Output = Served> + Send + 'a>>;
 /// }
 /// ```
 pub trait ListWatch: Debug + Send + Sync + 'static {
-    /// Sends the request; the body streams. Answers that are errors are errors
-    /// ([`Error::from_status`]); what the reflector does next follows from them. Dropping the future
-    /// must end the request.
+    /// Sends the request; the body streams. Error answers are returned as errors
+    /// ([`Error::from_status`]); they determine the reflector's next step. Dropping the future must
+    /// end the request.
     fn open(&self, read: Read) -> Opening<'_>;
 
-    /// Is the kind served? Asked every 2.5 to 5 s while the source answers 404. Where that is not
-    /// known, which is the default, the list is tried instead. What is cached is given up at once
-    /// when the answer is [`Served::No`], and otherwise when the source has answered 404 for 10 s.
+    /// Returns whether the kind is served. Called every 2.5 to 5 s while the source answers 404.
+    /// The default is [`Served::Unknown`], for which the list is tried instead. Cached objects are
+    /// given up at once when the answer is [`Served::No`], and otherwise when the source has
+    /// answered 404 for 10 s.
     fn is_served(&self) -> Serving<'_> {
         Box::pin(async { Served::Unknown })
     }
 
-    /// Can it answer [`Read::StreamingList`]? True by default; a source that cannot is listed in
-    /// pages from the first request on.
+    /// Returns whether the source can answer [`Read::StreamingList`]. True by default; a source
+    /// that cannot is listed in pages from the first request on.
     fn streams_lists(&self) -> bool {
         true
     }
@@ -70,11 +72,11 @@ pub trait ListWatch: Debug + Send + Sync + 'static {
 /// Whether a kind is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// It is.
+    /// The kind is served.
     Yes,
-    /// It is not.
+    /// The kind is not served.
     No,
-    /// That cannot be told without listing it.
+    /// Not known without a list.
     Unknown,
 }
 
@@ -82,13 +84,14 @@ pub enum Served {
 #[derive(Debug)]
 pub struct Chunks(Pieces);
 
+/// Origin of a body.
 #[derive(Debug)]
 enum Pieces {
     /// From the API server.
     Http(ByteStream),
     /// From a task of this process.
     Channel(mpsc::Receiver<Result<Bytes, Error>>),
-    /// All there already.
+    /// All pieces are in memory.
     Ready(std::vec::IntoIter<Bytes>),
 }
 
@@ -106,16 +109,16 @@ impl From<mpsc::Receiver<Result<Bytes, Error>>> for Chunks {
 }
 
 impl Chunks {
-    /// A body that is there already, in these pieces.
+    /// Returns a complete body, in these pieces.
     pub fn of<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Self {
         let pieces: Vec<Bytes> = pieces.into_iter().map(Into::into).collect();
         Self(Pieces::Ready(pieces.into_iter()))
     }
 
-    /// The next piece; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// What the source says; nothing follows it.
+    /// The source's error; nothing follows it.
     /// # Cancel safety
     /// Safe: no piece is lost.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
@@ -128,7 +131,7 @@ impl Chunks {
 }
 
 impl Chunks {
-    /// The next piece, when it is there already.
+    /// Returns the next piece, if it is available at once.
     pub(super) async fn at_once(&mut self) -> Option<Option<Result<Bytes, Error>>> {
         match &mut self.0 {
             Pieces::Http(stream) => stream.at_once().await,
@@ -143,32 +146,32 @@ impl Chunks {
 pub enum Read {
     /// A list, or a page of one.
     Page {
-        /// `None` asks for a consistent read; `"0"` for any state that the server has in memory; any
-        /// other for one that is not older. `None` on later pages.
+        /// `None` asks for a consistent read; `"0"` for any state that the server has in memory;
+        /// any other version for a state that is not older. `None` on later pages.
         resource_version: Option<String>,
-        /// Items a page; `None` means the whole list.
+        /// Items per page; `None` means the whole list.
         limit: Option<u32>,
-        /// Where the last page ended.
+        /// Token that the previous page returned.
         continue_token: Option<String>,
     },
-    /// The current state as ADDED events, a bookmark that says so, then changes, on one stream.
+    /// The current state as ADDED events, a bookmark that ends it, then changes, on one stream.
     StreamingList {
         /// As in [`Page`](Self::Page).
         resource_version: Option<String>,
-        /// When the server is to end the stream.
+        /// Time after which the server is to end the stream.
         timeout: Duration,
     },
     /// Changes after a version.
     Watch {
-        /// The version.
+        /// The version after which changes are sent.
         resource_version: String,
-        /// When the server is to end the stream.
+        /// Time after which the server is to end the stream.
         timeout: Duration,
     },
 }
 
 impl Read {
-    /// Query parameters of the request.
+    /// Returns the query parameters of the request.
     pub fn query(&self) -> Vec<(&'static str, String)> {
         let mut query = Vec::new();
         let mut add = |name, value: &str| query.push((name, value.to_owned()));
@@ -206,7 +209,7 @@ impl Read {
         query
     }
 
-    /// The verb that a role must grant: a streaming list is a watch.
+    /// Returns the verb that a role must grant: a streaming list is a watch.
     pub fn verb(&self) -> Verb {
         match self {
             Self::Page { .. } => Verb::List,
@@ -215,7 +218,7 @@ impl Read {
     }
 }
 
-/// `watch deployments.apps in "shop"`: for error texts.
+/// Describes a request for error texts: `watch deployments.apps in "shop"`.
 pub(crate) fn tried(verb: Verb, info: &ResourceInfo, namespace: Option<&str>) -> String {
     let verb = verb.as_str();
     match namespace {

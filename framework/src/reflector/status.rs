@@ -1,4 +1,4 @@
-//! What a reflector is doing, for readiness; one log line per change.
+//! Status of a reflector, for readiness; one log line per change.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::sync::{AtomicBool, Notify, Ordering, Posted};
 
-/// What a reflector does or waits for.
+/// Present activity or wait of a reflector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not started.
@@ -16,12 +16,12 @@ pub enum State {
     Listing,
     /// Following changes.
     Watching,
-    /// Waiting to try again; why.
+    /// Waiting to try again; the reason.
     Retrying(String),
-    /// The kind is not served; what the server said.
+    /// The kind is not served; the server's answer.
     Absent(String),
-    /// Something must be done about it, though it tries on: a right is missing, which the text
-    /// names, or the list has failed many times.
+    /// Needs attention, although attempts go on: a right is missing, which the text names, or the
+    /// list has failed many times.
     Degraded(String),
     /// Stopped for good.
     Stopped,
@@ -41,27 +41,27 @@ impl fmt::Display for State {
     }
 }
 
-/// When a reflector last heard of its server. The age of its view is the time since
-/// [`advanced`](Self::advanced); on a kind where nothing happens servers send a bookmark about once
-/// a minute.
+/// Times of the last data from a reflector's server. The age of its view is the time since
+/// [`advanced`](Self::advanced); for a kind without changes servers send a bookmark about once a
+/// minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freshness {
-    /// When the last bytes came, of a list or of a watch.
+    /// Time of the last bytes, of a list or of a watch.
     pub heard: Option<Instant>,
-    /// When the newest version seen so far came, by a list, an event or a bookmark.
+    /// Time at which the newest version was received, by a list, an event or a bookmark.
     pub advanced: Option<Instant>,
 }
 
-/// The state of one reflector, readable from anywhere.
+/// The state of one reflector, readable from any task.
 #[derive(Debug)]
 pub struct Status {
-    /// `websites.example.dev in "shop"`, for the log.
+    /// Description for the log: `websites.example.dev in "shop"`.
     what: String,
     state: Posted<State>,
     freshness: Mutex<Freshness>,
-    /// Somebody knows that an absent kind came.
+    /// Notified when an absent kind may have been created.
     nudge: Notify,
-    /// Was something seen that speaks of a store that was set back?
+    /// Whether a sign of a store that was set back was seen.
     sign: AtomicBool,
 }
 
@@ -71,23 +71,22 @@ impl Status {
         Self { what, state, freshness, nudge: Notify::new(), sign: AtomicBool::new(false) }
     }
 
-    /// What is read, for people.
+    /// Returns a description of the objects that are read.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// What it does now.
+    /// Returns the present state.
     pub fn get(&self) -> State {
         self.state.get()
     }
 
-    /// When it last heard of the server.
+    /// Returns the times of the last data from the server.
     pub fn freshness(&self) -> Freshness {
         *self.freshness.lock()
     }
 
-    /// Waits until the state is one that `wanted` is true for, or the reflector has stopped; returns
-    /// the state.
+    /// Waits until `wanted` is true for the state, or the reflector has stopped; returns the state.
     ///
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
@@ -95,27 +94,29 @@ impl Status {
         self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
     }
 
-    /// An absent kind may have come: whoever waits to look for it looks now.
+    /// Ends the pause before the next look for an absent kind, which may have been created.
     pub(crate) fn nudge(&self) {
         self.nudge.notify_waiters();
     }
 
-    /// Waits for the next nudge; one that came before this was called is not told.
+    /// Waits for the next nudge; an earlier one is not remembered.
     pub(super) async fn nudged(&self) {
         self.nudge.notified().await;
     }
 
-    /// Something was seen that speaks of a store that was set back.
+    /// Notes a sign of a store that was set back.
     pub(crate) fn sign(&self) {
         self.sign.store(true, Ordering::Relaxed);
     }
 
-    /// Was there a sign since the last call?
+    /// Returns whether there was a sign since the last call.
     pub(super) fn take_sign(&self) -> bool {
+        // Relaxed: the flag guards no data. The load spares the usual case, no sign, the write of a
+        // swap.
         self.sign.load(Ordering::Relaxed) && self.sign.swap(false, Ordering::Relaxed)
     }
 
-    /// Bytes came at `now`.
+    /// Notes that bytes arrived at `now`.
     pub(crate) fn heard(&self, now: Instant, has_advanced: bool) {
         let mut freshness = self.freshness.lock();
         freshness.heard = Some(now);
@@ -124,9 +125,10 @@ impl Status {
         }
     }
 
-    /// Sets the state and logs it if it is of another kind than before.
+    /// Sets the state, and logs it if it is of another kind than before.
     pub(crate) fn set(&self, state: State) {
         let before = self.state.set(state.clone());
+        // Another text of the same state is logged at the debug level only.
         if std::mem::discriminant(&before) == std::mem::discriminant(&state) {
             tracing::debug!(resource = %self.what, %state, "cache");
             return;
@@ -135,7 +137,7 @@ impl Status {
             State::Degraded(_) | State::Retrying(_) | State::Absent(_) => {
                 tracing::warn!(resource = %self.what, %state, "cache");
             }
-            // Back from a pause: only the end of trouble is news.
+            // Another attempt: only its success is logged at the usual level.
             State::Listing => tracing::debug!(resource = %self.what, %state, "cache"),
             _ => tracing::info!(resource = %self.what, %state, "cache"),
         }
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(tokio::join!(never, stop).0, State::Stopped);
     }
 
-    /// An operator's log at its usual level tells the end of trouble, and not each attempt.
+    /// An operator's log at its usual level shows the end of trouble, and not each attempt.
     #[test]
     fn that_it_reads_again_is_no_news_and_that_it_follows_again_is() {
         let (log, _guard) = Captured::at(tracing::Level::INFO);

@@ -1,4 +1,4 @@
-//! One watch under way: its clockwork.
+//! Timing of one watch: deadlines, silence and the time of its end.
 
 use std::time::Duration;
 
@@ -6,32 +6,34 @@ use tokio::time::Instant;
 
 use super::NO_PROGRESS;
 
-/// A watch that ended within this and told nothing is a failure, not an end.
+/// A watch that ended within this time without progress counts as a failure, not as an end.
 pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
-/// A watch that ends so long before its time, and a sixty-fourth of it, was not ended by its own timer:
-/// clocks differ, and the server's began when the request came.
+/// A watch that ends earlier before its timeout than this plus a sixty-fourth of the timeout was
+/// not ended by its own timer: clocks differ, and the server's timer began when the request
+/// arrived.
 const EARLY: Duration = Duration::from_secs(1);
-/// So often it is said that the end of a streaming list is missing.
+/// Interval of warnings that the end of a streaming list is missing.
 const REMINDER: Duration = Duration::from_secs(10);
 
-/// When things happened to a watch, and when to look up although nothing comes.
+/// Times of a watch's events, and of the next check when nothing arrives.
 #[derive(Debug)]
 pub(super) struct Stream {
+    /// Time at which the stream was opened.
     pub(super) opened: Instant,
     timeout: Duration,
-    /// Still in the first part of a streaming list?
+    /// Whether the stream is still in the first part of a streaming list.
     pub(super) is_listing: bool,
-    /// The last complete frame; in the first part of a streaming list the last object.
+    /// Time of the last complete frame; in the first part of a streaming list of the last object.
     last_frame: Instant,
-    /// Since when a frame is begun and not ended.
+    /// Time since which a frame is incomplete.
     partial_since: Option<Instant>,
-    /// When it is said next that the end of the list is missing.
+    /// Time of the next warning that the end of the list is missing.
     remind_at: Instant,
-    /// Versions gone forward.
+    /// Number of frames that advanced the version.
     pub(super) progress: usize,
-    /// Has any frame come? A server sends bookmarks about once a minute.
+    /// Whether any frame has come. A server sends bookmarks about once a minute.
     has_spoken: bool,
-    /// Has it told something, or stayed open, so that it may be called healthy?
+    /// Whether it has sent something or stayed open, so that it counts as healthy.
     pub(super) is_confirmed: bool,
 }
 
@@ -50,8 +52,8 @@ impl Stream {
         }
     }
 
-    /// A frame ended at `now`. While the list lasts only its objects are progress: a server that
-    /// does not know streaming lists may send changes for ever.
+    /// Notes a frame that ended at `now`. During a list only its objects are progress: a server
+    /// that does not know streaming lists may send changes for ever.
     pub(super) fn frame(&mut self, now: Instant, is_object: bool) {
         self.has_spoken = true;
         if is_object || !self.is_listing {
@@ -59,30 +61,33 @@ impl Stream {
         }
     }
 
-    /// After a read at `now`: is a frame begun, and is it another one than before?
+    /// Notes the state after a read at `now`: whether a frame is incomplete, and whether it is
+    /// another one than before.
     pub(super) fn partial(&mut self, now: Instant, is_inside: bool, is_another: bool) {
         let begun = self.partial_since.filter(|_| !is_another);
         self.partial_since = is_inside.then(|| begun.unwrap_or(now));
     }
 
-    /// For `waited` the stream was not read: that is not the server's silence.
+    /// Extends the deadlines by a time in which the stream was not read, which is not the server's
+    /// silence.
     pub(super) fn excuse(&mut self, waited: Duration) {
         self.last_frame += waited;
         self.partial_since = self.partial_since.map(|since| since + waited);
     }
 
-    /// When the next frame must have come.
+    /// Returns the deadline of the next frame.
     pub(super) fn deadline(&self) -> Instant {
         let patience = match self.is_listing {
             true => NO_PROGRESS,
+            // A watch may be silent until the server's own timer ends it.
             false => self.timeout.saturating_add(NO_PROGRESS),
         };
         let deadline = self.last_frame + patience;
-        // A6: a frame that drips in is a connection that hangs.
+        // A6 (an answer that trickles): a frame that trickles in means a connection that hangs.
         self.partial_since.map_or(deadline, |since| deadline.min(since + NO_PROGRESS))
     }
 
-    /// When to look at it again without a frame.
+    /// Returns the time of the next check without a frame.
     pub(super) fn wake(&self) -> Instant {
         let mut wake = self.deadline();
         if !self.is_confirmed {
@@ -91,7 +96,7 @@ impl Stream {
         if self.is_listing { wake.min(self.remind_at) } else { wake }
     }
 
-    /// How long the end of the list has been missing, when it is time to say so.
+    /// Returns the age of a list whose end is missing, if a warning is due.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Duration> {
         if !self.is_listing || now < self.remind_at {
             return None;
@@ -100,19 +105,20 @@ impl Stream {
         Some(now - self.opened)
     }
 
-    /// For how long nothing complete has come.
+    /// Returns the time since the last complete frame.
     pub(super) fn quiet(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_frame)
     }
 
-    /// Did its own timer end it, after it had told something? Everything else may be the end of a server
-    /// whose store is set back before it comes again, and silence may be that of such a server.
+    /// Returns whether the watch was ended by its own timer, after it had sent something. Any other
+    /// end may be that of a server whose store is set back before it restarts, and silence may come
+    /// from such a server.
     pub(super) fn was_orderly(&self, now: Instant) -> bool {
         let slack = EARLY + self.timeout / 64;
         self.has_spoken && now.saturating_duration_since(self.opened) + slack >= self.timeout
     }
 
-    /// Did it end before it could tell anything?
+    /// Returns whether the watch ended at once, without progress.
     pub(super) fn was_very_short(&self, now: Instant) -> bool {
         now - self.opened < VERY_SHORT && self.progress == 0
     }
@@ -134,7 +140,8 @@ mod tests {
         (start, Stream::new(start, TIMEOUT, is_listing))
     }
 
-    /// B5: a server that does not know streaming lists sends changes and no end mark.
+    /// B5 (no end of the initial events): a server that does not know streaming lists sends changes
+    /// and no end mark.
     #[test]
     fn b5_while_a_list_lasts_only_its_objects_are_progress_and_later_every_frame_is() {
         let (start, mut stream) = began(true);
@@ -185,7 +192,7 @@ mod tests {
         assert_eq!(stream.overdue(start + seconds(300)), None);
     }
 
-    /// B1, and the look for a store that was set back.
+    /// B1 (a watch that is closed at once), and the look for a store that was set back.
     #[test]
     fn a_watch_was_very_short_below_a_second_without_progress_and_orderly_at_its_own_time() {
         let (start, mut stream) = began(false);

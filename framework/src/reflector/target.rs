@@ -1,4 +1,4 @@
-//! What a reflector fills.
+//! Targets of a reflector.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use crate::resource::{ObjectKey, Resource};
 use crate::store::{self, Milestone};
 use crate::wire::{Skim, Undecodable, times};
 
-/// An object as it came over the wire, borrowed from the bytes that were read.
+/// An object as it was received, borrowed from the bytes that were read.
 #[derive(Clone, Copy)]
 pub struct Seen<'a> {
     skim: &'a Skim<'a>,
@@ -23,32 +23,33 @@ impl<'a> Seen<'a> {
         Self { skim, bytes }
     }
 
-    /// Namespace and name.
+    /// Returns namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
     }
 
-    /// Namespace; `None` for kinds that have none.
+    /// Returns the namespace; `None` for kinds that have none.
     pub fn namespace(&self) -> Option<&str> {
         self.skim.namespace.as_deref()
     }
 
-    /// Name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.skim.name
     }
 
-    /// Uid; empty only for servers that give none.
+    /// Returns the uid; empty only for servers that give none.
     pub fn uid(&self) -> &str {
         &self.skim.uid
     }
 
-    /// resourceVersion.
+    /// Returns the resourceVersion.
     pub fn resource_version(&self) -> &str {
         &self.skim.resource_version
     }
 
-    /// The object's JSON as it came; of one that was too large only the beginning.
+    /// Returns the object's JSON as it was received; of an object that was too large only the
+    /// beginning.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -56,7 +57,7 @@ impl<'a> Seen<'a> {
     /// Decodes the object.
     ///
     /// # Errors
-    /// [`Decode`](ErrorKind::Decode) when the bytes are no `K`.
+    /// [`Decode`](ErrorKind::Decode) when the bytes are not a `K`.
     pub fn decode<K: Resource>(&self) -> Result<K, Error> {
         times::from_slice(self.bytes).map_err(|error| {
             let text = format!("{} does not decode into its type", self.key());
@@ -66,79 +67,80 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Key and version only: the content may be a Secret's.
+/// Key and version only: the content may be that of a Secret.
 impl fmt::Debug for Seen<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.key(), self.resource_version())
     }
 }
 
-/// How far a reflector has come.
+/// Progress of a reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// Everything up to this version has been told.
+    /// Everything up to this version has been handed over.
     Reached,
-    /// The list is complete as of this version: what it did not show is gone.
+    /// The list is complete as of this version: objects that it did not show are gone.
     Listed,
-    /// The list is complete but for items whose name could not be read: what it did not show may be
-    /// there still.
+    /// The list is complete except for items whose name could not be read: objects that it did not
+    /// show may still exist.
     ListedInPart,
-    /// The kind is not served: everything is gone.
+    /// The kind is not served: all objects are gone.
     Absent,
-    /// The server's versions went backwards (a restored backup): versions seen before do not compare
-    /// with those that follow. The list that has just ended is void, and another one follows.
+    /// The server's versions went backwards (a restored backup): versions from before do not
+    /// compare with those that follow. The list that has just ended is void, and another one
+    /// follows.
     NewEpoch,
 }
 
-/// What a reflector fills. It is told everything in order, by one caller.
+/// The receiver of a reflector's objects. All methods are called in order, by one caller.
 ///
 /// A list is a run: [`list_begins`](Self::list_begins), [`listed`](Self::listed) for each object, a
 /// [`Step::Listed`]; an object that no `listed`, `changed` or `kept` of the run has shown is gone
-/// then. A run may break off; the next `list_begins` begins another, and what the broken one told is
-/// true nevertheless.
+/// then. A run may break off; the next `list_begins` begins another, and the objects that the
+/// broken run has shown remain valid.
 pub trait Target: Send {
-    /// A list begins.
+    /// Called when a list begins.
     fn list_begins(&mut self);
 
-    /// The object is there, says a list.
+    /// Called for an object that a list shows.
     fn listed(&mut self, seen: &Seen<'_>);
 
-    /// The object was created or changed, says a watch.
+    /// Called for an object that a watch shows as created or changed.
     fn changed(&mut self, seen: &Seen<'_>);
 
-    /// The object is gone; this is its last state.
+    /// Called for an object that is gone, with its last state.
     fn deleted(&mut self, seen: &Seen<'_>);
 
-    /// The object is there, and its state is too large to be taken: what was known of it stays.
+    /// Called for an object that exists with a state that is too large: its last known state stays.
     fn kept(&mut self, seen: &Seen<'_>);
 
-    /// Everything told so far belongs to this version.
+    /// Called when everything handed over so far belongs to this version.
     fn reached(&mut self, step: Step, version: &str);
 
-    /// Has the list under way shown an object in an older state than one that was told before, in the
-    /// same epoch? A list is a consistent read, so the server's store was set back then. False by
-    /// default: a target need not compare.
+    /// Returns whether the list under way has shown an object in an older state than one handed
+    /// over before, in the same epoch. A list is a consistent read, so the server's store was set
+    /// back then. False by default: a target need not compare.
     fn was_set_back(&self) -> bool {
         false
     }
 
-    /// Called after each network read, which may have brought many objects: hands over what was
-    /// collected, and waits until more can be taken. The reflector reads no further meanwhile.
-    /// Dropping the future must lose nothing.
+    /// Called after each network read, which may have returned many objects: hands over the
+    /// collected objects, and waits until more can be taken. The reflector reads no further
+    /// meanwhile. Dropping the future must lose nothing.
     fn room(&mut self) -> impl Future<Output = ()> + Send {
         async {}
     }
 
-    /// Asked when a resync is due ([`ReflectorOptions::resync`](super::ReflectorOptions::resync)):
-    /// is it wanted? True by default.
+    /// Returns whether a resync that is due
+    /// ([`ReflectorOptions::resync`](super::ReflectorOptions::resync)) is wanted. True by default.
     fn should_resync(&self) -> bool {
         true
     }
 
-    /// Tells its content again to whoever listens to it. Nothing by default.
+    /// Delivers its content to its listeners again. Does nothing by default.
     ///
     /// # Errors
-    /// Anything: the watch ends, and the state is listed anew after a pause.
+    /// Any error ends the watch, and the state is listed anew after a pause.
     fn resync(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -179,6 +181,8 @@ impl Target for Feed {
 
     fn reached(&mut self, step: Step, version: &str) {
         if step == Step::NewEpoch {
+            // Versions of two epochs do not compare: a cached object of an equal version may be
+            // another state.
             self.run.epoch = self.run.epoch.saturating_add(1);
             self.reuse = false;
         }
@@ -198,7 +202,7 @@ impl Target for Feed {
     }
 }
 
-/// Fills a [`Store`](store::Store) directly, without listeners: made by
+/// A target that fills a [`Store`](store::Store) directly, without listeners: made by
 /// [`Reflector::into_store`](super::Reflector::into_store).
 pub struct StoreTarget {
     feed: Feed,
@@ -210,10 +214,10 @@ impl fmt::Debug for StoreTarget {
     }
 }
 
-/// Deltas applied under one lock.
+/// Most deltas applied under one lock.
 const BATCH: usize = 128;
 
-/// Applies what comes, and tells nobody.
+/// A sink that applies deltas to a store, without listeners.
 struct Direct(Arc<store::Core>);
 
 impl Sink for Direct {
@@ -256,7 +260,7 @@ impl Target for StoreTarget {
 
     fn reached(&mut self, step: Step, version: &str) {
         Target::reached(&mut self.feed, step, version);
-        // Whoever waits for the reflector's state reads the store then.
+        // Applied at once: a caller that waits for the reflector's state reads the store next.
         if step != Step::Reached {
             self.feed.offer();
         }

@@ -1,4 +1,4 @@
-//! A watch, with or without the current state as its first part.
+//! A watch, with or without the current state as its first part (a streaming list).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,22 +18,23 @@ use crate::error::Error;
 use crate::metrics::names;
 use crate::wire::{EventType, Frame, FrameDecoder, Malformed, Part, Skim};
 
-/// Pieces that are handed over at once. A watch brings a piece per event.
+/// Most pieces that are handed over at once. A watch receives one piece per event.
 const MOST_PIECES: u32 = 64;
 
-/// What a watch waited for.
+/// The event for which a watch waited.
 enum Next {
     Piece(Option<Result<Bytes, Error>>),
     Looked(Result<String, Error>),
     Alarm,
-    /// Others have seen something.
+    /// Another component noted a sign of a store that was set back.
     Called,
 }
 
 impl<T: Target> Reflector<T> {
-    /// Follows changes until the stream ends, however it ends.
+    /// Follows changes until the stream ends; returns its end.
     pub(super) async fn watch(&mut self) -> Setback {
         let least = self.options.min_watch_timeout.as_secs();
+        // Random between the minimum and twice that: watches of many clients do not end together.
         let timeout = Duration::from_secs(least + self.seams.entropy.below(least));
         let (read, during) = match self.position.resume() {
             Some(version) => {
@@ -54,23 +55,25 @@ impl<T: Target> Reflector<T> {
         let is_listing = during == During::StreamingList;
         let mut stream = Stream::new(self.seams.clock.now(), timeout, is_listing);
         self.heed();
+        // Only after the answer: an unreachable server is not asked.
         self.begin_look(stream.opened);
         let setback = self.follow(&mut chunks, &mut stream).await;
         self.lived = self.seams.clock.now() - stream.opened;
         setback
     }
 
-    /// When to look up although nothing came.
+    /// Returns the time of the next check of the stream when nothing arrives.
     fn wake(&self, stream: &Stream) -> Instant {
         let resync = self.resync_at.filter(|_| !stream.is_listing);
         let look = self.doubt.due().filter(|_| !stream.is_listing);
         [self.again_at, resync, look].into_iter().flatten().fold(stream.wake(), Instant::min)
     }
 
+    /// Reads the stream until it ends, and checks it in between.
     async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> Setback {
         let clock = self.seams.clock.clone();
         let mut frames = FrameDecoder::with_limit(self.options.frame_limit);
-        // The timer stays armed while pieces come, and goes off early then: to arm it anew for each
+        // The timer stays armed while pieces arrive, and may fire early: arming it anew for each
         // piece would cost more than most pieces do.
         let mut armed = self.wake(stream);
         let mut alarm = pin!(clock.sleep_until(armed));
@@ -84,6 +87,8 @@ impl<T: Target> Reflector<T> {
             }
             let next = tokio::select! {
                 biased;
+                // Biased: the rare look goes first, then data; the timer and the call wait until no
+                // piece is ready.
                 told = self.doubt.told(), if self.doubt.is_looking() => Next::Looked(told),
                 next = chunks.next() => Next::Piece(next),
                 () = alarm.as_mut() => Next::Alarm,
@@ -93,11 +98,13 @@ impl<T: Target> Reflector<T> {
                 Next::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
                 Next::Looked(told) => self.judge_look(told),
                 Next::Called => {
+                    // Registered before the check: a call that comes in between is not lost.
                     call.set(habits.called());
                     self.heed();
                     Ok(())
                 }
                 Next::Alarm => {
+                    // The timer may fire for a deadline that has moved since.
                     let outcome = match clock.now() >= due {
                         true => self.look_up(stream, clock.now()).await,
                         false => Ok(()),
@@ -113,7 +120,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// A piece came; all that is there already is read with it and handed over at once.
+    /// Handles a piece; further pieces that are available at once are read and handed over with it.
     async fn arrived(
         &mut self,
         first: Option<Result<Bytes, Error>>,
@@ -139,19 +146,23 @@ impl<T: Target> Reflector<T> {
         let has_advanced = stream.progress > before;
         self.status.heard(now, has_advanced);
         self.count_items(listed);
+        // One mark per read, not per event.
         if has_advanced && let Some(version) = self.position.resume() {
             self.target.reached(Step::Reached, version);
         }
         self.room(stream).await;
+        // After the hand-over: events that were read before an error count.
         outcome?;
-        // While a server floods the stream the timer is never looked at.
+        // The `select!` prefers pieces, so a flood would starve the timer: deadlines are checked
+        // here, too.
         if now >= self.wake(stream) { self.look_up(stream, now).await } else { Ok(()) }
     }
 
-    /// Waits for room. The time that takes is not the server's.
+    /// Waits until the target takes more. The stream's deadlines are extended by that time, which
+    /// is not the server's.
     async fn room(&mut self, stream: &mut Stream) {
         let mut room = pin!(self.target.room());
-        // Nearly always there is some, and the clock is not asked.
+        // Usually there is space, and the clock need not be read.
         if at_once(room.as_mut()).await.is_none() {
             let began = self.seams.clock.now();
             room.await;
@@ -159,7 +170,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// One piece.
+    /// Reads one piece.
     fn read(
         &mut self,
         piece: &Bytes,
@@ -173,6 +184,7 @@ impl<T: Target> Reflector<T> {
         frames.push(piece, &mut |part| {
             has_ended_one = true;
             if outcome.is_ok() {
+                // After a failure the rest of the piece is skipped, because the stream ends.
                 outcome = self.frame(part, now, stream);
             }
         });
@@ -180,7 +192,7 @@ impl<T: Target> Reflector<T> {
         outcome
     }
 
-    /// Something may be due at `now`, when something came, or did not.
+    /// Checks everything that may be due at `now`: deadlines, reminders, looks and resyncs.
     async fn look_up(&mut self, stream: &mut Stream, now: Instant) -> Result<(), Setback> {
         if self.again_at.is_some_and(|at| now >= at) {
             return Err(Setback::InPart);
@@ -208,6 +220,7 @@ impl<T: Target> Reflector<T> {
         Ok(())
     }
 
+    /// Asks the target for a resync and schedules the next one.
     async fn resync(&mut self, stream: &mut Stream) -> Result<(), Setback> {
         self.resync_at = self.options.resync.map(|period| self.seams.clock.after(period));
         if self.target.should_resync()
@@ -220,7 +233,8 @@ impl<T: Target> Reflector<T> {
         Ok(())
     }
 
-    /// A watch that was closed at once was never healthy: the state is not to flap.
+    /// Sets the healthy state once the watch has proved itself. A watch that is closed at once was
+    /// never healthy, and the state must not flap.
     fn confirm(&self, stream: &mut Stream) {
         if !stream.is_confirmed && !stream.is_listing {
             self.status.set(self.in_step());
@@ -228,6 +242,7 @@ impl<T: Target> Reflector<T> {
         stream.is_confirmed = true;
     }
 
+    /// Judges the end of a stream.
     fn ended(&mut self, stream: &Stream) -> Setback {
         let what = &self.what;
         if stream.is_listing {
@@ -245,10 +260,12 @@ impl<T: Target> Reflector<T> {
         Setback::Ended
     }
 
+    /// Judges a stream whose deadline has passed.
     fn silent(&self, stream: &Stream, now: Instant) -> Setback {
         let what = &self.what;
         if stream.is_listing {
-            // B5: servers that do not know streaming lists send the objects and no end mark.
+            // B5 (no end of the initial events): servers that do not know streaming lists send the
+            // objects and no end mark.
             return Setback::Unsupported(format!(
                 "the streaming list of {what} made no progress for {} s",
                 NO_PROGRESS.as_secs()
@@ -258,6 +275,7 @@ impl<T: Target> Reflector<T> {
         Setback::Failed(format!("the watch of {what} brought no complete frame for {quiet} s"))
     }
 
+    /// Handles one frame.
     fn frame(&mut self, part: Part<'_>, now: Instant, stream: &mut Stream) -> Result<(), Setback> {
         let told = match part {
             Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
@@ -274,7 +292,8 @@ impl<T: Target> Reflector<T> {
             Err(why) => {
                 stream.frame(now, true);
                 self.unreadable(&why);
-                // In a list the others still count; later, what this was must be found by listing.
+                // In a list the other items still count. In a watch the change behind the frame can
+                // be found only by a list.
                 if stream.is_listing {
                     return Ok(());
                 }
@@ -284,6 +303,7 @@ impl<T: Target> Reflector<T> {
         }
     }
 
+    /// Handles an event whose object is too large, by its beginning.
     fn large_event(&mut self, line: &[u8], stream: &mut Stream) -> Result<(), Malformed> {
         let frame = Frame::of_beginning(line)?;
         let skim = Skim::of_beginning(frame.object)?;
@@ -297,6 +317,8 @@ impl<T: Target> Reflector<T> {
         Ok(())
     }
 
+    /// Handles an event. The outer error is a frame that cannot be read, the inner one the end of
+    /// the watch.
     fn event(
         &mut self,
         frame: Frame<'_>,
@@ -324,6 +346,7 @@ impl<T: Target> Reflector<T> {
             EventType::Added | EventType::Modified | EventType::Deleted => {
                 if let Some(other) = self.expected.other(frame.object) {
                     self.unexpected(&other);
+                    // Such a list is complete in part only.
                     self.unreadable += usize::from(stream.is_listing);
                     return Ok(Ok(()));
                 }
@@ -333,8 +356,8 @@ impl<T: Target> Reflector<T> {
                 match frame.event {
                     EventType::Deleted => self.target.deleted(&seen),
                     _ if stream.is_listing => self.target.listed(&seen),
-                    // B6: the store forgets deletions with the list that shows them, and the oldest
-                    // of many.
+                    // B6 (older or repeated frames): the store forgets a deletion with the next
+                    // list, and the oldest of many deletions, so the position decides.
                     _ if self.position.has_passed(&skim.resource_version) => {
                         self.repeated(&skim.resource_version, now);
                     }
@@ -346,8 +369,8 @@ impl<T: Target> Reflector<T> {
         Ok(Ok(()))
     }
 
-    /// An old frame. One from before the place that the watch began at is none that a server has to
-    /// send, and one that was set back may.
+    /// Drops a repeated frame. A frame from before the position at which the watch began need not
+    /// be sent by any server; a server that was set back may send it.
     fn repeated(&mut self, version: &str, now: Instant) {
         self.dropped("not_newer");
         if self.position.is_before_stream(version) {
@@ -355,14 +378,15 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// The stream has reached `version`; within the first part of a streaming list that says
-    /// nothing yet, because objects come in no order.
+    /// Advances the position to `version`. During the first part of a streaming list the version
+    /// has no meaning yet, because objects come in no order.
     fn advance(&mut self, version: &str, stream: &mut Stream) {
         if !stream.is_listing && self.position.advance(version) {
             stream.progress += 1;
         }
     }
 
+    /// Judges an ERROR frame.
     fn error_frame(&self, frame: &Frame<'_>, during: During) -> Setback {
         let status = frame.status();
         if status.code == 0 && status.reason.is_empty() {

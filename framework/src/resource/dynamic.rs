@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Reads, Resource, ResourceInfo, Whole, reads};
 
-/// Any object: metadata typed, the rest as JSON. Its `Debug` shows no values of a Secret, and no token
-/// of a `TokenRequest` or a `TokenReview`.
+/// An object of any kind: metadata typed, the rest as JSON. Its `Debug` shows no values of a
+/// Secret, and no token of a `TokenRequest` or a `TokenReview`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DynamicObject {
@@ -27,8 +27,8 @@ pub struct DynamicObject {
     pub rest: Map<String, Value>,
 }
 
-/// An object's type and metadata, without its content: what [`Api::metadata`] reads. The type is that
-/// of the object, not `PartialObjectMetadata`.
+/// An object's type and metadata, without its content: the result of [`Api::metadata`]. The type
+/// is that of the object, not `PartialObjectMetadata`.
 ///
 /// [`Api::metadata`]: crate::api::Api::metadata
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -68,8 +68,8 @@ impl fmt::Debug for PartialObject {
     }
 }
 
-/// Where objects of a kind hold credentials. Of whichever group: others have Secrets, too. An object
-/// without a kind, such as an item of a list, may be a Secret.
+/// Paths of the credentials in objects of a kind, of any group: other groups have Secrets, too.
+/// An object without a kind, such as an item of a list, may be a Secret.
 fn hidden(kind: &str) -> &'static [&'static [&'static str]] {
     match kind {
         "Secret" | "" => &[&["data"], &["stringData"]],
@@ -81,21 +81,23 @@ fn hidden(kind: &str) -> &'static [&'static [&'static str]] {
 
 const REDACTED: &str = "[redacted]";
 
-/// Takes the values at `path` away, and leaves the names of fields.
+/// Replaces the values at `path`, and leaves the names of fields.
 fn hide(object: &mut Map<String, Value>, path: &[&str]) {
     let Some((first, rest)) = path.split_first() else {
         return object.values_mut().for_each(|value| *value = REDACTED.into());
     };
     match object.get_mut(*first) {
         Some(Value::Object(inner)) => hide(inner, rest),
+        // Not the expected object: hidden as a whole.
         Some(other) => *other = REDACTED.into(),
         None => {}
     }
 }
 
-/// kubectl keeps a copy of what it applied last.
+/// Annotation in which kubectl keeps a copy of the last applied object, secrets included.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// The metadata for `Debug`, without kubectl's copy of an object that holds credentials.
 fn shown(metadata: &ObjectMeta, kind: &str) -> ObjectMeta {
     let mut metadata = metadata.clone();
     if !hidden(kind).is_empty()
@@ -109,7 +111,7 @@ fn shown(metadata: &ObjectMeta, kind: &str) -> ObjectMeta {
 #[diagnostic::do_not_recommend]
 impl Whole for DynamicObject {}
 
-/// Of a write of metadata alone the API says so when it is sent.
+/// An `Api` refuses writes of metadata alone when they are sent, not by type.
 #[diagnostic::do_not_recommend]
 impl Whole for PartialObject {}
 
@@ -127,13 +129,14 @@ impl Resource for DynamicObject {
     }
 
     fn set_type(&mut self, info: &ResourceInfo) {
+        // A type that the object came with is kept.
         if self.api_version.is_empty() {
             self.api_version = info.api_version();
             self.kind = info.kind.to_string();
         }
     }
 
-    /// It keeps whatever there is.
+    /// The rest of the object is kept as JSON: every path holds a value.
     fn kind_reads(_: &[&str]) -> Reads {
         Reads::Value
     }
@@ -153,14 +156,14 @@ impl Resource for PartialObject {
     }
 
     fn set_type(&mut self, info: &ResourceInfo) {
-        // A metadata-only answer is of that kind, whatever it is about.
+        // API servers answer every metadata-only request with this kind.
         if self.api_version.is_empty() || self.kind == "PartialObjectMetadata" {
             self.api_version = info.api_version();
             self.kind = info.kind.to_string();
         }
     }
 
-    /// What the objects have besides metadata is not known.
+    /// Fields besides metadata are not known.
     fn kind_reads(path: &[&str]) -> Reads {
         if path.first() == Some(&"metadata") { reads::<Self>(path) } else { Reads::Unknown }
     }
@@ -193,7 +196,7 @@ mod tests {
         .unwrap()
     }
 
-    /// S8. Where no kind is known, it may be a Secret.
+    /// S8: secrets are never shown. An object of an unknown kind may be a Secret.
     #[test]
     fn debug_shows_what_a_secret_is_called_and_nothing_that_is_in_it() {
         for (api_version, kind) in

@@ -1,4 +1,4 @@
-//! A kind's identity as a value.
+//! Identity of a kind as a value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// Does a kind live in namespaces?
+/// Whether a kind is namespaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// Objects belong to a namespace.
@@ -30,7 +30,7 @@ pub struct ResourceInfo {
     pub scope: Scope,
 }
 
-/// Characters that a path segment may not carry as they are.
+/// Characters that a path segment must not contain unescaped.
 const SEGMENT: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -68,7 +68,8 @@ impl ResourceInfo {
         }
     }
 
-    /// `plural.group`, or the plural alone for the core group: how users and error texts name it.
+    /// `plural.group`, or the plural alone for the core group: the form of users and of error
+    /// texts.
     pub fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.plural.to_string()
@@ -79,6 +80,7 @@ impl ResourceInfo {
 
     /// URL path of the collection in `namespace`, or of all namespaces.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
+        // The core group has a root of its own.
         let root = if self.group.is_empty() {
             format!("/api/{}", self.version)
         } else {
@@ -108,7 +110,7 @@ fn escape(segment: &str) -> String {
     utf8_percent_encode(segment, SEGMENT).to_string()
 }
 
-/// The scopes that objects with metadata have; k8s-openapi tells them apart by type.
+/// Scopes of objects with metadata; k8s-openapi has a type for each.
 pub trait KnownScope {
     /// The scope as a value.
     const SCOPE: Scope;

@@ -1,4 +1,4 @@
-//! Names of objects.
+//! Keys and references of objects.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,29 +9,30 @@ use triomphe::{Arc, HeaderSlice};
 
 use super::ResourceInfo;
 
-/// Which cluster a key belongs to, for operators that work on several. Default: the local one.
+/// The cluster of a key, for operators that work on several. Default: the local one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterId(pub u16);
 
 /// Namespace and name of an object; cheap to clone. Ordered by cluster, namespace, then name.
 ///
-/// All clones share one block, so that a clone counts in one place and not in one that every key of a
-/// namespace counts in too, and is two words long. A key knows its hash: it is looked up far more often than
-/// it is made.
+/// All clones share one block, so that the reference count of a key is its own and not one shared
+/// by all keys of a namespace. A key is two words long and stores its hash, because it is looked
+/// up far more often than it is made.
 #[derive(Clone)]
 pub struct ObjectKey {
     /// The text is `NAMESPACE/NAME`, or the name alone.
     block: Arc<HeaderSlice<About, str>>,
 }
 
-/// What a key notes as its place before any queue has put it somewhere.
+/// Slot number of a key that no queue has stored yet.
 const NOWHERE: u32 = u32::MAX;
 
+/// Header of the shared block: everything but the text.
 struct About {
     hash: u64,
-    /// Where a queue has put the key, most likely.
+    /// Slot in a queue that last noted this key: a hint, which the queue checks.
     place: AtomicU32,
-    /// Where the name begins; 0 in a key without namespace.
+    /// Offset of the name in the text; 0 in a key without namespace.
     name_at: u16,
     cluster: ClusterId,
 }
@@ -46,14 +47,15 @@ impl ObjectKey {
         text.push_str(namespace);
         text.push('/');
         text.push_str(name);
-        // Nothing that long comes over a wire; if it did, it would be a name with a slash.
+        // API servers limit both parts to 253 bytes. A longer namespace makes a name with a slash.
         let name_at = u16::try_from(namespace.len() + 1).unwrap_or(0);
         Self::of(ClusterId::default(), name_at, &text)
     }
 
+    /// Builds a key from its text and computes the hash.
     fn of(cluster: ClusterId, name_at: u16, text: &str) -> Self {
-        // Without a key of its own, so that it is the same in every run; tables that others could
-        // fill with names of their choice hash it once more with a seed.
+        // Without a random seed, so that the hash is the same in every run. Tables that outsiders
+        // could fill with names of their choice hash it once more with a seed.
         let mut hasher = DefaultHasher::new();
         hasher.write_u16(cluster.0);
         hasher.write_u16(name_at);
@@ -77,11 +79,13 @@ impl ObjectKey {
         self.block.header.cluster
     }
 
+    /// The parts that two equal keys share besides their text: cheap to compare first.
     fn known(&self) -> (u64, u16, ClusterId) {
         let About { hash, name_at, cluster, .. } = self.block.header;
         (hash, name_at, cluster)
     }
 
+    /// `NAMESPACE/NAME`, or the name alone.
     fn text(&self) -> &str {
         &self.block.slice
     }
@@ -100,17 +104,18 @@ impl ObjectKey {
         self.text().get(self.name_at()..).unwrap_or_default()
     }
 
-    /// What a queue noted last with this key or a clone, for itself to check.
+    /// Slot that a queue noted last in this key or a clone. A hint, which the queue has to check.
     pub(crate) fn place(&self) -> Option<u32> {
+        // Relaxed: the slot publishes no other memory, and a stale one fails the queue's check.
         Some(self.block.header.place.load(Relaxed)).filter(|place| *place != NOWHERE)
     }
 
-    /// Notes where a queue has put the key.
+    /// Notes the slot in which a queue has put the key.
     pub(crate) fn note_place(&self, place: u32) {
         self.block.header.place.store(place, Relaxed);
     }
 
-    /// What it is ordered by; texts are in the order of their bytes.
+    /// The parts in their order of comparison; texts compare by their bytes.
     fn parts(&self) -> (ClusterId, Option<&[u8]>, &[u8]) {
         let (text, name_at) = (self.text().as_bytes(), self.name_at());
         let namespace = name_at.checked_sub(1).and_then(|end| text.get(..end));
@@ -120,7 +125,8 @@ impl ObjectKey {
 
 impl PartialEq for ObjectKey {
     fn eq(&self, other: &Self) -> bool {
-        // Clones have the very same block, and most others differ in the hash.
+        // Clones share the block, and most different keys differ in the hash: few texts are
+        // compared.
         Arc::ptr_eq(&self.block, &other.block)
             || (self.known() == other.known() && self.text() == other.text())
     }
@@ -161,7 +167,7 @@ impl fmt::Debug for ObjectKey {
     }
 }
 
-/// An object of some kind, as events and owner references name it.
+/// A reference to an object of some kind, as events and owner references name it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectRef {
     /// The kind.
@@ -232,7 +238,7 @@ mod tests {
             ObjectKey::new(None, "z"),
             ObjectKey::new(Some("a"), "b"),
             ObjectKey::new(Some("a"), "c"),
-            // As texts they would be the other way round: `-` comes before `/`.
+            // As texts they would compare the other way round: `-` comes before `/`.
             ObjectKey::new(Some("a-a"), "a"),
             ObjectKey::new(Some("b"), "a"),
             ObjectKey::new(None, "a").in_cluster(ClusterId(1)),

@@ -1,4 +1,4 @@
-//! What a Kubernetes object is, as types and as values.
+//! Kubernetes objects as types and as values.
 
 mod dynamic;
 mod info;
@@ -40,39 +40,42 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     /// The object's metadata, to change.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
-    /// Tells an object that carries its type as a value what it is: API servers leave it out of the
+    /// Sets the type of an object that carries its type as a value: API servers leave it out of the
     /// items of lists, and write another into metadata-only answers.
     #[doc(hidden)]
     fn set_type(&mut self, _: &ResourceInfo) {}
 
-    /// The type's name, if it holds only a part of the object: `#[derive(Projection)]`. A projection
-    /// has a cache of its own beside those of the whole kind, and is not [`Whole`].
+    /// The type's name, if it holds only a part of the object: `#[derive(Projection)]`. A
+    /// projection has a cache of its own beside the caches of the whole kind, and is not [`Whole`].
     fn projection() -> Option<&'static str> {
         None
     }
 
-    /// The paths of the fields that a projection has of an object; of other types the root.
+    /// Paths of the fields that a projection has of an object; the root for other types.
     #[doc(hidden)]
     fn projected() -> &'static [&'static [&'static str]] {
         &[&[]]
     }
 
-    /// Decodes a projection by the scanner, which skips what it does not read; `None` when that fails, and
-    /// of types that are none. A method of the type, so that only projections have the code for it.
+    /// Decodes a projection with the scanner, which skips fields that the projection does not read.
+    ///
+    /// `None` when that fails, and for types that are no projection. A method of the type, so that
+    /// only projections have the code for it.
     #[doc(hidden)]
     fn decode_lean(_text: &str) -> Option<Self> {
         None
     }
 
-    /// What the type of the whole kind reads at a path: of a projection the type that it is one of.
+    /// Treatment of the value at a path by the type of the whole kind; for a projection, by the
+    /// type that it belongs to.
     #[doc(hidden)]
     fn kind_reads(path: &[&str]) -> Reads {
         reads::<Self>(path)
     }
 }
 
-/// A resource type that holds everything that its objects have, so that one can be created or
-/// replaced with it. Every [`Resource`] but projections.
+/// A resource type that holds its objects completely, so that they can be created or replaced
+/// with it. Every [`Resource`] but projections.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not hold whole objects: they cannot be created or replaced with it",
     note = "a projection knows some fields only, and the others would be lost: use the type of the whole kind, or `patch` or `apply` the fields that you mean"
@@ -132,26 +135,29 @@ pub trait ResourceExt: Resource {
         self.metadata().generation.unwrap_or_default()
     }
 
-    /// Was the object created before the other one, by their creation times? These are whole seconds: of two
-    /// in the same second the one with the smaller uid counts as the older, always the same one. For rules by
-    /// which one of several rivals wins. An object that was not created yet is the younger one.
+    /// Whether the object was created before the other one, by their creation times.
+    ///
+    /// Creation times are whole seconds: of two objects in the same second the one with the smaller
+    /// uid counts as the older, always the same one. For rules by which one of several rivals wins.
+    /// An object that was not created yet is the younger one.
     fn is_older_than(&self, other: &Self) -> bool
     where
         Self: Sized,
     {
         let age = |object: &Self| {
             let created = object.metadata().creation_timestamp.as_ref().map(|time| time.0);
+            // `false` comes first: an object without a creation time is the youngest.
             (created.is_none(), created, object.metadata().uid.clone())
         };
         age(self) < age(other)
     }
 
-    /// Is the object marked for deletion, waiting for its finalizers?
+    /// Whether the object is marked for deletion and waits for its finalizers.
     fn is_terminating(&self) -> bool {
         self.metadata().deletion_timestamp.is_some()
     }
 
-    /// Does the object carry `finalizer`?
+    /// Whether the object carries `finalizer`.
     fn has_finalizer(&self, finalizer: &str) -> bool {
         self.metadata().finalizers.iter().flatten().any(|f| f == finalizer)
     }

@@ -1,11 +1,11 @@
-//! Which fields a type reads, asked of its own `Deserialize` and without an object.
+//! Finds out which fields a type reads, from its own `Deserialize` and without an object.
 //!
-//! A type does not say which fields it has, but it says what it does with a member: one that it does
-//! not know it ignores. So it is shown an object that has one member on each level, along a path, and
-//! what it asks for at the end of the path is the answer. A microsecond, once for each path; nothing is
-//! asked for each object.
+//! A type has no list of its fields, but its `Deserialize` shows how it treats a member: unknown
+//! members are ignored. So the type is given an object with one member on each level, along a
+//! path; the type that it requests at the end of the path is the answer. This takes a
+//! microsecond, once for each path, and nothing for each object.
 //!
-//! Not here: what a projection names (`Resource::projected`), and reading real objects.
+//! Not here: the paths of a projection (`Resource::projected`), and reading real objects.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,34 +14,35 @@ use serde::de::DeserializeOwned;
 
 use crate::wire::{Ask, Fault};
 
-/// What a type does with what stands at a path.
+/// Treatment of the value at a path by a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// It reads a value, or a list of values.
+    /// The type reads a value, or a list of values.
     Value,
-    /// It reads an object, which has members and is no value itself.
+    /// The type reads an object, which has members and is no value itself.
     Object,
-    /// It has no such field.
+    /// The type has no such field.
     Nothing,
-    /// It cannot be asked: it looks at a value before it decides (`flatten`, `untagged`), or reads by
-    /// code of its own.
+    /// The type gives no answer: it looks at a value before it decides (`flatten`, `untagged`), or
+    /// reads by code of its own.
     Unknown,
 }
 
-/// How a type expects what keeps every JSON, whatever it is: `serde_json::Value`.
+/// `expecting` text of a type that keeps every JSON: `serde_json::Value`.
 const ANYTHING: &str = "any valid JSON value";
-/// How what serde reads ahead is expected, before it is decided which field has it: `flatten`, `untagged`.
+/// `expecting` text of serde's buffer, which is read before the field is decided: `flatten`,
+/// `untagged`.
 const LATER: &str = "any value";
-/// How projections expect the objects on the way to their fields, which may be null.
+/// `expecting` text of projections for the objects on the way to their fields, which may be null.
 pub(crate) const OBJECT: &str = "an object";
-/// How deep types may lie in each other without a step of the path between them.
+/// Deepest nesting of types without a step of the path between them.
 const DEEPEST: usize = 64;
 
-/// What `T` does with what stands at `path`. Lists along the path fan out, as for an index.
+/// Returns how `T` treats the value at `path`. Lists along the path fan out, as for an index.
 pub(crate) fn reads<T: DeserializeOwned>(path: &[&str]) -> Reads {
     let found = Cell::new(None);
     let probe = Probe { path, depth: DEEPEST, found: &found };
-    // Its code may be a user's.
+    // A user's `Deserialize` may panic: the path counts as unknown then.
     let outcome = catch_unwind(AssertUnwindSafe(|| T::deserialize(Ask::Path(probe)).map(drop)));
     match (found.get(), outcome) {
         (Some(found), _) => found,
@@ -50,8 +51,8 @@ pub(crate) fn reads<T: DeserializeOwned>(path: &[&str]) -> Reads {
     }
 }
 
-/// The value at the beginning of a path. What is found ends the reading of the type: it is noted in
-/// `found`, and the error that ends it says nothing.
+/// The value at the beginning of a path. The first answer ends the reading of the type: it is
+/// stored in `found`, and the error that ends the reading carries nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Probe<'a> {
     path: &'a [&'a str],
@@ -60,27 +61,29 @@ pub(crate) struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
+    /// Stores the answer and ends the reading.
     fn stop<V>(self, found: Reads) -> Result<V, Fault> {
         self.found.set(Some(found));
         Err(Fault::default())
     }
 
-    /// What can only be a value is asked for.
+    /// The type requests something that can only be a value.
     pub(crate) fn value<V>(self) -> Result<V, Fault> {
         self.stop(if self.path.is_empty() { Reads::Value } else { Reads::Nothing })
     }
 
-    /// The type takes note of no value.
+    /// The type ignores the value.
     pub(crate) fn nothing<V>(self) -> Result<V, Fault> {
         self.stop(Reads::Nothing)
     }
 
-    /// A variant is asked for: a name alone, or an object under the name of the variant.
+    /// The type requests a variant: a name alone, or an object under the name of the variant.
     pub(crate) fn variant<V>(self) -> Result<V, Fault> {
         self.stop(if self.path.is_empty() { Reads::Value } else { Reads::Unknown })
     }
 
-    /// The type takes any value, and says what it `expected`: ends the reading unless that is an object.
+    /// The type takes any value, and names the `expected` one: ends the reading unless that is an
+    /// object.
     pub(crate) fn undecided(self, expected: &str) -> Result<(), Fault> {
         match (expected, self.path) {
             (OBJECT, _) => Ok(()),
@@ -90,15 +93,16 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// The same place in another type.
+    /// The same position in a nested type.
     pub(crate) fn deeper(self) -> Result<Self, Fault> {
         match self.depth.checked_sub(1) {
             Some(depth) => Ok(Self { depth, ..self }),
+            // A type that contains itself would never end.
             None => self.stop(Reads::Unknown),
         }
     }
 
-    /// The next step of the path, and the place that it leads to.
+    /// Returns the next step of the path, and the position behind it.
     pub(crate) fn step(self) -> Result<(&'a str, Self), Fault> {
         match self.path.split_first() {
             Some((step, rest)) => Ok((step, Self { path: rest, depth: DEEPEST, ..self })),

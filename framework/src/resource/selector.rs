@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a label must be.
+/// One condition on a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// `key=value`
+    /// `key=value`.
     Equals(String, String),
     /// `key!=value`; objects without the key match too.
     NotEquals(String, String),
-    /// `key in (a,b)`
+    /// `key in (a,b)`.
     In(String, Vec<String>),
     /// `key notin (a,b)`; objects without the key match too.
     NotIn(String, Vec<String>),
-    /// `key`
+    /// `key`: the label exists.
     Exists(String),
-    /// `!key`
+    /// `!key`: the label does not exist.
     Absent(String),
 }
 
@@ -27,7 +27,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Matches everything.
+    /// The selector that matches everything.
     pub fn everything() -> Self {
         Self::default()
     }
@@ -45,17 +45,17 @@ impl Selector {
         self.and(Requirement::Equals(key.into(), value.into()))
     }
 
-    /// Does it match everything?
+    /// Whether the selector has no requirement, and so matches everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Do `labels` satisfy every requirement?
+    /// Whether `labels` satisfy every requirement.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_with(&|key| labels.get(key).map(String::as_str))
     }
 
-    /// Do the labels that `get` knows satisfy every requirement?
+    /// Whether the labels that `get` returns satisfy every requirement.
     pub(crate) fn matches_with<'a>(&self, get: &dyn Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|requirement| requirement.matches(get))
     }

@@ -1,4 +1,4 @@
-//! A time of an object as its server has it.
+//! A time of an object, kept as the text of its server.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,12 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::error::{Error, ErrorKind};
 use crate::wire::times;
 
-/// A time in an object, kept as its server has it, for fields of your own types.
+/// A time in an object, kept as the text of its server, for fields of your own types.
 ///
-/// Servers store times up to the end of the year 9999, which often means "never"; `jiff::Timestamp`, and
-/// k8s-openapi's `Time` and `MicroTime` with it, ends a day earlier. A field of those types reads such a
-/// time as 9999-12-30T22:00:00Z and is written back as the last second of that year. This type keeps the
-/// text, so that what was read is written back letter by letter. Two are equal when their texts are.
+/// Servers store times up to the end of the year 9999, which often means "never";
+/// `jiff::Timestamp`, and k8s-openapi's `Time` and `MicroTime` with it, ends a day earlier. A
+/// field of those types reads such a time as 9999-12-30T22:00:00Z and is written back as the last
+/// second of that year. This type keeps the text, so that it is written back letter by letter.
+/// Two values are equal when their texts are.
 ///
 /// ```
 /// use windlass::resource::ApiTime;
@@ -33,12 +34,13 @@ pub struct ApiTime {
 }
 
 impl ApiTime {
-    /// The moment; of one that is too late for it, the last second of which jiff holds every fraction.
+    /// Returns the moment. A time too late for jiff is the last second of which jiff holds every
+    /// fraction.
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// The time as its server has it.
+    /// Returns the text of the server.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -78,7 +80,7 @@ impl Serialize for ApiTime {
 impl<'de> Deserialize<'de> for ApiTime {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(from)?;
-        // The value may be a secret's: it is not repeated.
+        // The value may be part of a secret: the error does not repeat it.
         text.parse().map_err(|_| de::Error::custom("no RFC 3339 time"))
     }
 }

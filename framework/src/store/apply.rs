@@ -1,4 +1,5 @@
-//! How deltas change the store: version by version, deletions never lost, relists as differences.
+//! Application of deltas to the store: version by version, no deletion lost, relists as
+//! differences.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,20 +12,21 @@ use super::version::order;
 use crate::delta::{Delta, Keyed};
 use crate::resource::ObjectKey;
 
-/// One pass over a scope: a list and the watch that follows it. Runs count up; a new epoch begins
-/// when the server's versions went backwards, and versions of two epochs do not compare.
+/// One pass over a scope: a list and the watch that follows it. Run numbers count up. A new epoch
+/// begins when the server's versions went backwards; versions of two epochs do not compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
+    /// Counts the times that the server's versions went backwards.
     pub(crate) epoch: u32,
     pub(crate) number: u32,
 }
 
-/// An object as a reflector saw it.
+/// An object as a reflector received it.
 #[derive(Clone)]
 pub(crate) struct Sighting {
     pub(crate) object: Arc<Object>,
     pub(crate) run: Run,
-    /// Seen by the first list.
+    /// The first list showed it.
     pub(crate) is_initial: bool,
 }
 
@@ -45,10 +47,10 @@ impl Keyed for Sighting {
     }
 }
 
-/// Something about a scope's stream.
+/// A milestone of a scope's stream, in order with the stream's objects.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
-    /// Which reflector says so.
+    /// The reflector that sent it.
     pub(crate) scope: usize,
     /// Its namespace; `None` for all.
     pub(crate) namespace: Option<Arc<str>>,
@@ -58,32 +60,34 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// May objects be gone that were not told as deleted?
+    /// Whether objects may be gone for which no deletion was delivered.
     pub(super) fn sweeps(&self) -> bool {
         matches!(self.what, Milestone::Listed | Milestone::Absent)
     }
 
-    /// Is an object gone that was last seen in `run`?
+    /// Whether an object that was last seen in `run` is gone.
     fn takes(&self, run: Run) -> bool {
         run < self.run || self.what == Milestone::Absent
     }
 }
 
+/// The kind of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Milestone {
-    /// Everything up to this version has been told.
+    /// Everything up to this version was delivered.
     Reached,
-    /// The list is complete: what it did not show is gone.
+    /// The list is complete: objects that it did not show are gone.
     Listed,
-    /// The list is complete but for items whose name could not be read: what it did not show stays.
+    /// The list is complete but for items whose name could not be read: objects that it did not
+    /// show stay.
     ListedInPart,
-    /// The kind is not served: everything is gone.
+    /// The kind is not served: all its objects are gone.
     Absent,
-    /// The server's versions went backwards: what was written before cannot be waited for.
+    /// The server's versions went backwards: earlier own writes cannot be waited for.
     NewEpoch,
 }
 
-/// What happened to an object.
+/// A change of one object.
 #[derive(Clone)]
 pub(crate) enum Event {
     Added { new: Arc<Object>, is_initial: bool },
@@ -100,20 +104,20 @@ impl Event {
     }
 }
 
-/// What a batch did.
+/// The outcome of a batch.
 #[derive(Default)]
 pub(crate) struct Applied {
     /// Changes in order.
     pub(crate) events: Vec<Event>,
-    /// Marks in order; all events of the batch that stood before a mark are in `events`.
+    /// Marks in order; the events of all deltas before a mark are in `events`.
     pub(crate) marks: Vec<Mark>,
     /// States that were not newer than the cached ones.
     pub(crate) dropped: u64,
-    /// What was dropped: freed by whoever drops this, outside of the lock.
+    /// Dropped states; freed with this value, outside of the lock.
     stale: Vec<Sighting>,
 }
 
-/// What was replaced, deleted or dropped is given back, unless somebody was told and still holds it.
+/// Recycles objects that were replaced, deleted or dropped, unless a listener still holds them.
 impl Drop for Applied {
     fn drop(&mut self) {
         for event in self.events.drain(..) {
@@ -128,6 +132,7 @@ impl Drop for Applied {
 }
 
 impl Applied {
+    /// Counts a state that was not newer, and keeps it to be freed outside of the lock.
     fn drop_stale(&mut self, seen: Sighting) {
         self.dropped += 1;
         self.stale.push(seen);
@@ -135,7 +140,7 @@ impl Applied {
 }
 
 impl State {
-    /// Applies deltas that are no sweeping marks; `parts` has the index values of each.
+    /// Applies deltas without sweeping marks; `parts` has the index values of each.
     pub(super) fn apply(
         &mut self,
         batch: impl Iterator<Item = Delta<Sighting, Mark>>,
@@ -158,6 +163,7 @@ impl State {
         }
     }
 
+    /// Applies a state, if it is newer than the cached one.
     fn put(&mut self, seen: Sighting, values: &Values, part: &Part, applied: &mut Applied) {
         let key = parts(seen.object.key());
         let hash = self.slots.hash(key);
@@ -172,10 +178,12 @@ impl State {
             return applied.events.push(Event::Added { new, is_initial });
         };
         let Some(slot) = self.slots.at_mut(id) else { return };
+        // A list delivered the cached object itself: only the run is noted.
         if Arc::ptr_eq(&slot.object, &seen.object) {
             slot.run = slot.run.max(seen.run);
             return;
         }
+        // Versions of two epochs do not compare: `order` is `None` then, and the new state wins.
         let order = (slot.run.epoch == seen.run.epoch)
             .then(|| order(seen.object.version(), slot.object.version()))
             .flatten();
@@ -183,32 +191,35 @@ impl State {
             slot.run = slot.run.max(seen.run);
             return applied.drop_stale(seen);
         }
-        // A store that was set back has most objects as they were.
+        // A store that was set back has most objects unchanged: those cause no event.
         if order.is_none() && slot.object.is_same(&seen.object) {
             slot.run = slot.run.max(seen.run);
             self.own.seen(&seen.object);
             applied.stale.push(seen);
             return;
         }
-        // Only what is news: an older frame says nothing about a deletion that came after it.
+        // Only for a newer state: an older frame does not confirm a deletion that came after it.
         self.own.seen(&seen.object);
         let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
         let Some(old) = self.exchange(id, slot, values, part) else { return };
         if old.object.head().has_uid_of(&seen.object.head()) {
             applied.events.push(Event::Updated { old: old.object, new: seen.object });
         } else {
+            // Another uid: the object was deleted and created again while the deletion was not
+            // shown (B10: deleted and created again under one name).
             applied.events.push(Event::Deleted { last: old.object, final_state_unknown: true });
             applied.events.push(Event::Added { new: seen.object, is_initial: seen.is_initial });
         }
     }
 
-    /// Is it older than the deletion of its key?
+    /// Whether the object is older than the deletion of its key (B6: older or repeated frames).
     fn is_buried(&self, seen: &Sighting) -> bool {
         let deleted = self.tombstones.run(seen.object.key());
         deleted.is_some_and(|run| run.epoch == seen.run.epoch)
             && self.tombstones.covers(&seen.object)
     }
 
+    /// Applies a deletion, unless the cached state is newer.
     fn delete(&mut self, last: Sighting, applied: &mut Applied) {
         let (key, version) = (last.object.key(), last.object.version());
         let uid = last.object.head().uid();
@@ -217,6 +228,7 @@ impl State {
         if let Some(slot) = slot
             && slot.run.epoch == last.run.epoch
         {
+            // Without comparable versions only a deletion of the cached uid counts.
             let is_stale = match order(version, slot.object.version()) {
                 Some(order) => order == Ordering::Less,
                 None => slot.object.head().uid() != uid && !uid.is_empty(),
@@ -228,20 +240,21 @@ impl State {
         let final_state_unknown = slot.is_some_and(|slot| slot.object.head().uid() != uid);
         self.own.seen_gone(key, uid, version);
         self.tombstones.add(key, version, last.run);
-        // The state that listeners know is the one to take back, even if the deletion shows a later.
+        // Reports the state that listeners know, even if the deletion carries a later one.
         if let Some(id) = id {
             self.remove(id, final_state_unknown, applied);
         }
         applied.stale.push(last);
     }
 
+    /// Removes an object and reports its deletion.
     fn remove(&mut self, id: Id, final_state_unknown: bool, applied: &mut Applied) {
         if let Some(slot) = self.vacate(id) {
             applied.events.push(Event::Deleted { last: slot.object, final_state_unknown });
         }
     }
 
-    /// What a mark says is gone, in key order.
+    /// Returns the keys that a mark declares gone, in key order.
     pub(super) fn swept(&self, mark: &Mark) -> Vec<ObjectKey> {
         if !mark.sweeps() {
             return Vec::new();
@@ -253,7 +266,7 @@ impl State {
         keys.map(|object| object.key().clone()).collect()
     }
 
-    /// Removes what `swept` found, as far as it is still there unseen.
+    /// Removes the keys that `swept` found, unless they were seen since.
     pub(super) fn sweep(&mut self, mark: &Mark, gone: &[ObjectKey], applied: &mut Applied) {
         for key in gone {
             let id = self.slots.find(parts(key));
@@ -265,7 +278,7 @@ impl State {
         }
     }
 
-    /// What a mark says about own writes and tombstones; what it sweeps is gone already.
+    /// Applies a mark to own writes and tombstones; its sweep is done already.
     fn settle(&mut self, mark: &Mark) {
         let namespace = mark.namespace.as_deref();
         let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
@@ -281,6 +294,7 @@ impl State {
             }
             Milestone::Listed | Milestone::Absent => {}
         }
+        // A complete list is newer than every deletion before it.
         self.tombstones.forget(&within);
         if mark.what == Milestone::Absent {
             self.own.forget(&within);

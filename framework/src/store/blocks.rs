@@ -1,11 +1,11 @@
-//! The memory of objects that nobody has any more, for the next ones.
+//! A pool of object blocks, for the next objects.
 //!
 //! An object is a block of the process's allocator beside its bytes, which are the store's own
-//! (`memory`). An update takes one in the arena of the thread that applies it and frees another in the
-//! arena of the thread that made it, so that small objects, and compressed ones most of all, take a fifth
-//! more after some updates of each. Here a block waits for the next object instead.
+//! (`memory`). An update takes a block in the arena of the thread that applies it and frees another
+//! in the arena of the thread that made it, so that small objects, and compressed ones most of all,
+//! take a fifth more after some updates of each. Here a block is kept for the next object instead.
 //!
-//! No `unsafe`: a block is an `Arc` that nobody else holds, and what is in it is written over.
+//! No `unsafe`: a block is an `Arc` without other references, whose content is overwritten.
 
 use std::sync::Arc;
 
@@ -13,15 +13,16 @@ use parking_lot::Mutex;
 
 use super::object::Object;
 
-/// So many blocks wait at most: what a few batches take and give back, 200 KB.
+/// Largest number of pooled blocks: the turnover of a few batches, 200 KB.
 const MOST: usize = 1024;
 
-/// Blocks that wait for their next use.
+/// The blocks of one store that are free.
 #[derive(Default)]
 pub(crate) struct Blocks {
     free: Mutex<Free>,
 }
 
+/// Blocks for reuse, and whether the pool is closed.
 #[derive(Default)]
 struct Free {
     blocks: Vec<Arc<Object>>,
@@ -29,12 +30,12 @@ struct Free {
 }
 
 impl Blocks {
-    /// A block to write an object into.
+    /// Takes a block to write an object into.
     pub(super) fn take(&self) -> Option<Arc<Object>> {
         self.free.lock().blocks.pop()
     }
 
-    /// Takes a block that nobody else holds.
+    /// Returns a block without other references to the pool.
     pub(super) fn keep(&self, block: Arc<Object>) {
         let mut free = self.free.lock();
         if !free.is_closed && free.blocks.len() < MOST {
@@ -45,7 +46,7 @@ impl Blocks {
         drop(block);
     }
 
-    /// Frees all, and keeps none any more: they hold what holds this.
+    /// Frees all blocks and accepts no more: they reference the home, which owns the pool.
     pub(super) fn close(&self) {
         let mut free = self.free.lock();
         free.is_closed = true;
@@ -54,7 +55,7 @@ impl Blocks {
         drop(blocks);
     }
 
-    /// How many wait.
+    /// Number of free blocks.
     pub(super) fn len(&self) -> usize {
         self.free.lock().blocks.len()
     }

@@ -1,11 +1,11 @@
 //! Compressed objects: a dictionary per kind, trained from its own first objects.
 //!
-//! Objects of a kind are alike, so one object compresses to a third alone and to a twelfth with what
-//! the others taught. Head and body are packed apart: who looks for labels or versions unpacks
-//! nothing. When a kind changes its looks the ratio falls, and a new dictionary is trained; old ones
-//! live as long as objects that need them.
+//! Objects of a kind are alike: an object alone compresses to a third, and to a twelfth with a
+//! dictionary. Head and body are packed apart, so that reading labels or versions unpacks nothing.
+//! When the objects of a kind change, the ratio falls and a new dictionary is trained; old
+//! dictionaries live as long as objects that need them.
 //!
-//! Not here: the decision which kind is cold, and the decoded values (`shares`).
+//! Not here: the choice of the kinds that are cold, and the decoded values (`shares`).
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -19,9 +19,9 @@ use super::object::Object;
 
 /// Objects that a dictionary is trained from.
 const SAMPLES: usize = 256;
-/// Bytes of them at most: training costs about 60 ms per megabyte.
+/// Most sample bytes: training costs about 60 ms per megabyte.
 const SAMPLE_BYTES: usize = 1 << 20;
-/// Bytes of one object that count as a sample.
+/// Largest object that becomes a sample, in bytes.
 const LARGEST_SAMPLE: usize = 128 << 10;
 /// Bytes of a dictionary; twice that is held, once for each direction.
 const DICTIONARY: usize = 48 << 10;
@@ -29,11 +29,11 @@ const DICTIONARY: usize = 48 << 10;
 const LEVEL: i32 = 1;
 /// Objects over which a ratio is measured.
 const WINDOW: usize = 512;
-/// So much worse than at first is a ratio that has aged, in percent.
+/// Ratio at which a dictionary is replaced, in percent of its first one.
 const AGED: usize = 150;
 /// Objects between two trainings, at first; doubled each time.
 const BETWEEN: usize = 8 * SAMPLES;
-/// Contexts for reading that are kept; each holds about 100 KB.
+/// Decompression contexts that are kept; each holds about 100 KB.
 const READERS: usize = 4;
 
 /// A compressed object with its head.
@@ -43,7 +43,7 @@ pub(crate) struct Cold {
     shared: Arc<Shared>,
 }
 
-/// What a compressed object has in common with others.
+/// State that compressed objects share.
 struct Shared {
     dictionary: Arc<Dictionary>,
     head: Box<[u8]>,
@@ -55,7 +55,7 @@ impl Common for Shared {
     }
 }
 
-/// Length of what stands before the head.
+/// Length of the fields before the head.
 const LENGTHS: usize = 8;
 
 impl fmt::Debug for Cold {
@@ -64,12 +64,14 @@ impl fmt::Debug for Cold {
     }
 }
 
+/// A dictionary, prepared for each direction.
 struct Dictionary {
     pack: CDict<'static>,
     unpack: DDict<'static>,
     readers: Arc<Readers>,
 }
 
+/// Decompression contexts for reuse.
 type Readers = Mutex<Vec<DCtx<'static>>>;
 
 /// Compresses the objects of one store.
@@ -80,6 +82,7 @@ pub(crate) struct Press {
     heads: Heads<Shared>,
 }
 
+/// The state of the compressor that its lock protects.
 #[derive(Default)]
 struct State {
     dictionary: Option<Arc<Dictionary>>,
@@ -89,16 +92,16 @@ struct State {
     ratio: Ratio,
 }
 
-/// What a dictionary is to be trained from.
+/// Input of the training of a dictionary.
 #[derive(Default)]
 struct Samples {
     bytes: Vec<u8>,
     lengths: Vec<usize>,
-    /// They are kept compact until there is a dictionary.
+    /// The sampled objects, which stay compact until there is a dictionary.
     waiting: Vec<Weak<Object>>,
 }
 
-/// How well the dictionary does.
+/// Compression ratio of the current dictionary.
 #[derive(Default)]
 struct Ratio {
     count: usize,
@@ -113,7 +116,7 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// Notes an object; true when it is time for a new dictionary.
+    /// Counts an object; returns true when a new dictionary is due.
     fn note(&mut self, raw: usize, packed: usize) -> bool {
         self.since += 1;
         self.count += 1;
@@ -133,13 +136,14 @@ impl Ratio {
         }
     }
 
+    /// Returns the ratio of a new dictionary, with twice the wait until the next training.
     fn renewed(&self) -> Self {
         Self { wait: (self.wait * 2).max(BETWEEN), ..Self::default() }
     }
 }
 
 impl Press {
-    /// `body` compressed; `None` while there is no dictionary, or when it would not get smaller.
+    /// Compresses `body`; `None` while there is no dictionary, or when it would not get smaller.
     pub(super) fn pack(
         &self,
         object: &Arc<Object>,
@@ -148,6 +152,7 @@ impl Press {
         before: Option<&Cold>,
         memory: &Memory,
     ) -> Option<Cold> {
+        // Held while compressing: the context and its buffer are shared.
         let mut state = self.state.lock();
         if state.dictionary.is_none() && state.samples.is_none() {
             state.samples = Some(Samples::default());
@@ -176,9 +181,11 @@ impl Press {
         cold
     }
 
-    /// Trains a dictionary if there are samples for it: takes tens of milliseconds. Returns the
-    /// objects that waited for it.
+    /// Trains a dictionary if there are enough samples, which takes tens of milliseconds. Returns
+    /// the objects that waited for it.
     pub(super) fn train(&self) -> Vec<Arc<Object>> {
+        // The samples are taken out, and the training runs without the lock: objects can be packed
+        // meanwhile.
         let samples = {
             let mut state = self.state.lock();
             if !state.samples.as_ref().is_some_and(Samples::is_full) {
@@ -192,10 +199,12 @@ impl Press {
         state.ratio = state.ratio.renewed();
         let before = state.dictionary.replace(Arc::new(dictionary));
         drop(state);
+        // Freed outside of the lock, if this was the last reference.
         drop(before);
         samples.waiting.iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// Trains a dictionary from samples; `None` if zstd fails.
     fn dictionary(&self, samples: &Samples) -> Option<Dictionary> {
         let mut trained: Vec<u8> = Vec::with_capacity(DICTIONARY);
         // Too few or too small samples to learn from: the newest are the dictionary, as they are.
@@ -230,6 +239,7 @@ impl State {
         let (head_length, length) =
             (u32::try_from(head.len()).ok()?, u32::try_from(body.len()).ok()?);
         let size = LENGTHS + head.len() + packed.len();
+        // Worth it only if a quarter is saved, the head included.
         let is_worth_it = size < body.len() / 4 * 3;
         let buffer = is_worth_it.then(|| {
             memory.buffer(size, |bytes| {
@@ -247,7 +257,7 @@ impl State {
 }
 
 impl Samples {
-    /// Takes a sample; false when there are enough.
+    /// Adds a sample; returns false when there are enough, or when the object is too large.
     fn add(&mut self, object: &Arc<Object>, body: &[u8]) -> bool {
         if self.is_full() || body.len() > LARGEST_SAMPLE {
             return false;
@@ -258,12 +268,14 @@ impl Samples {
         true
     }
 
+    /// Whether the samples are enough for a dictionary.
     fn is_full(&self) -> bool {
         self.lengths.len() >= SAMPLES || self.bytes.len() >= SAMPLE_BYTES
     }
 }
 
 impl Cold {
+    /// Returns the lengths of the head and of the unpacked body.
     fn lengths(&self) -> (usize, usize) {
         let at = |from: usize| {
             let bytes = self.bytes.get(from..from + 4).and_then(|bytes| bytes.try_into().ok());
@@ -272,16 +284,19 @@ impl Cold {
         (at(0), at(4))
     }
 
+    /// Returns the head's own bytes: uid and resourceVersion.
     pub(super) fn head(&self) -> &[u8] {
         let (head, _) = self.lengths();
         self.bytes.get(LENGTHS..LENGTHS + head).unwrap_or_default()
     }
 
+    /// Returns the labels, finalizers and owners.
     pub(super) fn common(&self) -> &[u8] {
         &self.shared.head
     }
 
-    /// The body; empty, and logged, if it cannot be unpacked, which is a defect.
+    /// Returns the body. If it cannot be decompressed, which is a defect, it is empty, and that is
+    /// logged.
     pub(super) fn unpacked(&self) -> Vec<u8> {
         let (head, length) = self.lengths();
         let packed = self.bytes.get(LENGTHS + head..).unwrap_or_default();
@@ -295,6 +310,7 @@ impl Cold {
         // Writes no further than the capacity.
         let outcome = reader.decompress_using_ddict(&mut body, packed, &dictionary.unpack);
         let mut readers = readers.lock();
+        // Bounded: a burst of parallel reads must not keep its contexts.
         if readers.len() < READERS {
             readers.push(reader);
         }

@@ -1,7 +1,7 @@
-//! What is kept of an object, by representation.
+//! The stored content of an object, by representation.
 //!
-//! Whatever it is, it holds the bytes that the object's outline points into, so that head, labels,
-//! owners and annotations are read the same way in all of them.
+//! Every variant holds the bytes that the object's outline points into, so head, labels, owners and
+//! annotations are read in the same way.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use super::keep::Kept;
 use super::memory::Buffer;
 use super::part::Part;
 
-/// What is kept of an object. What the default form does not need lies in boxes: the enum is as large
-/// as a buffer.
+/// The stored content of an object. Variants other than the default one are boxed: the enum is as
+/// large as a buffer.
 #[derive(Debug)]
 pub(crate) enum Content {
     /// The compact JSON; the outline points into it.
@@ -26,7 +26,7 @@ pub(crate) enum Content {
     Cold(Box<Cold>),
 }
 
-/// Nothing.
+/// Empty content.
 impl Default for Content {
     fn default() -> Self {
         Self::Compact(Buffer::default())
@@ -34,8 +34,8 @@ impl Default for Content {
 }
 
 impl Content {
-    /// The bytes that the outline points into: for uid, resourceVersion and annotations, and for
-    /// labels, finalizers and owners.
+    /// Returns the bytes that the outline points into: for uid, resourceVersion and annotations,
+    /// and for labels, finalizers and owners.
     pub(crate) fn head_bytes(&self) -> (&[u8], &[u8]) {
         match self {
             Self::Compact(bytes) => (bytes, bytes),
@@ -46,7 +46,7 @@ impl Content {
         }
     }
 
-    /// Is it byte by byte the same? False where that is not cheap to say.
+    /// Whether the two are equal byte by byte. False for forms whose comparison is not cheap.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Compact(one), Self::Compact(other)) => **one == **other,
@@ -55,7 +55,7 @@ impl Content {
         }
     }
 
-    /// The object as JSON, as far as it is kept.
+    /// Returns the object as JSON, as far as it is kept.
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Compact(bytes) => Cow::Borrowed(bytes),
@@ -66,7 +66,7 @@ impl Content {
         }
     }
 
-    /// Bytes of payload; of a decoded value about so many.
+    /// Bytes of payload; an estimate for a decoded value.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.len(),
@@ -77,7 +77,7 @@ impl Content {
         }
     }
 
-    /// Bytes that the payload takes up.
+    /// Bytes that the payload takes up, spare capacity included.
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.capacity(),
@@ -88,7 +88,7 @@ impl Content {
         }
     }
 
-    /// Takes out the buffers of the store's memory; nothing reads this content any more.
+    /// Takes out the buffer of the store's memory; the content must not be read any more.
     pub(crate) fn take_buffer(&mut self) -> Buffer {
         match self {
             Self::Compact(bytes) => std::mem::take(bytes),

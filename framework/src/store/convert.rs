@@ -1,4 +1,5 @@
-//! Brings what is about to be applied into the form that the store keeps, outside of its lock.
+//! Conversion of deltas into the form that the store keeps, before they are applied and outside of
+//! its lock.
 
 use std::sync::Arc;
 
@@ -10,17 +11,17 @@ use super::slots::parts;
 use super::values::Plan;
 use crate::delta::Delta;
 
-/// What bringing a batch into the kept form did; empty where objects are kept as they come.
+/// Result of converting a batch; empty where objects are kept as they come.
 #[derive(Default)]
 pub(super) struct Conversion {
     /// By place in the batch: the object as it came, if another form of it is kept.
     came: Vec<Option<Arc<Object>>>,
-    /// Those that do not decode, and why.
+    /// Objects that do not decode, with the errors.
     invalid: Vec<(Arc<Object>, Arc<str>)>,
 }
 
 impl Conversion {
-    /// The object at that place of the batch as it came.
+    /// Returns the object at that place of the batch as it came, if another form of it is kept.
     pub(super) fn came(&self, at: usize) -> Option<&Arc<Object>> {
         self.came.get(at)?.as_ref()
     }
@@ -36,13 +37,14 @@ impl Conversion {
 }
 
 impl Core {
-    /// Brings the objects that are new to the store into the form that is kept; `plan` says which
-    /// index values to keep of what is not.
+    /// Converts the objects that are new to the store; `plan` decides which index values are kept
+    /// beside them.
     pub(super) fn keep(&self, deltas: &mut [Delta<Sighting, Mark>], plan: &Plan) -> Conversion {
         let mut done = Conversion::default();
         if self.home.mode.is_compact() {
             return done;
         }
+        // The lock is held to copy references only: conversion decodes or compresses.
         let before: Vec<Option<Arc<Object>>> = {
             let state = self.state.read();
             let before = |delta: &Delta<Sighting, Mark>| match delta {
@@ -64,7 +66,7 @@ impl Core {
         done
     }
 
-    /// Returns the object as it came, if another form of it is kept.
+    /// Converts one object; returns it as it came, if another form of it is kept.
     fn keep_one(
         &self,
         seen: &mut Sighting,
@@ -85,7 +87,7 @@ impl Core {
         }
     }
 
-    /// What this process wrote, as the API server answered, in the form that is kept.
+    /// Converts an object that this process wrote, as the API server returned it.
     pub(super) fn keep_whole(&self, object: &Arc<Object>) -> Arc<Object> {
         let mode = &self.home.mode;
         if mode.is_compact() {
@@ -96,8 +98,9 @@ impl Core {
         self.home.keep(object, None, &outside).unwrap_or_else(|_| Arc::clone(object))
     }
 
-    /// What this process wrote through a type, in the form that is kept. A projection does not tell what
-    /// it wrote elsewhere: there the object has the labels and the index values that readers saw last.
+    /// Converts an object that this process wrote through a type. A projection lacks the fields
+    /// that it did not write: for those the object takes the labels and the index values that
+    /// readers saw last.
     pub(super) fn keep_own(&self, object: Arc<Object>) -> Arc<Object> {
         if self.home.mode.is_compact() {
             return object;
@@ -114,7 +117,8 @@ impl Core {
         self.home.keep(&object, None, &outside.unwrap_or_default()).unwrap_or(object)
     }
 
-    /// After the batch was applied.
+    /// Finishes a conversion after the batch was applied: records errors, recycles objects and
+    /// trains the dictionary.
     pub(super) fn settle(&self, done: Conversion) {
         for (object, why) in &done.invalid {
             self.note_invalid(object, self.home.mode.decoded_as(), why);

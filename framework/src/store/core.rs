@@ -1,8 +1,8 @@
-//! The store without its type: who may change what, and when the lock is held.
+//! The untyped store: its locks, and the changes that callers may make.
 //!
-//! Only the informer's task changes slots, so that what it tells listeners is what it did. User code
-//! (index functions, decoding) never runs under the lock, and neither bytes nor index values are
-//! prepared or freed under it.
+//! Only the informer's task changes slots, so that the events which listeners receive are exactly
+//! the changes that it made. User code (index functions, decoding) never runs under the lock, and
+//! neither bytes nor index values are prepared or freed under it.
 
 use std::any::TypeId;
 use std::cmp::Ordering;
@@ -38,16 +38,17 @@ const BATCH: usize = 128;
 
 /// The cache of one kind.
 pub(crate) struct Core {
+    /// State that objects reference, too.
     pub(super) home: Arc<Home>,
     pub(super) clock: Clock,
     pub(super) state: ReadMostly<State>,
-    /// The order of keys when somebody last listed all. Locked after `state`.
+    /// The order of keys at the last list of all objects. Locked after `state`.
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
     invalid: Invalids,
 }
 
-/// Blocks hold their home, and the home holds them.
+/// Breaks a reference cycle: pooled blocks hold their home, and the home holds the pool.
 impl Drop for Core {
     fn drop(&mut self) {
         self.home.blocks.close();
@@ -55,14 +56,14 @@ impl Drop for Core {
 }
 
 impl Core {
-    /// A store that keeps compact bytes, with a fixed seed.
+    /// Builds a store that keeps compact bytes, with a fixed seed.
     #[cfg(test)]
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
         Self::with_mode(info, clock, Mode::default(), 0)
     }
 
-    /// A store that keeps its objects as `mode` says; `seed` decides where things stand in memory and
-    /// nothing else.
+    /// Builds a store that keeps its objects as `mode` says. `seed` decides the layout in memory
+    /// and nothing else.
     pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
         mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
@@ -78,20 +79,21 @@ impl Core {
         &self.home.info
     }
 
-    /// An object of this store's kind, not put into it. To be put, it takes over the key of the cached
-    /// version ([`apply`](Self::apply)): a whole batch finds those in less time than one after the other.
+    /// Builds an object of this store's kind, without storing it. An object that is stored takes
+    /// over the key of the cached version ([`apply`](Self::apply)): looking those keys up for a
+    /// whole batch takes less time than one after the other.
     pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
         let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster());
         let transformed = self.home.transformed(&key, skim);
         transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
     }
 
-    /// The cluster that stands in its keys.
+    /// The cluster in the keys of this store.
     pub(crate) fn cluster(&self) -> ClusterId {
         self.home.mode.cluster
     }
 
-    /// Does a function change objects before they are kept? It has to see them whole.
+    /// Whether a function transforms objects before they are kept; it has to receive whole objects.
     pub(crate) fn is_transformed_whole(&self) -> bool {
         self.home.mode.transform.as_ref().is_some_and(Transform::is_function)
     }
@@ -100,14 +102,15 @@ impl Core {
         (self.cluster(), skim.namespace.as_deref(), &skim.name)
     }
 
-    /// The cached object of the name that `skim` shows, in whatever version.
+    /// Returns the cached object with the name in `skim`, in any version.
     pub(crate) fn seen_as(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
         let state = self.state.read();
         state.slots.get(self.parts_of(skim)).map(|slot| Arc::clone(&slot.object))
     }
 
-    /// What a list of this epoch shows, beside the cached object of that name: the cached one when that is
-    /// the very version, and whether the listed one is older. Allocates nothing.
+    /// Compares a listed object of this epoch with the cached object of that name. Returns the
+    /// cached object when its version is the same, and whether the listed version is older.
+    /// Allocates nothing.
     pub(crate) fn listed(&self, skim: &Skim<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
         let state = self.state.read();
         let Some(slot) = state.slots.get(self.parts_of(skim)) else { return (None, false) };
@@ -120,12 +123,12 @@ impl Core {
         (is_same.then(|| Arc::clone(&slot.object)), false)
     }
 
-    /// Number of objects that the watch has shown.
+    /// Returns the number of objects that the watch has shown.
     pub(crate) fn seen_len(&self) -> usize {
         self.state.read().slots.len()
     }
 
-    /// What is measured after every batch; costs nothing.
+    /// Sizes that the informer records after every batch; reading them costs nothing.
     pub(crate) fn sizes(&self) -> Sizes {
         let state = self.state.read();
         Sizes {
@@ -135,12 +138,12 @@ impl Core {
         }
     }
 
-    /// The newest version up to which everything was applied.
+    /// Returns the newest version up to which everything was applied.
     pub(crate) fn version(&self) -> Arc<str> {
         Arc::clone(&self.state.read().version)
     }
 
-    /// What the cache holds and costs.
+    /// Returns the sizes of the store, in objects and in bytes.
     pub(crate) fn stats(&self) -> StoreStats {
         let state = self.state.read();
         let ready = || state.tables.iter().filter(|table| table.is_ready);
@@ -160,23 +163,25 @@ impl Core {
         }
     }
 
-    /// Builds an index, unless the store has it. The objects that change meanwhile are kept in it by
-    /// whoever changes them, so it takes one pass over the others.
+    /// Builds an index, unless the store has it. Objects that change meanwhile are indexed by their
+    /// change, so one pass over the others is enough.
     ///
     /// # Errors
-    /// What the index is on is no value, or never there; or there are objects already of which it was
-    /// not kept. Snapshots of objects that are all gone are not asked: they find nothing by it.
+    /// The index is on an object instead of a value, or on a field that never exists; or objects
+    /// are in the store already and the field was not kept of them. Snapshots whose objects are all
+    /// gone do not count: the index finds nothing in them.
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
         let built = |state: &State| {
             let table = state.tables.iter().find(|table| table.id == id);
             (table.map(|table| table.is_ready), state.slots.len() > 0 || !state.own.is_empty())
         };
-        // Who asks over and over, and is refused, keeps nobody waiting.
+        // With the read lock first: a caller that retries after each refusal must not block
+        // readers.
         let (is_ready, is_late) = built(&self.state.read());
         if is_ready == Some(true) {
             return Ok(());
         }
-        // It asks the kind's type, which may be a user's code: not under the lock.
+        // Before the write lock is taken: this asks the kind's type, which may run user code.
         let refused = |is_late| refusal(&self.home, evaluator, is_late);
         if is_ready.is_none() {
             refused(is_late).map_or(Ok(()), Err)?;
@@ -184,6 +189,8 @@ impl Core {
         let too_late = if is_late { None } else { refused(true) };
         {
             let mut state = self.state.write();
+            // Looked at again: another caller may have built the index, or the first objects may
+            // have come.
             match built(&state) {
                 (Some(true), _) => return Ok(()),
                 (Some(false), _) => {}
@@ -207,6 +214,8 @@ impl Core {
             let State { slots, tables, .. } = &mut *state;
             let Some(table) = tables.iter_mut().find(|table| table.id == id) else { break };
             for (id, object, part) in &objects {
+                // A change since the read has indexed the object itself: the table is in the plan
+                // already.
                 if slots.object(*id).is_some_and(|now| Arc::ptr_eq(now, object)) {
                     table.set(*id, values.of(part, 0), slots);
                 }
@@ -219,7 +228,7 @@ impl Core {
         Ok(())
     }
 
-    /// Says so when a new index is on a field that no object has, as far as the kind's type knows.
+    /// Warns when a new index is on a field that the kind's type does not have.
     fn doubt(&self, evaluator: &Evaluator) {
         if let Evaluator::Path(path, reads) = evaluator
             && reads(path) == Reads::Nothing
@@ -233,7 +242,8 @@ impl Core {
         }
     }
 
-    /// Some objects, from a place on; `None` when there are no more places.
+    /// Returns the objects of the next places and advances `from`; `None` when there are no more
+    /// places.
     fn objects_from(&self, from: &mut usize) -> Option<Vec<(Id, Arc<Object>)>> {
         let state = self.state.read();
         let ids = *from..state.slots.places().min(*from + BATCH);
@@ -245,11 +255,13 @@ impl Core {
         Some(ids.filter_map(object).collect())
     }
 
-    /// Applies deltas in order and says what changed. Readers get in between some of them.
+    /// Applies deltas in order and returns the changes. Readers get the lock between pieces.
     pub(crate) fn apply(&self, batch: Vec<Delta<Sighting, Mark>>) -> Applied {
         let mut applied = Applied::default();
         let sweeps =
             |delta: &Delta<Sighting, Mark>| matches!(delta, Delta::Mark(mark) if mark.sweeps());
+        // The usual batch: small, and without a mark that removes objects. Applied without
+        // splitting.
         if (1..=BATCH).contains(&batch.len()) && !batch.iter().any(sweeps) {
             self.apply_some(batch, &mut applied);
             return applied;
@@ -260,6 +272,8 @@ impl Core {
             while deltas.len() < BATCH
                 && let Some(delta) = left.next()
             {
+                // A sweep removes objects that the deltas before it have not shown: it ends its
+                // piece.
                 let is_last = sweeps(&delta);
                 deltas.push(delta);
                 if is_last {
@@ -273,7 +287,7 @@ impl Core {
         }
     }
 
-    /// Applies deltas of which only the last may sweep.
+    /// Applies deltas of which only the last may be a sweeping mark.
     fn apply_some(&self, mut deltas: Vec<Delta<Sighting, Mark>>, applied: &mut Applied) {
         let last = match deltas.last() {
             Some(Delta::Mark(mark)) if mark.sweeps() => deltas.pop(),
@@ -291,7 +305,8 @@ impl Core {
             let came = if self.home.mode.answers(&plan) { None } else { Some(&kept) };
             let parts = evaluate(&deltas, &fresh, came, &plan, &mut values);
             let mut state = self.state.write();
-            // An index was added meanwhile: its values are not there yet.
+            // An index was added meanwhile, and its values were not computed: start again with the
+            // new plan.
             if !Arc::ptr_eq(&state.plan, &plan) {
                 drop(state);
                 kept.undo(&mut deltas);
@@ -299,8 +314,11 @@ impl Core {
             }
             let first = applied.events.len();
             state.apply(deltas.into_iter(), &values, &parts, applied);
+            // Still under the lock: `note_invalid` compares and adds under it, so that no finding
+            // about an outdated object is added after this.
             self.invalid.changed(&applied.events[first..]);
             drop(state);
+            // After the lock is released: this takes it again.
             self.settle(kept);
             break;
         }
@@ -309,7 +327,7 @@ impl Core {
         }
     }
 
-    /// Gives objects that come the keys of the cached versions: all versions share one text.
+    /// Gives new objects the keys of the cached versions, so that all versions share one text.
     fn adopt_keys(&self, deltas: &mut [Delta<Sighting, Mark>]) {
         let known = self.state.read().slots.keys_of(deltas);
         for (delta, known) in deltas.iter_mut().zip(known) {
@@ -319,9 +337,10 @@ impl Core {
         }
     }
 
-    /// Takes out what a list has not shown, piece by piece.
+    /// Removes the objects that a list has not shown, in pieces.
     fn sweep(&self, mark: Mark, applied: &mut Applied) {
         let gone = self.state.read().swept(&mark);
+        // One lock for each piece, so that readers get in between.
         for gone in gone.chunks(BATCH) {
             let mut state = self.state.write();
             let first = applied.events.len();
@@ -329,30 +348,34 @@ impl Core {
             self.invalid.changed(&applied.events[first..]);
         }
         let end = std::iter::once(Delta::Mark(mark));
+        // The mark comes last: the removals that it implies are among the events before it.
         self.state.write().apply(end, &Values::default(), &[], applied);
     }
 
-    /// This process wrote `object`, of which its type may have a part only; ignored when the watch was
-    /// faster.
-    /// True when the watch has shown a later state, which a write cannot be older than unless it was
+    /// Records that this process wrote `object`, whose type may have only some of the fields.
+    /// Ignored when the watch was faster.
+    ///
+    /// Returns true when the watch has shown a later state than the write. Then the watch was
     /// quicker than the answer, or the server's store was set back.
     pub(crate) fn wrote(&self, object: Arc<Object>) -> bool {
         let object = self.keep_own(object);
         self.lay(&object, &object)
     }
 
-    /// As [`wrote`](Self::wrote), of an object as the API server has it.
+    /// As [`wrote`](Self::wrote), for an object as the API server returned it.
     pub(crate) fn wrote_whole(&self, object: Arc<Object>) -> bool {
         let kept = self.keep_whole(&object);
         self.lay(&object, &kept)
     }
 
-    /// Lays an own write over what the watch has shown; `came` is what index values are read from.
+    /// Overlays an own write on the state that the watch has shown; index values are read from
+    /// `came`.
     fn lay(&self, came: &Arc<Object>, object: &Arc<Object>) -> bool {
         let (plan, tables) = {
             let state = self.state.read();
             (Arc::clone(&state.plan), state.tables.len())
         };
+        // Evaluated without the lock: index functions are user code.
         let mut values = Values::default();
         let part = plan.evaluate(came, object, &mut values);
         let mut state = self.state.write();
@@ -363,25 +386,26 @@ impl Core {
         let now = self.clock.now();
         let own = Arc::clone(object);
         state.own.wrote(own, (&values, &part, tables), now, shown == Shown::Void);
-        // An index was added meanwhile: its values are not among these.
+        // An index was added meanwhile: its values were not computed, so the write counts as
+        // unindexed.
         if !Arc::ptr_eq(&state.plan, &plan) {
             state.own.unindex();
         }
         false
     }
 
-    /// What is known of an own write to `key` that the watch has not shown.
+    /// Returns the state of an own write to `key` that the watch has not shown.
     pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unseen> {
         self.state.read().own.unseen(key, self.clock.now())
     }
 
-    /// A watch may be silent for `silence`: own writes that it has not shown are remembered for
-    /// twice as long, so that there is time to connect and to list anew.
+    /// Sets how long a watch may be silent. Own writes that it has not shown are remembered for
+    /// twice as long, which leaves time to connect and to list anew.
     pub(crate) fn silent_for_at_most(&self, silence: std::time::Duration) {
         self.state.write().own.keep_for(silence.saturating_mul(2));
     }
 
-    /// This process deleted the object of that uid.
+    /// Records that this process deleted the object of that uid.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
         let State { slots, own, .. } = &mut *state;
@@ -389,33 +413,35 @@ impl Core {
         own.deleted(key, uid, seen, self.clock.now());
     }
 
-    /// Has the watch failed to show an own write in time?
+    /// Whether the watch has not shown an own write in time.
     pub(crate) fn is_stale(&self, key: &ObjectKey) -> bool {
         self.state.read().own.is_stale(key, self.clock.now())
     }
 
-    /// Number of cached objects that are known not to decode.
+    /// Returns the number of cached objects that are known not to decode.
     pub(crate) fn invalid(&self) -> usize {
         self.invalid.len()
     }
 
-    /// The cached objects that are known not to decode, in key order, and why.
+    /// Returns the cached objects that are known not to decode, in key order, with the errors.
     pub(crate) fn invalid_list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
         self.invalid.list()
     }
 
-    /// Calls `observer` when an object is found not to decode. Once.
+    /// Sets the observer, which is called when an object is found not to decode. Only once.
     pub(crate) fn observe_invalid(&self, observer: Observer) {
         self.invalid.observe(observer);
     }
 
-    /// Why this version does not decode into that type, when somebody has found that out.
+    /// Returns the error of decoding this version into that type, if it was tried before.
     pub(crate) fn known_invalid(&self, object: &Object, of: TypeId) -> Option<Arc<str>> {
         self.invalid.of(object, of)
     }
 
-    /// Somebody tried to decode `object` into the type `of` and could not.
+    /// Records that `object` did not decode into the type `of`.
     pub(crate) fn note_invalid(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>) {
+        // The read lock is held until the finding is added: `apply_some` removes outdated findings
+        // under the write lock, so none can be added behind it.
         let state = self.state.read();
         let slot = state.slots.get(parts(object.key()));
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
@@ -423,6 +449,7 @@ impl Core {
         }
         let news = self.invalid.add(object, of, message);
         drop(state);
+        // Without a lock: subscribers of the log and the observer may run for long.
         if news == News::First {
             tracing::warn!(
                 resource = %self.home.info, object = %object.key(), version = object.version(),
@@ -435,7 +462,7 @@ impl Core {
         }
     }
 
-    /// Somebody decoded `object` into the type `of`.
+    /// Records that `object` was decoded into the type `of`.
     pub(crate) fn note_valid(&self, object: &Object, of: TypeId) {
         if self.invalid.heal(object, of) {
             tracing::info!(
@@ -446,8 +473,8 @@ impl Core {
     }
 }
 
-/// Index values of the objects that are new to the store: never under its lock. `kept` says how they
-/// came, where what is kept of them does not answer.
+/// Computes the index values of the objects that are new to the store; never under its lock. `kept`
+/// has the objects as they came, if the kept form lacks fields of an index.
 fn evaluate(
     deltas: &[Delta<Sighting, Mark>],
     fresh: &[bool],

@@ -3,14 +3,14 @@
 use super::hash::{Hash, Hasher, IdSet, Ids};
 use super::slots::{Id, Slots};
 
-/// The number of a group; used again after the group is gone.
+/// The number of a group; reused after the group is gone.
 pub(super) type GroupId = u32;
 
-/// A group with more members than this has them in a hash set instead of in key order: keeping the
-/// order costs a search and a move a member.
+/// Largest group whose members are kept in key order; larger groups use a hash set. Keeping the
+/// order costs a search and a move for each new member.
 const MOST_SORTED: usize = if cfg!(test) { 6 } else { 64 };
 
-/// All groups of one index. A group that loses its last member is gone.
+/// All groups of one index. A group that loses its last member is removed.
 pub(super) struct Groups {
     groups: Vec<Option<Group>>,
     free: Vec<GroupId>,
@@ -25,9 +25,9 @@ pub(super) struct Group {
     members: Members,
 }
 
-/// As large as a vector.
+/// The members of a group; as large as a vector.
 enum Members {
-    /// Nobody else has the value: in an index on names or addresses most are alone.
+    /// A single member: in an index on names or addresses most values have one object.
     One(Id),
     /// In key order.
     Few(Vec<Id>),
@@ -61,7 +61,8 @@ impl Groups {
         self.ids.find(hash, |id| self.at(id).is_some_and(|group| *group.text == *text))
     }
 
-    /// Makes `member` one of `text`'s; it must not be one. Its object stands in `slots`.
+    /// Adds `member`, whose object is in `slots`, to the group of `text`. It must not be a member
+    /// yet.
     pub(super) fn join(&mut self, text: &str, member: Id, slots: &Slots) -> GroupId {
         let hash = self.hasher.text(text);
         self.links += 1;
@@ -72,7 +73,7 @@ impl Groups {
         id
     }
 
-    /// A group of one.
+    /// Creates a group with one member.
     fn open(&mut self, hash: Hash, text: &str, member: Id) -> GroupId {
         let group = Some(Group { text: Box::from(text), members: Members::One(member) });
         let id = match self.free.pop() {
@@ -89,7 +90,7 @@ impl Groups {
         id
     }
 
-    /// Takes a member out; its object still stands in `slots`.
+    /// Removes a member whose object is still in `slots`.
     pub(super) fn leave(&mut self, id: GroupId, member: Id, slots: &Slots) {
         let Some(place) = self.groups.get_mut(id as usize) else { return };
         let Some(group) = place else { return };
@@ -102,6 +103,7 @@ impl Groups {
         }
     }
 
+    /// Removes a member from the group of `text`.
     pub(super) fn leave_text(&mut self, text: &str, member: Id, slots: &Slots) {
         if let Some(id) = self.id(self.hasher.text(text), text) {
             self.leave(id, member, slots);
@@ -128,7 +130,7 @@ impl Group {
         self.members.len()
     }
 
-    /// The members; in key order when [`is_sorted`](Self::is_sorted) says so.
+    /// The members; in key order when [`is_sorted`](Self::is_sorted) returns true.
     pub(super) fn members(&self) -> impl Iterator<Item = Id> {
         let (few, many) = match &self.members {
             Members::One(id) => (std::slice::from_ref(id), None),
@@ -138,6 +140,7 @@ impl Group {
         few.iter().copied().chain(many.into_iter().flat_map(|ids| ids.iter()))
     }
 
+    /// Whether [`members`](Self::members) are in key order.
     pub(super) fn is_sorted(&self) -> bool {
         !matches!(self.members, Members::Many(_))
     }
@@ -152,6 +155,7 @@ impl Members {
         }
     }
 
+    /// Adds a member; changes the form when it gets too large.
     fn insert(&mut self, member: Id, slots: &Slots) {
         match self {
             Self::One(id) => {
@@ -161,7 +165,7 @@ impl Members {
             Self::Few(ids) if ids.len() < MOST_SORTED => {
                 let key = slots.object(member).map(|object| object.key());
                 let before = |id: &Id| slots.object(*id).map(|object| object.key()) < key;
-                // Lists come in key order.
+                // Lists come in key order: most new members go to the end.
                 let at = match ids.last() {
                     Some(last) if !before(last) => ids.partition_point(before),
                     _ => ids.len(),
@@ -178,7 +182,7 @@ impl Members {
         }
     }
 
-    /// False when nobody is left.
+    /// Removes a member; returns false if none is left.
     fn remove(&mut self, member: Id, slots: &Slots) -> bool {
         match self {
             Self::One(id) => return *id != member,
@@ -189,12 +193,15 @@ impl Members {
                 match ids.as_slice() {
                     [] => return false,
                     [one] => *self = Self::One(*one),
+                    // A group that shrank must not keep the memory of its peak.
                     _ if ids.len() < ids.capacity() / 4 => ids.shrink_to(2 * ids.len()),
                     _ => {}
                 }
             }
             Self::Many(ids) => {
                 ids.remove(member);
+                // At half of the limit, so that a group around the limit does not change its form
+                // with every update.
                 if ids.len() <= MOST_SORTED / 2 {
                     let mut few: Vec<Id> = ids.iter().collect();
                     few.sort_by_key(|id| slots.object(*id).map(|object| object.key()));

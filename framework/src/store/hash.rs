@@ -1,11 +1,11 @@
-//! Hashes of keys and of index values, seeded per store so that nobody who chooses names can make
+//! Hashes of keys and of index values, seeded per store so that users who choose names cannot make
 //! them collide.
 //!
-//! The order that a hash gives never shows: results are in key order.
+//! The order of hashes is never visible: results are in key order.
 
 use hashbrown::HashTable;
 
-/// Makes the hashes of one store.
+/// The hash function of one store.
 #[derive(Clone, Copy)]
 pub(crate) struct Hasher {
     seed: u64,
@@ -16,21 +16,22 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher {
     pub(crate) fn new(seed: u64) -> Self {
-        // Never zero: that would let a zero word hide what stood before it.
+        // Never zero: with a zero seed, a zero word would hide the words before it.
         Self { seed: fold(seed ^ SPREAD, SPREAD) | 1 }
     }
 
-    /// Of one text.
+    /// Returns the hash of one text.
     pub(crate) fn text(self, text: &str) -> Hash {
         Hash(narrow(self.bytes(self.seed, text.as_bytes())))
     }
 
-    /// Of a key's parts.
+    /// Returns the hash of a key's parts.
     pub(crate) fn parts(self, namespace: Option<&str>, name: &str) -> Hash {
         let state = self.bytes(self.seed, namespace.unwrap_or_default().as_bytes());
         Hash(narrow(self.bytes(state, name.as_bytes())))
     }
 
+    /// Mixes bytes into a state, eight at a time.
     fn bytes(self, mut state: u64, bytes: &[u8]) -> u64 {
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
@@ -38,11 +39,12 @@ impl Hasher {
         }
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
+        // With the length: "a" and "a\0" have the same padded word.
         fold(state ^ u64::from_le_bytes(last), SPREAD ^ bytes.len() as u64)
     }
 }
 
-/// The two halves of a product, folded: every bit of both takes part.
+/// Folds the two halves of a product: every bit of both factors takes part.
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
@@ -52,24 +54,25 @@ fn narrow(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// A hash, small enough to be kept beside what it is of: a table grows without looking at its keys.
+/// A hash that is small enough to be kept beside its key: a table grows without reading its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hash(u32);
 
 impl Hash {
+    /// Spreads the bits, as the table uses the highest and the lowest ones.
     fn wide(self) -> u64 {
         u64::from(self.0).wrapping_mul(SPREAD)
     }
 }
 
-/// From what has a hash to its number in a slab.
+/// A map from hashed keys to their numbers in a slab.
 #[derive(Default)]
 pub(crate) struct Ids {
     table: HashTable<(Hash, u32)>,
 }
 
 impl Ids {
-    /// The number with that hash for which `is_it` says so.
+    /// Returns the number with that hash for which `is_it` returns true.
     pub(crate) fn find(&self, hash: Hash, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let found = self.table.find(hash.wide(), |(other, id)| *other == hash && is_it(*id));
         found.map(|(_, id)| *id)
@@ -84,6 +87,7 @@ impl Ids {
         if let Ok(entry) = self.table.find_entry(hash.wide(), |(_, other)| *other == id) {
             entry.remove();
         }
+        // A table that shrank must not keep the memory of its peak.
         if self.table.len() < self.table.capacity() / 4 {
             self.table.shrink_to(2 * self.table.len(), |(hash, _)| hash.wide());
         }
@@ -95,7 +99,7 @@ impl Ids {
     }
 }
 
-/// Numbers without order, by their own value.
+/// A set of numbers, hashed by their value.
 #[derive(Default)]
 pub(crate) struct IdSet {
     table: HashTable<u32>,
@@ -138,7 +142,7 @@ mod tests {
         let hasher = Hasher::new(7);
         let hashes: BTreeSet<u32> =
             (0..10_000).map(|i| hasher.parts(Some("n"), &format!("pod-{i}")).0).collect();
-        // Of 10,000 in 2^32 about 12 pairs in a thousand runs meet.
+        // 10,000 hashes of 32 bits have about 12 collisions in a thousand runs.
         assert!(hashes.len() >= 9_998, "{}", hashes.len());
         assert_ne!(hasher.parts(Some("ab"), "c"), hasher.parts(Some("a"), "bc"));
         assert_ne!(hasher.parts(None, "a"), hasher.parts(Some("a"), ""));

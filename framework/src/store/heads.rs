@@ -1,20 +1,21 @@
-//! Labels, finalizers and owners that objects have in common.
+//! Labels, finalizers and owners that objects share.
 //!
-//! The Pods of one Deployment say the same of them, 300 bytes each: more than the rest of a
-//! compressed object. They are shared with the version before and with the neighbours in a list; a
-//! bounded table is enough for that. One that nobody holds any more costs its bytes until another
-//! takes its place.
+//! They are the same for the Pods of one Deployment, 300 bytes each: more than the rest of a
+//! compressed object. They are shared with the previous version and with the neighbours in a list;
+//! a bounded table is enough for that. An entry without users costs its bytes until another entry
+//! replaces it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// So many are remembered; a power of two.
+/// Number of entries; a power of two.
 const PLACES: usize = 256;
 
-/// Something with a head that objects share.
+/// A value with a head that objects share.
 pub(super) trait Common {
+    /// The bytes that objects share.
     fn head(&self) -> &[u8];
 }
 
@@ -24,7 +25,7 @@ impl Common for Box<[u8]> {
     }
 }
 
-/// What was shared last, by its head.
+/// The last shared values, in places by the hash of their head.
 pub(super) struct Heads<T> {
     places: Mutex<Vec<Weak<T>>>,
 }
@@ -36,7 +37,7 @@ impl<T> Default for Heads<T> {
 }
 
 impl<T: Common> Heads<T> {
-    /// The shared one with this head that `fits`, or that which `make` makes.
+    /// Returns the shared value with this head if it `fits`, else a new one from `make`.
     pub(super) fn share(
         &self,
         head: &[u8],
@@ -57,6 +58,7 @@ impl<T: Common> Heads<T> {
         let made = Arc::new(make(head));
         let before = std::mem::replace(&mut places[place], Arc::downgrade(&made));
         drop(places);
+        // Outside of the lock: the last weak reference frees the memory of its value.
         drop(before);
         made
     }

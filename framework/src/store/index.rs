@@ -1,4 +1,4 @@
-//! Indexes as typed handles, and how their values are computed.
+//! Indexes as typed handles, and the computation of their values.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -9,18 +9,19 @@ use super::object::Object;
 use super::shares::Decoded;
 use crate::resource::{Reads, Resource};
 
-/// A value that an index can hold: compared by its text.
+/// A value that an index can hold; compared by its text.
 pub trait IndexValue: Display + Send + Sync + 'static {}
 impl<V: Display + Send + Sync + 'static> IndexValue for V {}
 
-/// A handle on an index of `K` by values of type `V`. It carries its own definition, so no lookup
-/// can name an index that does not exist: the first one builds it.
+/// A handle to an index of `K` by values of type `V`. It carries the index's definition, so no
+/// lookup can name an index that does not exist: the first lookup builds it.
 #[derive(Debug)]
 pub struct Index<K, V> {
     pub(crate) name: &'static str,
     pub(crate) source: Source<K, V>,
 }
 
+/// The definition of an index.
 #[derive(Debug)]
 pub(crate) enum Source<K, V> {
     /// A field path; evaluated without decoding the object. Lists along the path fan out.
@@ -43,25 +44,28 @@ impl<K, V> Clone for Source<K, V> {
 impl<K, V> Copy for Source<K, V> {}
 
 impl<K, V: IndexValue> Index<K, V> {
-    /// An index on a field path, such as `&["spec", "host"]`: what `#[index(…)]` generates. Names
-    /// are those of the JSON. Objects without the field, or with null there, are not found by it.
+    /// Defines an index on a field path, such as `&["spec", "host"]`; `#[index(…)]` generates such
+    /// a definition. Names are those of the JSON. A lookup does not find objects without the field,
+    /// or with null there.
     ///
-    /// The path ends at a value, or at a list of values. An empty path, or one that ends at an object,
-    /// could find nothing: the store refuses it ([`Store::ensure_index`](super::Store::ensure_index)).
-    /// A field that the kind's type does not have is indexed all the same, as the bytes may have it;
-    /// the log has one warning then, because most such paths are misspelt.
+    /// The path ends at a value, or at a list of values. An empty path, or one that ends at an
+    /// object, could find nothing: the store refuses it
+    /// ([`Store::ensure_index`](super::Store::ensure_index)). A field that the kind's type does not
+    /// have is indexed all the same, as the bytes may have it; the log has one warning then,
+    /// because most such paths are misspelt.
     pub const fn on_path(name: &'static str, path: &'static [&'static str]) -> Self {
         Self { name, source: Source::Path(path, PhantomData) }
     }
 
-    /// An index on what `values` returns. An object that does not decode has no values, and neither
-    /// has a field that was not kept: `values` sees an object without it, so an index on what a
-    /// projection or [`Metadata`](super::Representation::Metadata) leaves out finds nothing.
+    /// Defines an index on the values that `values` returns for a decoded object. An object that
+    /// does not decode has no values, and neither has a field that was not kept: `values` receives
+    /// an object without it, so an index on a field that a projection or
+    /// [`Metadata`](super::Representation::Metadata) leaves out finds nothing.
     pub const fn new(name: &'static str, values: fn(&K) -> Vec<V>) -> Self {
         Self { name, source: Source::Function(values) }
     }
 
-    /// The index's name.
+    /// Returns the index's name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -85,17 +89,18 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
     }
 }
 
-/// Which index this is: its definition, so that two of one name do not answer for each other.
+/// Identity of an index: its definition, so that two indexes of one name do not answer for each
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexId {
     Path(&'static [&'static str]),
     Function(&'static str, usize),
 }
 
-/// How an index's values are computed.
+/// Computes the values of one index.
 #[derive(Clone)]
 pub(crate) enum Evaluator {
-    /// The scalars at a field path; and what the kind's type says of such a path.
+    /// The scalars at a field path, and the function that asks the kind's type about such a path.
     Path(&'static [&'static str], fn(&[&str]) -> Reads),
     /// User code.
     Function(Arc<dyn Evaluate>),
@@ -103,8 +108,8 @@ pub(crate) enum Evaluator {
 
 /// Computes an object's values. Runs user code: never call it under a lock.
 pub(crate) trait Evaluate: Send + Sync {
-    /// Calls `each` for every value; `decoded` keeps the decoded object for the next evaluator.
-    /// False when it failed: then what it has told does not count.
+    /// Calls `each` for every value, and leaves the decoded object in `decoded` for the next
+    /// evaluator. Returns false on failure: the values passed so far do not count then.
     fn values(
         &self,
         object: &Arc<Object>,
@@ -113,6 +118,7 @@ pub(crate) trait Evaluate: Send + Sync {
     ) -> bool;
 }
 
+/// An index on the values of a user's function.
 struct ByFunction<K, V> {
     name: &'static str,
     function: fn(&K) -> Vec<V>,
@@ -128,6 +134,7 @@ impl<K: Resource, V: IndexValue> Evaluate for ByFunction<K, V> {
         let Ok(value) = object.decode::<K>() else { return false };
         let shared: Decoded = Arc::<K>::clone(&value);
         *decoded = Some(shared);
+        // A panic in the user's function must not stop the informer: the object has no values then.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             for value in (self.function)(&value) {
                 each(&value);

@@ -1,9 +1,9 @@
-//! Brings an object into the form that its kind is kept in: cut to the fields of a projection, decoded,
-//! metadata only, or compressed.
+//! Conversion of an object into the form in which its kind is kept: cut to the fields of a
+//! projection, decoded, metadata only, or compressed.
 //!
-//! An object arrives compact, and indexes on paths read it so; then, outside of every lock, it is
-//! converted. One that cannot be (it does not decode, it would not get smaller) stays compact: the
-//! next read says why, and the next version is tried anew.
+//! An object arrives compact, and indexes on paths read it so; then it is converted, outside of
+//! every lock. An object that cannot be converted (it does not decode, it would not get smaller)
+//! stays compact: the next read returns the error, and the next version is tried anew.
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
@@ -24,17 +24,18 @@ use super::values::{Path, Plan};
 use crate::resource::{ClusterId, ObjectKey, Reads, Resource, ResourceExt, ResourceInfo, reads};
 use crate::wire::{Skim, is_of_head, object_at_path, times};
 
-/// How a store keeps its objects.
+/// The settings with which a store keeps its objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mode {
     form: Form,
     pub(crate) transform: Option<Transform>,
-    /// Whose they are: it stands in their keys.
+    /// The cluster in the objects' keys.
     pub(crate) cluster: ClusterId,
-    /// Where a projection looks and the kind's type has no field.
+    /// Paths of a projection for which the kind's type has no field.
     misread: Vec<Path>,
 }
 
+/// The form of kept objects, with the settings that it needs.
 #[derive(Clone, Default)]
 enum Form {
     #[default]
@@ -45,24 +46,24 @@ enum Form {
     Decoded(Decoded),
 }
 
-/// The type that is kept.
+/// The type whose values are kept.
 #[derive(Clone)]
 struct Decoded {
     decode: fn(&Object) -> Result<Shared, String>,
     of: TypeId,
-    /// What it has of an object.
+    /// The paths that the type reads.
     fields: Fields,
-    /// Does a value at this path outlive the decoding?
+    /// Whether a value at a path survives decoding.
     keeps: fn(&[&str]) -> bool,
-    /// What it has said: it is asked once for each path.
+    /// Answers of `keeps`: it is asked once for each path.
     kept: Arc<Mutex<BTreeMap<Path, bool>>>,
 }
 
-/// A decoded value of whatever type.
+/// A decoded value of any type.
 type Shared = Arc<dyn Value + Send + Sync>;
 
 impl Mode {
-    /// For a kind that is read as `K`.
+    /// Returns the mode of a kind that is read as `K`.
     pub(crate) fn of<K: Resource>(
         representation: Representation,
         transform: Option<Transform>,
@@ -80,18 +81,18 @@ impl Mode {
         Self { form, transform, cluster: ClusterId::default(), misread: misread::<K>() }
     }
 
-    /// Of that cluster.
+    /// Returns the mode with the keys of that cluster.
     pub(crate) fn in_cluster(self, cluster: ClusterId) -> Self {
         Self { cluster, ..self }
     }
 
-    /// Are objects kept as they come?
+    /// Whether objects are kept as they come.
     pub(crate) fn is_compact(&self) -> bool {
         let is_cold = matches!(self.form, Form::Cold);
         matches!(self.form, Form::Compact) || (is_cold && cfg!(not(feature = "cold")))
     }
 
-    /// Can a value be kept that was at this path?
+    /// Whether a value at this path may be kept.
     pub(super) fn may_have(&self, path: Path) -> bool {
         match &self.form {
             Form::Compact | Form::Cold => true,
@@ -101,13 +102,13 @@ impl Mode {
         }
     }
 
-    /// Is there never a value at this path, not even when an object comes?
+    /// Whether there is never a value at this path, not even in a new object.
     pub(super) fn never_has(&self, path: &[&str]) -> bool {
-        // A transform is shown whole objects; nobody else is.
+        // Whole objects reach only transforms; indexes get the metadata.
         matches!(self.form, Form::Metadata) && path.first() != Some(&"metadata")
     }
 
-    /// Is every value kept that was at this path?
+    /// Whether every value at this path is kept.
     pub(super) fn has(&self, path: Path) -> bool {
         match &self.form {
             Form::Part(selection) => selection.fields.has(path) || is_of_head(path),
@@ -116,13 +117,13 @@ impl Mode {
         }
     }
 
-    /// Has what is kept the very values that the object had at this path? A decoded value may be
-    /// written otherwise than it was read.
+    /// Whether the kept form has exactly the object's values at this path. A decoded value may be
+    /// encoded differently from its input.
     pub(super) fn tells(&self, path: Path) -> bool {
         !matches!(self.form, Form::Decoded(_)) && self.has(path)
     }
 
-    /// The fields of the type that objects are read as, where it is known to have a part only.
+    /// Returns the fields of the type that objects are read as, if it is known to have only a part.
     pub(super) fn fields(&self) -> Option<Fields> {
         match &self.form {
             Form::Part(selection) => Some(selection.fields),
@@ -131,17 +132,18 @@ impl Mode {
         }
     }
 
-    /// Are the bytes of a projection enough to evaluate the plan's paths? They are a sixth of a Pod's.
+    /// Whether the bytes of a projection are enough to evaluate the plan's paths. They are a sixth
+    /// of a Pod's.
     pub(super) fn answers(&self, plan: &Plan) -> bool {
         self.is_part() && plan.declared().iter().all(|(_, path)| self.has(path))
     }
 
-    /// Are objects cut to what a projection reads?
+    /// Whether objects are cut to the fields of a projection.
     pub(super) fn is_part(&self) -> bool {
         matches!(self.form, Form::Part(_))
     }
 
-    /// The type of the kept values, where values are kept.
+    /// Returns the type of the kept values, if values are kept.
     pub(super) fn decoded_as(&self) -> TypeId {
         match &self.form {
             Form::Decoded(decoded) => decoded.of,
@@ -149,7 +151,8 @@ impl Mode {
         }
     }
 
-    /// Says so when it is cold without the feature for it, and when a projection looks where nothing is.
+    /// Warns when the form is cold without the feature for it, and when a projection names fields
+    /// that the kind does not have.
     pub(super) fn warn(&self, info: &ResourceInfo) {
         for path in &self.misread {
             tracing::warn!(
@@ -196,6 +199,7 @@ impl Decoded {
         }
     }
 
+    /// Whether a value at the path survives decoding; asks the type only once.
     fn keeps(&self, path: Path) -> bool {
         let known = self.kept.lock().get(path).copied();
         known.unwrap_or_else(|| {
@@ -207,18 +211,18 @@ impl Decoded {
     }
 }
 
-/// The paths of a projection that the type of the whole kind does not read.
+/// Returns the paths of a projection that the type of the whole kind does not read.
 fn misread<K: Resource>() -> Vec<Path> {
     let fields = if K::projection().is_some() { K::projected() } else { &[] };
     fields.iter().copied().filter(|path| K::kind_reads(path) == Reads::Nothing).collect()
 }
 
-/// Is a value at this path kept in a decoded `K`? What cannot be told is not.
+/// Whether a value at this path is kept in a decoded `K`; false if that is unknown.
 fn keeps<K: Resource>(path: &[&str]) -> bool {
     let reads = match (path.split_first(), K::projection()) {
-        // Of the metadata its fields say all there is.
+        // The projection's `Fields` already decide about its metadata.
         (Some((&"metadata", _)), Some(_)) => Reads::Value,
-        // Every type has them so, also one that cannot be asked.
+        // Every type has this metadata, also a type that cannot be asked.
         (Some((&"metadata", rest)), None) => reads::<ObjectMeta>(rest),
         (_, Some(_)) => reads::<K>(path),
         (_, None) => K::kind_reads(path),
@@ -226,7 +230,7 @@ fn keeps<K: Resource>(path: &[&str]) -> bool {
     reads == Reads::Value
 }
 
-/// serde makes room for four elements where one is.
+/// Frees spare capacity: serde allocates four elements for one.
 fn without_slack(metadata: &mut ObjectMeta) {
     metadata.owner_references.iter_mut().for_each(Vec::shrink_to_fit);
     metadata.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
@@ -234,16 +238,18 @@ fn without_slack(metadata: &mut ObjectMeta) {
 
 /// A decoded value without its type.
 pub(crate) trait Value: Any + Send + Sync {
+    /// The value as compact JSON.
     fn json(&self) -> Vec<u8>;
+    /// An annotation's value.
     fn annotation(&self, key: &str) -> Option<String>;
-    /// About so many bytes are held, of an object with so many bytes of head and body.
+    /// Estimated bytes of the value, for an object with this many bytes of head and body.
     fn weight(&self, head: usize, body: usize) -> usize;
 }
 
 impl<K: Resource> Value for K {
     fn json(&self) -> Vec<u8> {
         let mut bytes = times::encoded(serde_json::to_vec(self).unwrap_or_default());
-        // As in all forms: what every object of the kind says is left out.
+        // As in all forms: the members that are equal in all objects of the kind are left out.
         if let Ok(skim) = Skim::of(&bytes) {
             let compact = skim.compact();
             bytes = compact.into_vec();
@@ -256,7 +262,7 @@ impl<K: Resource> Value for K {
         if known.is_some() || K::projection().is_none() {
             return known;
         }
-        // A projection may have it in a field of its own, and none in its metadata.
+        // A projection may have the annotation in a field of its own, and not in its metadata.
         let bytes = serde_json::to_vec(self).ok()?;
         let path = ["metadata", "annotations", key];
         serde_json::from_slice(object_at_path(&bytes, &path)?).ok()
@@ -267,15 +273,16 @@ impl<K: Resource> Value for K {
     }
 }
 
-/// A decoded value that is kept, and the head that was read off its bytes.
+/// A decoded value that is kept, and the head that was read from its bytes.
 pub(crate) struct Kept {
-    /// The head, and index values of what the value does not have.
+    /// The head, followed by index values of fields that the value lacks.
     pub(super) head: Buffer,
+    /// Labels, finalizers and owners, shared with other objects.
     pub(super) common: Arc<Box<[u8]>>,
     value: Shared,
-    /// About so many bytes, beside the head: the struct and, for its texts, those of the JSON.
+    /// Estimated bytes beside the head: the struct and, for its texts, those of the JSON.
     pub(super) weight: u32,
-    /// Where the index values begin.
+    /// Offset of the index values.
     outside: u32,
 }
 
@@ -286,7 +293,7 @@ impl fmt::Debug for Kept {
 }
 
 impl Kept {
-    /// The value, if it is a `K`.
+    /// Returns the value, if it is a `K`.
     pub(super) fn value<K: Resource>(&self) -> Option<Arc<K>> {
         let any: Arc<dyn Any + Send + Sync> = Arc::<dyn Value + Send + Sync>::clone(&self.value);
         any.downcast().ok()
@@ -306,11 +313,11 @@ impl Kept {
 }
 
 impl Home {
-    /// `object` in the form of this store; `before` is what it takes the place of, `outside` what is
-    /// kept for indexes beside a value.
+    /// Converts `object` into the form of this store. `before` is the object that it replaces,
+    /// `outside` the index values to keep beside it.
     ///
     /// # Errors
-    /// Why it does not decode into the type that is kept.
+    /// The reason for which the object does not decode into the type that is kept.
     pub(super) fn keep(
         self: &Arc<Self>,
         object: &Arc<Object>,
@@ -330,6 +337,7 @@ impl Home {
         }
     }
 
+    /// Builds an object that keeps the decoded `value`; `body` is the length of its JSON.
     fn kept(
         self: &Arc<Self>,
         object: &Object,
@@ -355,7 +363,7 @@ impl Home {
         Object::of(object.key().clone(), outline, Content::Kept(Box::new(kept)), self)
     }
 
-    /// The part of a head that objects share, shared with the object before if that is possible.
+    /// Returns the part of a head that objects share; that of the object before, if it is equal.
     fn common(&self, head: &[u8], before: Option<&Object>) -> Arc<Box<[u8]>> {
         match before.map(Object::content) {
             Some(Content::Kept(kept)) if **kept.common == *head => Arc::clone(&kept.common),
@@ -363,11 +371,13 @@ impl Home {
         }
     }
 
+    /// Returns the object without everything but its metadata.
     fn metadata_of(self: &Arc<Self>, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
         let Some(metadata) = object_at_path(body, &["metadata"]) else {
             return Arc::clone(object);
         };
         const FRAME: [&[u8]; 2] = [b"{\"metadata\":", b"}"];
+        // The object consists of its metadata already.
         if metadata.len() + FRAME[0].len() + FRAME[1].len() >= body.len() {
             return Arc::clone(object);
         }
@@ -404,8 +414,8 @@ impl Home {
         Arc::clone(object)
     }
 
-    /// The object that `skim` shows, after the kind's transform; `None` when it has none, or cannot
-    /// be transformed.
+    /// Returns the object that `skim` shows, after the kind's transform; `None` without a
+    /// transform, or if it fails.
     pub(super) fn transformed(
         self: &Arc<Self>,
         key: &ObjectKey,
@@ -416,6 +426,8 @@ impl Home {
         let kept = transform.apply(&compact);
         let object = kept.and_then(|kept: Cow<'_, [u8]>| {
             let changed = Skim::of(&kept).map_err(|_| "the transformed object has no name")?;
+            // The store finds and orders objects by these four: a transform must not move an object
+            // to another key or version.
             let is_same = changed.name == skim.name
                 && changed.namespace == skim.namespace
                 && changed.uid == skim.uid

@@ -1,6 +1,7 @@
-//! Lists and gets for whoever only reads: all objects of a kind, or those of a namespace.
+//! Listers: lists and gets for callers that only read all objects of a kind, or those of a
+//! namespace.
 //!
-//! What a [`Store`] has beside it (indexes, snapshots) is absent.
+//! They lack the indexes and snapshots of a [`Store`].
 
 use std::fmt;
 
@@ -49,13 +50,13 @@ impl<K: Resource> Lister<K> {
         Self { store }
     }
 
-    /// The objects of all namespaces that `labels` matches, in key order. The empty selector looks at
-    /// no object.
+    /// Returns the objects of all namespaces that `labels` matches, in key order. The empty
+    /// selector reads no object's labels.
     pub fn list(&self, labels: &Selector) -> Vec<Cached<K>> {
         self.store.select(None, labels)
     }
 
-    /// The object of that name.
+    /// Returns the object of that name.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the cache does not have it; the API server may.
@@ -63,20 +64,20 @@ impl<K: Resource> Lister<K> {
         get(&self.store, key)
     }
 
-    /// The objects of one namespace.
+    /// Returns a lister of the objects of one namespace.
     pub fn namespace(&self, namespace: impl Into<String>) -> NamespaceLister<K> {
         NamespaceLister { store: self.store.clone(), namespace: namespace.into() }
     }
 }
 
 impl<K: Resource> NamespaceLister<K> {
-    /// The objects of the namespace that `labels` matches, in key order. Costs what the namespace
-    /// holds, however many objects there are beside.
+    /// Returns the objects of the namespace that `labels` matches, in key order. The cost depends
+    /// on the objects of the namespace, not on those of others.
     pub fn list(&self, labels: &Selector) -> Vec<Cached<K>> {
         self.store.select(Some(&self.namespace), labels)
     }
 
-    /// The object of that name.
+    /// Returns the object of that name.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the cache does not have it; the API server may.

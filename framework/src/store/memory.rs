@@ -1,9 +1,9 @@
-//! The byte memory of one store: buffers of few sizes that are used again.
+//! The byte memory of one store: buffers of few sizes that are reused.
 //!
-//! An update frees one buffer and takes another of about the same size. Left to a general allocator
-//! the freed ones end up in the wrong thread's arena or between others, and resident memory doubles
-//! within a few updates of each object. Here a freed buffer waits in a list of its size for the next
-//! object, and the lists are bounded.
+//! An update frees one buffer and takes another of about the same size. With a general allocator
+//! the freed buffers end up in another thread's arena or between others, and resident memory
+//! doubles within a few updates of each object. Here a freed buffer is kept in a list of its size
+//! for the next object, and the lists are bounded.
 //!
 //! No pages, no compaction, no `unsafe`: a buffer is a `Vec` whose capacity is one of the sizes.
 
@@ -13,41 +13,43 @@ use std::ops::Deref;
 
 use parking_lot::Mutex;
 
-/// Sizes of small objects are as far apart as those of glibc: of 700 bytes one percent is lost.
+/// Distance of the sizes of small buffers, as in glibc: 700 bytes lose one percent.
 const SMALL_STEP: usize = 16;
+/// Sizes from here on are `STEP` apart.
 const SMALL: usize = 2 << 10;
-/// And this far for others: of a Pod's bytes half a percent is lost.
+/// Distance of larger sizes: a Pod's bytes lose half a percent.
 const STEP: usize = 64;
 /// Beyond this size steps are a sixteenth of the size.
 const LARGE: usize = 8 << 10;
-/// What the allocator puts before a block; sizes leave room for it.
+/// Bytes that the allocator puts before a block; sizes leave room for it.
 const ALLOCATOR_HEADER: usize = 8;
 /// Larger buffers are not kept: each is a mapping of its own that goes back to the system at once.
 const LARGEST_KEPT: usize = 128 << 10;
-/// So much may wait in the lists whatever the store holds, in bytes: a few batches of Pods.
+/// Bytes that the lists may hold, however small the store is: a few batches of Pods.
 const ALWAYS_KEPT: usize = 1 << 20;
-/// Of the bytes in use at most one in so many may wait in the lists.
+/// Largest share of the bytes in use that the lists may hold: one part in this many.
 const KEPT_SHARE: usize = 16;
 
-/// Where a store's buffers come from and go to.
+/// The buffers of one store.
 #[derive(Default)]
 pub(crate) struct Memory {
     lists: Mutex<Lists>,
 }
 
+/// The free buffers and their statistics.
 #[derive(Default)]
 struct Lists {
     /// Free buffers by capacity.
     free: BTreeMap<usize, Vec<Vec<u8>>>,
-    /// Their capacity.
+    /// Capacity of the free buffers.
     free_bytes: usize,
     /// Capacity of the buffers in use.
     used_bytes: usize,
-    /// The size after which the next buffer is given up when there are too many.
+    /// The size that gave up a buffer last, when the lists were too long.
     surplus: usize,
 }
 
-/// Bytes that do not change any more. Give them back with [`Memory::give_back`].
+/// Bytes that do not change any more. Return them with [`Memory::give_back`].
 #[derive(Default)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
@@ -62,7 +64,7 @@ impl Deref for Buffer {
 }
 
 impl Buffer {
-    /// What it costs, in bytes.
+    /// Bytes that the buffer takes up.
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
@@ -76,26 +78,29 @@ impl fmt::Debug for Buffer {
 }
 
 impl Memory {
-    /// A buffer with what `fill` appends, about `length` bytes.
+    /// Returns a buffer with the bytes that `fill` appends, about `length` of them.
     pub(crate) fn buffer(&self, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Buffer {
         let mut bytes = if length == 0 { Vec::new() } else { self.take(size_for(length)) };
         let before = bytes.capacity();
         fill(&mut bytes);
         if bytes.capacity() != before {
+            // `fill` wrote more than announced, and the vector grew.
             self.lists.lock().used_bytes += bytes.capacity() - before;
         }
         Buffer { bytes }
     }
 
+    /// Takes a free buffer, or allocates one.
     fn take(&self, size: usize) -> Vec<u8> {
         let mut lists = self.lists.lock();
         let found = lists.take(size);
         lists.used_bytes += found.as_ref().map_or(size, Vec::capacity);
         drop(lists);
+        // The allocator is called without the lock.
         found.unwrap_or_else(|| Vec::with_capacity(size))
     }
 
-    /// Takes a buffer that nobody reads any more.
+    /// Takes back a buffer that has no readers any more.
     pub(crate) fn give_back(&self, buffer: Buffer) {
         let Buffer { mut bytes } = buffer;
         let capacity = bytes.capacity();
@@ -117,23 +122,23 @@ impl Memory {
         self.lists.lock().used_bytes
     }
 
-    /// Capacity of the buffers that wait for their next use, in bytes.
+    /// Capacity of the free buffers, in bytes.
     pub(crate) fn free(&self) -> usize {
         self.lists.lock().free_bytes
     }
 }
 
 impl Lists {
-    /// The smallest free buffer that fits without much waste.
+    /// Takes the smallest free buffer that fits without much waste.
     fn take(&mut self, size: usize) -> Option<Vec<u8>> {
         let most = size + (size / KEPT_SHARE).max(SMALL_STEP);
-        // A list that gets empty stays: the next buffer of its size is given back before long.
+        // An empty list stays: the next buffer of its size comes back before long.
         let taken = self.free.range_mut(size..=most).find_map(|(_, list)| list.pop())?;
         self.free_bytes -= taken.capacity();
         Some(taken)
     }
 
-    /// Keeps a buffer; returns those that are too many, this one or others.
+    /// Keeps a buffer; returns buffers that exceed the bound, this one or others.
     fn keep(&mut self, buffer: Vec<u8>) -> Vec<Vec<u8>> {
         let capacity = buffer.capacity();
         if capacity > LARGEST_KEPT {
@@ -144,7 +149,7 @@ impl Lists {
         let most = ALWAYS_KEPT.max(self.used_bytes / KEPT_SHARE);
         let mut surplus = Vec::new();
         while self.free_bytes > most {
-            // All sizes in turn, so that those which nobody asks for any more go.
+            // All sizes in turn, so that sizes without demand disappear.
             let behind = self.free.range(self.surplus + 1..);
             let mut next = behind.chain(&self.free).filter(|(_, list)| !list.is_empty());
             let Some(capacity) = next.next().map(|(capacity, _)| *capacity) else { break };
@@ -160,7 +165,7 @@ impl Lists {
     }
 }
 
-/// The size of a buffer for so many bytes.
+/// Returns the size of a buffer for this many bytes.
 fn size_for(length: usize) -> usize {
     if length > LARGEST_KEPT {
         return length;
@@ -170,7 +175,7 @@ fn size_for(length: usize) -> usize {
     } else if length < LARGE {
         STEP
     } else {
-        // A sixteenth, as a power of two so that sizes meet.
+        // A sixteenth, as a power of two so that different lengths lead to the same sizes.
         (length.next_power_of_two() / 32).max(STEP)
     };
     (length + ALLOCATOR_HEADER).next_multiple_of(step) - ALLOCATOR_HEADER

@@ -1,12 +1,13 @@
 //! The cache: objects by key and by index, always consistent.
 //!
-//! An object is kept as the compact bytes that came over the wire; its [`Head`] is a view on them. It
-//! is decoded when somebody reads it, and shared while anyone holds it, because typed values cost ten
-//! times the memory of their bytes and most are never read. Indexes on field paths do not decode
-//! either.
+//! Objects are stored as the compact bytes that came over the wire; an object's [`Head`] is a view
+//! on them. Typed values cost ten times the memory of their bytes and most are never read, so an
+//! object is decoded on its first read and the value is shared for as long as a reader holds it.
+//! Indexes on field paths do not decode either.
 //!
-//! What this process has written is laid over what the watch has shown, for at most 10 s, so that a
-//! reconcile sees its own writes. No I/O, no tasks: the informer feeds it.
+//! Writes of this process are overlaid on the state that the watch has shown, for at most 10 s, so
+//! that a reconcile sees its own writes. The store does no I/O and runs no tasks: the informer
+//! feeds it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -64,17 +65,18 @@ pub use view::{Snapshot, Store};
 
 pub use crate::wire::{Head, OwnerRef};
 
-/// A cached object: head and compact bytes, decoded on first use. Cheap to clone; it does not change
-/// when the cache does.
+/// A cached object: head and compact bytes, decoded on first use. Cheap to clone; a clone does not
+/// change when the cache does.
 pub struct Cached<K> {
     object: Arc<Object>,
     kind: PhantomData<fn() -> K>,
 }
 
-/// The object's bytes do not decode into its type; head and raw bytes are still there.
+/// Error of an object whose bytes do not decode into its type. Head and raw bytes can still be
+/// read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// What serde said, with the path.
+    /// The error of serde, with the path.
     pub message: Arc<str>,
 }
 
@@ -111,12 +113,12 @@ impl<K: Resource> Cached<K> {
         self.object.key()
     }
 
-    /// What is known without decoding.
+    /// Metadata that is read without decoding the object.
     pub fn head(&self) -> Head<'_> {
         self.object.head()
     }
 
-    /// The object; decoded on first use and shared while anyone holds it.
+    /// Returns the object; decoded on first use and shared for as long as a caller holds it.
     ///
     /// # Errors
     /// [`Invalid`] when the bytes do not decode into `K`; logged once and counted by the informer.
@@ -124,21 +126,24 @@ impl<K: Resource> Cached<K> {
         self.object.decode()
     }
 
-    /// The compact JSON: what the API server sent without `apiVersion`, `kind` and
-    /// `metadata.managedFields`. Of a cold object it is unpacked (2 µs for a Pod); of one that is kept
-    /// decoded it is written again, with the fields that its type has; of a projection it is those fields
-    /// and what the head is read from; of metadata it is `{"metadata": …}`. See [`Representation`].
+    /// Returns the compact JSON: the server's bytes without `apiVersion`, `kind` and
+    /// `metadata.managedFields`.
+    ///
+    /// A cold object is decompressed (2 µs for a Pod), and an object that is kept decoded is
+    /// encoded again, with the fields that its type has. For a projection these are its fields and
+    /// the members that the head is read from; for metadata it is `{"metadata": …}`. See
+    /// [`Representation`].
     pub fn raw(&self) -> Cow<'_, [u8]> {
         self.object.body()
     }
 
-    /// An annotation's value, read off the bytes; from the value where that is kept. A projection that
-    /// skips annotations has those that its fields name.
+    /// Returns an annotation's value, read from the bytes, or from the decoded value where that is
+    /// kept. A projection that skips annotations has those that its fields name.
     pub fn annotation(&self, key: &str) -> Option<String> {
         self.object.annotation(key)
     }
 
-    /// Are these two the same state in memory, not just equal?
+    /// Whether the two are the same state in memory, and not just equal.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.object, &other.object)
     }

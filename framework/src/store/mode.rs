@@ -1,8 +1,8 @@
-//! How the objects of a kind are kept, and what is taken out of them before.
+//! Settings for storing the objects of a kind: the representation, and transforms that run before.
 //!
 //! Compact bytes are the default because most objects are never read. A kind that is read over and
-//! over, or never, or in a part only, has a cheaper form. Not here: the forms themselves (`content`)
-//! and which kind has which (`CacheOptions` of the informers).
+//! over, or never, or in a part only, has a cheaper form. Not here: the forms themselves
+//! (`content`), and the choice for each kind (`CacheOptions` of the informers).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,51 +13,62 @@ use serde_json::Value;
 
 use crate::wire::without;
 
-/// How the cache keeps the objects of a kind. Of a type that derives `Projection` only the bytes of its
-/// fields are kept, which a read decodes; with [`Typed`](Self::Typed) it is kept decoded.
+/// Form in which the cache keeps the objects of a kind.
+///
+/// For a type that derives `Projection` only the bytes of its fields are kept, and a read decodes
+/// them; with [`Typed`](Self::Typed) the decoded value is kept.
 ///
 /// | | kept | a read costs | bytes of an 8.4 KB Pod |
 /// |---|---|---|---|
-/// | [`Compact`](Self::Compact) | the JSON without managedFields | decoding, shared while held | 6,100 |
+/// | [`Compact`](Self::Compact) | JSON, no managedFields | decoding, shared while held | 6,100 |
 /// | [`Typed`](Self::Typed) | the decoded value | a pointer | 42,000 |
-/// | a projection | the JSON of the fields it names | decoding those: 3 µs, shared while held | 1,400 |
+/// | a projection | the JSON of its fields | decoding them: 3 µs, shared while held | 1,400 |
 /// | [`Metadata`](Self::Metadata) | `metadata` | decoding it | 1,300 |
 /// | [`Cold`](Self::Cold) | compressed JSON | 2 µs more than `Compact` | 1,000 |
 ///
-/// Resident bytes of single runs with 100,000 Pods and two indexes; the benchmarks have today's.
+/// The figures are resident bytes of single runs with 100,000 Pods and two indexes; the benchmarks
+/// have current ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Representation {
-    /// The JSON as it came, without `apiVersion`, `kind` and `metadata.managedFields`; decoded by the
-    /// first read and shared while somebody holds the value. The default.
+    /// The JSON as it came, without `apiVersion`, `kind` and `metadata.managedFields`; decoded by
+    /// the first read and shared for as long as a reader holds the value. The default.
     #[default]
     Compact,
-    /// The value decoded once, when it comes, and kept: for small kinds that are read on every event.
-    /// The bytes are dropped. Fields that the type does not have are not kept, and an index on one has
-    /// to be declared before the first list. Not for many objects, and hardly for large ones: a
-    /// decoded Pod is seven times its JSON, and lists keep the room that serde made for them.
+    /// The value, decoded once when it arrives: for small kinds that are read on every event.
+    ///
+    /// The bytes are dropped. Fields that the type does not have are not kept, and an index on such
+    /// a field has to be declared before the first list. Unsuitable for many objects or large ones:
+    /// a decoded Pod takes seven times its JSON, and its lists keep the spare capacity that serde
+    /// allocated.
     Typed,
-    /// `metadata` only, for kinds that are looked up by name, label or owner. Asks the server for
-    /// metadata only. The rest of an object reads as if it were absent: use
-    /// [`PartialObject`](crate::resource::PartialObject), as types with required fields do not decode.
+    /// `metadata` only, for kinds that are looked up by name, label or owner.
+    ///
+    /// The server is asked for metadata only. The rest of an object reads as if it were absent: use
+    /// [`PartialObject`](crate::resource::PartialObject), as types with required fields do not
+    /// decode.
     Metadata,
-    /// Compressed with a dictionary that is trained from the kind's own first objects; compact until
-    /// then. For many objects that are rarely read. Without the feature `cold` the same as
+    /// Compressed with a dictionary that is trained from the kind's own first objects; compact
+    /// until then.
+    ///
+    /// For many objects that are rarely read. Without the feature `cold` the same as
     /// [`Compact`](Self::Compact), with one warning in the log.
     Cold,
 }
 
-/// What is taken out of, or changed in, an object before the cache keeps it. Nobody sees what it
-/// removes: not a reader, a listener, an index or a selector.
+/// A change to each object before the cache keeps it, mostly to leave members out. Readers,
+/// listeners, indexes and selectors all see the transformed object only.
 ///
-/// It runs once per version, and once more for the answer to an own write, outside of every lock. Name, namespace, uid and resourceVersion must
-/// stay; an object whose transform changes them or panics is kept as it came, and that is logged.
+/// A transform runs once per version, and once more for the answer to an own write, outside of
+/// every lock. Name, namespace, uid and resourceVersion must stay; an object whose transform
+/// changes them or panics is kept as it came, and that is logged.
 ///
-/// An object that was transformed must not be written back whole, as what was removed would be lost.
+/// A transformed object must not be written back whole, as the removed members would be lost.
 #[derive(Clone)]
 pub struct Transform {
     steps: Arc<[Step]>,
 }
 
+/// One step of a transform.
 #[derive(Clone)]
 enum Step {
     /// Members to leave out, by path.
@@ -70,8 +81,9 @@ enum Step {
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 impl Transform {
-    /// Any change. The object is parsed and printed for it, which costs about 100 µs for an 8 KB
-    /// Pod: prefer [`drop_paths`](Self::drop_paths). `change` must not block.
+    /// Transforms objects with a function. Each object is parsed and printed for it, which costs
+    /// about 100 µs for an 8 KB Pod: prefer [`drop_paths`](Self::drop_paths). `change` must not
+    /// block.
     pub fn new(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self { steps: Arc::new([Step::Change(Arc::new(change))]) }
     }
@@ -88,21 +100,21 @@ impl Transform {
         Self { steps: Arc::new([Step::Drop(paths.iter().map(owned).collect())]) }
     }
 
-    /// This one, and then `next`.
+    /// Returns a transform that runs this one, and then `next`.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         Self { steps: self.steps.iter().chain(&*next.steps).cloned().collect() }
     }
 
-    /// Does it hold a function? Paths may be left out of a part of an object, too.
+    /// Whether a step is a function. Path steps can also run on a part of an object.
     pub(crate) fn is_function(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Change(_)))
     }
 
-    /// What is kept of `object`.
+    /// Returns the transformed `object`.
     ///
     /// # Errors
-    /// Why it is kept as it came.
+    /// The reason for which the object is kept as it came.
     pub(crate) fn apply<'a>(&self, object: &'a [u8]) -> Result<Cow<'a, [u8]>, &'static str> {
         let mut object = Cow::Borrowed(object);
         for step in &*self.steps {
@@ -119,6 +131,7 @@ impl Transform {
     }
 }
 
+/// Runs a user's function on the parsed object.
 fn changed(object: &[u8], change: &dyn Fn(&mut Value)) -> Result<Vec<u8>, &'static str> {
     let mut value: Value =
         serde_json::from_slice(object).map_err(|_| "the object is no valid JSON")?;
@@ -130,6 +143,8 @@ impl fmt::Debug for Transform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = |step: &Step| match step {
             Step::Drop(paths) => {
+                // A panic of the user's function costs this transform only: the object is kept as
+                // it came.
                 let paths: Vec<_> = paths.iter().map(|path| path.join(".")).collect();
                 format!("drop {}", paths.join(", "))
             }

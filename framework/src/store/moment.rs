@@ -1,7 +1,7 @@
-//! A moment of the store: what it held then, told from what it holds now and what has changed.
+//! Snapshots: the current state plus the differences from the time of the snapshot.
 //!
-//! Nothing is copied when a moment is taken. While somebody holds it the store tells it what stood at
-//! a key before the key changes for the first time, so it costs what changed and nothing else.
+//! Taking a snapshot copies nothing. While a snapshot is held, the store passes it the old state of
+//! each key before the key changes for the first time, so the cost depends only on the changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,29 +10,30 @@ use super::object::Object;
 use crate::resource::ObjectKey;
 use crate::sync::Mutex;
 
-/// What readers see instead of what the slots hold; `None` where they see nothing.
+/// Objects that readers see instead of those in the slots; `None` hides the slot's object.
 pub(super) type Differences = BTreeMap<ObjectKey, Option<Arc<Object>>>;
 
-/// How a moment differs from what the store's slots hold now. Locked after the store's state.
+/// The differences of a snapshot from the current slots. Locked after the store's state.
 pub(crate) struct Moment {
     differences: Mutex<Differences>,
 }
 
 impl Moment {
-    /// A moment at which own writes are seen as `differences` say.
+    /// Builds a snapshot in which own writes are visible as in `differences`.
     pub(super) fn new(differences: Differences) -> Arc<Self> {
         Arc::new(Self { differences: Mutex::new(differences) })
     }
 
-    /// This stood at `key` until now.
+    /// Records the old state of `key`.
     pub(super) fn remember(&self, key: &ObjectKey, before: Option<&Arc<Object>>) {
         let mut differences = self.differences.lock();
+        // Only the first change of a key counts: later ones replace states from after the snapshot.
         if !differences.contains_key(key) {
             differences.insert(key.clone(), before.map(Arc::clone));
         }
     }
 
-    /// Calls `read` with the differences. Not for user code.
+    /// Calls `read` with the differences, under the lock. Not for user code.
     pub(super) fn with<R>(&self, read: impl FnOnce(&Differences) -> R) -> R {
         read(&self.differences.lock())
     }

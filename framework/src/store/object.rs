@@ -1,4 +1,4 @@
-//! One object as the cache holds it: key, where its head stands, and its content.
+//! One object of the cache: key, offsets of its head, and content.
 
 use std::any::TypeId;
 use std::borrow::Cow;
@@ -22,20 +22,21 @@ use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::wire::object_at_path;
 use crate::wire::{Head, Outline, PathTree, Scalar, Skim, Undecodable, text_of, times};
 
-/// An object of the cache; it never changes.
+/// An object of the cache; immutable.
 pub(crate) struct Object {
     key: ObjectKey,
     outline: Outline,
     content: Content,
-    /// Tells it from every other object of this store there ever was.
+    /// Unique among all objects that this store ever had.
     serial: u64,
     home: Arc<Home>,
 }
 
-/// Where an object belongs: its kind, what it shares with its neighbours, and the store that wants to
-/// know when it does not decode.
+/// State that the objects of one store share: the kind, buffers and shared values, and the store
+/// itself, which is notified of objects that do not decode.
 pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
+    /// The store. Weak, as its objects may outlive it.
     pub(crate) core: Weak<Core>,
     pub(crate) memory: Memory,
     pub(super) blocks: Blocks,
@@ -48,9 +49,9 @@ pub(crate) struct Home {
     serials: AtomicU64,
 }
 
-/// What an object takes up beside its key and its content: with the two counters of a shared value.
+/// Bytes of an object beside its key and its content, with the two counters of an `Arc`.
 const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
-/// Of a key's block, what is not its text.
+/// Bytes of a key's block, without its text.
 const ABOUT: usize = 3 * size_of::<usize>();
 
 impl Home {
@@ -69,32 +70,34 @@ impl Home {
         }
     }
 
-    /// Bytes that wait for the next objects.
+    /// Bytes of buffers and blocks that are kept for the next objects.
     pub(super) fn spare(&self) -> usize {
         self.memory.free() + self.blocks.len() * BLOCK
     }
 }
 
 impl Object {
-    /// The object that `skim` shows, under its key.
+    /// Builds the object that `skim` shows, under `key`.
     pub(crate) fn new(key: ObjectKey, skim: &Skim<'_>, home: &Arc<Home>) -> Arc<Self> {
         let length = skim.compact_len();
         let bytes = home.memory.buffer(length, |bytes| skim.compact_into(bytes));
         Self::of(key, skim.outline(), Content::Compact(bytes), home)
     }
 
-    /// An object of parts; `outline` points into the content's head bytes.
+    /// Builds an object from its parts; `outline` points into the content's head bytes.
     pub(crate) fn of(
         key: ObjectKey,
         outline: Outline,
         content: Content,
         home: &Arc<Home>,
     ) -> Arc<Self> {
+        // Relaxed: the number only has to be unique.
         let serial = home.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        // `get_mut` fails only if the block got another reference, which pooled blocks do not have.
         if let Some(mut block) = home.blocks.take()
             && let Some(place) = Arc::get_mut(&mut block)
         {
-            // Of this home it is already.
+            // `home` is set already: blocks are pooled per home.
             (place.key, place.outline) = (key, outline);
             (place.content, place.serial) = (content, serial);
             return block;
@@ -102,21 +105,23 @@ impl Object {
         Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
     }
 
-    /// One byte of the key's text and one of the content: reading it brings both near.
+    /// Reads one byte of the key's text and one of the content, to load both into the processor's
+    /// cache.
     pub(super) fn nearby(&self) -> u8 {
         let (own, _) = self.content.head_bytes();
         let first = |bytes: &[u8]| bytes.first().copied().unwrap_or_default();
         first(self.key.name().as_bytes()) ^ first(self.outline.resource_version.of(own))
     }
 
-    /// Takes an equal key that others have too, unless somebody has seen its own.
+    /// Replaces the object's key by an equal one that other versions share, unless the object has
+    /// other references.
     pub(super) fn adopt(object: &mut Arc<Self>, key: ObjectKey) {
         if let Some(object) = Arc::get_mut(object) {
             object.key = key;
         }
     }
 
-    /// Gives an object back that nobody may need any more; somebody who holds it keeps it.
+    /// Recycles the object's buffer and block, unless another reference to the object exists.
     pub(super) fn give_back(mut object: Arc<Self>) {
         let Some(dead) = Arc::get_mut(&mut object) else { return };
         let home = Arc::clone(&dead.home);
@@ -139,12 +144,13 @@ impl Object {
         self.head().resource_version()
     }
 
-    /// Are they one state, byte by byte? Of decoded and compressed objects it is not found out.
+    /// Whether the two are the same state, byte by byte. False for decoded and compressed objects,
+    /// which are not compared.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.version() == other.version() && self.content.is_same(&other.content)
     }
 
-    /// The object as JSON, as far as it is kept.
+    /// Returns the object as JSON, as far as it is kept.
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         self.content.body()
     }
@@ -157,7 +163,7 @@ impl Object {
         &self.content
     }
 
-    /// The scalars at some paths, as far as they are kept.
+    /// Calls `each` with the scalars at some paths, as far as they are kept.
     pub(super) fn visit(&self, paths: &PathTree, each: &mut dyn FnMut(usize, Scalar<'_>)) {
         match &self.content {
             Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
@@ -166,7 +172,7 @@ impl Object {
         }
     }
 
-    /// Index values of fields that it came with and that are not kept.
+    /// Returns the index values of fields that the object came with and that are not kept.
     pub(super) fn outside(&self) -> Outside<'_> {
         match &self.content {
             Content::Part(part) => part.outside(),
@@ -175,16 +181,16 @@ impl Object {
         }
     }
 
-    /// Bytes that it takes up beside its place in the store.
+    /// Bytes of the object, without its place in the store.
     pub(crate) fn resident(&self) -> usize {
-        // A counter and what a key knows of itself stand before its text.
+        // A reference count and the key's header precede its text.
         let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
         let key = key + self.key.name().len();
         let fixed = BLOCK + ABOUT + key;
         fixed + self.content.capacity() + self.outline.heap()
     }
 
-    /// An annotation's value.
+    /// Returns an annotation's value.
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
         match &self.content {
             Content::Compact(_) | Content::Part(_) => self.head().annotation(key),
@@ -198,8 +204,8 @@ impl Object {
         }
     }
 
-    /// The object as a `K`, shared with whoever holds it already. That a cached version does not
-    /// decode is found out once.
+    /// Decodes the object into a `K`, or returns the value that another reader holds. The failure
+    /// of a cached version is remembered: it is not decoded again.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
         if let Content::Kept(kept) = &self.content
             && let Some(value) = kept.value::<K>()
@@ -219,6 +225,8 @@ impl Object {
             Ok(value) => {
                 let value = Arc::new(value);
                 let shared: Decoded = Arc::<K>::clone(&value);
+                // Two readers may decode the same object at once; the later value replaces the
+                // earlier.
                 self.home.shares.put(self.serial, &shared);
                 if let Some(core) = core {
                     core.note_valid(self, TypeId::of::<K>());
@@ -235,10 +243,13 @@ impl Object {
         }
     }
 
+    /// Decodes the object without looking for a shared value; a panic of the type's code is an
+    /// error.
     pub(super) fn parse<K: Resource>(&self) -> Result<K, String> {
         let body = self.body();
         let named;
-        // Types that know their kind do not need to read it; those that do not would lose it.
+        // Types with a static kind need not parse these members; dynamic ones would lose their kind
+        // without them.
         let bytes = if K::static_info().is_none() {
             named = self.named(&body);
             &named
@@ -255,7 +266,7 @@ impl Object {
         }
     }
 
-    /// The body with `apiVersion` and `kind`.
+    /// Returns the body with `apiVersion` and `kind`.
     fn named(&self, body: &[u8]) -> Vec<u8> {
         let info = &self.home.info;
         let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
@@ -279,7 +290,7 @@ impl Drop for Object {
     }
 }
 
-/// A projection skips most of the object, unless that was left out already.
+/// Decodes a value. A projection skips most of a whole object; a part holds only its fields.
 fn decode<K: Resource>(bytes: &[u8], is_part: bool) -> serde_json::Result<K> {
     let text = text_of(bytes)?;
     let lean = if is_part { None } else { K::decode_lean(text) };

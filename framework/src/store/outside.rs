@@ -1,13 +1,14 @@
-//! Index values of what a kept value does not have.
+//! Index values that are kept beside an object, for fields that its kept form lacks.
 //!
-//! A projection keeps some fields of an object, and an index may be on another: it is evaluated while
-//! the whole object is there. Its values stay beside the kept value, so that a snapshot finds the
-//! object by them after it has changed, and an own write that takes its place before the watch does.
-//! Beside a decoded value all of them stay: it may be written otherwise than it was read (a default, a
-//! number that lost digits, a time in another form).
+//! A projection keeps some fields of an object, and an index may be on another field, which is
+//! evaluated while the whole object is there. The values stay beside the kept object. A snapshot
+//! finds the object by them after it has changed, and so does an own write that replaces it before
+//! the watch does. Beside a decoded value the values of all path indexes are kept, because a value
+//! may be encoded differently from its input (a default, a number that lost digits, a time in
+//! another form).
 //!
-//! An index that comes when objects are there already would find nothing of what was not kept: it is
-//! refused. Not here: the kept value itself (`keep`).
+//! An index that is added after the first objects would miss the fields that were not kept, so it
+//! is refused. Not here: the kept value itself (`keep`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,22 +21,23 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::Reads;
 use crate::wire::object_at_path;
 
-/// The paths of a type's fields; the empty path is everything.
+/// The paths of a type's fields; the empty path means the whole object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields(pub(super) &'static [Path]);
 
 impl Fields {
-    /// Does a field lie there or above? Then its type decides what it keeps.
+    /// Whether a field lies at the path or above it, so that its type decides about the value
+    /// there.
     pub(super) fn may_have(self, path: &[&str]) -> bool {
         self.0.iter().any(|field| path.starts_with(field))
     }
 
-    /// The field that lies there or above.
+    /// Returns the field at the path or above it.
     fn above(self, path: &[&str]) -> Option<Path> {
         self.0.iter().copied().find(|field| path.starts_with(field))
     }
 
-    /// The labels that have a field each; `None` when all are read.
+    /// Returns the labels that have a field each; `None` when the type reads all labels.
     pub(super) fn picked_labels(self) -> Option<Vec<String>> {
         if self.may_have(&["metadata", "labels"]) {
             return None;
@@ -47,7 +49,7 @@ impl Fields {
         Some(picked.collect())
     }
 
-    /// Is a field, or a part of the metadata, just there?
+    /// Whether a field, or a part of the metadata, lies exactly at the path.
     pub(super) fn has(self, path: &[&str]) -> bool {
         let is_whole = |field: &&Path| match **field {
             [] | ["metadata", ..] => path.starts_with(field),
@@ -57,7 +59,7 @@ impl Fields {
     }
 }
 
-/// Values by path, as they stand beside a kept value: empty, or JSON of this store's own.
+/// Values by path, in the bytes beside a kept object: empty, or JSON that this store wrote.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outside<'a>(&'a [u8]);
 
@@ -72,7 +74,7 @@ impl<'a> Outside<'a> {
         Self(bytes)
     }
 
-    /// The values of those declared paths that stand here: there are no others, whatever is kept.
+    /// Returns the recorded values of declared paths; they are complete, whatever else is kept.
     pub(super) fn told(self, declared: &[(usize, Path)]) -> Vec<Told<'a>> {
         if self.0.is_empty() {
             return Vec::new();
@@ -87,8 +89,8 @@ impl<'a> Outside<'a> {
     }
 }
 
-/// The values of indexes on paths that the kept form does not tell as the object does; `object` is as
-/// it came.
+/// Encodes the values of path indexes for which the kept form may differ from the object; `object`
+/// is as it came.
 pub(super) fn of_path_indexes(object: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.tells(path)) {
         return Vec::new();
@@ -96,13 +98,14 @@ pub(super) fn of_path_indexes(object: &Object, plan: &Plan, mode: &Mode) -> Vec<
     let values = visited(object, plan);
     let declared = plan.declared().iter().filter(|(_, path)| !mode.tells(path));
     let entries = declared.map(|(index, path)| (*path, values.get(index).cloned()));
-    // Of a part the bytes are kept, which have no value that the object has not.
+    // A part keeps the original bytes, so a value that is absent from the object is absent from it
+    // too.
     let entries = entries.filter(|(_, values)| !mode.is_part() || values.is_some());
     written(entries.map(|(path, values)| (path, values.unwrap_or_default())).collect())
 }
 
-/// The same of an object in whatever form, for `own`, which takes its place: what `own` has at a path
-/// is its own; what it has not is as it was, unless the field is empty.
+/// Encodes the values for `own`, which replaces `object` and was written through a type. Values in
+/// `own` win; a value that `own` lacks is that of `object`, unless the field is empty in `own`.
 pub(super) fn known(object: &Object, own: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.has(path)) {
         return Vec::new();
@@ -122,7 +125,7 @@ pub(super) fn known(object: &Object, own: &Object, plan: &Plan, mode: &Mode) -> 
     written(entries.collect())
 }
 
-/// The values at the plan's paths, by the number of the index.
+/// Returns the values at the plan's paths, by the number of the index.
 fn visited(object: &Object, plan: &Plan) -> BTreeMap<usize, Vec<String>> {
     let mut values: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     object.visit(plan.paths(), &mut |index, scalar| {
@@ -131,11 +134,12 @@ fn visited(object: &Object, plan: &Plan) -> BTreeMap<usize, Vec<String>> {
     values
 }
 
-/// Is nothing said there?
+/// Whether the value is absent or empty.
 fn is_empty(value: Option<&[u8]>) -> bool {
     value.is_none_or(|value| matches!(value.trim_ascii(), b"null" | b"[]" | b"{}"))
 }
 
+/// Encodes the values of some paths; no bytes for no values.
 fn written(entries: Vec<(Path, Vec<String>)>) -> Vec<u8> {
     if entries.is_empty() {
         return Vec::new();
@@ -143,8 +147,8 @@ fn written(entries: Vec<(Path, Vec<String>)>) -> Vec<u8> {
     serde_json::to_vec(&entries).unwrap_or_default()
 }
 
-/// Why an index cannot be built; `is_late` says whether there are objects already. It asks the kind's
-/// type, which may be a user's code: never call it under a lock.
+/// Returns the reason for which an index cannot be built; `is_late` is true if there are objects
+/// already. Never call it under a lock: it asks the kind's type, which may run user code.
 pub(super) fn refusal(home: &Home, index: &Evaluator, is_late: bool) -> Option<Error> {
     let Evaluator::Path(path, reads) = *index else { return None };
     let why = if path.is_empty() {

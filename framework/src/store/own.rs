@@ -1,4 +1,4 @@
-//! What this process wrote and the watch has not shown yet, laid over what the watch has shown.
+//! Own writes that the watch has not shown yet, overlaid on the state that it has shown.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,40 +12,42 @@ use super::values::{Part, Values};
 use super::version::order;
 use crate::resource::ObjectKey;
 
-/// So long an own write counts before the watch has confirmed it.
+/// Longest time for which readers see an own write that the watch has not confirmed.
 pub(crate) const OWN_WRITE_VALID: Duration = Duration::from_secs(10);
-/// So long an unconfirmed write is remembered as stale, unless told otherwise.
+/// Time for which an unconfirmed write is remembered as stale, by default.
 const OWN_WRITE_KEPT: Duration = Duration::from_secs(1260);
 
-/// Writes that are remembered are looked through for those that are over this often.
+/// Shortest time between two searches for expired writes.
 const PRUNED_EVERY: Duration = Duration::from_secs(10);
 
-/// So many own deletions at one key are remembered.
+/// Own deletions that are remembered for one key.
 const DELETIONS: usize = 4;
 
+/// One own write.
 #[derive(Debug)]
 struct Own {
     state: Written,
     at: Instant,
-    /// Was what the watch had shown from before the server's store was set back? Then it counts for
-    /// more, whatever the versions.
+    /// Whether the watch's state was from before the server's store was set back. Then the write
+    /// wins, whatever the versions.
     outranks: bool,
-    /// Where `by_value` has it.
+    /// The entries of this write in `by_value`.
     terms: Vec<Term>,
 }
 
-/// The number of a table, and a value in it.
+/// The number of an index, and a value in it.
 type Term = (usize, Box<str>);
 
-/// What is known of an own write.
+/// State of an own write that the watch has not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unseen {
-    /// Readers are shown it.
+    /// Readers see it.
     Shown,
-    /// It was not confirmed in time: readers are shown what was before.
+    /// It was not confirmed in time: readers see the state before it.
     Lapsed,
 }
 
+/// The state that an own write left.
 enum Written {
     Object(Arc<Object>),
     Gone(Gone),
@@ -53,18 +55,19 @@ enum Written {
 
 /// An own deletion.
 struct Gone {
-    /// The last few that were deleted, the newest last.
+    /// Uids of the last deleted objects, the newest last.
     uids: Vec<Box<str>>,
-    /// The last version of the deleted object that anybody knew. What was there before is gone, too.
+    /// The last version of the deleted object that was known. States up to it are gone, too.
     until: Box<str>,
 }
 
 impl Gone {
-    /// Is it the object of that uid that is gone?
+    /// Whether the object of that uid is gone.
     fn was(&self, uid: &str) -> bool {
         self.uids.iter().any(|gone| **gone == *uid)
     }
 
+    /// Whether readers do not see `object` because of this deletion.
     fn hides(&self, object: &Object) -> bool {
         self.was(object.head().uid())
             || order(object.version(), &self.until).is_some_and(Ordering::is_le)
@@ -80,17 +83,18 @@ impl std::fmt::Debug for Written {
     }
 }
 
-/// Own writes by key; small, because the watch takes them out again.
+/// Own writes by key; few, because the watch removes them again.
 #[derive(Debug)]
 pub(crate) struct Overlay {
     writes: BTreeMap<ObjectKey, Own>,
-    /// Where the store's indexes have the written objects, so that a lookup does not go through all.
+    /// Keys of the written objects by index value, so that a lookup need not search all writes.
     by_value: BTreeMap<Term, BTreeSet<ObjectKey>>,
-    /// Written before the newest index was there.
+    /// Keys that were written before the newest index was added.
     unindexed: BTreeSet<ObjectKey>,
     pruned: Option<Instant>,
-    /// So long an unconfirmed write is remembered as stale, then it is forgotten. Longer than a
-    /// watch can be silent, or a write that was never shown would pass for confirmed.
+    /// Time for which an unconfirmed write is remembered as stale, before it is forgotten. Longer
+    /// than a watch can be silent, as otherwise a write that was never shown would count as
+    /// confirmed.
     kept: Duration,
 }
 
@@ -115,7 +119,8 @@ impl Overlay {
         self.writes.len()
     }
 
-    /// `values` has the object's values in the first `tables` indexes of the store.
+    /// Records a write; `values` has the object's values in the first `tables` indexes of the
+    /// store.
     pub(crate) fn wrote(
         &mut self,
         object: Arc<Object>,
@@ -128,7 +133,7 @@ impl Overlay {
             Some(Written::Object(known)) => {
                 order(object.version(), known.version()) == Some(Ordering::Less)
             }
-            // The answer to an earlier write than the deletion.
+            // The answer belongs to a write from before the deletion.
             Some(Written::Gone(gone)) => gone.hides(&object),
             None => false,
         };
@@ -148,7 +153,7 @@ impl Overlay {
         self.writes.insert(key, Own { state, at: now, outranks, terms });
     }
 
-    /// The store has another index: what was written before is not in it.
+    /// Marks all writes as unindexed: the store has another index, without their values.
     pub(crate) fn unindex(&mut self) {
         self.by_value.clear();
         for (key, own) in &mut self.writes {
@@ -157,9 +162,10 @@ impl Overlay {
         }
     }
 
-    /// The keys of written objects that may have this value in the index of that number.
+    /// Returns the keys of written objects that may have this value in the index of that number.
     pub(crate) fn with_value(&self, table: usize, text: &str) -> impl Iterator<Item = &ObjectKey> {
         let term = (table, Box::from(text));
+        // Most of the time there are no own writes: the text is not hashed then.
         let known = if self.by_value.is_empty() { None } else { self.by_value.get(&term) };
         known.into_iter().flatten().chain(&self.unindexed)
     }
@@ -177,14 +183,14 @@ impl Overlay {
         }
     }
 
-    /// Removes the writes of which `keep` says no.
+    /// Removes the writes for which `keep` returns false.
     fn retain(&mut self, keep: impl Fn(&ObjectKey, &Own) -> bool) {
         let over = self.writes.iter().filter(|(key, own)| !keep(key, own));
         let over: Vec<ObjectKey> = over.map(|(key, _)| key.clone()).collect();
         over.iter().for_each(|key| self.remove(key));
     }
 
-    /// The object of that uid is deleted; the watch has shown `seen` at its key.
+    /// Records the deletion of the object of that uid; `seen` is the watch's state of its key.
     pub(crate) fn deleted(
         &mut self,
         key: &ObjectKey,
@@ -207,7 +213,7 @@ impl Overlay {
         self.writes.insert(key.clone(), Own { state, at: now, outranks: false, terms: Vec::new() });
     }
 
-    /// The last known version of an object that was deleted; `None` when there is nothing to hide.
+    /// Returns the last known version of a deleted object; `None` when there is nothing to hide.
     fn last_known(
         &self,
         key: &ObjectKey,
@@ -218,9 +224,9 @@ impl Overlay {
         let seen = seen.filter(|seen| seen.head().uid() == uid);
         let own = self.writes.get(key);
         let version = match own.map(|own| (&own.state, now < own.at + OWN_WRITE_VALID)) {
-            // Also one that readers are not shown any more.
+            // Also a write that readers do not see any more.
             Some((Written::Object(own), _)) if own.head().uid() == uid => own.version(),
-            // A successor of the deleted object: it hides that already.
+            // A successor of the deleted object was written: it hides the deleted one already.
             Some((Written::Object(_), true)) => return None,
             Some((Written::Gone(gone), true)) => match seen {
                 Some(seen) if gone.hides(seen) => return None,
@@ -232,7 +238,7 @@ impl Overlay {
         Some(version.into())
     }
 
-    /// What readers see of `key` when the watch has shown `seen`.
+    /// Returns the object that readers see at `key` when the watch has shown `seen`.
     pub(crate) fn resolve<'a>(
         &'a self,
         key: &ObjectKey,
@@ -248,29 +254,30 @@ impl Overlay {
                     _ => Some(own),
                 },
                 (Written::Gone(gone), Some(seen)) if gone.hides(seen) => None,
+                // Nothing, or a later object than the deleted one.
                 (Written::Gone(_), seen) => seen,
             },
             _ => seen,
         }
     }
 
-    /// The keys with a write that readers may see.
+    /// The keys with an own write, which readers may see.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         self.writes.keys()
     }
 
-    /// What is known of a write that the watch has not shown; `None` when there is none.
+    /// Returns the state of a write that the watch has not shown; `None` when there is none.
     pub(crate) fn unseen(&self, key: &ObjectKey, now: Instant) -> Option<Unseen> {
         self.writes.get(key)?;
         Some(if self.is_stale(key, now) { Unseen::Lapsed } else { Unseen::Shown })
     }
 
-    /// Is there a write that the watch has not shown in time?
+    /// Whether there is a write that the watch has not shown in time.
     pub(crate) fn is_stale(&self, key: &ObjectKey, now: Instant) -> bool {
         self.writes.get(key).is_some_and(|own| now >= own.at + OWN_WRITE_VALID)
     }
 
-    /// The watch has shown `object`.
+    /// Handles an object that the watch has shown: removes the write that it confirms.
     pub(crate) fn seen(&mut self, object: &Object) {
         let caught_up = match self.writes.get(object.key()).map(|own| &own.state) {
             Some(Written::Object(own)) => {
@@ -284,19 +291,20 @@ impl Overlay {
         };
         if caught_up {
             self.remove(object.key());
+        // The watch is in the new epoch now: from here on versions decide.
         } else if let Some(own) = self.writes.get_mut(object.key()) {
             own.outranks = false;
         }
     }
 
-    /// The watch has shown the deletion of `key`, at `version`.
+    /// Handles a deletion of `key` at `version` that the watch has shown.
     pub(crate) fn seen_gone(&mut self, key: &ObjectKey, uid: &str, version: &str) {
         let caught_up = match self.writes.get(key).map(|own| &own.state) {
             Some(Written::Object(own)) => match order(version, own.version()) {
                 Some(order) => order != Ordering::Less,
                 None => own.head().uid() == uid,
             },
-            // Not that of an object that was there before.
+            // The deletion of an earlier object of that key does not confirm this one.
             Some(Written::Gone(gone)) => {
                 gone.was(uid) || order(version, &gone.until).is_none_or(Ordering::is_gt)
             }
@@ -307,7 +315,7 @@ impl Overlay {
         }
     }
 
-    /// A list at `version` has shown that `absent` keys are not there.
+    /// Handles a list at `version` that did not show the `absent` keys.
     pub(crate) fn listed(&mut self, version: &str, absent: &dyn Fn(&ObjectKey) -> bool) {
         self.retain(|key, own| {
             if !absent(key) {
@@ -323,16 +331,18 @@ impl Overlay {
         });
     }
 
-    /// Versions have lost their order: forgets the writes that `within` says.
+    /// Forgets the writes of the keys for which `within` is true, because versions have lost their
+    /// order.
     pub(crate) fn forget(&mut self, within: &dyn Fn(&ObjectKey) -> bool) {
         self.retain(|key, _| !within(key));
     }
 
-    /// How long an unconfirmed write is remembered.
+    /// Sets how long an unconfirmed write is remembered.
     pub(crate) fn keep_for(&mut self, kept: Duration) {
         self.kept = kept;
     }
 
+    /// Forgets writes that were not confirmed for too long; at most once in [`PRUNED_EVERY`].
     fn prune(&mut self, now: Instant) {
         if self.pruned.is_some_and(|last| now < last + PRUNED_EVERY) {
             return;

@@ -1,11 +1,11 @@
 //! Objects of which a part is kept: the bytes of the fields that a projection names.
 //!
-//! A decoded projection is some forty blocks of the process's allocator. An update takes new ones in
-//! the arena of the thread that decodes and frees the old ones in that of another, so that resident
-//! memory doubles while the objects stay the same. Its bytes take half the memory in one buffer of the
-//! store's own, and to decode them costs no more later than it would have cost at once.
+//! A decoded projection is some forty blocks of the process's allocator. An update takes new blocks
+//! in the arena of the thread that decodes and frees the old ones in that of another, so that
+//! resident memory doubles while the objects stay the same. The bytes take half the memory in one
+//! buffer of the store's own, and decoding them later costs no more than decoding at once.
 //!
-//! Not here: what a projection names (`Resource::projected`), and finding it in the bytes
+//! Not here: the fields of a projection (`Resource::projected`), and finding them in the bytes
 //! (`wire::Only`).
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use super::outside::{Fields, Outside};
 use super::values::Path;
 use crate::wire::{Head, Only, Skim, object_at_path, without};
 
-/// What is kept of a kind's objects.
+/// The members that are kept of a kind's objects.
 #[derive(Debug)]
 pub(super) struct Selection {
     only: Only,
@@ -28,16 +28,16 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Of a type with these fields; `None` when it has all there is.
+    /// Returns the selection for a type with these fields; `None` if the type reads everything.
     pub(super) fn of(fields: &'static [Path]) -> Option<Self> {
         Some(Self { only: Only::of(fields)?, fields: Fields(fields) })
     }
 }
 
-/// The bytes of some fields, and behind them index values of others.
+/// The bytes of some fields, followed by index values of others.
 pub(crate) struct Part {
     pub(super) bytes: Buffer,
-    /// Where the index values begin.
+    /// Offset of the index values.
     outside: u32,
 }
 
@@ -48,18 +48,21 @@ impl fmt::Debug for Part {
 }
 
 impl Part {
+    /// Returns the JSON of the fields.
     pub(super) fn body(&self) -> &[u8] {
         self.bytes.get(..self.outside as usize).unwrap_or_default()
     }
 
+    /// Returns the index values behind the JSON.
     pub(super) fn outside(&self) -> Outside<'_> {
         Outside::of(self.bytes.get(self.outside as usize..).unwrap_or_default())
     }
 }
 
 impl Home {
-    /// `own`, which was written through a type that skips labels, with the labels of `shown`, the same
-    /// object before; those that the type has a field for are its own. `None` when it is complete.
+    /// Returns `own`, which was written through a type that skips labels, with the labels of
+    /// `shown`, the same object before. Labels with a field in the type keep their written value.
+    /// `None` if `own` is complete.
     pub(super) fn labelled(
         self: &Arc<Self>,
         own: &Arc<Object>,
@@ -78,8 +81,8 @@ impl Home {
         Some(Object::new(own.key().clone(), &skim, self))
     }
 
-    /// What `selection` keeps of `object`, whose compact bytes are `body`; all of it when that cannot
-    /// be told.
+    /// Returns the members of `object` that `selection` keeps; `body` are its compact bytes. The
+    /// whole object if the members cannot be found.
     pub(super) fn part(
         self: &Arc<Self>,
         object: &Arc<Object>,
@@ -104,7 +107,7 @@ impl Home {
         let content = match u32::try_from(kept) {
             _ if outside.is_empty() => Content::Compact(bytes),
             Ok(outside) => Content::Part(Box::new(Part { bytes, outside })),
-            // Nothing is larger than 4 GiB: the outline would not have been made.
+            // Objects above 4 GiB have no outline, so they do not get here.
             Err(_) => return Arc::clone(object),
         };
         Object::of(object.key().clone(), object.outline().without(&cuts), content, self)
@@ -115,7 +118,7 @@ fn labels(head: Head<'_>) -> BTreeMap<String, String> {
     head.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-/// `body`, an object as serde wrote it, with these labels in place of its own.
+/// Returns `body`, an object as serde wrote it, with other labels.
 fn with_labels(body: &[u8], labels: &[u8]) -> Option<Vec<u8>> {
     let metadata = object_at_path(body, &["metadata"])?;
     let cut = without(metadata, &[vec!["labels".to_owned()]]);

@@ -1,7 +1,7 @@
-//! How the store is read: each call, or each snapshot, from one moment.
+//! Reads: each call, or each snapshot, answers from one moment.
 //!
-//! Under the lock references are counted up and nothing else happens: sorting, matching and the
-//! values of what an index does not hold come after it.
+//! Under the lock only reference counts change: sorting, matching and the evaluation of objects
+//! that an index does not cover come after it.
 
 use std::sync::Arc;
 
@@ -14,33 +14,34 @@ use super::state::State;
 use super::values::{Plan, Values};
 use crate::resource::ObjectKey;
 
-/// The order of keys as it was when somebody last listed all.
+/// The order of keys at the last list of all objects.
 #[derive(Default)]
 pub(super) struct Order {
     membership: u64,
     ids: Arc<[Id]>,
 }
 
-/// When a read happens: now, or at the moment of a snapshot.
+/// The time that a read refers to: now, or the moment of a snapshot.
 #[derive(Clone, Copy)]
 pub(crate) enum At<'a> {
     Now,
     Moment(&'a Moment),
 }
 
-/// A group this much smaller than the store is sorted by itself.
+/// A group that is smaller than the store by this factor is sorted by itself.
 const SMALL_GROUP: usize = 8;
 
 impl Core {
-    /// The moment that is now; what it shows stays.
+    /// Takes a snapshot of the current state.
     pub(crate) fn moment(&self) -> Arc<Moment> {
+        // Under the write lock: a change between reading own writes and `open` would be missed.
         let mut state = self.state.write();
         let moment = Moment::new(self.own_differences(&state));
         state.open(&moment);
         moment
     }
 
-    /// What own writes show instead of what the watch has shown.
+    /// Returns the keys at which own writes hide the state that the watch has shown.
     fn own_differences(&self, state: &State) -> Differences {
         let mut differences = Differences::new();
         if state.own.is_empty() {
@@ -57,7 +58,7 @@ impl Core {
         differences
     }
 
-    /// Calls `read` with the state and how the moment differs from it.
+    /// Calls `read` with the state and the differences of the moment from it.
     fn read<R>(&self, at: At<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
         let state = self.state.read();
         match at {
@@ -78,7 +79,9 @@ impl Core {
         })
     }
 
+    /// Returns the object at `key`, own writes included.
     pub(crate) fn get(&self, key: &ObjectKey, at: At<'_>) -> Option<Arc<Object>> {
+        // The usual read: without building the differences of all own writes.
         if let At::Now = at {
             let state = self.state.read();
             return self.shown(&state, key).map(Arc::clone);
@@ -89,7 +92,7 @@ impl Core {
         })
     }
 
-    /// What stands at `key` now, own writes included.
+    /// Returns the object at `key` now, own writes included.
     fn shown<'a>(&self, state: &'a State, key: &ObjectKey) -> Option<&'a Arc<Object>> {
         let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
         if state.own.is_empty() {
@@ -98,12 +101,12 @@ impl Core {
         state.own.resolve(key, seen, self.clock.now())
     }
 
-    /// The object that the watch has shown, whatever this process wrote.
+    /// Returns the object that the watch has shown, without own writes.
     pub(crate) fn get_seen(&self, key: &ObjectKey) -> Option<Arc<Object>> {
         self.state.read().slots.get(parts(key)).map(|slot| Arc::clone(&slot.object))
     }
 
-    /// The objects of a namespace (`None`: all), in key order.
+    /// Returns the objects of a namespace (`None`: all), in key order.
     pub(crate) fn collect(&self, namespace: Option<&str>, at: At<'_>) -> Vec<Arc<Object>> {
         let (mut found, shown) = self.read(at, |state, differences| {
             let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
@@ -112,7 +115,7 @@ impl Core {
                 return (found, Vec::new());
             }
             found.objects.retain(|(_, object)| !differences.contains_key(object.key()));
-            // What an own deletion hides is still in its place: this is nobody's order.
+            // Objects that an own deletion hides are missing: this order must not be remembered.
             found.is_seen = false;
             let shown = differences.iter().filter(|(key, _)| within(key));
             (found, shown.filter_map(|(_, shown)| shown.clone()).collect())
@@ -127,15 +130,16 @@ impl Core {
         objects
     }
 
-    /// The objects that the watch has shown, in key order.
+    /// Returns the objects that the watch has shown, in key order.
     pub(crate) fn content(&self) -> Vec<Arc<Object>> {
         let mut found = self.found(&self.state.read(), None);
         self.sort(&mut found, true);
         found.objects.into_iter().map(|(_, object)| object).collect()
     }
 
-    /// The objects of a namespace that the watch has shown, sorted if that costs nothing.
+    /// Returns the objects of a namespace that the watch has shown, sorted if that costs nothing.
     fn found(&self, state: &State, namespace: Option<&str>) -> Found {
+        // Locked only to copy the `Arc`: `sort` on another thread replaces it.
         let order = self.order.lock();
         let (membership, ids) = (order.membership, Arc::clone(&order.ids));
         drop(order);
@@ -149,12 +153,13 @@ impl Core {
             found.objects = if is_sorted {
                 objects(&mut ids.iter().copied())
             } else {
-                // Nearly in order, most of the time.
+                // Nearly sorted most of the time, which makes the sort cheap.
                 objects(&mut all_ids(state, &ids).into_iter())
             };
             return found;
         };
         let Some(group) = state.namespaces.find(namespace) else { return found };
+        // A large group without an order of its own lies side by side in the order of all keys.
         if is_sorted && !group.is_sorted() && group.len() > state.slots.len() / SMALL_GROUP {
             let of = |id: &Id| state.slots.object(*id).and_then(|object| object.key().namespace());
             let first = ids.partition_point(|id| of(id) < Some(namespace));
@@ -168,7 +173,7 @@ impl Core {
         found
     }
 
-    /// Sorts what was found; `is_all` when that is every object, whose order is then remembered.
+    /// Sorts the objects; `is_all` if they are all of the store, whose order is then remembered.
     fn sort(&self, found: &mut Found, is_all: bool) {
         if found.is_sorted {
             return;
@@ -177,15 +182,20 @@ impl Core {
         found.is_sorted = true;
         if is_all {
             let ids = found.objects.iter().map(|(id, _)| *id).collect();
+            // With the membership that was read: if a key came or went since, the order is not
+            // used.
             *self.order.lock() = Order { membership: found.membership, ids };
         }
     }
 
-    /// The objects with `term` in an index that the store has, in key order.
+    /// Returns the objects with `term` in an index of the store, in key order; `None` without the
+    /// index.
     pub(crate) fn lookup(&self, id: IndexId, term: &str, at: At<'_>) -> Option<Vec<Arc<Object>>> {
         let Match { mut found, is_sorted, others, evaluator } = match at {
             At::Now => self.match_now(id, term)?,
             At::Moment(_) => self.read(at, |state, differences| {
+                // The index covers the current slots only: objects of the snapshot that differ are
+                // evaluated here.
                 let (mut matched, _) = matched(state, id, term)?;
                 matched.found.retain(|object| !differences.contains_key(object.key()));
                 matched.others = differences.values().flatten().map(Arc::clone).collect();
@@ -193,6 +203,7 @@ impl Core {
             })?,
         };
         let found_in_index = found.len();
+        // After the lock is released: evaluating may run user code.
         if !others.is_empty() {
             let plan = Plan::new([&evaluator]);
             let has_term = |object: &Arc<Object>| {
@@ -208,7 +219,7 @@ impl Core {
         Some(found)
     }
 
-    /// What the index has, and the own writes that may have the term instead.
+    /// Returns the objects in the index, and the own writes that may have the term instead.
     fn match_now(&self, id: IndexId, term: &str) -> Option<Match> {
         let state = self.state.read();
         let (mut matched, table) = matched(&state, id, term)?;
@@ -232,7 +243,7 @@ impl Core {
     }
 }
 
-/// What an index has for a term, and what it may not know.
+/// Objects that an index has for a term, and others that it may not cover.
 struct Match {
     found: Vec<Arc<Object>>,
     is_sorted: bool,
@@ -240,7 +251,7 @@ struct Match {
     evaluator: Evaluator,
 }
 
-/// What the index has by what the watch has shown, and its number.
+/// Looks `term` up among the objects that the watch has shown; returns also the index's number.
 fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
     let mut tables = state.tables.iter().enumerate();
     let (number, table) = tables.find(|(_, table)| table.id == id && table.is_ready)?;
@@ -253,16 +264,16 @@ fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
     Some((Match { found, is_sorted, others: Vec::new(), evaluator }, number))
 }
 
-/// What was found under the lock.
+/// Objects that were collected under the lock.
 struct Found {
     objects: Vec<(Id, Arc<Object>)>,
     is_sorted: bool,
-    /// Exactly what the slots held.
+    /// They are exactly the slots' objects.
     is_seen: bool,
     membership: u64,
 }
 
-/// All places, those first whose order is known.
+/// Returns all places, those with a known order first.
 fn all_ids(state: &State, known: &[Id]) -> Vec<Id> {
     let mut is_listed = vec![false; state.slots.places()];
     let mut ids = Vec::with_capacity(state.slots.len());

@@ -1,60 +1,62 @@
-//! Decoded values that somebody holds, so that the next reader need not decode.
+//! Decoded values that readers hold, so that the next reader need not decode.
 //!
-//! A bounded table per store and not a weak reference in every object: a weak reference keeps the
-//! whole memory of a value that nobody holds any more, two kilobytes for a Pod.
+//! A bounded table per store instead of a weak reference in every object: a weak reference keeps
+//! the whole memory of a value that has no users any more, two kilobytes for a Pod.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
-/// A decoded object of whatever type.
+/// A decoded object of any type.
 pub(crate) type Decoded = Arc<dyn Any + Send + Sync>;
 
-/// So many are remembered: far more than there are workers, and at most half a megabyte of Pods that
-/// nobody holds. A power of two.
+/// Number of entries: far more than there are workers, and at most half a megabyte of Pods without
+/// users. A power of two.
 const PLACES: usize = 256;
-/// From a place to the next number's; odd, so that all are used.
+/// Distance between the places of consecutive numbers; odd, so that all places are used.
 const STRIDE: u64 = 97;
 
-/// The values decoded last, by the serial number of their object.
+/// The values that were decoded last, by the serial number of their object.
 #[derive(Default)]
 pub(crate) struct Shares {
-    /// Each under its own lock: readers of different objects do not meet.
+    /// One lock for each place, so that readers of different objects do not contend.
     places: OnceLock<Box<[Mutex<Share>]>>,
 }
 
+/// A decoded value and the serial number of its object.
 struct Share {
     serial: u64,
     value: Weak<dyn Any + Send + Sync>,
 }
 
 impl Share {
+    /// An empty place; no object has this number.
     fn nobody() -> Self {
         Self { serial: u64::MAX, value: Weak::<()>::new() }
     }
 }
 
 impl Shares {
-    /// The value of that object, when somebody holds it.
+    /// Returns the value of that object, if a reader holds it.
     pub(crate) fn get(&self, serial: u64) -> Option<Decoded> {
         let share = self.places.get()?[place(serial)].lock();
         if share.serial == serial { share.value.upgrade() } else { None }
     }
 
-    /// Remembers the value of that object.
+    /// Records the value of that object.
     pub(crate) fn put(&self, serial: u64, value: &Decoded) {
         let share = Share { serial, value: Arc::downgrade(value) };
         let places = (0..PLACES).map(|_| Mutex::new(Share::nobody()));
         let places = self.places.get_or_init(|| places.collect());
         let before = std::mem::replace(&mut *places[place(serial)].lock(), share);
-        // Outside of the lock.
+        // Outside of the lock: the last weak reference frees the memory of its value.
         drop(before);
     }
 }
 
-/// Far apart for numbers that follow each other: objects that came together are read together, and places
-/// side by side share a line of memory.
+/// Returns the place of a number. Consecutive numbers are far apart: objects that came together are
+/// read together, and neighbouring places share a cache line.
 fn place(serial: u64) -> usize {
     (serial.wrapping_mul(STRIDE) % PLACES as u64) as usize
 }

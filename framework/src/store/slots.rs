@@ -1,4 +1,4 @@
-//! Where objects stand: a slab of numbered places, found by key.
+//! The objects of a store: a slab of numbered places, found by key.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::object::Object;
 use crate::delta::Delta;
 use crate::resource::{ClusterId, ObjectKey};
 
-/// The place of an object; used again after the object is gone.
+/// Number of an object's place; reused after the object is gone.
 pub(super) type Id = u32;
 
 /// An object in the store.
 pub(super) struct Slot {
     pub(super) object: Arc<Object>,
-    /// The last run that saw it.
+    /// The last run that showed the object.
     pub(super) run: Run,
 }
 
@@ -26,9 +26,10 @@ pub(super) struct Slots {
     hasher: Hasher,
 }
 
-/// The parts of a key, borrowed: lets a key be found without building one.
+/// The parts of a key, borrowed, so that a lookup builds no key.
 pub(super) type Parts<'a> = (ClusterId, Option<&'a str>, &'a str);
 
+/// Borrows the parts of a key.
 pub(super) fn parts(key: &ObjectKey) -> Parts<'_> {
     (key.cluster(), key.namespace(), key.name())
 }
@@ -38,7 +39,7 @@ impl Slots {
         Self { places: Vec::new(), free: Vec::new(), ids: Ids::default(), hasher }
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     pub(super) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -48,15 +49,17 @@ impl Slots {
         self.places.len()
     }
 
+    /// Returns the hash of a key; the cluster takes no part, as it is the same for all.
     pub(super) fn hash(&self, key: Parts<'_>) -> Hash {
         self.hasher.parts(key.1, key.2)
     }
 
-    /// Where the object of that key stands.
+    /// Returns the place of the object with that key.
     pub(super) fn find(&self, key: Parts<'_>) -> Option<Id> {
         self.find_hashed(self.hash(key), key)
     }
 
+    /// As [`find`](Self::find), with the hash of the key.
     pub(super) fn find_hashed(&self, hash: Hash, key: Parts<'_>) -> Option<Id> {
         self.ids.find(hash, |id| self.at(id).is_some_and(|slot| parts(slot.object.key()) == key))
     }
@@ -73,12 +76,12 @@ impl Slots {
         self.at(self.find(key)?)
     }
 
-    /// The keys under which objects are cached that come and are held by nobody else; the others have
-    /// the cached key already, or keep their own.
+    /// Returns the cached key of each incoming object that has no other reference; other objects
+    /// have the cached key already, or keep their own.
     ///
-    /// In a store larger than the processor's memory each step from hash to place to object to text waits
-    /// for the one before. Here each is made for all before the next, so that a batch waits for about as
-    /// long as one object would.
+    /// In a store larger than the processor's cache each step from hash to place to object to text
+    /// waits for the memory of the one before. Here each step is made for the whole batch before
+    /// the next, so that a batch waits for about as long as one object would.
     pub(super) fn keys_of(&self, deltas: &[Delta<Sighting, Mark>]) -> Vec<Option<ObjectKey>> {
         let coming = |delta: &Delta<Sighting, Mark>| match delta {
             Delta::Put(seen) | Delta::Delete(seen) => Arc::strong_count(&seen.object) == 1,
@@ -99,6 +102,7 @@ impl Slots {
         for (_, id) in likely.iter().flatten() {
             near ^= self.at(*id).map_or(0, |slot| slot.object.nearby());
         }
+        // The reads above only load cache lines; without this the compiler would remove them.
         std::hint::black_box(near);
         let found = |(delta, likely): (&Delta<Sighting, Mark>, &Option<(Hash, Id)>)| {
             let (Delta::Put(seen) | Delta::Delete(seen)) = delta else { return None };
@@ -112,12 +116,12 @@ impl Slots {
         self.at(id).map(|slot| &slot.object)
     }
 
-    /// The occupied places, in no order that may show.
+    /// Iterates over the occupied places, in no order that callers may expose.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &Slot)> {
         self.places.iter().enumerate().filter_map(|(id, slot)| Some((id as Id, slot.as_ref()?)))
     }
 
-    /// Gives a new key a place.
+    /// Inserts an object under a new key and returns its place.
     pub(super) fn insert(&mut self, hash: Hash, slot: Slot) -> Id {
         let id = match self.free.pop() {
             Some(id) => {
@@ -133,20 +137,20 @@ impl Slots {
         id
     }
 
-    /// Frees a place.
+    /// Removes the object at a place.
     pub(super) fn remove(&mut self, id: Id) -> Option<Slot> {
         let slot = self.places.get_mut(id as usize)?.take()?;
         self.ids
             .remove(self.hasher.parts(slot.object.key().namespace(), slot.object.key().name()), id);
         self.free.push(id);
         if self.free.len() == self.places.len() {
-            // Everything is gone.
+            // The last object is gone: free the memory of the peak.
             (self.places, self.free) = (Vec::new(), Vec::new());
         }
         Some(slot)
     }
 
-    /// Bytes that the slab takes up, without the objects.
+    /// Bytes of the slab, without the objects.
     pub(super) fn resident(&self) -> usize {
         self.places.capacity() * size_of::<Option<Slot>>()
             + self.free.capacity() * size_of::<Id>()

@@ -1,4 +1,4 @@
-//! What the store's lock protects.
+//! The state that the store's lock protects.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
@@ -17,12 +17,12 @@ use super::version::order;
 use crate::delta::Delta;
 use crate::resource::ObjectKey;
 
-/// Objects, indexes, and what is remembered of deletions and own writes.
+/// Objects, indexes, deletions that are remembered, and own writes.
 pub(super) struct State {
     pub(super) slots: Slots,
     pub(super) namespaces: Groups,
     pub(super) tables: Vec<Table>,
-    /// How the tables' values are computed. Another one whenever there is another table.
+    /// Computes the tables' values. Replaced whenever a table is added.
     pub(super) plan: Arc<Plan>,
     pub(super) tombstones: Tombstones,
     pub(super) own: Overlay,
@@ -30,18 +30,18 @@ pub(super) struct State {
     pub(super) payload: usize,
     /// Bytes that the objects take up.
     pub(super) resident: usize,
-    /// Counts the keys that came and went: while it stays, so does the order of keys.
+    /// Counts keys that came and went: the order of keys is valid while it is unchanged.
     pub(super) membership: u64,
     /// The newest version up to which everything was applied; empty before the first list.
     pub(super) version: Arc<str>,
     /// The epochs of scopes whose server's store was set back.
     epochs: Vec<(Option<Arc<str>>, u32)>,
-    /// Snapshots that somebody holds.
+    /// Snapshots that callers hold.
     moments: Vec<Weak<Moment>>,
     hasher: Hasher,
 }
 
-/// What the watch has shown at the key of an own write.
+/// Comparison of the watch's state at a key with an own write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     /// Nothing, or an earlier state.
@@ -50,7 +50,8 @@ pub(super) enum Shown {
     Same,
     /// A later state.
     Later,
-    /// A state from before the server's store was set back: whatever its version, it is over.
+    /// A state from before the server's store was set back, which does not count whatever its
+    /// version.
     Void,
 }
 
@@ -74,7 +75,7 @@ impl State {
         }
     }
 
-    /// What the watch has shown of the key of `object`, which this process wrote.
+    /// Compares `object`, which this process wrote, with the state that the watch has shown.
     pub(super) fn shown_beside(&self, object: &Object) -> Shown {
         let epoch = self.epoch_of(object.key().namespace());
         let is_of_now = |run: Run| run.epoch >= epoch;
@@ -94,14 +95,14 @@ impl State {
         }
     }
 
-    /// The epoch of a namespace. What was shown in an earlier one does not compare with what comes.
+    /// Returns the epoch of a namespace. States of an earlier epoch do not compare with later ones.
     fn epoch_of(&self, namespace: Option<&str>) -> u32 {
         let is_in = |scope: &Option<Arc<str>>| scope.is_none() || scope.as_deref() == namespace;
         let epochs = self.epochs.iter().filter(|(scope, _)| is_in(scope));
         epochs.map(|(_, epoch)| *epoch).max().unwrap_or_default()
     }
 
-    /// A scope's new epoch has begun.
+    /// Begins a scope's new epoch.
     pub(super) fn begin_epoch(&mut self, mark: &Mark) {
         let epoch = mark.run.epoch;
         match self.epochs.iter_mut().find(|(scope, _)| *scope == mark.namespace) {
@@ -110,9 +111,10 @@ impl State {
         }
     }
 
-    /// Puts an object at a key that has none.
+    /// Inserts an object at a key that has none.
     pub(super) fn occupy(&mut self, hash: Hash, slot: Slot, values: &Values, part: &Part) {
         let object = Arc::clone(&slot.object);
+        // Before the change: open snapshots record that the key was absent.
         self.remember(object.key(), None);
         self.count(&object, true);
         self.membership += 1;
@@ -123,7 +125,7 @@ impl State {
         self.index(id, values, part);
     }
 
-    /// Puts another object in the place of one of the same key; returns that.
+    /// Replaces the object at a key; returns the old one.
     pub(super) fn exchange(
         &mut self,
         id: Id,
@@ -139,14 +141,14 @@ impl State {
         Some(old)
     }
 
-    /// Says what the values of the object at `id` are.
+    /// Sets the index values of the object at `id`.
     pub(super) fn index(&mut self, id: Id, values: &Values, part: &Part) {
         for (index, table) in self.tables.iter_mut().enumerate() {
             table.set(id, values.of(part, index), &self.slots);
         }
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub(super) fn vacate(&mut self, id: Id) -> Option<Slot> {
         let object = Arc::clone(self.slots.object(id)?);
         self.remember(object.key(), Some(&object));
@@ -161,14 +163,15 @@ impl State {
         self.slots.remove(id)
     }
 
-    /// Which of the deltas bring an object that is not in the store already? Empty where no index
-    /// asks.
+    /// Returns for each delta whether it brings an object that is not in the store already; empty
+    /// if there is no index.
     pub(super) fn fresh(&self, deltas: &[Delta<Sighting, Mark>]) -> Vec<bool> {
         if self.plan.is_empty() {
             return Vec::new();
         }
         let holds = |object: &Arc<Object>| {
-            // What nobody else holds the store does not hold: so it is with all that a watch brings.
+            // The store has no object without other references; that holds for all objects of a
+            // watch.
             if Arc::strong_count(object) == 1 {
                 return false;
             }
@@ -179,7 +182,7 @@ impl State {
         deltas.iter().map(is_fresh).collect()
     }
 
-    /// Puts the same state of an object in another form into its place.
+    /// Replaces an object by the same state in another form.
     #[cfg(feature = "cold")]
     pub(super) fn reshape(&mut self, from: &Arc<Object>, to: &Arc<Object>) {
         let id = self.slots.find(parts(from.key()));
@@ -192,6 +195,7 @@ impl State {
         }
     }
 
+    /// Adds an object to the byte counts, or subtracts it.
     fn count(&mut self, object: &Object, is_new: bool) {
         let (payload, resident) = (object.content().len(), object.resident());
         if is_new {
@@ -203,8 +207,9 @@ impl State {
         }
     }
 
-    /// Tells open snapshots what stood at a key before it changes.
+    /// Passes the old state of a key to open snapshots, before the key changes.
     fn remember(&mut self, key: &ObjectKey, before: Option<&Arc<Object>>) {
+        // Snapshots that were dropped leave the list here, so no other clean-up is needed.
         self.moments.retain(|moment| match moment.upgrade() {
             Some(moment) => {
                 moment.remember(key, before);
@@ -214,19 +219,21 @@ impl State {
         });
     }
 
-    /// From now on `moment` is told what stood at a key before it changes.
+    /// Adds a snapshot, which from now on receives the old state of each key that changes.
     pub(super) fn open(&mut self, moment: &Arc<Moment>) {
         self.moments.push(Arc::downgrade(moment));
     }
 
-    /// Adds an index that answers nobody yet; objects that change are kept in it from now on.
+    /// Adds an index that is not ready for lookups; from now on changed objects are indexed in it.
     pub(super) fn install(&mut self, table: impl FnOnce(Hasher) -> Table) {
         self.tables.push(table(self.hasher));
+        // The own writes' values were computed without this index.
         self.own.unindex();
         self.plan = Arc::new(Plan::new(self.tables.iter().map(|table| &table.evaluator)));
     }
 
-    /// The places of a namespace's objects, or of all, in no order that may show.
+    /// Returns the places of a namespace's objects, or of all, in an order that callers must not
+    /// expose.
     pub(super) fn ids_of(&self, namespace: Option<&str>) -> Vec<Id> {
         match namespace {
             None => self.slots.iter().map(|(id, _)| id).collect(),
@@ -237,7 +244,7 @@ impl State {
         }
     }
 
-    /// By the keys of the objects there.
+    /// Compares the keys of two objects.
     pub(super) fn compare(&self, a: Id, b: Id) -> Ordering {
         let key = |id| self.slots.object(id).map(|object| object.key());
         key(a).cmp(&key(b))

@@ -1,31 +1,31 @@
-//! What a store holds and costs.
+//! Sizes of a store, in objects and in bytes.
 
-/// What is counted as it changes.
+/// Sizes that are counted as they change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) objects: usize,
-    /// Of all contents.
+    /// Payload bytes of all objects.
     pub(crate) bytes: usize,
     pub(crate) index_entries: usize,
 }
 
-/// Sizes of a store at one moment; to find them out each index value is looked at. Bytes are those of the store's own memory; values that readers
-/// have decoded are theirs.
+/// Sizes of a store at one moment. Computing them visits every index value. The bytes are those of
+/// the store's own memory, without values that readers have decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {
     /// Objects that the watch has shown.
     pub objects: usize,
     /// Namespaces that have objects.
     pub namespaces: usize,
-    /// Bytes of what is kept of the objects.
+    /// Bytes of the stored content of the objects.
     pub payload_bytes: usize,
-    /// Bytes that objects, keys, indexes and spare buffers take up, without what the allocator adds:
-    /// compare it with [`payload_bytes`](Self::payload_bytes).
+    /// Bytes that objects, keys, indexes and spare buffers take up, without the allocator's
+    /// overhead: compare it with [`payload_bytes`](Self::payload_bytes).
     pub resident_bytes: usize,
-    /// Bytes of buffers and objects that wait for their next use; at most 1.2 MiB or a sixteenth of the
+    /// Bytes of buffers and objects that are kept for reuse; at most 1.2 MiB or a sixteenth of the
     /// payload.
     pub spare_bytes: usize,
-    /// Indexes, without that by namespace.
+    /// Indexes, without the index by namespace.
     pub indexes: usize,
     /// Distinct values in all indexes.
     pub index_values: usize,

@@ -8,14 +8,14 @@ use super::index::{Evaluator, IndexId};
 use super::slots::{Id, Slots};
 use super::values::Texts;
 
-/// An index. Objects that keep their values do not move in it.
+/// An index. Updating an object with unchanged values does not touch it.
 pub(super) struct Table {
     pub(super) id: IndexId,
     pub(super) evaluator: Evaluator,
-    /// Have all objects been looked at? Before, the index answers nobody.
+    /// Whether all objects were indexed; no lookup uses the index before.
     pub(super) is_ready: bool,
     groups: Groups,
-    /// The group of each object by its place; `NONE` or `MANY`.
+    /// The group of each object by its place, or `NONE`, or `MANY`.
     column: Vec<GroupId>,
     /// The groups of the objects that are in more than one, in the order of their texts.
     many: BTreeMap<Id, Vec<GroupId>>,
@@ -38,11 +38,12 @@ impl Table {
         }
     }
 
-    /// The objects with that value.
+    /// Returns the objects with that value.
     pub(super) fn find(&self, text: &str) -> Option<&Group> {
         self.groups.find(text)
     }
 
+    /// Returns the groups of an object, in the order of their texts.
     fn groups_of(&self, id: Id) -> &[GroupId] {
         match self.column.get(id as usize) {
             None | Some(&NONE) => &[],
@@ -51,7 +52,7 @@ impl Table {
         }
     }
 
-    /// Says what the values of the object at `id` are now; it stands in `slots`.
+    /// Sets the values of the object at `id`, which is in `slots`.
     pub(super) fn set(&mut self, id: Id, texts: Texts<'_>, slots: &Slots) {
         let known = self.groups_of(id);
         let text = |group: &GroupId| self.groups.at(*group).map(Group::text);
@@ -64,7 +65,7 @@ impl Table {
             let is_text = |group: &&GroupId| {
                 self.groups.at(**group).is_some_and(|group| group.text() == text)
             };
-            // Values that stay do not move.
+            // Groups of unchanged values are not left and joined again.
             let stays = before.iter().find(is_text).copied();
             now.push(stays.unwrap_or_else(|| self.groups.join(text, id, slots)));
         }
@@ -76,6 +77,7 @@ impl Table {
         self.write(id, now);
     }
 
+    /// Records the groups of an object in the column.
     fn write(&mut self, id: Id, groups: Vec<GroupId>) {
         let at = id as usize;
         if self.column.len() <= at {
@@ -94,7 +96,7 @@ impl Table {
         };
     }
 
-    /// The object at `id` is about to leave `slots`.
+    /// Removes the object at `id`, which is about to leave `slots`.
     pub(super) fn clear(&mut self, id: Id, slots: &Slots) {
         let groups = self.groups_of(id).to_vec();
         if groups.is_empty() {
@@ -142,7 +144,7 @@ mod tests {
     use crate::resource::ResourceInfo;
     use crate::wire::Skim;
 
-    /// Objects and a table.
+    /// A set of objects and a table.
     struct Rig {
         home: Arc<Home>,
         slots: Slots,

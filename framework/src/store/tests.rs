@@ -50,7 +50,7 @@ fn listed(run: u32, version: &str, what: Milestone) -> Delta<Sighting, Mark> {
     })
 }
 
-/// A run that shows exactly `objects`, as the reflector does it.
+/// Applies a run that shows exactly `objects`, as the reflector does.
 fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> Applied {
     let run_of = Run { epoch: 0, number: run };
     let mut batch: Vec<_> = objects
@@ -88,7 +88,8 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::new(Some("n"), name)
 }
 
-/// G-C1, G-C3, B6.
+/// G-C1 (states in the server's order), G-C3 (the version never goes back), B6 (older or repeated
+/// frames).
 #[test]
 fn frames_that_are_not_newer_than_the_cached_object_are_dropped_and_counted() {
     let core = core();
@@ -105,7 +106,7 @@ fn frames_that_are_not_newer_than_the_cached_object_are_dropped_and_counted() {
     assert_eq!(store(&core).get(&key("a")).unwrap().head().resource_version(), "10");
 }
 
-/// B6: tombstones last until the next list.
+/// B6 (older or repeated frames): tombstones last until the next list.
 #[test]
 fn a_deleted_object_is_not_brought_back_by_an_older_frame() {
     let core = core();
@@ -115,18 +116,19 @@ fn a_deleted_object_is_not_brought_back_by_an_older_frame() {
     assert_eq!(put(&core, &config_map("a", "v", 13)), ["+a/v@13"]);
 }
 
-/// B10, G-C4.
+/// B10 (deleted and created again under one name), G-C4 (one deletion, before the successor's
+/// addition).
 #[test]
 fn an_object_deleted_and_recreated_is_told_as_deleted_then_added() {
     let core = core();
     put(&core, &config_map("a", "u1", 1));
     assert_eq!(put(&core, &config_map("a", "u2", 5)), ["?a/u1@1", "+a/u2@5"]);
-    // An older incarnation cannot take the newer one's place.
+    // An older incarnation cannot replace the newer one.
     assert!(put(&core, &config_map("a", "u1", 4)).is_empty());
     assert!(delete(&core, &config_map("a", "u1", 4)).is_empty());
 }
 
-/// B9, G-C4.
+/// B9 (deletions during a gap), G-C4 (exactly one deletion).
 #[test]
 fn what_a_list_does_not_show_is_deleted_with_its_last_state() {
     let core = core();
@@ -151,7 +153,7 @@ fn a_relist_keeps_unchanged_objects_in_place() {
     assert!(before.iter().zip(&after).all(|(before, after)| before.is_same(after)));
 }
 
-/// B8: versions of two epochs do not compare.
+/// B8 (versions that go back): versions of two epochs do not compare.
 #[test]
 fn a_new_epoch_accepts_older_versions_and_tells_what_is_another_state() {
     let core = core();
@@ -172,7 +174,7 @@ fn a_new_epoch_accepts_older_versions_and_tells_what_is_another_state() {
     }
 }
 
-/// C1, G-C9.
+/// C1 (an object that does not decode), G-C9 (a bad object delays no other).
 #[test]
 fn an_object_that_does_not_decode_is_invalid_and_still_deletable() {
     let core = core();

@@ -1,4 +1,5 @@
-//! Versions of recent deletions, so that an older frame does not bring an object back.
+//! Versions of recent deletions, so that an older frame does not bring an object back (B6: older or
+//! repeated frames).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -8,7 +9,8 @@ use super::object::Object;
 use super::version::order;
 use crate::resource::ObjectKey;
 
-/// At most so many deletions are remembered: some hundred bytes each. The next list forgets them all.
+/// Largest number of deletions that are remembered, some hundred bytes each. The next list forgets
+/// them all.
 const MOST: usize = 4096;
 
 /// Deletions since the last list, by key.
@@ -19,10 +21,12 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
+    /// Records a deletion; the oldest is forgotten when there are too many.
     pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: Run) {
         let is_older = |(known, seen): &(Box<str>, Run)| {
             seen.epoch == run.epoch && order(version, known) == Some(Ordering::Less)
         };
+        // The deletion that is known is newer: it stays.
         if self.deleted.get(key).is_some_and(is_older) {
             return;
         }
@@ -36,12 +40,12 @@ impl Tombstones {
         }
     }
 
-    /// The run that saw the deletion.
+    /// Returns the run that saw the deletion.
     pub(super) fn run(&self, key: &ObjectKey) -> Option<Run> {
         self.deleted.get(key).map(|(_, run)| *run)
     }
 
-    /// Is this object older than the deletion of its key?
+    /// Whether this object is older than the deletion of its key.
     pub(super) fn covers(&self, object: &Object) -> bool {
         let deleted = self.deleted.get(object.key());
         deleted.is_some_and(|(version, _)| {
@@ -49,6 +53,7 @@ impl Tombstones {
         })
     }
 
+    /// Forgets the deletions of the keys for which `within` is true.
     pub(super) fn forget(&mut self, within: &dyn Fn(&ObjectKey) -> bool) {
         self.deleted.retain(|key, _| !within(key));
         let deleted = &self.deleted;

@@ -1,8 +1,8 @@
-//! Index values: read off an object's bytes in one pass for all indexes, into memory that a batch
+//! Index values: read from an object's bytes in one pass for all indexes, into memory that a batch
 //! shares.
 //!
-//! A Pod's bytes are gone through once however many paths are declared, and what is not on the way
-//! to one is skipped. Nothing is allocated per object.
+//! A Pod's bytes are scanned once for all declared paths, and members that lie on no path are
+//! skipped. Nothing is allocated per object.
 
 use std::fmt::{Display, Write};
 use std::ops::Range;
@@ -13,11 +13,11 @@ use super::object::Object;
 use super::shares::Decoded;
 use crate::wire::{PathTree, Scalar};
 
-/// How the values of all indexes are computed, by the number of the index.
+/// Computation of the values of all indexes, by the number of the index.
 #[derive(Default)]
 pub(super) struct Plan {
     paths: PathTree,
-    /// The same, one by one.
+    /// The same paths as a list.
     declared: Vec<(usize, Path)>,
     functions: Vec<(usize, Arc<dyn Evaluate>)>,
 }
@@ -43,6 +43,7 @@ pub(super) struct Values {
 pub(super) struct Part(Range<usize>);
 
 impl Plan {
+    /// Builds the plan of the evaluators, numbered in their order.
     pub(super) fn new<'a>(evaluators: impl IntoIterator<Item = &'a Evaluator>) -> Self {
         let mut plan = Self::default();
         for (index, evaluator) in evaluators.into_iter().enumerate() {
@@ -61,22 +62,23 @@ impl Plan {
         self.paths.is_empty() && self.functions.is_empty()
     }
 
-    /// The paths, each with the number of its index.
+    /// Returns the paths, each with the number of its index.
     pub(super) fn declared(&self) -> &[(usize, Path)] {
         &self.declared
     }
 
-    /// All paths in one.
+    /// Returns all paths as one tree.
     pub(super) fn paths(&self) -> &PathTree {
         &self.paths
     }
 
-    /// Adds the object's values; each index's are sorted and distinct. Paths are looked for in the
-    /// object as it `came`, functions get the one that is kept. May run user code: never call it
-    /// under a lock.
+    /// Appends the object's values; those of each index are sorted and distinct. Paths are read
+    /// from the object as it `came`, functions get the object that is kept. May run user code:
+    /// never call it under a lock.
     pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {
+            // Values that are kept beside an object replace those in its bytes.
             let told = came.outside().told(&self.declared);
             came.visit(&self.paths, &mut |index, scalar| match scalar {
                 _ if told.iter().any(|(told, _)| *told == index) => {}
@@ -92,6 +94,7 @@ impl Plan {
         for (index, function) in &self.functions {
             let before = into.values.len();
             if !function.values(object, &mut decoded, &mut |value| into.add(*index, value)) {
+                // The values of a function that failed do not count.
                 into.values.truncate(before);
             }
         }
@@ -114,11 +117,12 @@ impl Values {
         self.values.push(Value { index, text: start..self.text.len() });
     }
 
-    /// Sorts what was added since `first`.
+    /// Sorts the values that were added since `first`, and removes duplicates.
     fn settle(&mut self, first: usize) -> Part {
         let text = &self.text;
         let key = |value: &Value| (value.index, &text[value.text.clone()]);
         let added = &mut self.values[first..];
+        // Most objects have one value, or their values in order: nothing to sort then.
         if !added.is_sorted_by(|a, b| key(a) < key(b)) {
             added.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
             let mut kept = first;
@@ -133,7 +137,7 @@ impl Values {
         Part(first..self.values.len())
     }
 
-    /// The values of an object that has these in the first index.
+    /// Returns the part of an object with these values in the first index.
     #[cfg(test)]
     pub(super) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
         let first = self.values.len();
@@ -141,7 +145,7 @@ impl Values {
         self.settle(first)
     }
 
-    /// The values of a part in one index, sorted.
+    /// Returns the values of a part in one index, sorted.
     pub(super) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
         let values = self.values.get(part.0.clone()).unwrap_or_default();
         let start = values.partition_point(|value| value.index < index);

@@ -1,9 +1,9 @@
-//! How resourceVersions compare.
+//! Comparison of resourceVersions.
 
 use std::cmp::Ordering;
 
-/// The order of two versions of one kind. Decimal integers compare by value, whatever their length;
-/// anything else can only be equal, or unknown (`None`).
+/// Returns the order of two versions of one kind. Decimal integers compare by value, whatever their
+/// length; other texts can only be equal, or unordered (`None`).
 pub(crate) fn order(a: &str, b: &str) -> Option<Ordering> {
     if is_number(a) && is_number(b) {
         return Some(a.len().cmp(&b.len()).then_with(|| a.cmp(b)));

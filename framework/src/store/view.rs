@@ -1,4 +1,4 @@
-//! The read view of a store, and of one moment of it, with their type.
+//! Typed read views: of a store, and of one moment of it.
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -19,19 +19,19 @@ use super::{Cached, Invalid};
 use crate::error::Error;
 use crate::resource::{ObjectKey, Resource, Selector};
 
-/// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment;
-/// take a [`snapshot`](Self::snapshot) for several calls.
+/// A read view of the cached objects of one kind; cheap to clone. Each call answers from one
+/// moment; take a [`snapshot`](Self::snapshot) for several calls.
 pub struct Store<K> {
     core: Arc<Core>,
-    /// Keeps going what keeps it in step.
+    /// Keeps the informer alive that fills this store.
     holder: Option<Arc<dyn Any + Send + Sync>>,
     kind: PhantomData<fn() -> K>,
 }
 
-/// What a store held at one moment, own writes included: all its answers are from then.
+/// The content of a store at one moment, own writes included: all its answers are from then.
 ///
-/// Taking one copies nothing. While it is held the store remembers for it what changes, one old
-/// version a key: hold it for a reconcile, not for the process's life.
+/// Taking a snapshot copies nothing. For each snapshot that is held the store keeps the old version
+/// of each key that changes, one per key: hold it for a reconcile, not for the life of the process.
 pub struct Snapshot<K> {
     core: Arc<Core>,
     moment: Arc<Moment>,
@@ -69,15 +69,18 @@ impl<K: Resource> Store<K> {
         Self { core, holder: None, kind: PhantomData }
     }
 
-    /// Holds `holder` for as long as it or a clone of it lives.
+    /// Returns the store with `holder`, which is kept alive for as long as the store or a clone of
+    /// it lives.
     pub(crate) fn held_by(self, holder: Arc<dyn Any + Send + Sync>) -> Self {
         Self { holder: Some(holder), ..self }
     }
 
-    /// The same cache, without keeping its informer going: once nobody else uses it, it shows what
-    /// it showed last. For whoever is held by the informer itself, such as a listener that is
-    /// kept (`Registration::keep`) and reads the cache that it listens to: with an
-    /// ordinary store in hand the two would keep each other for as long as the registry runs.
+    /// Returns a view of the same cache that does not keep its informer running.
+    ///
+    /// Once no other user of the informer is left, the view keeps showing the last state. Meant for
+    /// callers that the informer itself holds, such as a listener that is kept
+    /// (`Registration::keep`) and reads the cache that it listens to: with an ordinary store the
+    /// two would keep each other alive for as long as the registry runs.
     #[must_use]
     pub fn unheld(&self) -> Self {
         Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
@@ -87,28 +90,30 @@ impl<K: Resource> Store<K> {
         &self.core
     }
 
-    /// The object of that name.
+    /// Returns the object of that name.
     pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.core.get(key, At::Now).map(Cached::new)
     }
 
-    /// All objects, in key order.
+    /// Returns all objects, in key order.
     pub fn list(&self) -> Vec<Cached<K>> {
         cached(self.core.collect(None, At::Now))
     }
 
-    /// The objects of a namespace (`None`: all) that `labels` matches, in key order.
+    /// Returns the objects of a namespace (`None`: all) that `labels` matches, in key order.
     pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
         select(self.core.collect(namespace, At::Now), labels)
     }
 
-    /// The objects whose index value is `value`, in key order: by namespace, then by name. That is the
-    /// alphabet's order and says nothing of age or right, and users of the cluster choose the values: when
-    /// one of several objects with the same value is to win, compare their ages
-    /// ([`is_older_than`](crate::resource::ResourceExt::is_older_than)), or look within one namespace.
+    /// Returns the objects whose index value is `value`, in key order: by namespace, then by name.
     ///
-    /// An index that the store does not have yet is built by this call and kept. A value of another type
-    /// than the index has does not compile:
+    /// Key order is alphabetical and implies neither age nor priority, and users of the cluster
+    /// choose the values. When one of several objects with the same value is to win, compare their
+    /// ages ([`is_older_than`](crate::resource::ResourceExt::is_older_than)), or look within one
+    /// namespace.
+    ///
+    /// An index that the store does not have yet is built by this call and kept. A value of another
+    /// type than the index has does not compile:
     ///
     /// ```compile_fail,E0277
     /// use k8s_openapi::api::core::v1::Pod;
@@ -121,9 +126,9 @@ impl<K: Resource> Store<K> {
     /// ```
     ///
     /// # Panics
-    /// When the index cannot be built, with the error that [`ensure_index`](Self::ensure_index) has
-    /// for who wants to ask first: "nothing was found" would be taken for the truth. In a reconcile
-    /// a panic is caught, logged and retried, and stops nothing else.
+    /// When the index cannot be built, with the error that [`ensure_index`](Self::ensure_index)
+    /// returns to callers that check first: an empty answer would be taken for the truth. In a
+    /// reconcile a panic is caught, logged and retried, and stops nothing else.
     pub fn by_index<V: IndexValue + Borrow<Q>, Q: ?Sized + Display>(
         &self,
         index: Index<K, V>,
@@ -141,25 +146,28 @@ impl<K: Resource> Store<K> {
         by_index(&self.core, At::Now, index, text)
     }
 
-    /// Builds an index now, so that no lookup has to. Objects may be there already, and may change
-    /// meanwhile.
+    /// Builds an index now, so that no lookup has to. Objects may be in the store already, and may
+    /// change meanwhile.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the index is on an empty path or on one that
-    /// ends at an object; on a field path outside of `metadata` and only metadata are read; and when
-    /// objects are there already and the field was not kept of them, as a projection, or the type of a
-    /// [`Typed`](super::Representation::Typed) kind, does not have it. Of a `Typed` kind that is asked of
-    /// the type; one that cannot say (`flatten`, `untagged`) counts as without the field. Declared
-    /// before the first list, an index may be on any field.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) in three cases:
+    ///
+    /// - The index is on an empty path or on one that ends at an object.
+    /// - Only metadata are read, and the path is outside of `metadata`.
+    /// - Objects are in the store already and the field was not kept of them, because a projection,
+    ///   or the type of a [`Typed`](super::Representation::Typed) kind, does not have it. For a
+    ///   `Typed` kind the type is asked; a type that cannot answer (`flatten`, `untagged`) counts
+    ///   as without the field. An index that is declared before the first list may be on any field.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
         self.core.ensure_index(index.id(), &index.evaluator())
     }
 
-    /// The objects with an owner reference to this uid, in key order; an index like any other.
+    /// Returns the objects with an owner reference to this uid, in key order, from an ordinary
+    /// index.
     ///
-    /// An owner reference is a claim: whoever may create such an object in the namespace can make one to
-    /// any uid that he sees. Do not decide by it alone that something is there, or how much of it;
-    /// compare names, or what was applied.
+    /// An owner reference is a claim: any user who may create such an object in the namespace can
+    /// refer to any uid that the user can read. Do not decide by it alone that an object exists, or
+    /// how many there are; compare names, or the applied content.
     ///
     /// # Panics
     /// As [`by_index`](Self::by_index).
@@ -167,80 +175,82 @@ impl<K: Resource> Store<K> {
         self.by_index(owner_index(), uid)
     }
 
-    /// The objects that are known not to decode into their type, in key order, each with its error.
-    /// What nobody has read yet is not known, unless the kind's cache validates eagerly
-    /// ([`Validate::Eager`](crate::informer::Validate::Eager)) or keeps values.
+    /// Returns the objects that are known not to decode into their type, in key order, each with
+    /// its error. An object that was never read is not known to be invalid, unless the kind's cache
+    /// validates eagerly ([`Validate::Eager`](crate::informer::Validate::Eager)) or keeps decoded
+    /// values.
     pub fn invalid(&self) -> Vec<(Cached<K>, Invalid)> {
         let found = self.core.invalid_list().into_iter();
         found.map(|(object, message)| (Cached::new(object), Invalid { message })).collect()
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.core.len(At::Now)
     }
 
-    /// Is it empty?
+    /// Whether the store has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// This moment, for several reads that must agree with each other.
+    /// Takes a snapshot, for several reads that must agree with each other.
     pub fn snapshot(&self) -> Snapshot<K> {
         let moment = self.core.moment();
         Snapshot { core: Arc::clone(&self.core), moment, kind: PhantomData }
     }
 
-    /// The same objects behind the calls that client-go's listers have.
+    /// Returns the same objects behind the methods of client-go's listers.
     pub fn lister(&self) -> Lister<K> {
         Lister::new(self.clone())
     }
 
-    /// The newest resourceVersion up to which the store has been told everything: of the last list,
-    /// event or bookmark. Empty before the first list. Of several namespaces the newest counts.
+    /// Returns the newest resourceVersion up to which the store has received everything: that of
+    /// the last list, event or bookmark. Empty before the first list. Of several namespaces the
+    /// newest counts.
     pub fn resource_version(&self) -> String {
         self.core.version().to_string()
     }
 
-    /// What the store holds and costs.
+    /// Returns the sizes of the store, in objects and in bytes.
     pub fn stats(&self) -> StoreStats {
         self.core.stats()
     }
 
-    /// Did this process write the object more than 10 s ago, and the watch has not shown it yet?
-    /// What [`get`](Self::get) returns is then older than that write.
+    /// Whether this process wrote the object more than 10 s ago and the watch has not shown the
+    /// write yet. [`get`](Self::get) then returns a state that is older than that write.
     pub fn is_stale(&self, key: &ObjectKey) -> bool {
         self.core.is_stale(key)
     }
 
-    /// What is known of an own write to `key` that the watch has not shown.
+    /// Returns the state of an own write to `key` that the watch has not shown.
     pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unseen> {
         self.core.unseen(key)
     }
 
-    /// As [`get`](Self::get), but only what the watch has shown, without this process' own writes.
+    /// As [`get`](Self::get), but only the state that the watch has shown, without own writes.
     pub fn get_seen(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.core.get_seen(key).map(Cached::new)
     }
 }
 
 impl<K: Resource> Snapshot<K> {
-    /// The object of that name.
+    /// Returns the object of that name.
     pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.core.get(key, self.at()).map(Cached::new)
     }
 
-    /// All objects, in key order.
+    /// Returns all objects, in key order.
     pub fn list(&self) -> Vec<Cached<K>> {
         cached(self.core.collect(None, self.at()))
     }
 
-    /// The objects of a namespace (`None`: all) that `labels` matches, in key order.
+    /// Returns the objects of a namespace (`None`: all) that `labels` matches, in key order.
     pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
         select(self.core.collect(namespace, self.at()), labels)
     }
 
-    /// The objects whose index value is `value`, in key order.
+    /// Returns the objects whose index value is `value`, in key order.
     ///
     /// # Panics
     /// As [`Store::by_index`], when the index cannot be built.
@@ -252,8 +262,8 @@ impl<K: Resource> Snapshot<K> {
         by_index(&self.core, self.at(), index, value)
     }
 
-    /// The objects with an owner reference to this uid, in key order; these are claims, as those of
-    /// [`Store::owned_by`].
+    /// Returns the objects with an owner reference to this uid, in key order; these are claims, as
+    /// those of [`Store::owned_by`].
     ///
     /// # Panics
     /// As [`Store::by_index`].
@@ -261,12 +271,12 @@ impl<K: Resource> Snapshot<K> {
         self.by_index(owner_index(), uid)
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.core.len(self.at())
     }
 
-    /// Is it empty?
+    /// Whether the snapshot has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -290,10 +300,12 @@ fn select<K>(mut objects: Vec<Arc<Object>>, labels: &Selector) -> Vec<Cached<K>>
     cached(objects)
 }
 
+/// The index of [`Store::owned_by`].
 fn owner_index<K: Resource>() -> Index<K, String> {
     Index::on_path("owner", &["metadata", "ownerReferences", "uid"])
 }
 
+/// Looks an index value up, and builds the index if the store lacks it.
 fn by_index<K: Resource, V: IndexValue>(
     core: &Core,
     at: At<'_>,
@@ -315,7 +327,7 @@ fn by_index<K: Resource, V: IndexValue>(
     cached(core.lookup(id, term.text(), at).unwrap_or_default())
 }
 
-/// Longer values are put together on the heap; names and uids fit.
+/// Longest value that is formatted without the heap, in bytes; names and uids fit.
 const TERM: usize = 128;
 
 /// A value's text, without an allocation when it is short.
@@ -334,7 +346,7 @@ impl Default for Term {
 impl Term {
     fn text(&self) -> &str {
         if self.long.is_empty() {
-            // Whole texts were put in.
+            // Only whole `&str`s were written, so the bytes are UTF-8.
             return std::str::from_utf8(&self.short[..self.length]).unwrap_or_default();
         }
         &self.long
@@ -349,6 +361,7 @@ impl Write for Term {
             self.length = end;
             return Ok(());
         }
+        // Not enough space left in `short`: all text so far moves to the heap.
         if self.long.is_empty() {
             let short = self.text().to_owned();
             self.long = short;

@@ -1,13 +1,13 @@
-//! A value that several tasks wait on, and that wakes them in the order in which they came.
+//! A value that several tasks wait on; waiters are woken in the order in which they came.
 //!
-//! tokio's `watch` channel wakes its receivers in an order that it draws at random: with two tasks
-//! waiting on one channel, the same seed would give two traces.
+//! tokio's `watch` channel wakes its receivers in a random order: with two tasks waiting on one
+//! channel, the same seed would give two traces.
 
 use std::pin::pin;
 
 use super::{Mutex, Notify};
 
-/// A value, and whoever waits for another one.
+/// A value, and the tasks that wait for it to change.
 #[derive(Debug)]
 pub(crate) struct Posted<T> {
     value: Mutex<T>,
@@ -19,28 +19,31 @@ impl<T: Clone> Posted<T> {
         Self { value: Mutex::new(value), changed: Notify::new() }
     }
 
-    /// The value now.
+    /// Returns the current value.
     pub(crate) fn get(&self) -> T {
         self.value.lock().clone()
     }
 
-    /// Posts another value; returns the one before.
+    /// Replaces the value and wakes the waiters; returns the old value.
     pub(crate) fn set(&self, value: T) -> T {
         let before = std::mem::replace(&mut *self.value.lock(), value);
+        // The lock is released before the wake-up: woken tasks take it to read the value.
         self.changed.notify_waiters();
         before
     }
 
-    /// Lets `change` change the value, which says whether it did; returns that.
+    /// Passes the value to `change`, which returns whether it changed the value; returns the same.
     pub(crate) fn update(&self, change: impl FnOnce(&mut T) -> bool) -> bool {
         let has_changed = change(&mut self.value.lock());
+        // As in `set`, the lock is released before the wake-up.
         if has_changed {
             self.changed.notify_waiters();
         }
         has_changed
     }
 
-    /// Waits for a value that `wanted` is true for, and returns it. Values in between may be missed.
+    /// Waits until `wanted` is true for the value, and returns the value. Values in between may be
+    /// missed.
     ///
     /// # Cancel safety
     /// Safe.
@@ -50,7 +53,7 @@ impl<T: Clone> Posted<T> {
     {
         loop {
             let mut changed = pin!(self.changed.notified());
-            // Registered before the look, so that no wake-up falls in between.
+            // Registered before the value is read, so that no wake-up is lost in between.
             changed.as_mut().enable();
             let value = self.get();
             if wanted(&value) {

@@ -1,4 +1,4 @@
-//! A lock for what is read by everybody all the time, and changed by one task now and then.
+//! A lock for data that all threads read often, and one task changes now and then.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -6,10 +6,10 @@ use std::sync::PoisonError;
 
 use crossbeam_utils::sync::{ShardedLock, ShardedLockReadGuard, ShardedLockWriteGuard};
 
-/// A lock of several parts: who reads takes one of them, which one depends on the thread, who writes takes
-/// all. Readers on different processors do not meet, as they would at a count of readers.
+/// A sharded lock: a reader takes one shard, which depends on its thread, and a writer takes all of
+/// them. Readers on different processors do not contend, as they would for one reader count.
 ///
-/// Not to be held twice by one thread. A panic under it leaves the value as it is.
+/// One thread must not lock it twice. A panic under it leaves the value as it is.
 #[derive(Default)]
 pub(crate) struct ReadMostly<T>(ShardedLock<T>);
 
@@ -18,12 +18,13 @@ impl<T> ReadMostly<T> {
         Self(ShardedLock::new(value))
     }
 
-    /// Others may read meanwhile, and nobody writes.
+    /// Locks for reading: other readers may read meanwhile, and there is no writer.
     pub(crate) fn read(&self) -> Reading<'_, T> {
+        // Poisoning is ignored: one panic must not fail every later reader and writer.
         Reading(self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Nobody else reads or writes meanwhile.
+    /// Locks for writing: there is no other reader or writer meanwhile.
     pub(crate) fn write(&self) -> Writing<'_, T> {
         Writing(self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
@@ -35,10 +36,10 @@ impl<T> fmt::Debug for ReadMostly<T> {
     }
 }
 
-/// The value, to be read.
+/// Read guard of the value.
 pub(crate) struct Reading<'a, T>(ShardedLockReadGuard<'a, T>);
 
-/// The value, to be changed.
+/// Write guard of the value.
 pub(crate) struct Writing<'a, T>(ShardedLockWriteGuard<'a, T>);
 
 impl<T> Deref for Reading<'_, T> {

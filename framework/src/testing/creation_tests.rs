@@ -1,5 +1,5 @@
-//! Locks that are deleted while their holder hangs, on an API server: the embedded one, or the real one
-//! with `WINDLASS_TEST_SERVER=real`.
+//! Locks that are deleted while their holder hangs, on an API server: the embedded one, or the real
+//! one with `WINDLASS_TEST_SERVER=real`.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -77,7 +77,7 @@ fn settings(cluster: &TestCluster, kind: LockKind, identity: &str) -> LeaderElec
 /// A leader, and the lock by which it can be made to hang.
 async fn leader(cluster: &TestCluster, kind: LockKind) -> (Term, Arc<Hanging>) {
     let settings = settings(cluster, kind, "first");
-    // It knows of itself that the cluster is new, and nobody else does.
+    // Consumes the knowledge that the cluster is new, which only the first election of a name gets.
     let client = cluster.client();
     Elector::new(settings.clone(), &client).unwrap();
     let lock = kind.lock(&client, cluster.namespace(), kind.as_str(), "first");

@@ -155,7 +155,8 @@ async fn l1_mechanism_34_every_lock_takes_a_first_record_and_updates_of_the_stor
         let late = ann.update(&first.version, record("ann", 0)).await.unwrap_err();
         assert_eq!(late.kind(), ErrorKind::Conflict, "{name}");
         assert_eq!(ann.get().await.unwrap(), Some(second), "{name}");
-        // Neither when it has seen the stored version meanwhile: what decided to write had not.
+        // Neither when it has seen the stored version meanwhile: the decision to write was made
+        // before.
         let late = ann.update(&first.version, record("ann", 0)).await.unwrap_err();
         assert_eq!(late.kind(), ErrorKind::Conflict, "{name}");
         ann.record_event(format!("{name}: a note")).await.unwrap();
@@ -215,7 +216,7 @@ async fn a_lease_tells_of_its_own_changes_and_of_its_deletion_as_of_a_free_lock(
     }
 }
 
-/// Writes a time of renewal that jiff cannot hold, or that is none.
+/// Writes a time of renewal that jiff cannot hold, or a text that is none.
 async fn spoil(cluster: &TestCluster, kind: LockKind) {
     let client = cluster.client();
     if kind == LockKind::Leases {
@@ -257,7 +258,7 @@ async fn d10_a_time_of_renewal_that_never_comes_or_is_none_stops_no_election() {
         }
         assert!(looks < 100, "{kind:?}: it is not renewed any more");
         assert!(!term.lost().is_cancelled(), "{kind:?}");
-        // Left behind with such a time it is followed like any other.
+        // A record left behind with such a time is followed like any other.
         term.end(false).await;
         spoil(&cluster, kind).await;
         let next = elector(&cluster, kind, "bob").campaign(&stop).await.unwrap();

@@ -1,12 +1,13 @@
-//! A Kubernetes API server in the test process, and operators that run until nothing is left to do.
+//! Test equipment: a Kubernetes API server in the test process, and operators that run until they
+//! are settled.
 //!
 //! Tests of an operator should neither need a cluster nor wait for time to pass.
 //! [`TestCluster::start`] is an API server in this process, reached through memory;
 //! [`RunningOperator::settled`] waits until the operator has nothing left to do and its caches show
-//! what the server stores. With `WINDLASS_TEST_SERVER=real` the same tests run against a real
-//! kube-apiserver, one per test process; [`RealServer`] is such a server for tests that cannot do
-//! without one. Functions here panic with an explanation where a test could
-//! only fail anyway; those that return a `Result` are named `try_…`.
+//! the server's objects. With `WINDLASS_TEST_SERVER=real` the same tests run against a real
+//! kube-apiserver, one per test process; [`RealServer`] is such a server for tests that need one.
+//! Functions here panic with an explanation where a test could only fail anyway; those that return
+//! a `Result` are named `try_…`.
 //!
 //! Absent: fault injection, exploration of crash points, a controller manager beside the real
 //! server.
@@ -22,7 +23,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
-/// Leader elections in a world that goes wrong, and an oracle that counts overlapping writes.
+/// Simulated leader elections under faults, and an oracle that counts overlapping writes.
 pub mod elections {
     pub use crate::leader::simulation::{Defect, Elections, Tally};
 }
@@ -50,10 +51,10 @@ use crate::manager::{Manager, definition_of, install_all};
 use crate::metrics::Metrics;
 use crate::seams::Seams;
 
-/// Simulated wall time starts here: 2026-01-01T00:00:00Z.
+/// Start of simulated wall time: 2026-01-01T00:00:00Z.
 const EPOCH: i64 = 1_767_225_600;
 
-/// How a [`TestCluster`] should be.
+/// Settings of a [`TestCluster`].
 #[derive(Clone, Copy, Debug)]
 pub struct TestClusterBuilder {
     seed: u64,
@@ -66,12 +67,12 @@ pub struct TestClusterBuilder {
 pub struct TestCluster {
     client: Client,
     server: Option<ApiServer>,
-    /// How to reach the real server.
+    /// Configuration of a client of the real server.
     config: Option<ClientConfig>,
     namespace: String,
-    /// On a shared server operators see only these.
+    /// Namespaces of this cluster: on a shared server operators see only these.
     namespaces: Arc<Mutex<Vec<String>>>,
-    /// What is known of elections in them.
+    /// Knowledge about the elections in them: whether another process can have held a lock.
     new_server: Arc<NewServer>,
 }
 
@@ -82,31 +83,32 @@ impl Default for TestClusterBuilder {
 }
 
 impl TestClusterBuilder {
-    /// Seed of all randomness, on both sides. Default: 1.
+    /// Sets the seed of all randomness, on both sides. Default: 1.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Stand-ins that report Deployments available (embedded server only). Default: off.
+    /// Adds stand-ins that report Deployments available (embedded server only). Default: off.
     #[must_use]
     pub fn stand_ins(mut self, on: bool) -> Self {
         self.stand_ins = on;
         self
     }
 
-    /// Never the real server: for tests that need the paused clock or the server's own switches.
+    /// Never uses the real server: for tests that need the paused clock or the server's own
+    /// switches.
     #[must_use]
     pub fn embedded(mut self) -> Self {
         self.embedded = true;
         self
     }
 
-    /// Starts it.
+    /// Starts the cluster.
     ///
     /// # Panics
-    /// When it cannot be started; the text says why and what to do.
+    /// When the cluster cannot be started; the text gives the reason and the remedy.
     pub async fn start(self) -> TestCluster {
         match self.try_start().await {
             Ok(cluster) => cluster,
@@ -114,7 +116,7 @@ impl TestClusterBuilder {
         }
     }
 
-    /// Starts it.
+    /// Starts the cluster.
     ///
     /// # Errors
     /// When the server cannot be started, or does not create a namespace.
@@ -124,6 +126,7 @@ impl TestClusterBuilder {
         let (client, server) = if embedded {
             let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
             let server = builder.stand_ins(self.stand_ins).start();
+            // For the creation of the namespace alone; the test's client gets the new one below.
             let namespace = "default";
             (embedded::client(&server, None, namespace, seams.clone())?, Some(server))
         } else {
@@ -141,6 +144,7 @@ impl TestClusterBuilder {
             }
         };
         let namespaces = Arc::new(Mutex::new(vec![namespace.clone()]));
+        // On a shared server only this cluster's namespaces are new.
         let new_server = Arc::new(match &server {
             Some(_) => NewServer::default(),
             None => NewServer::only(Arc::clone(&namespaces)),
@@ -149,9 +153,11 @@ impl TestClusterBuilder {
         Ok(TestCluster { client, server, config: real, namespace, namespaces, new_server })
     }
 
+    /// Returns the environment of both sides: simulated time for the embedded server.
     fn seams(self, embedded: bool) -> Seams {
         let clock = match Timestamp::from_second(EPOCH) {
             Ok(epoch) if embedded => Clock::simulated(epoch),
+            // A real server's time cannot be simulated.
             _ => Clock::system(),
         };
         Seams { clock, entropy: Entropy::seeded(self.seed), metrics: Metrics::new() }
@@ -159,25 +165,26 @@ impl TestClusterBuilder {
 }
 
 impl TestCluster {
-    /// A cluster with the default settings.
+    /// Starts a cluster with the default settings.
     ///
     /// # Panics
-    /// When it cannot be started; the text says why and what to do.
+    /// When the cluster cannot be started; the text gives the reason and the remedy.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// Settings of a cluster.
+    /// Returns the default settings of a cluster.
     pub fn builder() -> TestClusterBuilder {
         TestClusterBuilder::default()
     }
 
-    /// A client of the administrator; its default namespace is [`namespace`](Self::namespace).
+    /// Returns a client of the administrator; its default namespace is
+    /// [`namespace`](Self::namespace).
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// A client of `user` with `groups`; name `system:authenticated` too if that counts.
+    /// Returns a client of `user` with `groups`; name `system:authenticated` too if that counts.
     ///
     /// # Panics
     /// When a name cannot be sent.
@@ -198,19 +205,21 @@ impl TestCluster {
         }
     }
 
-    /// Is it the embedded server?
+    /// Whether this is the embedded server.
     pub fn is_embedded(&self) -> bool {
         self.server.is_some()
     }
 
-    /// A kubeconfig of the administrator, for programs such as kubectl. The embedded server begins
-    /// to listen on a free loopback port for it.
+    /// Returns a kubeconfig of the administrator, for programs such as kubectl. The embedded server
+    /// begins to listen on a free loopback port for it.
     ///
     /// # Panics
     /// When no port is free.
     pub async fn kubeconfig(&self) -> String {
         let text = match &self.server {
             Some(server) => {
+                // From now on another program may hold a lease: elections can no longer rely on a
+                // new server.
                 self.new_server.open(self.client.seams().clock.mark());
                 let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await;
                 listening.map(|listening| listening.kubeconfig).map_err(|error| error.to_string())
@@ -223,7 +232,7 @@ impl TestCluster {
         text.unwrap_or_else(|error| panic!("cannot open this cluster to other programs: {error}"))
     }
 
-    /// The embedded server, for its own switches.
+    /// Returns the embedded server, for its own switches.
     ///
     /// # Panics
     /// On the real server; build the cluster with [`embedded`](TestClusterBuilder::embedded).
@@ -236,12 +245,12 @@ impl TestCluster {
         server
     }
 
-    /// The namespace made for this test.
+    /// Returns the namespace created for this test.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Makes another namespace.
+    /// Creates another namespace.
     ///
     /// # Panics
     /// When the server does not create it.
@@ -258,7 +267,8 @@ impl TestCluster {
     /// Installs the definition of `K` and waits until it is served.
     ///
     /// # Panics
-    /// When it cannot be installed; when another one of that name is there that would lose something by it.
+    /// When it cannot be installed; when another definition of that name is there that would lose a
+    /// part by it.
     pub async fn install<K: CustomResource>(&self) {
         let outcome = match definition_of::<K>() {
             Ok(definition) => install_all(&self.client, &[definition], false).await,
@@ -273,8 +283,8 @@ impl TestCluster {
         }
     }
 
-    /// Runs an operator in this process. It opens no port and touches no signal unless it was told
-    /// an address; on a shared server it sees only this cluster's namespaces.
+    /// Runs an operator in this process. The operator opens no port unless its settings name an
+    /// address, and handles no signal; on a shared server it sees only this cluster's namespaces.
     pub fn spawn(&self, manager: Manager) -> RunningOperator {
         let mut manager = manager.quiet().without_signals();
         if self.server.is_none() && manager.namespaces.is_empty() {
@@ -284,13 +294,14 @@ impl TestCluster {
     }
 }
 
-/// Names differ between all clusters of all test processes on a shared server; on a server of its
-/// own a test sees the same names in every run.
+/// Creates a namespace. Names differ between all clusters of all test processes on a shared server;
+/// on a server of its own a test sees the same names in every run.
 async fn create_namespace(client: &Client, own_server: bool) -> Result<String, Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = if own_server {
         format!("test-{:08x}", client.seams().entropy.fork("namespace").next_u64() as u32)
     } else {
+        // `Relaxed`: the number need only be unique.
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         format!("test-{}-{count}", std::process::id())
     };

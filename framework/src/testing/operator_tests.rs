@@ -1,4 +1,4 @@
-//! Whole operators against an API server: from the definition to the child, and what survives.
+//! Whole operators against an API server: from the definition to the child, and across restarts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -234,7 +234,7 @@ async fn l8_a_follower_waits_with_warm_caches_and_takes_over_from_a_killed_leade
     assert!(took >= Duration::from_secs(10), "{took:?}");
 }
 
-/// Each reconcile writes something new, past the context.
+/// Each reconcile writes a new value, past the context.
 #[derive(crate::Controller)]
 #[controller(for = Site, name = "restless", can(patch Site))]
 struct Restless;
@@ -298,7 +298,7 @@ async fn until_leading(running: &RunningOperator) {
     clock.within(Duration::from_secs(60), leads).await.expect("it leads within a minute");
 }
 
-/// Its reconciles take an hour, whatever they are told.
+/// Its reconciles take an hour and ignore cancellation.
 #[derive(crate::Controller)]
 #[controller(for = Site, name = "stubborn")]
 struct Stubborn;

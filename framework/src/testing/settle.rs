@@ -1,4 +1,4 @@
-//! Waits until an operator has nothing left to do.
+//! The settled state of an operator: waits until it has nothing left to do.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -12,18 +12,19 @@ use crate::informer::CacheView;
 use crate::manager::{Exit, Running};
 use crate::resource::{ObjectKey, ResourceExt};
 
-/// Long enough for some retries with backoff; simulated time costs nothing.
+/// Default time to settle: long enough for some retries with backoff; simulated time costs nothing.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// Time between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// What is throttled and not a loop is done with what it has to do after this time.
+/// Time after which a throttled operator that does not loop has finished its work.
 const ENDLESS: Duration = Duration::from_secs(5);
-/// How long the end of a test waits for quiet, to see whether there is any.
+/// Time that the end of a test waits for the operator to become quiet.
 const LAST_LOOK: Duration = Duration::from_secs(2);
-/// So long nothing is done when it is quiet.
+/// Time without work after which the operator counts as quiet.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// An operator that runs inside a test. Dropping it ends it at once, as a crash would, and fails the
-/// test when it reconciles an object without end; [`stop_anyway`](Self::stop_anyway) does not.
+/// An operator that runs inside a test. Dropping it ends it at once, as a crash would, and fails
+/// the test when it reconciles an object without end; [`stop_anyway`](Self::stop_anyway) does not.
 #[derive(Debug)]
 pub struct RunningOperator {
     running: Running,
@@ -37,7 +38,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// The objects that are reconciled without end, a sentence each.
+    /// Returns the objects that are reconciled without end, a sentence each.
     fn endless(&self) -> Vec<String> {
         told(self.controllers.iter().map(|one| (one.name(), one.unrest().endless)))
     }
@@ -45,6 +46,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
+        // A second panic would abort the process and hide the first.
         if std::thread::panicking() {
             return;
         }
@@ -57,7 +59,7 @@ impl Drop for Watched {
     }
 }
 
-/// Each sentence with its controller.
+/// Prefixes each sentence with its controller.
 fn told<N: AsRef<str>>(said: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
     let one = |name: &N, said: &str| format!("controller {:?}: {said}", name.as_ref());
     said.flat_map(|(name, said)| said.iter().map(|said| one(&name, said)).collect::<Vec<_>>())
@@ -78,23 +80,24 @@ impl RunningOperator {
         Self { running, watched }
     }
 
-    /// Waits until nothing is queued, in work or in failure backoff, and every cache shows what the
-    /// server stores, key by key. A requeue after a success is not waited for.
+    /// Waits until no key is queued, in work or in failure backoff, and every cache shows the
+    /// server's objects, key by key. A requeue after a success is not waited for.
     ///
     /// # Panics
-    /// When that is not so after 60 s, or the operator ends; the text says what was left, and why each
-    /// object was reconciled. Earlier when an object is reconciled without end: more than 50 times
-    /// within a minute though nobody changes its spec.
+    /// When that is not so after 60 s, or the operator ends; the text names the work that is left,
+    /// and the reason for which each object was reconciled. Earlier when an object is reconciled
+    /// without end: more than 50 times within a minute though no client changes its spec.
     pub async fn settled(&self) {
         if let Err(error) = self.try_settled(DEADLINE).await {
             panic!("{error}");
         }
     }
 
-    /// As [`settled`](Self::settled), within `deadline`.
+    /// Does the same as [`settled`](Self::settled), within `deadline`.
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] with what was left to do, also when an object is reconciled without end.
+    /// [`ErrorKind::Timeout`] with the work that is left, also when an object is reconciled without
+    /// end.
     pub async fn try_settled(&self, deadline: Duration) -> Result<(), Error> {
         let clock = self.running.client().seams().clock.clone();
         let mut left = Vec::new();
@@ -106,6 +109,7 @@ impl RunningOperator {
                 if left.is_empty() || !self.running.is_running() {
                     return true;
                 }
+                // Only a loop that lasts counts: a burst is throttled and ends.
                 if self.endless().is_empty() {
                     endless_since = None;
                 } else if clock.now() - *endless_since.get_or_insert(clock.now()) >= ENDLESS {
@@ -133,16 +137,16 @@ impl RunningOperator {
         Err(Error::new(ErrorKind::Timeout, text))
     }
 
-    /// Asks it to stop and waits until it has.
+    /// Asks the operator to stop and waits until it has.
     ///
     /// # Panics
     /// When it ended with an error, and when it reconciles an object without end: see
-    /// [`settled`](Self::settled). To see that, it waits up to 2 s until nothing is being done.
+    /// [`settled`](Self::settled). To detect that, it waits up to 2 s until no work is done.
     pub async fn stop(self) -> Exit {
         self.stop_if_quiet(true).await
     }
 
-    /// As [`stop`](Self::stop), also when it reconciles without end.
+    /// Does the same as [`stop`](Self::stop), also when the operator reconciles without end.
     ///
     /// # Panics
     /// When it ended with an error.
@@ -150,6 +154,7 @@ impl RunningOperator {
         self.stop_if_quiet(false).await
     }
 
+    /// Stops the operator; first waits for quiet, if an endless loop is to be reported.
     async fn stop_if_quiet(self, must_be_quiet: bool) -> Exit {
         if must_be_quiet && self.running.is_running() && !self.is_quiet().await {
             let endless = self.endless();
@@ -160,7 +165,7 @@ impl RunningOperator {
             );
         }
         let Self { running, mut watched } = self;
-        // What is to be said about it was said, or is not wanted.
+        // A complaint was raised above, or is not wanted: the drop must not raise it again.
         watched.controllers.clear();
         running.stop();
         match running.join().await {
@@ -169,13 +174,14 @@ impl RunningOperator {
         }
     }
 
-    /// Is nothing done for a moment, within some time?
+    /// Whether, within some time, a moment passes without work.
     async fn is_quiet(&self) -> bool {
         let clock = self.running.client().seams().clock.clone();
         let quiet = async {
             loop {
                 let before = self.running.states();
                 clock.sleep(QUIET).await;
+                // Equal counts: no reconcile began and ended between the two looks.
                 if self.busy().is_empty() && self.running.states() == before {
                     return;
                 }
@@ -184,17 +190,18 @@ impl RunningOperator {
         clock.within(LAST_LOOK, quiet).await.is_some()
     }
 
-    /// The objects that are reconciled without end, a sentence each.
+    /// Returns the objects that are reconciled without end, a sentence each.
     fn endless(&self) -> Vec<String> {
         self.watched.endless()
     }
 
+    /// Returns the reasons why controllers do not come to rest, a sentence each.
     fn unrest(&self) -> Vec<String> {
         told(self.running.unrest().into_iter().map(|(name, unrest)| (name, unrest.now)))
     }
 
-    /// What keeps it from being settled. Controllers are asked before and after the caches were
-    /// compared, so that work which began meanwhile is seen.
+    /// Returns the reasons why the operator is not settled. Controllers are asked before and after
+    /// the caches were compared, so that work which began meanwhile is seen.
     async fn left_to_do(&self) -> Vec<String> {
         let readiness = self.running.readiness();
         let mut left: Vec<String> = readiness
@@ -204,6 +211,7 @@ impl RunningOperator {
             .map(|check| format!("{}: {}", check.name, check.detail))
             .collect();
         if !left.is_empty() {
+            // A cache that is not synced differs in any case.
             return left;
         }
         let before = self.running.states();
@@ -221,12 +229,15 @@ impl RunningOperator {
         if left.is_empty() {
             left.extend(self.busy());
         }
+        // Work that began and ended during the comparison: the caches may have been compared too
+        // early.
         if left.is_empty() && self.running.states() != before {
             left.push("a controller worked meanwhile".to_owned());
         }
         left
     }
 
+    /// Returns the controllers that have work, a sentence each.
     fn busy(&self) -> Vec<String> {
         self.running
             .states()
@@ -242,7 +253,7 @@ impl RunningOperator {
     }
 }
 
-/// What a cache shows otherwise than the server of `client` stores.
+/// Returns the differences between a cache and the objects that the server of `client` stores.
 async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
     let mut cached: BTreeMap<&ObjectKey, &str> =
         view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();

@@ -1,4 +1,4 @@
-//! What the manager side promises, against an API server: the embedded one, or the real one with
+//! Promises of election and manager, against an API server: the embedded one, or the real one with
 //! `WINDLASS_TEST_SERVER=real`.
 
 use k8s_openapi::api::coordination::v1::Lease;

@@ -1,9 +1,9 @@
-//! One deserializer for both questions that a type's own `Deserialize` answers: why a value does not decode
+//! A deserializer that learns from a type's own `Deserialize` why a value does not decode
 //! (`explain`), and which fields the type reads (`resource::reads`).
 //!
-//! They share one type because each type of deserializer is another copy of the code that decodes a kind,
-//! in every program that uses it: for a Deployment half a second of the program's build. The parts of the
-//! answers that differ lie in [`Node`] and [`Probe`].
+//! Both uses share one deserializer, because each type of deserializer is another copy of the code
+//! that decodes a kind, in every program that uses it: for a Deployment half a second of the
+//! program's build. The parts that differ are in [`Node`] and [`Probe`].
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,17 +17,18 @@ use serde_json::Value;
 
 use crate::resource::Probe;
 
-/// `serde_json`'s own way to ask for the text of a value, which is not there any more.
+/// Prefix of the newtypes by which `serde_json` asks for the text of a value, which does not exist
+/// here.
 const PRIVATE: &str = "$serde_json::private";
 
-/// The error of a type that was asked.
+/// The error type, which keeps only the parts that come from the type.
 #[derive(Debug, Default)]
 pub(crate) struct Fault {
-    /// From the value up.
+    /// Steps from the value up to the root.
     pub(crate) path: Vec<String>,
-    /// `None` when the asking itself ended it.
+    /// `None` when the deserializer itself ended the attempt.
     pub(crate) reason: Option<String>,
-    /// The type refuses members that it does not know, and met one.
+    /// The type refuses unknown members, and met one.
     pub(crate) is_unknown_field: bool,
 }
 
@@ -36,6 +37,7 @@ impl Fault {
         Self { reason: Some(reason.into()), ..Self::default() }
     }
 
+    /// Adds a step to the path, while the error passes up through the value.
     fn below(mut self, name: impl Into<String>) -> Self {
         self.path.push(name.into());
         self
@@ -50,6 +52,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// Names the kind of a value, without the value.
 fn kind_of(unexpected: &Unexpected<'_>) -> &'static str {
     match unexpected {
         Unexpected::Bool(_) => "boolean",
@@ -73,6 +76,7 @@ fn one_of(names: &[&str]) -> String {
 
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(_: T) -> Self {
+        // The text is dropped: it may quote the value.
         Self::new("a value that its type refuses")
     }
 
@@ -110,7 +114,7 @@ impl de::Error for Fault {
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'de>(pub(crate) &'de Value);
 
-/// The thing that a type is shown: a value that it is to decode, or a place on a path that it is asked about.
+/// The input of a type: a value to decode, or a place on a path to ask about.
 #[derive(Clone, Copy)]
 pub(crate) enum Ask<'de> {
     Value(Node<'de>),
@@ -118,6 +122,7 @@ pub(crate) enum Ask<'de> {
 }
 
 impl<'de> Node<'de> {
+    /// Passes the value to the visitor as the type that it has.
     fn any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
@@ -135,7 +140,7 @@ impl<'de> Node<'de> {
 }
 
 impl<'de> Ask<'de> {
-    /// Shows the members of an object.
+    /// Passes the members of an object to the visitor.
     fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let members = match self {
             Self::Value(Node(Value::Object(members))) => {
@@ -150,7 +155,7 @@ impl<'de> Ask<'de> {
         visitor.visit_map(members)
     }
 
-    /// Shows the items of a list.
+    /// Passes the items of a list to the visitor.
     fn list<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let mut items = match self {
             Self::Value(Node(Value::Array(items))) => Items::All { left: items.iter(), at: 0 },
@@ -159,6 +164,7 @@ impl<'de> Ask<'de> {
         };
         let value = visitor.visit_seq(&mut items)?;
         match items {
+            // As in `serde_json`: a tuple has to take all items.
             Items::All { left, .. } if left.len() > 0 => {
                 Err(Fault::new("invalid length, expected fewer items"))
             }
@@ -166,7 +172,7 @@ impl<'de> Ask<'de> {
         }
     }
 
-    /// The same place in another type.
+    /// Returns the same place for an inner type.
     fn deeper(self) -> Result<Self, Fault> {
         match self {
             Self::Value(_) => Ok(self),
@@ -175,7 +181,7 @@ impl<'de> Ask<'de> {
     }
 }
 
-/// Methods that decode a value as it is, and end at `$at_path` of a path.
+/// Methods that decode a value as it is, and that end a path with `$at_path`.
 macro_rules! ends {
     ($at_path:ident: $($method:ident($($name:ident: $type:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Fault> {
@@ -187,7 +193,7 @@ macro_rules! ends {
     };
 }
 
-/// Methods that all do what `$as` does.
+/// Methods that forward to `$as`.
 macro_rules! alike {
     ($as:ident: $($method:ident($($name:ident: $type:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Fault> {
@@ -220,6 +226,7 @@ impl<'de> Deserializer<'de> for Ask<'de> {
         match self {
             Self::Value(node) => node.any(visitor),
             Self::Path(probe) => {
+                // A type that asks for any value shows its shape only by its `expecting` text.
                 let expected: &dyn Expected = &visitor;
                 probe.undecided(&expected.to_string())?;
                 self.object(visitor)
@@ -247,6 +254,7 @@ impl<'de> Deserializer<'de> for Ask<'de> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         if matches!(self, Self::Value(_)) && name.starts_with(PRIVATE) {
+            // Such types need the text of the value, which a parsed value has lost.
             return Err(Fault::default());
         }
         visitor.visit_newtype_struct(self.deeper()?)
@@ -264,6 +272,7 @@ impl<'de> Deserializer<'de> for Ask<'de> {
         };
         match value {
             Value::String(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
+            // An externally tagged variant: its name is the only member.
             Value::Object(members) if members.len() == 1 => {
                 let members = Members::All { left: members.iter(), next: None };
                 visitor.visit_enum(MapAccessDeserializer::new(members))
@@ -274,7 +283,7 @@ impl<'de> Deserializer<'de> for Ask<'de> {
     }
 }
 
-/// The items of a list: those of a value, or one for all.
+/// The items of a list: those of a value, or one for a path.
 enum Items<'de> {
     All { left: std::slice::Iter<'de, Value>, at: usize },
     One(Option<Probe<'de>>),
@@ -313,7 +322,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 enum Members<'de> {
     All {
         left: serde_json::map::Iter<'de>,
-        /// The name of the value that is next, when the type knows it.
+        /// The value that is next, and its name if the type has a field for it.
         next: Option<(Option<&'de str>, &'de Value)>,
     },
     Step {
@@ -341,10 +350,11 @@ impl<'de> MapAccess<'de> for Members<'de> {
         };
         let is_field = Cell::new(false);
         let key = seed.deserialize(Name(name, &is_field)).map(Some);
+        // A field's name comes from the type and may be shown; a map's key is data.
         if let (Self::All { next, .. }, Some(value)) = (self, value) {
             *next = Some((Some(name).filter(|_| is_field.get()), value));
         }
-        // A field's name is the struct's matter, which the path ends at.
+        // An error in a field's name concerns the struct, so the path ends there.
         key.map_err(|fault| if is_field.get() { fault } else { fault.below(".*") })
     }
 
@@ -360,7 +370,7 @@ impl<'de> MapAccess<'de> for Members<'de> {
     }
 }
 
-/// `serde_json` takes names of members for numbers where a map wants them.
+/// Methods that read a member's name as a number, as `serde_json` does for maps with such keys.
 macro_rules! as_number {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -373,8 +383,8 @@ macro_rules! as_number {
     };
 }
 
-/// The name of a member, which may be read as a number. It is a field's or variant's when it is asked for
-/// as an identifier: maps ask for their keys as what they are.
+/// The name of a member, which may be read as a number. It names a field or variant when it is read
+/// as an identifier; maps read their keys as their own type.
 struct Name<'de, 'a>(&'de str, &'a Cell<bool>);
 
 impl<'de> Deserializer<'de> for Name<'de, '_> {

@@ -1,8 +1,8 @@
-//! The beginning of a piece whose end has not come yet, in one reused and bounded buffer.
+//! A reused and bounded buffer for a piece of a stream whose end has not come yet.
 
-/// A piece larger than this is not kept, unless told otherwise; the size of client-go's watch frames.
+/// Largest piece that is kept whole, by default, in bytes; the size of client-go's watch frames.
 pub(crate) const MAX_PIECE: usize = 16 * 1024 * 1024;
-/// So much of a piece that is too large is kept, for its metadata.
+/// Bytes that are kept of a piece that is too large, for its metadata.
 pub(crate) const KEPT_BEGINNING: usize = 256 * 1024;
 
 /// A piece of a stream: whole, or only the beginning of one that was too large to keep.
@@ -10,11 +10,12 @@ pub(crate) const KEPT_BEGINNING: usize = 256 * 1024;
 pub enum Part<'a> {
     /// The piece, complete.
     Whole(&'a [u8]),
-    /// The first bytes, at most 256 KiB, of a piece beyond the limit: enough to see whose it was.
+    /// The first bytes, at most 256 KiB, of a piece beyond the limit: enough to identify its
+    /// object.
     TooLarge(&'a [u8]),
 }
 
-/// What was carried over from earlier reads.
+/// Bytes that were carried over from earlier reads.
 #[derive(Debug, Default)]
 pub(crate) struct Carry {
     bytes: Vec<u8>,
@@ -35,6 +36,7 @@ impl Carry {
         self.bytes.is_empty() && !self.too_large
     }
 
+    /// Appends bytes; beyond the limit only the beginning is kept.
     pub(crate) fn extend(&mut self, piece: &[u8]) {
         if self.too_large {
             return;
@@ -54,11 +56,12 @@ impl Carry {
         let missing = kept.saturating_sub(self.bytes.len()).min(piece.len());
         self.bytes.extend_from_slice(&piece[..missing]);
         self.bytes.truncate(kept);
+        // The rest of a piece that is too large need not stay in memory.
         self.bytes.shrink_to(kept);
     }
 
-    /// What was carried and its `end`, as one part; call `clear` after it was used. A piece that
-    /// needed no carrying is handed on where it lies.
+    /// Completes the piece with its `end` and returns it; call `clear` after its use. A piece that
+    /// needed no carrying is returned without a copy.
     pub(crate) fn complete<'a>(&'a mut self, end: &'a [u8]) -> Part<'a> {
         if self.is_empty() {
             return match end.len() <= self.limit {
@@ -70,6 +73,7 @@ impl Carry {
         if self.too_large { Part::TooLarge(&self.bytes) } else { Part::Whole(&self.bytes) }
     }
 
+    /// Prepares for the next piece.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         // One large object must not pin its size for the life of the stream.

@@ -1,17 +1,17 @@
-//! Takes members out of an object's bytes, without parsing them or what stays.
+//! Removal of members from an object's bytes, without parsing them or the rest.
 
 use super::members::{Cursor, elements, members};
 use super::name::is_name;
 use super::scan::{Malformed, skip_space};
 
-/// Arrays in arrays and objects in objects that are looked into.
+/// Most nested arrays and objects that are searched.
 const MOST_DEPTH: usize = 64;
 
-/// The value at `path`, through objects only.
+/// Returns the value at `path`, through objects only.
 pub(crate) fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     let Some((first, rest)) = path.split_first() else { return Some(object) };
     let mut found = None;
-    // A malformed tail does not take back what stands before it.
+    // Members before a fault count even if the rest is malformed.
     let _ = members(object, &mut |member| {
         if is_name(member.name, first) {
             found = Some(member.value);
@@ -21,8 +21,8 @@ pub(crate) fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a 
     object_at_path(found?, rest)
 }
 
-/// `object` without the members at `paths`; lists along a path fan out. `None` when nothing is there
-/// to cut, or what is there is not JSON.
+/// Returns `object` without the members at `paths`; lists along a path fan out. `None` when there
+/// is no such member, or the bytes are not JSON.
 pub(crate) fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
     let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
     let mut ranges = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
     Some(kept)
 }
 
-/// Notes what to leave out of `value`, which begins at `offset`, in order.
+/// Appends the ranges to leave out of `value`, which begins at `offset`, in order.
 fn cut(
     value: &[u8],
     offset: usize,
@@ -50,6 +50,7 @@ fn cut(
     depth: usize,
     ranges: &mut Vec<(usize, usize)>,
 ) -> Result<(), Malformed> {
+    // Deeper values stay: recursion is bounded whatever the input.
     let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
     match value.first() {
         Some(b'[') => {
@@ -66,6 +67,7 @@ fn cut(
     }
 }
 
+/// As `cut`, for an object.
 fn cut_members(
     value: &[u8],
     offset: usize,
@@ -84,6 +86,7 @@ fn cut_members(
             .filter(|(first, _)| is_name(member.name, first))
             .map(|(_, rest)| rest)
             .collect();
+        // The whole member goes; the range ends at the next member that stays.
         if below.iter().any(|rest| rest.is_empty()) {
             pending.get_or_insert(member.start);
             continue;
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(object_at_path(object.as_bytes(), &["a", "x&y"]), Some(&b"1"[..]));
     }
 
-    /// The same on the parsed value: what `without` must agree with.
+    /// The same on the parsed value, for comparison with `without`.
     fn removed(value: &mut Value, path: &[String]) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(|item| removed(item, path)),

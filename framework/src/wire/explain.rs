@@ -1,13 +1,15 @@
-//! Says why JSON does not decode into a type, and no value of it.
+//! Errors of JSON that does not decode into a type, without the values in it.
 //!
-//! serde quotes what it stumbles over (`invalid type: string "…"`, `unknown variant`, `unknown field`), and
-//! types put values into texts of their own (`cannot parse "…" as a time`). What people wrote into an object
-//! may be a password in the wrong place, and logs, Events and debug pages have other readers than
-//! the object. So what failed is decoded once more, with an error type that is told the parts and
-//! keeps those that come from the type: the path, the kind of value that stands there, and what the
-//! type expects. Names of unknown fields and variants are data, and so are the keys of maps (`*` in a
-//! path), since serde does not tell a misspelt name from a value. Texts of a type's own are left out:
-//! nothing says which part of them is a value.
+//! serde quotes the offending input (`invalid type: string "…"`, `unknown variant`, `unknown
+//! field`), and types put values into texts of their own (`cannot parse "…" as a time`). A value
+//! that a user wrote into an object may be a password in the wrong place, and logs, Events and
+//! debug pages have other readers than the object.
+//!
+//! So the input is decoded once more, with an error type that receives the parts of the error and
+//! keeps those that come from the type: the path, the kind of value at it, and the type's
+//! expectation. Names of unknown fields and variants are data, and so are the keys of maps (`*` in
+//! a path), since serde does not distinguish a misspelt name from a value. Texts of a type's own
+//! are left out, because no mark shows which part of them is a value.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,13 +20,13 @@ use serde_json::Value;
 use super::ask::{Ask, Fault, Node};
 use super::times;
 
-/// Why something does not decode. Its texts name no value.
+/// The reason for which JSON does not decode. Its texts contain no value.
 pub(crate) struct Undecodable {
     text: String,
 }
 
 impl Undecodable {
-    /// Of what is not known any more: where it failed, and for what is no JSON why.
+    /// Builds the error without the input: its place, and for invalid JSON the reason.
     pub(crate) fn of(error: &serde_json::Error) -> Self {
         let text = if error.is_data() {
             let (line, column) = (error.line(), error.column());
@@ -35,9 +37,9 @@ impl Undecodable {
         Self { text }
     }
 
-    /// Of `bytes`, which gave `error` when they were decoded into a `T`.
+    /// Builds the error of `bytes`, which gave `error` when they were decoded into a `T`.
     pub(crate) fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Self {
-        // Whatever the category: serde_json counts a key that is no number among errors of syntax.
+        // For every category: serde_json counts a key that is no number as an error of syntax.
         let value = serde_json::from_slice(bytes).ok();
         let told = value.and_then(|mut value| {
             bring_near(&mut value);
@@ -46,7 +48,7 @@ impl Undecodable {
         told.unwrap_or_else(|| Self::of(error))
     }
 
-    /// Of `value`, which gave `error` when it was decoded into a `T`.
+    /// Builds the error of `value`, which gave `error` when it was decoded into a `T`.
     pub(crate) fn explain_value<T: DeserializeOwned>(
         value: &Value,
         error: &serde_json::Error,
@@ -69,7 +71,7 @@ impl fmt::Debug for Undecodable {
 
 impl std::error::Error for Undecodable {}
 
-/// Times that were too late to be held were not what failed.
+/// Replaces times that are too late to be held, because they are not the fault.
 fn bring_near(value: &mut Value) {
     match value {
         Value::String(text) => times::near(text).into_iter().for_each(|near| *text = near),
@@ -79,11 +81,13 @@ fn bring_near(value: &mut Value) {
     }
 }
 
-/// What is wrong with `value` as a `T`; `None` when nothing is found, or only what cannot be told.
+/// Returns the fault of `value` as a `T`; `None` when none is found, or only one that must not be
+/// shown.
 fn fault<T: DeserializeOwned>(value: &Value) -> Option<Undecodable> {
-    // Code of the type runs, a second time.
+    // The type's own code runs a second time, and may panic.
     let decoded = catch_unwind(AssertUnwindSafe(|| T::deserialize(Ask::Value(Node(value))).err()));
     let Fault { mut path, reason, .. } = decoded.ok()??;
+    // Steps were added from the value up.
     path.reverse();
     let reason = reason?;
     let path = path.concat();

@@ -1,8 +1,8 @@
-//! Cuts the body of a WATCH into frames, one JSON document a line, while it arrives.
+//! Splitting of a WATCH body into frames, one JSON document a line, while it arrives.
 //!
-//! A frame that lies in one read is told where it lies; one that spans reads is put together in one
-//! reused buffer. Never told is a frame without its newline: the connection broke inside it, and the
-//! next watch brings it again. How long a frame may take is the reader's business: see
+//! A frame that lies in one read is passed on in place; one that spans reads is assembled in one
+//! reused buffer. A frame without its newline is never passed on: the connection broke inside it,
+//! and the next watch delivers it again. The reader decides for how long a frame may take: see
 //! [`FrameDecoder::is_inside`].
 
 use memchr::memchr;
@@ -15,7 +15,7 @@ use super::skim::Skim;
 use super::status::excerpt;
 use crate::error::ApiStatus;
 
-/// What a frame tells.
+/// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EventType {
@@ -25,7 +25,7 @@ pub enum EventType {
     Modified,
     /// The object is gone; this is its last state.
     Deleted,
-    /// Nothing changed up to the object's version, which is all that it has.
+    /// Nothing changed up to the object's version, which is its only content.
     Bookmark,
     /// The watch failed; the object is a Status.
     Error,
@@ -52,19 +52,20 @@ impl EventType {
 /// One frame of a watch: the type of the event, and the object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What happened.
+    /// The type of the event.
     pub event: EventType,
-    /// The object as it stands in the frame. Only its end was looked for: it need not be JSON that
-    /// decodes, nor UTF-8.
+    /// The object as it is in the frame. Only its end was searched for: it may be undecodable JSON,
+    /// or not UTF-8.
     pub object: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a complete frame, as [`FrameDecoder::push`] tells it.
+    /// Reads a complete frame, as [`FrameDecoder::push`] delivers it.
     ///
     /// # Errors
-    /// It is not one object with the members `type` and `object`.
+    /// The line is not one object with the members `type` and `object`.
     pub fn of(line: &'a [u8]) -> Result<Self, Malformed> {
+        // Nearly all frames are written in this form, which needs no scan of their members.
         if let Some(frame) = Self::usual(line) {
             return Ok(frame);
         }
@@ -77,6 +78,8 @@ impl<'a> Frame<'a> {
             }
             true
         })?;
+        // A line that goes on behind its object is no frame (A4: a partial frame is never
+        // delivered).
         if close.is_none_or(|close| skip_space(line, close + 1) < line.len()) {
             return Err(Malformed::new("a watch frame does not end with its closing brace"));
         }
@@ -86,11 +89,11 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Reads a complete frame and, if it is a usual one about an object, that object's metadata: to see
-    /// where the object ends takes a look at what stands behind them only.
+    /// Reads a complete frame and, for a usual frame about an object, that object's metadata. The
+    /// end of the object is then checked only in the bytes behind the metadata.
     ///
     /// # Errors
-    /// As [`of`](Self::of); an object whose metadata cannot be read comes without.
+    /// As [`of`](Self::of); an object whose metadata cannot be read is returned without them.
     pub(crate) fn skimmed(line: &'a [u8]) -> Result<(Self, Option<Skim<'a>>), Malformed> {
         if let Some(frame) = Self::hasty(line)
             && matches!(frame.event, EventType::Added | EventType::Modified | EventType::Deleted)
@@ -102,14 +105,14 @@ impl<'a> Frame<'a> {
         Ok((Self::of(line)?, None))
     }
 
-    /// Reads the beginning of a frame that was too large: its type, and the object as far as it was
-    /// kept. API servers write the type first.
+    /// Reads the beginning of a frame that was too large: its type, and the part of the object that
+    /// was kept. API servers write the type first.
     ///
     /// # Errors
     /// Type or object are not in the part that was kept.
     pub fn of_beginning(line: &'a [u8]) -> Result<Self, Malformed> {
         let (mut event, mut object, mut seen) = (None, None, None);
-        // It ends in error, at the end of what was kept.
+        // Fails at the end of the kept part; the members before it were seen.
         let _ = members(line, &mut |member| {
             match member.name {
                 b"type" => event = Some(EventType::of(member.value)),
@@ -129,9 +132,9 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The Status in an [`Error`](EventType::Error) frame, as far as it can be read. When it is no
-    /// Status its `code` is 0, its `reason` empty, and its `message` the text that stood there, cut
-    /// to 2 KiB.
+    /// Returns the Status in an [`Error`](EventType::Error) frame, as far as it can be read. For
+    /// any other object its `code` is 0, its `reason` empty, and its `message` the object's text,
+    /// cut to 2 KiB.
     pub fn status(&self) -> ApiStatus {
         let status = serde_json::from_slice(self.object).unwrap_or_else(|_| self.parts_of_status());
         if status.code != 0 || !status.reason.is_empty() {
@@ -140,7 +143,7 @@ impl<'a> Frame<'a> {
         ApiStatus { message: excerpt(self.object), ..ApiStatus::default() }
     }
 
-    /// What decides, when something beside it is of a wrong type.
+    /// Reads the decisive members of a Status in which another member has a wrong type.
     fn parts_of_status(&self) -> ApiStatus {
         let field = |name| object_at_path(self.object, &[name]);
         let word = |name| field(name).and_then(text).unwrap_or_default();
@@ -153,36 +156,37 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The frame as Go writes it, `{"type":"…","object":{…}}`: nine tenths of the bytes are the
-    /// object's, and to find its end at the line's end costs a tenth of reading it.
+    /// Reads a frame as Go writes it, `{"type":"…","object":{…}}`. Nine tenths of the bytes are the
+    /// object's, and finding its end at the line's end costs a tenth of scanning it.
     fn usual(line: &'a [u8]) -> Option<Self> {
         let frame = Self::hasty(line)?;
         let inner = frame.object.strip_prefix(b"{")?;
         closes_at_its_end(inner).then_some(frame)
     }
 
-    /// As [`usual`](Self::usual), without a look at whether the object goes on to its end.
+    /// As [`usual`](Self::usual), without checking that the object goes on to its end.
     fn hasty(line: &'a [u8]) -> Option<Self> {
         let rest = line.strip_prefix(b"{\"type\":")?;
         let known = |(name, event): &(&[u8], _)| Some((*event, rest.strip_prefix(*name)?));
         let (event, rest) = TYPES.iter().find_map(known)?;
         let rest = rest.strip_prefix(b",\"object\":")?;
         let end = rest.iter().rposition(|byte| !is_space(*byte))?;
+        // The last brace is the frame's, and the object ends before it.
         let object = rest[..=end].strip_suffix(b"}")?;
         object.starts_with(b"{").then_some(Self { event, object })
     }
 }
 
-/// The value of the member `object` that begins here and may not end.
+/// Returns the value of the member `object` that begins here and may be cut off.
 fn unfinished(bytes: &[u8]) -> Option<&[u8]> {
     let rest = bytes[skip_space(bytes, 0)..].strip_prefix(b"\"object\"")?;
     let rest = rest[skip_space(rest, 0)..].strip_prefix(b":")?;
     Some(&rest[skip_space(rest, 0)..])
 }
 
-/// Is a brace that was opened before `rest` closed by its last byte? Braces are counted wherever they
-/// stand. Only a frame with more members behind its object and with lone braces in its texts could
-/// pass wrongly; its object would then be seen not to decode.
+/// Whether a brace that was opened before `rest` is closed by its last byte. Braces in texts count,
+/// too. The result can be wrong only for a frame with more members behind its object and with
+/// unbalanced braces in its texts; its object then fails to decode.
 fn closes_at_its_end(rest: &[u8]) -> bool {
     let [inner @ .., b'}'] = rest else { return false };
     let mut depth = 1;
@@ -192,7 +196,7 @@ fn closes_at_its_end(rest: &[u8]) -> bool {
     blocks.iter().chain([&last]).all(|block| stays_open(block, &mut depth)) && depth == 1
 }
 
-/// Follows the depth through a block; false when it falls to nothing on the way.
+/// Follows the depth through a block; false when it reaches zero on the way.
 #[inline]
 fn stays_open(block: &[u8; BLOCK], depth: &mut u32) -> bool {
     let (opens, closes) = braces(block);
@@ -200,10 +204,11 @@ fn stays_open(block: &[u8; BLOCK], depth: &mut u32) -> bool {
         let (opens, closes) = (opens.words(2 * part, 2), closes.words(2 * part, 2));
         opens.balance(closes, depth) || one_by_one(opens, closes, depth)
     };
-    // Seldom are there as many braces in a row as would close all that is open.
+    // A block rarely has enough closing braces to close all levels: comparing counts is enough.
     opens.balance(closes, depth) || (0..4).all(|part| quarter_stays_open(part, depth))
 }
 
+/// Follows the depth mark by mark; false when it reaches zero on the way.
 fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
     let (opens, closes) = (opens.in_order(), closes.in_order());
     let mut both = opens | closes;
@@ -221,11 +226,11 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
     true
 }
 
-/// Cuts the body of a watch into frames while it arrives; feed it the body's pieces in order.
+/// Splits the body of a watch into frames while it arrives; feed it the body's pieces in order.
 ///
-/// Frames end with a newline, also one with a carriage return before it; blank lines, which proxies
-/// and servers send to keep connections open, are passed over. A frame beyond the limit is told by
-/// its beginning and otherwise skipped, so a decoder never holds more than the limit.
+/// A newline ends a frame, also after a carriage return. Blank lines, which proxies and servers
+/// send to keep connections open, are skipped. Of a frame beyond the limit only the beginning is
+/// delivered, so a decoder never holds more than the limit.
 ///
 /// ```
 /// use windlass::wire::{EventType, Frame, FrameDecoder, Part};
@@ -254,17 +259,17 @@ impl Default for FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// Frames of at most 16 MiB, as client-go takes them.
+    /// Creates a decoder for frames of at most 16 MiB, as in client-go.
     pub fn new() -> Self {
         Self::with_limit(MAX_PIECE)
     }
 
-    /// Frames of at most `limit` bytes.
+    /// Creates a decoder for frames of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         Self { carry: Carry::new(limit) }
     }
 
-    /// The largest frame in bytes that is told whole.
+    /// Returns the largest size of a frame that is delivered whole, in bytes.
     pub fn limit(&self) -> usize {
         self.carry.limit()
     }
@@ -273,6 +278,7 @@ impl FrameDecoder {
     pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Part<'_>)) {
         while let Some(end) = memchr(b'\n', piece) {
             let part = self.carry.complete(&piece[..end]);
+            // Blank lines keep connections open; they are no frames.
             if !matches!(part, Part::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
                 each(part);
             }
@@ -284,8 +290,9 @@ impl FrameDecoder {
         }
     }
 
-    /// Is a frame begun and not ended? One that stays so for long drips in over a connection that
-    /// hangs: informers and [`WatchStream`](crate::api::WatchStream) give up after 30 s.
+    /// Whether a frame has begun and not ended. A long time in this state means that the frame
+    /// drips in over a hanging connection: informers and [`WatchStream`](crate::api::WatchStream)
+    /// give up after 30 s.
     pub fn is_inside(&self) -> bool {
         !self.carry.is_empty()
     }

@@ -1,17 +1,16 @@
-//! What the cache knows of an object without decoding it: a view on the object's own bytes.
+//! An object's metadata, read without decoding it: a view on the object's own bytes.
 //!
-//! An object's metadata stand in its bytes already, so the cache keeps where they stand and nothing
-//! else: sixty bytes instead of one allocation per label. The rare object whose metadata cannot be
-//! read where they stand (escaped characters, labels out of order, a frame that was cut off) has
-//! them copied out once.
+//! The metadata are in the object's bytes already, so the cache keeps only their offsets: sixty
+//! bytes instead of one allocation per label. The metadata of a rare object that cannot be read in
+//! place (escaped characters, labels out of order, a frame that was cut off) are copied out once.
 //!
-//! Annotations are read where they stand; there is no list of them.
+//! Annotations are read in place; there is no list of them.
 
 use std::fmt;
 
 use super::members::{Cursor, Elements, Member, members, text};
 
-/// A part of an object's bytes.
+/// A range of an object's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u32,
@@ -19,13 +18,13 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// `None` for what lies beyond 4 GiB.
+    /// Returns the range from `start` to `end`; `None` beyond 4 GiB.
     pub(crate) fn new(start: usize, end: usize) -> Option<Self> {
         let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
         Some(Self { start, length: end.checked_sub(start)? })
     }
 
-    /// The bytes there; empty where there are none.
+    /// Returns the bytes of the range; empty if it lies outside of `bytes`.
     pub(crate) fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let start = self.start as usize;
         bytes.get(start..start + self.length as usize).unwrap_or_default()
@@ -36,7 +35,7 @@ impl Span {
     }
 }
 
-/// Where an object's metadata stand in the bytes that are kept of it.
+/// Offsets of an object's metadata in its stored bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     /// Without its quotes.
@@ -47,19 +46,20 @@ pub(crate) struct Outline {
     pub(crate) annotations: Span,
     pub(crate) finalizers: Span,
     pub(crate) owners: Span,
-    /// All of `metadata`; empty where the bytes are the head's alone.
+    /// All of `metadata`; empty if the bytes are those of the head alone.
     pub(crate) metadata: Span,
     pub(crate) state: Revision,
-    /// Set when the bytes cannot be read as they stand; then it answers for all but annotations.
+    /// Copies of the metadata, for bytes that cannot be read in place; replaces the spans of all
+    /// but annotations.
     pub(crate) plain: Option<Box<Plain>>,
 }
 
-/// Generation, and whether the object is marked for deletion, in eight bytes: every object has one.
+/// Generation and deletion mark, in eight bytes: every object has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Revision(i64);
 
 impl Revision {
-    /// A generation counts changes: it never needs the last bit.
+    /// Packs the two. A generation counts changes, so it never needs the last bit.
     pub(crate) fn new(generation: i64, is_terminating: bool) -> Self {
         Self(generation.wrapping_shl(1) | i64::from(is_terminating))
     }
@@ -74,17 +74,17 @@ impl Revision {
 }
 
 impl Outline {
-    /// The head; `bytes` are those that the outline was made for.
+    /// Returns the head; `bytes` are those that the outline was made for.
     pub(crate) fn head<'a>(&'a self, bytes: &'a [u8]) -> Head<'a> {
         Head { outline: self, bytes, common: bytes }
     }
 
-    /// The head of an object whose labels, finalizers and owners stand in other bytes.
+    /// Returns the head of an object whose labels, finalizers and owners are in other bytes.
     pub(crate) fn head_apart<'a>(&'a self, bytes: &'a [u8], common: &'a [u8]) -> Head<'a> {
         Head { outline: self, bytes, common }
     }
 
-    /// Where the metadata stand once these ranges of the bytes, which are in order, are left out.
+    /// Returns the outline after these ranges, which are in order, were cut from the bytes.
     pub(crate) fn without(&self, cuts: &[(usize, usize)]) -> Self {
         let after = |position: u32| {
             let position = position as usize;
@@ -108,7 +108,7 @@ impl Outline {
         }
     }
 
-    /// Bytes that it holds beside its own.
+    /// Bytes on the heap, without the outline's own.
     pub(crate) fn heap(&self) -> usize {
         self.plain.as_ref().map_or(0, |plain| size_of::<Plain>() + plain.heap())
     }
@@ -135,6 +135,7 @@ impl Plain {
     }
 }
 
+/// A copied owner reference.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainOwner {
     pub(crate) api_version: Box<str>,
@@ -160,18 +161,18 @@ impl PlainOwner {
     }
 }
 
-/// The part of an object's metadata that decides about it: identity, version, deletion, labels,
-/// owners, finalizers. A view: reading it copies and allocates nothing.
+/// The metadata that decide about an object: identity, version, deletion, labels, owners,
+/// finalizers. A view: reading it copies and allocates nothing.
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
     outline: &'a Outline,
-    /// Where uid, resourceVersion and annotations stand.
+    /// The bytes of uid, resourceVersion and annotations.
     bytes: &'a [u8],
-    /// Where labels, finalizers and owners stand.
+    /// The bytes of labels, finalizers and owners.
     common: &'a [u8],
 }
 
-/// One owner reference, where it stands in the object.
+/// One owner reference, read in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerRef<'a> {
     /// `group/version`.
@@ -182,12 +183,12 @@ pub struct OwnerRef<'a> {
     pub name: &'a str,
     /// Uid.
     pub uid: &'a str,
-    /// Is it the managing controller?
+    /// Whether it is the managing controller.
     pub controller: bool,
 }
 
 impl<'a> Head<'a> {
-    /// Uid; empty only for servers that give none.
+    /// Returns the uid; empty only for servers that set none.
     pub fn uid(&self) -> &'a str {
         match &self.outline.plain {
             Some(plain) => &plain.uid,
@@ -195,15 +196,16 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Are these two of one uid? Cheaper than to compare the texts.
+    /// Whether the two have the same uid. Cheaper than comparing the texts.
     pub(crate) fn has_uid_of(&self, other: &Head<'_>) -> bool {
         match (&self.outline.plain, &other.outline.plain) {
+            // Without copies the bytes have no escapes: equal bytes are equal uids.
             (None, None) => self.outline.uid.of(self.bytes) == other.outline.uid.of(other.bytes),
             _ => self.uid() == other.uid(),
         }
     }
 
-    /// resourceVersion.
+    /// Returns the resourceVersion.
     pub fn resource_version(&self) -> &'a str {
         match &self.outline.plain {
             Some(plain) => &plain.resource_version,
@@ -211,17 +213,17 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Generation; 0 when the kind has none.
+    /// Returns the generation; 0 when the kind has none.
     pub fn generation(&self) -> i64 {
         self.outline.state.generation()
     }
 
-    /// Is it marked for deletion?
+    /// Whether the object is marked for deletion.
     pub fn is_terminating(&self) -> bool {
         self.outline.state.is_terminating()
     }
 
-    /// Labels, sorted by key.
+    /// Returns the labels, sorted by key.
     pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let plain = self.outline.plain.as_deref();
         let copied = plain.into_iter().flat_map(|plain| &plain.labels);
@@ -230,12 +232,12 @@ impl<'a> Head<'a> {
             .chain(Pairs::of(self.part(self.outline.labels)))
     }
 
-    /// A label's value.
+    /// Returns a label's value.
     pub fn label(&self, key: &str) -> Option<&'a str> {
         self.labels().find(|(known, _)| *known == key).map(|(_, value)| value)
     }
 
-    /// Finalizers, in the object's order.
+    /// Returns the finalizers, in the object's order.
     pub fn finalizers(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let plain = self.outline.plain.as_deref();
         let copied = plain.into_iter().flat_map(|plain| &plain.finalizers).map(|text| &**text);
@@ -243,7 +245,7 @@ impl<'a> Head<'a> {
         copied.chain(shown.filter_map(|(_, value)| plain_text(value)))
     }
 
-    /// Owner references, in the object's order.
+    /// Returns the owner references, in the object's order.
     pub fn owners(&self) -> impl Iterator<Item = OwnerRef<'a>> + use<'a> {
         let plain = self.outline.plain.as_deref();
         let copied = plain.into_iter().flat_map(|plain| &plain.owners).map(PlainOwner::view);
@@ -251,15 +253,15 @@ impl<'a> Head<'a> {
         copied.chain(shown.filter_map(|(_, value)| owner(value, &plain_text)))
     }
 
-    /// The owner that manages the object.
+    /// Returns the owner that manages the object.
     pub fn controller(&self) -> Option<OwnerRef<'a>> {
         self.owners().find(|owner| owner.controller)
     }
 
-    /// An annotation's value; escaped or not.
+    /// Returns an annotation's value, unescaped.
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
         let mut found = None;
-        // A malformed tail does not take back what stands before it.
+        // Members before a fault count even if the rest is malformed.
         let _ = members(self.outline.annotations.of(self.bytes), &mut |member| {
             if member.name == key.as_bytes() {
                 found = text(member.value).map(std::borrow::Cow::into_owned);
@@ -269,14 +271,16 @@ impl<'a> Head<'a> {
         found
     }
 
-    /// The head in bytes of its own, without annotations: uid and resourceVersion go to `own`; labels,
-    /// finalizers and owners, which other objects may have too, to `common`. Both are empty.
+    /// Copies the head, without annotations, into bytes of its own: uid and resourceVersion into
+    /// `own`; labels, finalizers and owners, which other objects may share, into `common`. Both
+    /// must be empty.
     pub(crate) fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> Outline {
         let mut lifted = Outline {
             state: self.outline.state,
             plain: self.outline.plain.clone(),
             ..Outline::default()
         };
+        // The copies replace the bytes: nothing would be read from them.
         if lifted.plain.is_some() {
             return lifted;
         }
@@ -293,13 +297,13 @@ impl<'a> Head<'a> {
         lifted
     }
 
-    /// Where the bytes answer; nothing where the copies do.
+    /// Returns the bytes of a span; empty if copies replace the bytes.
     fn part(&self, span: Span) -> &'a [u8] {
         if self.outline.plain.is_some() { &[] } else { span.of(self.common) }
     }
 }
 
-/// Identity only: labels may say more than a log should hold.
+/// Identity only: labels may hold more than a log should show.
 impl fmt::Debug for Head<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Head({}@{})", self.uid(), self.resource_version())
@@ -320,7 +324,7 @@ impl PartialEq for Head<'_> {
 
 impl Eq for Head<'_> {}
 
-/// The members of an object whose values are texts that need no unescaping.
+/// The members of an object whose values are texts without escapes.
 struct Pairs<'a> {
     bytes: &'a [u8],
     cursor: Option<Cursor<'a>>,
@@ -339,6 +343,7 @@ impl<'a> Iterator for Pairs<'a> {
         loop {
             let cursor = self.cursor.as_mut()?;
             let name = cursor.name().ok()??;
+            // Ends the iterator: a retry at the same place would fail again.
             let Ok(end) = cursor.skip() else {
                 self.cursor = None;
                 return None;
@@ -351,14 +356,14 @@ impl<'a> Iterator for Pairs<'a> {
     }
 }
 
-/// The text of a JSON string without escapes.
+/// Returns the text of a JSON string without escapes.
 pub(crate) fn plain_text(value: &[u8]) -> Option<&str> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     std::str::from_utf8(inner).ok()
 }
 
-/// An owner reference; `None` when it is no object, or one of its texts is none. Members that are
-/// missing are empty.
+/// Reads an owner reference; `None` when it is no object, or when `read` fails for one of its
+/// texts. Missing members are empty.
 pub(crate) fn owner<'a>(
     value: &'a [u8],
     read: &dyn Fn(&'a [u8]) -> Option<&'a str>,

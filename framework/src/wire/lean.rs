@@ -1,11 +1,12 @@
-//! Decodes a type that reads few members of a large object: the others are skipped by the scanner.
+//! Decoding of a type that reads few members of a large object; the scanner skips the others.
 //!
-//! A projection reads six fields of a Pod. `serde_json` goes through all the others token by token,
-//! which costs three times as much as finding their ends. So objects are gone through here as long
-//! as somebody looks for members in them, and each value that is wanted is given to `serde_json`. What
-//! is skipped is not checked for syntax beyond its brackets and quotes.
+//! A projection reads six fields of a Pod. `serde_json` tokenizes all the others, which costs three
+//! times as much as finding their ends. So objects are scanned here while the type looks for
+//! members in them, and each wanted value is passed to `serde_json`. Skipped values are checked for
+//! brackets and quotes only.
 //!
-//! Not here: error texts. Whatever does not decode is decoded again by `serde_json`, which says why.
+//! Not here: error texts. Input that does not decode is decoded again by `serde_json`, which
+//! reports the reason.
 
 use std::cell::Cell;
 
@@ -20,7 +21,7 @@ use super::scan::skip_space;
 
 type Error = serde_json::Error;
 
-/// Objects in objects that are gone through here; `serde_json` counts those below.
+/// Nested objects that are scanned here; `serde_json` limits the depth below.
 const DEPTH: u8 = 16;
 
 /// Decodes a `T`; `None` when that fails, or when the text is unusual (escapes in names).
@@ -30,15 +31,16 @@ pub(crate) fn decoded<T: DeserializeOwned>(text: &str) -> Option<T> {
     let mut value = Value { text, odd, start, end: None, depth: DEPTH };
     let decoded = T::deserialize(&mut value).ok()?;
     let end = value.end()?;
-    // A field may have put up with an error of ours that `serde_json` would not have met.
+    // The type may have tolerated an error of this deserializer that `serde_json` would not have
+    // raised.
     let is_whole = !odd.get() && skip_space(text.as_bytes(), end) == text.len();
     is_whole.then_some(decoded)
 }
 
-/// A value that begins at `start`; where it ends is known once somebody has read or skipped it.
+/// A value that begins at `start`; its end is known once it was read or skipped.
 struct Value<'de> {
     text: &'de str,
-    /// Set when something is given up that `serde_json` may be able to read.
+    /// Set when input is given up that `serde_json` may be able to read.
     odd: &'de Cell<bool>,
     start: usize,
     end: Option<usize>,
@@ -46,6 +48,7 @@ struct Value<'de> {
 }
 
 impl<'de> Value<'de> {
+    /// Returns the end of the value; scans for it if it was not read yet.
     fn end(&mut self) -> Option<usize> {
         if self.end.is_none() {
             self.end = super::scan::value_end(self.text.as_bytes(), self.start).ok();
@@ -57,14 +60,16 @@ impl<'de> Value<'de> {
         self.depth > 0 && self.text.as_bytes().get(self.start) == Some(&b'{')
     }
 
+    /// Passes the members of an object to the visitor.
     fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         let odd = self.odd;
         let rest = self.text.get(self.start..).ok_or_else(|| unusual(odd))?;
         let cursor = Cursor::open(rest.as_bytes()).map_err(|_| unusual(odd))?;
+        // Above zero: `is_object` has checked it.
         let depth = self.depth - 1;
         let mut members = Members { text: rest, odd, cursor, next: None, depth };
         let read = visitor.visit_map(&mut members)?;
-        // The visitor has seen all of them.
+        // The visitor must have read all members.
         let more = members.cursor.name().map_err(|_| unusual(odd))?.is_some();
         if more || members.next.is_some() {
             return Err(unusual(odd));
@@ -73,7 +78,7 @@ impl<'de> Value<'de> {
         Ok(read)
     }
 
-    /// By `serde_json`.
+    /// Decodes the value with `serde_json`.
     fn read<T>(
         &mut self,
         read: impl FnOnce(
@@ -90,12 +95,13 @@ impl<'de> Value<'de> {
     }
 }
 
+/// An error that also marks the text as one for `serde_json`.
 fn unusual(odd: &Cell<bool>) -> Error {
     odd.set(true);
     Error::custom("unusual JSON")
 }
 
-/// Hands a value to `serde_json` as what it was asked for.
+/// Passes a value to the same method of `serde_json`.
 macro_rules! by_serde_json {
     ($($method:ident($($name:ident: $type:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
@@ -122,6 +128,7 @@ impl<'de> Deserializer<'de> for &mut Value<'de> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        // Only the end is searched for: that makes skipping cheap.
         let odd = self.odd;
         self.end().ok_or_else(|| unusual(odd))?;
         visitor.visit_unit()
@@ -164,7 +171,7 @@ struct Members<'de> {
     text: &'de str,
     odd: &'de Cell<bool>,
     cursor: Cursor<'de>,
-    /// Where the value of the name that was read last begins.
+    /// Start of the value whose name was read last.
     next: Option<usize>,
     depth: u8,
 }
@@ -181,12 +188,12 @@ impl<'de> MapAccess<'de> for &mut Members<'de> {
         self.next = Some(name.value);
         let start = name.start + 1;
         let name = self.text.get(start..start + name.name.len()).ok_or_else(|| unusual(odd))?;
-        // Names with escapes are for serde_json; control characters are no JSON.
+        // Names with escapes are left to serde_json; control characters are no JSON.
         if name.bytes().any(|byte| byte == b'\\' || byte < b' ') {
             return Err(unusual(odd));
         }
         let name: BorrowedStrDeserializer<'de, Error> = BorrowedStrDeserializer::new(name);
-        // A name that is read as a number is one for serde_json, too.
+        // So are names that are read as numbers.
         seed.deserialize(name.into_deserializer()).map(Some).inspect_err(|_| odd.set(true))
     }
 
@@ -211,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// Goes through the object, and reads `a` and `b`.
+    /// Iterates over the object, and reads `a` and `b`.
     #[derive(Debug, Default, PartialEq)]
     struct Few {
         a: Option<Json>,
@@ -282,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Takes what does not decode for nothing.
+    /// Treats a value that does not decode as empty.
     struct Lenient<K: Ord>(BTreeMap<K, Json>);
 
     impl<'de, K: Deserialize<'de> + Ord> Deserialize<'de> for Lenient<K> {
@@ -318,7 +325,7 @@ mod tests {
             ]), 0..24),
         ) {
             let inner = bytes.concat();
-            // Syntax errors in what is skipped are nobody's.
+            // Syntax errors in skipped values are not reported.
             if serde_json::from_str::<Json>(&inner).is_ok() {
                 same(&inner);
             }

@@ -1,16 +1,17 @@
-//! Splits the body of a LIST into its items while it streams; holds one unfinished item at most.
+//! Splitting of a LIST body into its items while it streams; holds one unfinished item at most.
 
 use super::carry::{Carry, Part};
 use super::members::{object_at_path, text};
 use super::scan::{Malformed, ValueScan, is_space};
 
-/// What stands beside the items.
+/// The members of a list beside its items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListMeta {
     pub(crate) resource_version: String,
     pub(crate) continue_token: Option<String>,
 }
 
+/// The position of the splitter: the token that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Start,
@@ -25,6 +26,7 @@ enum At {
     End,
 }
 
+/// The member of the list whose value comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Items,
@@ -49,6 +51,7 @@ impl ListSplitter {
         Self::with_limit(super::carry::MAX_PIECE)
     }
 
+    /// Creates a splitter for items of at most `limit` bytes.
     pub(crate) fn with_limit(limit: usize) -> Self {
         Self {
             at: At::Start,
@@ -70,10 +73,12 @@ impl ListSplitter {
         while at < piece.len() {
             if let Some(scan) = &mut self.scan {
                 let Some(length) = scan.feed(&piece[at..]) else {
+                    // The value goes on in the next piece.
                     self.carry.extend(&piece[at..]);
                     return Ok(());
                 };
                 self.scan = None;
+                // Moved out, because `complete` borrows it while `token` changes `self`.
                 let mut carry = std::mem::take(&mut self.carry);
                 let outcome = self.token(carry.complete(&piece[at..at + length]), each);
                 carry.clear();
@@ -100,7 +105,7 @@ impl ListSplitter {
             (At::Value, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => (At::Value, 0),
             (At::AfterValue, b',') => (At::Name, 1),
             (At::FirstItem | At::AfterItem, b']') => (At::AfterValue, 1),
-            // What is no object is an item nevertheless: one bad item does not end a list.
+            // A value that is no object is an item nevertheless: one bad item does not end a list.
             (At::FirstItem | At::Item, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => {
                 (At::Item, 0)
             }
@@ -112,12 +117,14 @@ impl ListSplitter {
         };
         self.has_items |= next == At::FirstItem;
         self.at = next;
+        // The byte begins a value: the scan receives it again.
         if used == 0 {
             self.scan = Some(ValueScan::default());
         }
         Ok(used)
     }
 
+    /// Handles a complete name, item or value.
     fn token(&mut self, part: Part<'_>, each: &mut dyn FnMut(Part<'_>)) -> Result<(), Malformed> {
         match self.at {
             At::Name => {
@@ -140,8 +147,10 @@ impl ListSplitter {
         Ok(())
     }
 
+    /// Handles the value of a member beside the items.
     fn value(&mut self, part: Part<'_>) -> Result<(), Malformed> {
         match (self.field, part) {
+            // Go writes a nil slice as null.
             (Field::Items, Part::Whole(b"null")) => self.has_items = true,
             (Field::Items, _) => return Err(Malformed::new("items is not an array")),
             (Field::Metadata, Part::Whole(metadata)) => {
@@ -160,7 +169,7 @@ impl ListSplitter {
         Ok(())
     }
 
-    /// What stood beside the items; an error when the body ended early or was no list.
+    /// Returns the members beside the items; an error when the body ended early or was no list.
     pub(crate) fn finish(self) -> Result<ListMeta, Malformed> {
         if self.at != At::End {
             return Err(Malformed::new("the list ended before its closing brace"));
@@ -252,7 +261,7 @@ mod tests {
         }
     }
 
-    /// A13: one object beyond the limit costs itself only.
+    /// A13 (one huge object): an object beyond the limit does not affect the others.
     #[test]
     fn an_item_beyond_the_limit_is_told_by_its_beginning_and_the_others_come_whole() {
         let big = "x".repeat(300);

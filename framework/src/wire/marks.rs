@@ -1,24 +1,24 @@
-//! Finds the marks of JSON in 64 bytes at once: quotes, backslashes, brackets.
+//! Search for the structural marks of JSON in 64 bytes at once: quotes, backslashes, brackets.
 //!
-//! A cache looks at every byte of every list to find where objects end, so this is what it costs
-//! most. The loops are written so that compilers turn them into vector instructions, 16 bytes at a
-//! time; there are no intrinsics and no `unsafe`.
+//! A cache scans every byte of every list to find where objects end, which is its largest cost. The
+//! loops are written so that compilers turn them into vector instructions, 16 bytes at a time;
+//! there are no intrinsics and no `unsafe`.
 //!
 //! Gathering one bit of each of 64 bytes in their order takes an instruction that only some
-//! processors have. In [`Spread`] order it takes none, and all that is needed can be computed there:
-//! bit `8 b + w` stands for byte `b` of word `w` of the eight words that the block is made of.
+//! processors have. In [`Spread`] order it takes none, and everything needed can be computed there:
+//! bit `8 b + w` stands for byte `b` of word `w` of the eight words in the block.
 //!
 //! Splitting a list takes 25 200 instructions per pod of 8.4 KB this way, and 65 200 byte by byte
 //! (`tests/instructions`).
 
-/// Bytes that are looked at together.
+/// Bytes that are scanned together.
 pub(super) const BLOCK: usize = 64;
 
 /// One bit per byte of a block, in spread order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spread(pub(super) u64);
 
-/// Where the marks stand that tell of structure.
+/// Positions of the structural marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) quotes: Spread,
@@ -41,18 +41,18 @@ impl Marks {
     }
 }
 
-/// Where the backslashes stand.
+/// Returns the positions of the backslashes.
 pub(super) fn backslashes(block: &[u8; BLOCK]) -> Spread {
     equal(block, b'\\', 0)
 }
 
-/// Where braces stand, opening and closing ones.
+/// Returns the positions of opening and closing braces.
 #[inline]
 pub(super) fn braces(block: &[u8; BLOCK]) -> (Spread, Spread) {
     (equal(block, b'{', 0), equal(block, b'}', 0))
 }
 
-/// In each byte the bit of its word.
+/// For each byte the bit of its word.
 const BITS: [u8; BLOCK] = {
     let mut bits = [0; BLOCK];
     let mut at = 0;
@@ -63,7 +63,8 @@ const BITS: [u8; BLOCK] = {
     bits
 };
 
-/// Which bytes are `wanted` once the bits of `fold` are set in them. A dozen and a half instructions.
+/// Returns the bytes that equal `wanted` once the bits of `fold` are set in them, in a dozen and a
+/// half instructions.
 #[inline]
 fn equal(block: &[u8; BLOCK], wanted: u8, fold: u8) -> Spread {
     let mut hits = [0; BLOCK];
@@ -76,7 +77,8 @@ fn equal(block: &[u8; BLOCK], wanted: u8, fold: u8) -> Spread {
 }
 
 impl Spread {
-    /// In the order of the bytes: bit 0 is the first. The same way there and back.
+    /// Converts between spread order and the order of the bytes, where bit 0 is the first; the
+    /// conversion is its own inverse.
     #[inline]
     pub(super) fn swapped(bits: u64) -> u64 {
         // Transposes a square of eight by eight bits.
@@ -90,25 +92,25 @@ impl Spread {
         bits
     }
 
-    /// In the order of the bytes: bit 0 is the first.
+    /// Returns the bits in the order of the bytes: bit 0 is the first.
     pub(super) fn in_order(self) -> u64 {
         Self::swapped(self.0)
     }
 
-    /// From bits in the order of the bytes.
+    /// Builds a set from bits in the order of the bytes.
     pub(super) fn from_order(bits: u64) -> Self {
         Self(Self::swapped(bits))
     }
 
-    /// Those of some of the eight words.
+    /// Returns the bits of some of the eight words.
     #[inline]
     pub(super) fn words(self, first: usize, count: usize) -> Self {
         let words = ((1_u64 << count) - 1) << first;
         Self(self.0 & (words * 0x0101_0101_0101_0101))
     }
 
-    /// Applies opening marks (these) and closing ones to `depth`, if that stays above zero whatever
-    /// their order.
+    /// Adds the opening marks in `self` and the closing ones to `depth`, if it stays above zero
+    /// whatever their order. Returns whether it did.
     #[inline]
     pub(super) fn balance(self, closes: Self, depth: &mut u32) -> bool {
         let closed = closes.0.count_ones();
@@ -119,9 +121,9 @@ impl Spread {
         stays
     }
 
-    /// For each byte whether an odd number of bits is set up to and with it: from quotes to what is
-    /// between them. `open`: is the first byte already between two? Also told is whether the byte
-    /// behind the block is.
+    /// Returns for each byte whether an odd number of bits is set up to and including it: from
+    /// quotes this computes the bytes between them. `open` says whether the first byte is already
+    /// between two quotes; the returned flag says so for the byte behind the block.
     #[inline]
     pub(super) fn between(self, open: bool) -> (Self, bool) {
         let mut bits = self.0;
@@ -129,7 +131,7 @@ impl Spread {
         for step in [8, 16, 32] {
             bits ^= bits << step;
         }
-        // ... and from word to word, by what each holds in total.
+        // ... and from word to word, by the parity of each.
         let mut totals = bits >> 56;
         for step in [1, 2, 4] {
             totals ^= totals << step;
@@ -140,8 +142,9 @@ impl Spread {
     }
 }
 
-/// Which bytes have an odd number of backslashes before them, in the order of the bytes. `first`: does
-/// that hold for the first byte? Also told is whether it holds for the byte behind the block.
+/// Returns the bytes with an odd number of backslashes before them, in the order of the bytes.
+/// `first` says whether that holds for the first byte; the returned flag says so for the byte
+/// behind the block.
 pub(super) fn escaped(backslashes: u64, first: bool) -> (u64, bool) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let first = u64::from(first);

@@ -1,7 +1,7 @@
-//! Goes through objects and arrays by the places of what is in them.
+//! Iteration over objects and arrays by the offsets of their contents.
 //!
-//! Values are passed over, not judged. Of members of one name the first counts wherever one is looked for.
-//! Not here: where a value ends (`scan`).
+//! Values are skipped without checks. Lookups use the first of several members of one name. Not
+//! here: finding the end of a value (`scan`).
 
 use std::borrow::Cow;
 
@@ -10,33 +10,33 @@ use super::scan::{Malformed, is_space, skip_space, text_end, value_end};
 /// One member of an object, by position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member<'a> {
-    /// The name as it stands there, without quotes; names with escapes are never ours.
+    /// The name as it is written, without quotes; a name with escapes is never one of ours.
     pub(crate) name: &'a [u8],
     pub(crate) value: &'a [u8],
-    /// Where the name's quote stands.
+    /// Position of the name's quote.
     pub(crate) start: usize,
-    /// Where the value ends.
+    /// End of the value.
     pub(crate) end: usize,
 }
 
-/// A place between the members of an object.
+/// A position between the members of an object.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
-    /// Behind the opening brace or behind the last value; at the closing brace in the end.
+    /// Behind the opening brace or the last value; at the closing brace in the end.
     at: usize,
     first: bool,
 }
 
-/// A member whose value was not looked at yet.
+/// A member whose value was not scanned yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a> {
     pub(crate) name: &'a [u8],
-    /// Where the name's quote stands.
+    /// Position of the name's quote.
     pub(crate) start: usize,
-    /// Where the value begins.
+    /// Start of the value.
     pub(crate) value: usize,
-    /// Is the name written without escapes?
+    /// Whether the name is written without escapes.
     pub(crate) is_plain: bool,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
         Self::open_at(bytes, 0)
     }
 
-    /// For an object that begins at a place in these bytes: so places are told.
+    /// Opens the object that begins at `at`; positions refer to all of `bytes`.
     pub(super) fn open_at(bytes: &'a [u8], at: usize) -> Result<Self, Malformed> {
         let at = skip_space(bytes, at);
         if bytes.get(at) != Some(&b'{') {
@@ -54,10 +54,11 @@ impl<'a> Cursor<'a> {
         Ok(Self { bytes, at: at + 1, first: true })
     }
 
-    /// The next member's name; `None` at the closing brace. Call `skip` or `skip_to` after it.
+    /// Returns the next member's name; `None` at the closing brace. Call `skip` or `skip_to` after
+    /// it.
     #[inline]
     pub(crate) fn name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
-        // As Go writes it, without blanks.
+        // The fast path: as Go writes it, without blanks.
         let start = self.at + usize::from(!self.first);
         if (self.first || self.bytes.get(self.at) == Some(&b','))
             && self.bytes.get(start) == Some(&b'"')
@@ -74,10 +75,11 @@ impl<'a> Cursor<'a> {
                 is_plain: text.is_plain,
             }));
         }
+        // Nothing was consumed: the general case starts at the same place, and reports faults.
         self.spaced_name()
     }
 
-    /// The same with blanks anywhere, at the closing brace, and where there is a fault.
+    /// The general case: blanks anywhere, the closing brace, and faults.
     fn spaced_name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
         let mut at = skip_space(self.bytes, self.at);
         match self.bytes.get(at) {
@@ -104,27 +106,27 @@ impl<'a> Cursor<'a> {
         Ok(Some(Name { name, start, value: self.at, is_plain: text.is_plain }))
     }
 
-    /// Passes over the value that begins here; returns where it ends.
+    /// Skips the value that begins here; returns its end.
     pub(crate) fn skip(&mut self) -> Result<usize, Malformed> {
         self.at = value_end(self.bytes, self.at)?;
         Ok(self.at)
     }
 
-    /// The value that begins here is known to end at `end`; returns that.
+    /// Skips the value that begins here and is known to end at `end`; returns `end`.
     pub(crate) fn skip_to(&mut self, end: usize) -> usize {
         self.at = end;
         end
     }
 
-    /// Where the closing brace stands, after `name` found it.
+    /// Returns the position of the closing brace, after `name` found it.
     pub(crate) fn close(&self) -> usize {
         self.at
     }
 }
 
-/// Goes through an object's members; `each` says whether to go on. Returns where the closing brace
-/// stands, or `None` when `each` stopped. On truncated input the members before the cut have been
-/// seen.
+/// Calls `each` for an object's members until it returns false. Returns the position of the closing
+/// brace, or `None` when `each` stopped. On truncated input the members before the cut have been
+/// passed.
 pub(crate) fn members<'a>(
     bytes: &'a [u8],
     each: &mut dyn FnMut(Member<'a>) -> bool,
@@ -139,7 +141,7 @@ pub(crate) fn members<'a>(
     Ok(Some(cursor.close()))
 }
 
-/// Goes through an array's elements; each comes with its position.
+/// Calls `each` for an array's elements, with their positions.
 pub(crate) fn elements<'a>(
     bytes: &'a [u8],
     each: &mut dyn FnMut(usize, &'a [u8]),
@@ -164,17 +166,16 @@ pub(crate) fn elements<'a>(
     }
 }
 
-/// The elements of an array one by one, each with its position; ends where the array does or at the
-/// first fault.
+/// The elements of an array, each with its position; ends with the array or at the first fault.
 #[derive(Debug)]
 pub(crate) struct Elements<'a> {
     bytes: &'a [u8],
-    /// Where the next element begins.
+    /// Start of the next element.
     at: Option<usize>,
 }
 
 impl<'a> Elements<'a> {
-    /// Of what is no array there are none.
+    /// Iterates over an array; other values have no elements.
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
         let open = skip_space(bytes, 0);
         let first = skip_space(bytes, open + 1);
@@ -197,13 +198,13 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// The text of a JSON string; `None` for anything else.
+/// Returns the text of a JSON string; `None` for anything else.
 pub(crate) fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     seen_text(value, !inner.contains(&b'\\'))
 }
 
-/// The text of a JSON string of which it was seen whether it is written without escapes.
+/// Returns the text of a JSON string; `is_plain` is true if the scanner found no escapes in it.
 pub(super) fn seen_text(value: &[u8], is_plain: bool) -> Option<Cow<'_, str>> {
     if !is_plain {
         return serde_json::from_slice::<String>(value).ok().map(Cow::Owned);
@@ -212,13 +213,13 @@ pub(super) fn seen_text(value: &[u8], is_plain: bool) -> Option<Cow<'_, str>> {
     std::str::from_utf8(inner).ok().map(Cow::Borrowed)
 }
 
-/// The value at `path`, for paths through objects only.
+/// Returns the value at `path`, for paths through objects only.
 pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     let Some((first, rest)) = path.split_first() else {
         return Some(bytes);
     };
     let mut found = None;
-    // A malformed tail does not take back what was found before it.
+    // Members before a fault count even if the rest is malformed.
     let _ = members(bytes, &mut |member| {
         if member.name == first.as_bytes() {
             found = Some(member.value);

@@ -1,8 +1,8 @@
-//! Bytes from and for the API server: split, skimmed and framed, without typed decoding.
+//! JSON bytes from and for the API server: split, scanned and framed, without typed decoding.
 //!
-//! Typed decoding is what a cache costs most, so a list is cut into its items and an event into its
-//! object while they stream, and only an object's metadata is read. Nothing here waits, decodes a
-//! kind or knows about connections.
+//! Typed decoding is the largest cost of a cache, so a list is cut into its items and an event into
+//! its object while they stream, and only an object's metadata is read. Nothing here waits, decodes
+//! a kind or knows about connections.
 
 mod ask;
 mod carry;
@@ -36,14 +36,14 @@ pub(crate) use paths::{PathTree, Scalar, values_at};
 pub use scan::Malformed;
 pub(crate) use skim::Skim;
 
-/// The text of a JSON document, which is UTF-8 (RFC 8259).
+/// Returns the text of a JSON document, which is UTF-8 (RFC 8259).
 ///
-/// Kinds are decoded from texts alone: a second kind of input would be a second copy of the code that
-/// decodes them, in every program. To look once whether all of it is UTF-8 also costs a fifth of looking at
-/// each text.
+/// Kinds are decoded from texts alone: a second kind of input would be a second copy of the code
+/// that decodes them, in every program. One check that all of the document is UTF-8 also costs a
+/// fifth of checking each text.
 pub(crate) fn text_of(json: &[u8]) -> serde_json::Result<&str> {
     std::str::from_utf8(json).map_err(|error| {
-        // serde_json says in which line; what it does not mind is minded here.
+        // serde_json reports the line of a fault; faults that it accepts are reported here.
         let refused = serde_json::from_slice::<serde_json::Value>(json).err();
         refused.unwrap_or_else(|| serde::de::Error::custom(error))
     })

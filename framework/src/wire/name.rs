@@ -1,10 +1,10 @@
-//! Names of members, written with escapes or without: Go writes `a&b` as `a\u0026b`.
+//! Comparison of member names, written with or without escapes: Go writes `a&b` as `a\u0026b`.
 
 use memchr::memchr;
 
-/// Is `raw`, what stands between the quotes, the name `wanted`?
+/// Whether `raw`, the bytes between the quotes, is the name `wanted`.
 pub(super) fn is_name(raw: &[u8], wanted: &str) -> bool {
-    // An escape is longer than what it stands for.
+    // An escape is longer than the character that it encodes.
     let is_escaped = || raw.len() > wanted.len() && memchr(b'\\', raw).is_some();
     raw == wanted.as_bytes() || (is_escaped() && plain(raw).as_deref() == Some(wanted))
 }

@@ -1,15 +1,15 @@
-//! Keeps some members of an object and leaves the others out, without parsing either.
+//! Removal of all members of an object but some, without parsing either.
 //!
-//! A projection reads six fields of a Pod: what it does not name need not stay in memory. The members
-//! on the way to a field stay, and so do those that every object's head is read from, so that whoever
-//! decodes the rest finds the same fields, the same faults and the same paths.
+//! A projection reads six fields of a Pod: the others need not stay in memory. The members on the
+//! path to a field stay, and so do those that every object's head is read from. So decoding the
+//! rest finds the same fields, the same faults and the same paths.
 
 use memchr::memchr;
 
 use super::members::Cursor;
 use super::scan::Malformed;
 
-/// Which members are kept.
+/// The members that are kept.
 #[derive(Debug)]
 pub(crate) struct Only {
     root: Node,
@@ -17,12 +17,12 @@ pub(crate) struct Only {
 
 #[derive(Debug, Default)]
 struct Node {
-    /// Is everything below kept?
+    /// Whether the whole value is kept.
     is_whole: bool,
     children: Vec<(&'static str, Node)>,
 }
 
-/// What an object's head is read from.
+/// The members of `metadata` that an object's head is read from.
 const HEAD: [&str; 9] = [
     "name",
     "namespace",
@@ -35,13 +35,13 @@ const HEAD: [&str; 9] = [
     "ownerReferences",
 ];
 
-/// Does it lie in what is kept for the head, whatever else is kept?
+/// Whether the path lies in the members that are kept for the head.
 pub(crate) fn is_of_head(path: &[&str]) -> bool {
     matches!(path, ["metadata", part, ..] if HEAD.contains(part))
 }
 
 impl Only {
-    /// The members at these paths, through objects, and an object's head; `None` when that is
+    /// Keeps the members at these paths, through objects, and an object's head; `None` when that is
     /// everything.
     pub(crate) fn of(paths: &[&[&'static str]]) -> Option<Self> {
         let mut root = Node::default();
@@ -50,10 +50,10 @@ impl Only {
         (!root.is_whole).then_some(Self { root })
     }
 
-    /// The ranges of `object` to leave out, in order, so that the commas still fit.
+    /// Returns the ranges of `object` to leave out, in order; the commas still fit.
     ///
     /// # Errors
-    /// It cannot be told: the bytes are no object, or a name on the way has escapes.
+    /// The bytes are no object, or a name on a path has escapes.
     pub(crate) fn cuts(&self, object: &[u8]) -> Result<Vec<(usize, usize)>, Malformed> {
         let mut cuts = Vec::with_capacity(MANY);
         self.root.cut(object, 0, &mut cuts)?;
@@ -61,7 +61,7 @@ impl Only {
     }
 }
 
-/// Room for the cuts of an ordinary object.
+/// Capacity for the cuts of an ordinary object.
 const MANY: usize = 32;
 
 impl Node {
@@ -78,6 +78,7 @@ impl Node {
         node.is_whole = true;
     }
 
+    /// Returns the child of that name; an error for names with escapes, which are not compared.
     fn child(&self, name: &[u8]) -> Result<Option<&Self>, Malformed> {
         let mut children = self.children.iter();
         let found = children.find(|(known, _)| known.as_bytes() == name);
@@ -87,7 +88,7 @@ impl Node {
         Ok(found.map(|(_, child)| child))
     }
 
-    /// Notes what to leave out of the object that begins at `from`; returns where it ends.
+    /// Appends the ranges to leave out of the object that begins at `from`; returns its end.
     fn cut(
         &self,
         object: &[u8],
@@ -103,9 +104,11 @@ impl Node {
                 cursor.skip()?;
                 continue;
             };
+            // Cut up to the next member that stays, so that the commas still fit.
             if let Some(start) = pending.take() {
                 cuts.push((from + start, from + member.start));
             }
+            // A value of another type stays whole, so that its decoder reports the fault.
             kept_end = if child.is_whole || bytes.get(member.value) != Some(&b'{') {
                 cursor.skip()?
             } else {

@@ -1,7 +1,7 @@
-//! Reads the scalars at some paths off an object's bytes, all of them in one pass.
+//! Reading of the scalars at several paths from an object's bytes, in one pass.
 //!
-//! Members that no path goes through are skipped, what stands behind the last value that is looked for
-//! is not looked at, and of JSON nothing is gone through twice to see where it ends.
+//! Members that lie on no path are skipped, bytes behind the last wanted value are not read, and no
+//! JSON is scanned twice to find its end.
 
 use std::borrow::Cow;
 
@@ -13,15 +13,15 @@ use super::scan::{nested_end, skip_space, text_end, value_end};
 /// Paths through an object, each with a number.
 #[derive(Debug, Default)]
 pub(crate) struct PathTree {
-    /// All of them.
+    /// All paths.
     root: Node,
-    /// Those through a part of the metadata whose place an outline knows.
+    /// Paths through a part of the metadata whose offset an outline knows.
     parts: [Node; PARTS.len()],
-    /// The others.
+    /// The other paths.
     rest: Node,
 }
 
-/// The parts of the metadata whose places an outline knows.
+/// The parts of the metadata whose offsets an outline knows.
 const PARTS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
 #[derive(Debug, Default)]
@@ -34,16 +34,16 @@ struct Node {
 /// A value that is no list and no object.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar<'a> {
-    /// A text, or a word as it stands there: an integer, `true`, `false`.
+    /// A text, or a word as it is written: an integer, `true`, `false`.
     Text(Cow<'a, str>),
-    /// A number with a fraction or an exponent: 1.0 and 1e0 are what Rust prints as 1.
+    /// A number with a fraction or an exponent: Rust prints 1.0 and 1e0 as 1.
     Number(f64),
 }
 
 /// Receives the number of a path and a scalar at it.
 type Each<'a> = dyn FnMut(usize, Scalar<'_>) + 'a;
 
-/// Arrays in arrays that are looked into; what lies deeper is nobody's index value.
+/// Most nested arrays that are searched; deeper values are not indexed.
 const ARRAYS: usize = 128;
 
 impl PathTree {
@@ -63,14 +63,15 @@ impl PathTree {
         self.root.is_empty()
     }
 
-    /// Calls `each` for every scalar at a path. Arrays along a path fan out; null and objects give
+    /// Calls `each` for every scalar at a path. Arrays along a path fan out; null and objects yield
     /// nothing.
     pub(crate) fn visit(&self, bytes: &[u8], each: &mut Each<'_>) {
         let _ = self.root.value(bytes, skip_space(bytes, 0), ARRAYS, each);
     }
 
-    /// As [`visit`](Self::visit), for bytes whose metadata need not be gone through again.
+    /// As [`visit`](Self::visit), without scanning metadata that the outline knows.
     pub(crate) fn visit_known(&self, bytes: &[u8], outline: &Outline, each: &mut Each<'_>) {
+        // Without spans the metadata are scanned like the rest.
         if outline.plain.is_some() || outline.metadata.length == 0 {
             return self.visit(bytes, each);
         }
@@ -104,7 +105,7 @@ impl Node {
         self.ends.is_empty() && self.children.is_empty()
     }
 
-    /// Looks into the value that begins at `at`. `None`: its end was not met on the way.
+    /// Searches the value that begins at `at`. `None` if its end was not found on the way.
     fn value(&self, bytes: &[u8], at: usize, arrays: usize, each: &mut Each<'_>) -> Option<Stop> {
         match bytes.get(at)? {
             b'"' => {
@@ -115,8 +116,10 @@ impl Node {
                 }
                 Some(Stop::Behind(text.end))
             }
+            // No path goes on below, and an object itself is no value.
             b'{' if self.children.is_empty() => None,
             b'{' => self.members(bytes, at, Span::default(), arrays, each),
+            // Bounded, as each nested array is a recursive call.
             b'[' => self.elements(bytes, at + 1, arrays.checked_sub(1)?, each).map(Stop::Behind),
             _ => {
                 let end = value_end(bytes, at).ok()?;
@@ -128,13 +131,15 @@ impl Node {
         }
     }
 
+    /// Calls `each` for every path that ends here.
     fn tell(&self, scalar: Option<Scalar<'_>>, each: &mut Each<'_>) {
         let (Some(scalar), Some((last, ends))) = (scalar, self.ends.split_last()) else { return };
+        // The last path takes the scalar itself: with one path nothing is cloned.
         ends.iter().for_each(|number| each(*number, scalar.clone()));
         each(*last, scalar);
     }
 
-    /// Looks into the elements of an array, of which the first begins at `at`, or the end is there.
+    /// Searches the elements of an array; `at` is the first element, or the closing bracket.
     fn elements(
         &self,
         bytes: &[u8],
@@ -160,8 +165,8 @@ impl Node {
         }
     }
 
-    /// Looks into the members of the object that begins at `at`. `known`: a member's value that ends
-    /// where this says.
+    /// Searches the members of the object that begins at `at`. `known` is the span of a member's
+    /// value, which need not be scanned for its end.
     fn members(
         &self,
         bytes: &[u8],
@@ -171,7 +176,7 @@ impl Node {
         each: &mut Each<'_>,
     ) -> Option<Stop> {
         let mut cursor = Cursor::open_at(bytes, at).ok()?;
-        // The first of several members of one name counts. Beyond 64 children nobody keeps count.
+        // The first of several members of one name counts. Beyond 64 children this is not checked.
         let (mut found, mut left) = (0_u64, self.children.len());
         while let Some(name) = cursor.name().ok()? {
             let Some((at, bit)) = self.child(&name).filter(|(_, bit)| found & bit == 0) else {
@@ -186,6 +191,7 @@ impl Node {
             let stop = self.children[at].1.value(bytes, name.value, arrays, each);
             found |= bit;
             left -= usize::from(bit != 0);
+            // All children were found: the rest of the object is not read.
             if left == 0 {
                 return stop.map(Stop::above);
             }
@@ -197,7 +203,7 @@ impl Node {
         Some(Stop::Behind(cursor.close() + 1))
     }
 
-    /// The child of that name, and its bit among the first 64.
+    /// Returns the child of that name, and its bit among the first 64.
     fn child(&self, name: &Name<'_>) -> Option<(usize, u64)> {
         let is_it = |(child, _): &(&str, Self)| match name.is_plain {
             true => name.name == child.as_bytes(),
@@ -209,17 +215,18 @@ impl Node {
     }
 }
 
-/// Where looking into a value ended.
+/// The place where the search of a value ended.
 #[derive(Clone, Copy, Debug)]
 enum Stop {
-    /// Behind it.
+    /// Behind the value.
     Behind(usize),
-    /// In it, because there is no more to be found: at a place so many levels below what holds it.
+    /// Inside the value, because nothing more is wanted: a position, and its depth below the
+    /// value's parent.
     Within(usize, u32),
 }
 
 impl Stop {
-    /// The same as seen from the object that the value stands in.
+    /// Converts a position in a value to one in the object that holds the value.
     fn above(self) -> Self {
         match self {
             Self::Behind(at) => Self::Within(at, 1),
@@ -227,7 +234,7 @@ impl Stop {
         }
     }
 
-    /// Where the value ends.
+    /// Returns the end of the value.
     fn behind(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Behind(end) => Some(end),
@@ -236,7 +243,7 @@ impl Stop {
     }
 }
 
-/// An integer, a number with a fraction or an exponent, `true`, `false`; null is nothing.
+/// Parses an integer, a number with a fraction or an exponent, `true` or `false`; null is `None`.
 fn word(value: &[u8]) -> Option<Scalar<'_>> {
     let first = value.first()?;
     let word = std::str::from_utf8(value).ok()?;
@@ -251,7 +258,7 @@ fn word(value: &[u8]) -> Option<Scalar<'_>> {
     }
 }
 
-/// The scalars at one path as text.
+/// Appends the scalars at one path as texts.
 pub(crate) fn values_at(bytes: &[u8], path: &[&'static str], out: &mut Vec<String>) {
     let mut tree = PathTree::default();
     tree.add(path, 0);
@@ -336,7 +343,7 @@ mod tests {
         .prop_map(|value| json!({"a": value, "b": {"a": value, "c": [value]}}))
     }
 
-    /// What a path names, by the book.
+    /// The values at a path, found in the parsed value.
     fn plain(value: &Value, path: &[&str], out: &mut Vec<String>) {
         match (value, path) {
             (Value::Array(items), _) => items.iter().for_each(|item| plain(item, path, out)),
@@ -374,7 +381,7 @@ mod tests {
             }
         }
 
-        /// The shortcut finds what going through everything finds.
+        /// The shortcut finds the same values as a scan of everything.
         #[test]
         fn known_metadata_are_not_gone_through_and_nothing_is_missed(
             value in object(), first in any::<bool>(), rest in prop::sample::select(vec!["a", "b"]),

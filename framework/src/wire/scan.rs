@@ -1,7 +1,7 @@
-//! A JSON scanner that finds where values end, over pieces that may be cut anywhere.
+//! A JSON scanner that finds where values end, in pieces that may be cut anywhere.
 //!
-//! It checks no more syntax than it needs to find boundaries: what is between them is judged by
-//! whoever decodes it, so that one bad object does not hide its neighbours. Not here: going through the
+//! It checks no more syntax than it needs to find boundaries. The bytes between them are checked by
+//! their decoder, so that one bad object does not hide its neighbours. Not here: iteration over the
 //! members of an object (`members`).
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use memchr::{memchr, memchr2};
 
 use super::marks::{BLOCK, Marks, Spread, backslashes, escaped};
 
-/// Bytes that are not the JSON that was expected there.
+/// Bytes that are not the expected JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     message: Cow<'static, str>,
@@ -40,7 +40,7 @@ enum Mode {
     Escape,
 }
 
-/// Finds the end of one value; feed it the pieces in order.
+/// A scan for the end of one value; feed it the pieces in order.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScan {
     mode: Mode,
@@ -54,8 +54,9 @@ impl Default for ValueScan {
 }
 
 impl ValueScan {
-    /// The number of bytes of `piece` up to the value's end; `None` when it goes on. A bare word
-    /// (number, `true`, …) ends before the delimiter, which is not consumed; 0 is no value at all.
+    /// Returns the number of bytes of `piece` up to the value's end; `None` when the value goes on.
+    /// A bare word (number, `true`, …) ends before the delimiter, which is not consumed; 0 means
+    /// that there is no value.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         if self.mode == Mode::Start {
@@ -79,7 +80,7 @@ impl ValueScan {
         length.map(|length| at + length)
     }
 
-    /// Runs to the end of a text that is the whole value.
+    /// Scans to the end of a text that is the whole value.
     fn text(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < piece.len() {
@@ -97,10 +98,11 @@ impl ValueScan {
         None
     }
 
-    /// Runs to the end of an object or array, a block at a time.
+    /// Scans to the end of an object or array, a block at a time.
     fn nested(&mut self, piece: &[u8]) -> Option<usize> {
         let mut before = 0;
-        // Most end in their first block, and to search that alone costs less than a call of `memchr`.
+        // Most values end in their first block, and scanning it alone costs less than a call of
+        // `memchr`.
         if self.mode == Mode::Nested
             && let Some(block) = piece.first_chunk::<BLOCK>()
             && backslashes(block).0 == 0
@@ -113,9 +115,10 @@ impl ValueScan {
         self.stretches(&piece[before..]).map(|length| before + length)
     }
 
+    /// Scans stretches of blocks, each of which is searched for backslashes first.
     fn stretches(&mut self, piece: &[u8]) -> Option<usize> {
         for (at, stretch) in piece.chunks(STRETCH).enumerate() {
-            // Most objects have no backslash, and it is cheaper to look for one in many blocks.
+            // Most objects have no backslash, and it is cheaper to search many blocks for one.
             let has_escapes = memchr(b'\\', stretch).is_some() || self.mode == Mode::Escape;
             if let Some(length) = self.stretch(stretch, has_escapes) {
                 return Some(STRETCH * at + length);
@@ -138,6 +141,7 @@ impl ValueScan {
         if tail.is_empty() {
             return None;
         }
+        // Filled up with blanks, which are no marks.
         let mut block = [b' '; BLOCK];
         block[..tail.len()].copy_from_slice(tail);
         let length = match has_escapes {
@@ -147,7 +151,7 @@ impl ValueScan {
         length.map(|length| BLOCK * blocks.len() + length)
     }
 
-    /// A block without backslashes, whose first byte is not behind one.
+    /// Scans a block without backslashes, whose first byte is not escaped.
     #[inline]
     fn block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
         let marks = Marks::of(block);
@@ -156,11 +160,13 @@ impl ValueScan {
         self.brackets(&marks, texts)
     }
 
-    /// The first `length` bytes of a block; behind them there are blanks.
+    /// Scans the first `length` bytes of a block; the bytes behind them are blanks.
     fn block_with_escapes(&mut self, block: &[u8; BLOCK], length: usize) -> Option<usize> {
+        // Quotes that are escaped end no text.
         let (marks, backslashes) = (Marks::of(block), backslashes(block));
         let (escaped, mut escapes_next) =
             escaped(backslashes.in_order(), self.mode == Mode::Escape);
+        // The escape state behind `length`, not behind the blanks.
         if length < BLOCK {
             escapes_next = escaped >> length & 1 == 1;
         }
@@ -184,6 +190,7 @@ impl ValueScan {
     fn brackets(&mut self, marks: &Marks, texts: Spread) -> Option<usize> {
         let opens = Spread(marks.opens.0 & !texts.0);
         let closes = Spread(marks.closes.0 & !texts.0);
+        // The value cannot end here, whatever the order of the brackets.
         if opens.balance(closes, &mut self.depth) {
             return None;
         }
@@ -207,7 +214,7 @@ impl ValueScan {
         None
     }
 
-    /// Runs to the end of an object or array, a byte at a time.
+    /// Scans to the end of an object or array, a byte at a time.
     fn bytewise(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             self.mode = match (self.mode, byte) {
@@ -234,14 +241,14 @@ impl ValueScan {
     }
 }
 
-/// So many bytes are searched for backslashes at once.
+/// Bytes that are searched for backslashes at once.
 const STRETCH: usize = 8 * BLOCK;
 
-/// So many bytes of a text are looked at before `memchr` is called: most end before, and a call costs
-/// more than that.
+/// Bytes of a text that are scanned before `memchr` is called: most texts end before, and a call
+/// costs more than the scan.
 const NEAR: usize = 32;
 
-/// Where the next quote or backslash stands, from a place on.
+/// Returns the position of the next quote or backslash.
 #[inline]
 fn text_mark(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
@@ -259,13 +266,14 @@ fn text_mark(bytes: &[u8], from: usize) -> Option<usize> {
     memchr2(b'"', b'\\', bytes.get(at..)?).map(|length| at + length)
 }
 
-/// The highest bit of the first byte of `word` that is `byte`, and of none before it.
+/// Returns the highest bit of the first byte of `word` that equals `byte`; lower bits are zero.
 fn bytes_equal(word: u64, byte: u8) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     let zeros = word ^ (ONES * u64::from(byte));
     zeros.wrapping_sub(ONES) & !zeros & (ONES << 7)
 }
 
+/// Whether a bare word ends before this byte.
 fn ends_a_word(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':')
 }
@@ -283,7 +291,7 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the value that starts at `at`.
+/// Returns the end of the value that starts at `at`.
 #[inline]
 pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
     match bytes.get(at) {
@@ -293,8 +301,8 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// The end of the object or array that was opened `depth` levels above `at`, a place in it where no text
-/// is begun.
+/// Returns the end of the object or array that was opened `depth` levels above `at`, a position
+/// outside of texts.
 pub(super) fn nested_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, Malformed> {
     let mut scan = ValueScan { mode: Mode::Nested, depth };
     match bytes.get(at..).and_then(|rest| scan.nested(rest)) {
@@ -303,7 +311,7 @@ pub(super) fn nested_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, M
     }
 }
 
-/// The end of a number, or of a word such as `true`.
+/// Returns the end of a number, or of a word such as `true`.
 fn word_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
     let rest = bytes.get(at..).unwrap_or_default();
     match rest.iter().position(|byte| ends_a_word(*byte)) {
@@ -314,16 +322,16 @@ fn word_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
     }
 }
 
-/// Where a text ends.
+/// The end of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextEnd {
-    /// Behind its second quote.
+    /// Position behind its second quote.
     pub(super) end: usize,
-    /// Is it written without escapes?
+    /// Whether it is written without escapes.
     pub(super) is_plain: bool,
 }
 
-/// The end of the text whose first quote stands at `at`.
+/// Returns the end of the text whose first quote is at `at`.
 #[inline]
 pub(super) fn text_end(bytes: &[u8], at: usize) -> Result<TextEnd, Malformed> {
     match text_mark(bytes, at + 1) {
@@ -333,11 +341,12 @@ pub(super) fn text_end(bytes: &[u8], at: usize) -> Result<TextEnd, Malformed> {
     }
 }
 
-/// The end of a text with a backslash at `at`.
+/// Returns the end of a text with a backslash at `at`.
 #[cold]
 fn escaped_text_end(bytes: &[u8], at: usize) -> Option<TextEnd> {
     let mut at = at;
     while bytes.get(at) == Some(&b'\\') {
+        // Skips the backslash and the escaped character.
         at = text_mark(bytes, at + 2)?;
     }
     Some(TextEnd { end: at + 1, is_plain: false })

@@ -1,4 +1,4 @@
-//! Reads an object's metadata off its bytes, and cuts out what the cache does not keep.
+//! Scanning of an object's metadata, and removal of the members that the cache does not keep.
 
 use std::borrow::Cow;
 
@@ -19,18 +19,18 @@ pub(crate) struct Skim<'a> {
     pub(crate) resource_version: Cow<'a, str>,
     generation: i64,
     terminating: bool,
-    /// Where the values stand in `read`.
+    /// Spans of the values in `read`.
     spans: Spans,
-    /// Labels stand there that cannot be read as they do: escaped, out of order, no texts.
+    /// Whether the labels cannot be read in place: escaped, out of order, no texts.
     has_bent_labels: bool,
-    /// The bytes that were read.
+    /// The bytes that were scanned.
     read: &'a [u8],
-    /// The bytes to keep, but for the cuts.
+    /// The bytes to keep, except for the cuts.
     bytes: &'a [u8],
     cuts: Cuts,
 }
 
-/// Where the values of metadata stand, quotes included.
+/// Spans of the metadata's values, quotes included.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spans {
     uid: Span,
@@ -42,7 +42,7 @@ struct Spans {
     metadata: Span,
 }
 
-/// The annotation that ends the first part of a streaming list.
+/// The annotation of the bookmark that ends the first part of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 impl<'a> Skim<'a> {
@@ -63,7 +63,7 @@ impl<'a> Skim<'a> {
         Ok(skim)
     }
 
-    /// Reads what it can of an object that is cut off. Its `compact` is an empty object.
+    /// Reads the available metadata of an object that is cut off. Its `compact` is an empty object.
     pub(crate) fn of_beginning(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (mut skim, _) = Self::scan(bytes);
         skim.bytes = b"{}";
@@ -74,6 +74,7 @@ impl<'a> Skim<'a> {
         Ok(skim)
     }
 
+    /// Scans an object; on a fault the metadata that were read before it remain.
     fn scan(bytes: &'a [u8]) -> (Self, Result<(), Malformed>) {
         let mut skim = Self::default();
         let mut metadata = Err(Malformed::new("there is no metadata"));
@@ -82,6 +83,7 @@ impl<'a> Skim<'a> {
         (skim, outcome)
     }
 
+    /// Scans the members of the object.
     fn top(
         &mut self,
         bytes: &'a [u8],
@@ -98,7 +100,7 @@ impl<'a> Skim<'a> {
                 b"metadata" => Some(2),
                 _ => None,
             };
-            // Of two metadata the first counts, as for those that look values up by path.
+            // Of repeated metadata the first counts, as in lookups by path.
             let end = if at == Some(2) && !seen[2] {
                 self.read_metadata(bytes, &mut cursor, &member, metadata)?
             } else {
@@ -108,6 +110,8 @@ impl<'a> Skim<'a> {
             if let Some(at) = at {
                 seen[at] = true;
             }
+            // Metadata come first as a rule: once no member of interest can follow, the rest is not
+            // scanned.
             if seen[2] && cutter.pending.is_none() && looks > 0 {
                 looks -= 1;
                 if holds_nothing(&seen, &bytes[end..]) {
@@ -119,7 +123,7 @@ impl<'a> Skim<'a> {
         Ok(())
     }
 
-    /// Reads the metadata and finds their end in one go.
+    /// Reads the metadata and finds their end in one pass.
     fn read_metadata(
         &mut self,
         bytes: &'a [u8],
@@ -136,7 +140,7 @@ impl<'a> Skim<'a> {
                 Ok(member.value + length)
             }
             Err(why) => {
-                // Half of the metadata may be a name without its namespace.
+                // Metadata that were read half may have a name without its namespace.
                 *self = Self::default();
                 *outcome = Err(why);
                 cursor.skip()
@@ -156,6 +160,7 @@ impl<'a> Skim<'a> {
                 (end, is_plain) = (Some(text.end), text.is_plain);
             } else if name == b"labels" {
                 end = usual_labels(bytes, value);
+                // Labels that are no object are absent, and need no copy.
                 self.has_bent_labels = end.is_none() && bytes.get(value) == Some(&b'{');
             }
             let end = match end {
@@ -174,7 +179,7 @@ impl<'a> Skim<'a> {
         Ok(cursor.close() + 1)
     }
 
-    /// A member of the metadata, and whether its value is a text without escapes.
+    /// Stores a member of the metadata; `is_plain` is true for a text without escapes.
     fn field(&mut self, name: &[u8], (value, is_plain): (&'a [u8], bool), span: Span) {
         let read = || if is_plain { seen_text(value, true) } else { text(value) };
         match name {
@@ -200,7 +205,7 @@ impl<'a> Skim<'a> {
         }
     }
 
-    /// Does this bookmark end the first part of a streaming list?
+    /// Whether this bookmark ends the first part of a streaming list.
     pub(crate) fn ends_initial_events(&self) -> bool {
         let mut ends = false;
         let _ = members(self.spans.annotations.of(self.read), &mut |member| {
@@ -211,14 +216,14 @@ impl<'a> Skim<'a> {
         ends
     }
 
-    /// The object's bytes behind its metadata; `None` when it has none.
+    /// Returns the object's bytes behind its metadata; `None` without metadata.
     pub(crate) fn behind_metadata(&self) -> Option<&'a [u8]> {
         let Span { start, length } = self.spans.metadata;
         let end = start as usize + length as usize;
         if length == 0 { None } else { self.read.get(end..) }
     }
 
-    /// Where the metadata stand in what [`compact`](Self::compact) keeps.
+    /// Returns the offsets of the metadata in the bytes of [`compact`](Self::compact).
     pub(crate) fn outline(&self) -> Outline {
         let mut outline = Outline {
             state: Revision::new(self.generation, self.terminating),
@@ -242,12 +247,12 @@ impl<'a> Skim<'a> {
         outline
     }
 
-    /// Is what was read also what is kept?
+    /// Whether all scanned bytes are kept.
     pub(crate) fn is_whole(&self) -> bool {
         self.read.len() == self.bytes.len()
     }
 
-    /// Can the head be read where it stands?
+    /// Whether the head can be read in place.
     fn is_plain(&self) -> bool {
         let spans = &self.spans;
         let is_borrowed = |text: &Cow<'_, str>| matches!(text, Cow::Borrowed(_));
@@ -259,6 +264,7 @@ impl<'a> Skim<'a> {
                 .all(|span| span.length == 0 || memchr(b'\\', span.of(self.read)).is_none())
     }
 
+    /// Copies metadata that cannot be read in place.
     fn copied(&self) -> Plain {
         let part = |span: Span| span.of(self.read);
         Plain {
@@ -272,7 +278,8 @@ impl<'a> Skim<'a> {
         }
     }
 
-    /// Where something stands after the cuts. Of the metadata only they cut something out.
+    /// Returns the span of a value after the cuts. The cuts in the metadata lie outside of such
+    /// values.
     fn kept(&self, span: Span) -> Span {
         if span.length == 0 {
             return Span::default();
@@ -281,14 +288,14 @@ impl<'a> Skim<'a> {
         Span::new(start, start + span.length as usize).unwrap_or_default()
     }
 
-    /// Where the metadata stand after the cuts, some of which are in them.
+    /// Returns the span of the metadata after the cuts, some of which are inside.
     fn kept_metadata(&self) -> Span {
         let Span { start, length } = self.spans.metadata;
         let (start, end) = (start as usize, start as usize + length as usize);
         Span::new(self.kept_at(start), self.kept_at(end)).unwrap_or_default()
     }
 
-    /// Where a position is after the cuts.
+    /// Returns a position after the cuts.
     fn kept_at(&self, position: usize) -> usize {
         let (mut cut, mut at) = (0, 0);
         for (from, to) in self.cuts.iter() {
@@ -299,19 +306,20 @@ impl<'a> Skim<'a> {
         position - cut
     }
 
-    /// The object's bytes without `apiVersion`, `kind` and `metadata.managedFields`, exact-size.
+    /// Returns the object's bytes without `apiVersion`, `kind` and `metadata.managedFields`,
+    /// exact-size.
     pub(crate) fn compact(&self) -> Box<[u8]> {
         let mut bytes = Vec::with_capacity(self.compact_len());
         self.compact_into(&mut bytes);
         bytes.into_boxed_slice()
     }
 
-    /// Length of what [`compact`](Self::compact) keeps.
+    /// Returns the length of [`compact`](Self::compact).
     pub(crate) fn compact_len(&self) -> usize {
         self.cuts.complement(self.bytes.len()).map(|(start, end)| end - start).sum()
     }
 
-    /// Appends what [`compact`](Self::compact) keeps.
+    /// Appends the bytes of [`compact`](Self::compact).
     pub(crate) fn compact_into(&self, bytes: &mut Vec<u8>) {
         for (start, end) in self.cuts.complement(self.bytes.len()) {
             bytes.extend_from_slice(&self.bytes[start..end]);
@@ -319,18 +327,18 @@ impl<'a> Skim<'a> {
     }
 }
 
-/// So often the rest of an object is searched. Each search may cost a look at all of it, and an object
-/// may have a hundred thousand members.
+/// Most searches of an object's rest. Each may read all of it, and an object may have a hundred
+/// thousand members.
 const MOST_LOOKS: u32 = 8;
 
-/// Can there be no more of what is looked for in the rest of the object? It stands first, as a rule;
-/// items of a list do not have it.
+/// Whether the rest of the object has no more members of interest. They come first as a rule; items
+/// of a list do not have them.
 fn holds_nothing(seen: &[bool; 3], rest: &[u8]) -> bool {
     let has = |name: &[u8]| memmem::find(rest, name).is_some();
     (seen[0] || !has(b"\"apiVersion\"")) && (seen[1] || !has(b"\"kind\""))
 }
 
-/// Where the text stands between its quotes; nowhere when it is empty, or no text.
+/// Returns the span of a text without its quotes; empty for an empty text, or no text.
 fn unquoted(span: Span, text: &str) -> Span {
     if text.is_empty() {
         return Span::default();
@@ -338,8 +346,8 @@ fn unquoted(span: Span, text: &str) -> Span {
     Span { start: span.start + 1, length: span.length.saturating_sub(2) }
 }
 
-/// Where the labels end that begin at `at`, if they are as API servers write them: texts without escapes,
-/// and their keys go up.
+/// Returns the end of the labels that begin at `at`, if they are as API servers write them: texts
+/// without escapes, sorted by key.
 fn usual_labels(bytes: &[u8], at: usize) -> Option<usize> {
     let mut cursor = Cursor::open_at(bytes, at).ok()?;
     let mut last: Option<&[u8]> = None;
@@ -355,7 +363,8 @@ fn usual_labels(bytes: &[u8], at: usize) -> Option<usize> {
     Some(cursor.close() + 1)
 }
 
-/// Labels; what is not a string is left out here and found when the object is decoded.
+/// Returns the labels; values that are no strings are left out here and found when the object is
+/// decoded.
 fn pairs(bytes: &[u8]) -> Vec<(Box<str>, Box<str>)> {
     let mut pairs: Vec<(Box<str>, Box<str>)> = Vec::new();
     let _ = members(bytes, &mut |member| {
@@ -366,7 +375,7 @@ fn pairs(bytes: &[u8]) -> Vec<(Box<str>, Box<str>)> {
         true
     });
     pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
-    // Of a key that stands there twice the last counts, as for whoever decodes it.
+    // The last of several equal keys counts, as for decoders.
     pairs.reverse();
     pairs.dedup_by(|(a, _), (b, _)| a == b);
     pairs.reverse();
@@ -404,7 +413,7 @@ struct RawOwner<'a> {
     controller: Option<bool>,
 }
 
-/// At most so many members are cut; further ones (repeated names) stay.
+/// Most members that are cut; further ones (repeated names) stay.
 const MOST_CUTS: usize = 4;
 
 /// Byte ranges to leave out, by start; they may overlap.
@@ -419,6 +428,7 @@ impl Cuts {
         if self.count < MOST_CUTS {
             self.ranges[self.count] = (start, end);
             self.count += 1;
+            // The cut of a member is known at the next one, after the cuts inside that one.
             self.ranges[..self.count].sort_unstable();
         }
     }
@@ -427,6 +437,7 @@ impl Cuts {
         self.ranges[..self.count].iter().copied()
     }
 
+    /// Returns the ranges that are kept of `length` bytes.
     fn complement(&self, length: usize) -> impl Iterator<Item = (usize, usize)> {
         let mut at = 0;
         self.iter().chain([(length, length)]).filter_map(move |(start, end)| {
@@ -437,7 +448,8 @@ impl Cuts {
     }
 }
 
-/// Finds what to cut so that the commas still fit: up to the next member, or from the last one kept.
+/// Computes cuts that leave valid commas: up to the next member, or from the end of the last one
+/// kept.
 struct Cutter {
     kept_end: usize,
     pending: Option<usize>,
@@ -449,6 +461,7 @@ impl Cutter {
         Self { kept_end: brace + 1, pending: None }
     }
 
+    /// Handles the next member of the object.
     fn member(&mut self, start: usize, end: usize, cut: bool, cuts: &mut Cuts) {
         if let Some(cut_from) = self.pending.take() {
             cuts.add(cut_from, start);
@@ -460,7 +473,7 @@ impl Cutter {
         }
     }
 
-    /// All members were seen; the brace stands at `close`.
+    /// Ends an object whose closing brace is at `close`.
     fn close(&mut self, close: usize, cuts: &mut Cuts) {
         if self.pending.take().is_some() {
             cuts.add(self.kept_end, close);

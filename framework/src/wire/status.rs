@@ -1,7 +1,8 @@
-//! Turns the body of an error answer into a Status, whoever wrote it.
+//! Conversion of the body of an error answer into a Status, also for bodies of proxies.
 //!
-//! API servers answer errors with `kind: Status`; proxies and load balancers in front of them answer
-//! with HTML, plain text or nothing. Callers decide by reason and code, so both become a Status.
+//! API servers answer errors with `kind: Status`; proxies and load balancers in front of them
+//! answer with HTML, plain text or nothing. Callers decide by reason and code, so both become a
+//! Status.
 
 use std::time::Duration;
 
@@ -20,12 +21,14 @@ struct Kind<'a> {
     kind: Option<std::borrow::Cow<'a, str>>,
 }
 
-/// The Status of an answer: the server's own, or one made from the HTTP status and the body's text.
+/// Returns the Status of an answer: the server's own, or one made from the HTTP status and the
+/// body's text.
 pub(crate) fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> ApiStatus {
     let mut status = own(body).unwrap_or_else(|| foreign(code, body));
     if status.code == 0 {
         status.code = code.as_u16();
     }
+    // The header wins over the seconds in the body.
     if let Some(wait) = retry_after(headers) {
         let details = status.details.get_or_insert_with(StatusDetails::default);
         details.retry_after_seconds = wait.as_secs();
@@ -33,10 +36,10 @@ pub(crate) fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> A
     status
 }
 
-/// The failure that the body of a good answer tells, if it does: aggregated API servers and proxies
-/// have been seen to answer 200 with one.
+/// Returns the failure in the body of a successful answer, if there is one: aggregated API servers
+/// and proxies have been seen to answer 200 with a failure.
 pub(crate) fn failure_in(body: &[u8]) -> Option<ApiStatus> {
-    // A Status is small and says its kind first; objects are not searched.
+    // A Status is small and has its kind first; objects are not searched.
     let beginning = &body[..body.len().min(64)];
     memchr::memmem::find(beginning, b"\"Status\"")?;
     own(body).filter(|status| status.status == "Failure").map(|mut status| {
@@ -47,7 +50,7 @@ pub(crate) fn failure_in(body: &[u8]) -> Option<ApiStatus> {
     })
 }
 
-/// The API server's own Status, if `body` is one.
+/// Returns the API server's own Status, if `body` is one.
 fn own(body: &[u8]) -> Option<ApiStatus> {
     let kind = serde_json::from_slice::<Kind<'_>>(body).ok()?.kind?;
     if kind != "Status" {
@@ -56,6 +59,7 @@ fn own(body: &[u8]) -> Option<ApiStatus> {
     serde_json::from_slice(body).ok()
 }
 
+/// Makes a Status from an answer of another server than an API server.
 fn foreign(code: StatusCode, body: &[u8]) -> ApiStatus {
     let text = excerpt(body);
     let message = if text.is_empty() {
@@ -75,7 +79,7 @@ fn foreign(code: StatusCode, body: &[u8]) -> ApiStatus {
     }
 }
 
-/// The reason that Kubernetes uses for a bare HTTP code.
+/// Returns the reason that Kubernetes uses for a bare HTTP code.
 fn reason_of(code: StatusCode) -> &'static str {
     match code.as_u16() {
         400 => "BadRequest",
@@ -97,7 +101,7 @@ fn reason_of(code: StatusCode) -> &'static str {
     }
 }
 
-/// At most [`TEXT_LIMIT`] bytes of `body` as one line of printable text.
+/// Returns at most [`TEXT_LIMIT`] bytes of `body` as one line of printable text.
 pub(crate) fn excerpt(body: &[u8]) -> String {
     let cut = &body[..body.len().min(TEXT_LIMIT)];
     let text = String::from_utf8_lossy(cut);
@@ -122,7 +126,7 @@ pub(crate) fn excerpt(body: &[u8]) -> String {
     line
 }
 
-/// The header `Retry-After` in seconds; dates are ignored, as client-go does.
+/// Returns the header `Retry-After` in seconds; dates are ignored, as in client-go.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

@@ -1,14 +1,14 @@
 //! Times that jiff cannot hold.
 //!
 //! The API server stores times up to the end of the year 9999, and "never" is mostly written as
-//! 9999-12-31T23:59:59Z. `jiff::Timestamp`, in which k8s-openapi decodes times, ends a day earlier. Such
-//! a time is read as 9999-12-30T22:00:00 with its own fraction, which is as far away, and is written as
-//! the last second of the year with that fraction: what is read and written back unchanged stays "never",
-//! and whoever writes `9999-12-31T23:59:59Z` finds it there. Only what does not decode as it is pays for
-//! this, and only the value that did not: texts that look like times are left alone.
+//! 9999-12-31T23:59:59Z. `jiff::Timestamp`, in which k8s-openapi decodes times, ends a day earlier.
+//! Such a time is read as 9999-12-30T22:00:00 with its own fraction, which is as far away, and is
+//! written as the last second of the year with that fraction. So "never" stays "never" when it is
+//! read and written back unchanged. Only a document that does not decode otherwise pays for this,
+//! and only the refused value is replaced: other texts that look like times are left alone.
 //!
-//! Absent: times before the year -9999, which no API server writes; fields behind `#[serde(flatten)]` or
-//! in untagged enums, for which serde does not tell the place.
+//! Not covered: times before the year -9999, which no API server writes; fields behind
+//! `#[serde(flatten)]` or in untagged enums, for which serde does not report the place.
 
 use std::borrow::Cow;
 
@@ -23,24 +23,25 @@ use super::text_of;
 const LAST: &str = "9999-12-30T22:00:00";
 /// The last second that can be written.
 const NEVER: &str = "9999-12-31T23:59:59";
-/// More of them in one object are an error.
+/// Most such times in one object; more are an error.
 const MOST: usize = 64;
 
-/// The time that a text tells, or the last one that can be held.
+/// Parses a time; one that is too late becomes the last that can be held.
 pub(crate) fn read(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(|| near(text)?.parse().ok())
 }
 
-/// What stands for a time that is too late to be held.
+/// Returns the replacement of a time that is too late to be held.
 pub(crate) fn near(text: &str) -> Option<String> {
     Some(format!("{LAST}{}Z", far(text)?))
 }
 
-/// Is it a time that is too late to be held? Its fraction, with the point.
+/// Returns the fraction, with its point, of a time that is too late to be held; `None` for other
+/// texts.
 fn far(text: &str) -> Option<&str> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let (year, rest) = text.split_at(digits(text));
-    // Go writes what is later than 9999 with more digits, after an offset was taken into account.
+    // Go writes years after 9999 with more digits, after adding the offset.
     if year.len() < 4 || (year.len() == 4 && year != "9999") || year.starts_with('0') {
         return None;
     }
@@ -54,7 +55,7 @@ fn far(text: &str) -> Option<&str> {
     (is_zone && is_time && is_fraction).then_some(fraction)
 }
 
-/// Decodes `json`; times that it refuses because they cannot be held are read as the last one that can.
+/// Decodes `json`; times that are too late to be held are read as the last that can.
 pub(crate) fn decoded<T>(
     json: &[u8],
     decode: impl Fn(&[u8]) -> serde_json::Result<T>,
@@ -65,7 +66,8 @@ pub(crate) fn decoded<T>(
     };
     let mut json = Cow::Borrowed(json);
     for _ in 0..MOST {
-        // Where nothing is found the error is that of the bytes as they came: all stays in its place.
+        // Without such a time the error is that of the original bytes: replacing keeps all
+        // positions.
         let Some((start, near)) = refused(&json, &error) else { break };
         json.to_mut()[start..start + near.len()].copy_from_slice(near.as_bytes());
         match decode(&json) {
@@ -76,12 +78,12 @@ pub(crate) fn decoded<T>(
     Err(error)
 }
 
-/// Decodes `json`, also with far times.
+/// Decodes `json`, also with times that are too late to be held.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
     decoded(json, |json| serde_json::from_str(text_of(json)?))
 }
 
-/// The text that was refused, if it is a far time: where it begins, and what stands for it.
+/// Returns the refused text, if it is such a time: its start, and its replacement.
 fn refused(json: &[u8], error: &serde_json::Error) -> Option<(usize, String)> {
     let lines = json.split_inclusive(|byte| *byte == b'\n');
     let line: usize = lines.take(error.line().checked_sub(1)?).map(<[u8]>::len).sum();
@@ -89,11 +91,11 @@ fn refused(json: &[u8], error: &serde_json::Error) -> Option<(usize, String)> {
     let start = memchr::memrchr(b'"', before)?;
     let text = std::str::from_utf8(&before[start + 1..]).ok()?;
     let near = format!("\"{}\"", near(text)?);
-    // What is shorter than what it stands for is filled up outside of the quotes.
+    // A shorter replacement is padded outside of the quotes, so that later positions stay.
     Some((start, format!("{near:<width$}", width = text.len() + 2)))
 }
 
-/// Writes what was read as the last time that can be held as the last one that can be written.
+/// Replaces the last time that can be held by the last that can be written.
 pub(crate) fn encoded(mut json: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while let Some(found) = memmem::find(&json[at..], LAST.as_bytes()) {
@@ -107,6 +109,7 @@ pub(crate) fn encoded(mut json: Vec<u8>) -> Vec<u8> {
             _ => 0,
         };
         let is_whole = start > 0 && json[start - 1] == b'"' && rest[fraction..].starts_with(b"Z\"");
+        // Only whole texts: the same digits inside another text are no time.
         if is_whole {
             json[start..at].copy_from_slice(NEVER.as_bytes());
         }

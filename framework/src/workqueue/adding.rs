@@ -1,9 +1,9 @@
-//! What an add says beside the key: how urgent, why, when.
+//! Options of an add: priority, reasons and delay.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How urgent a key is, as controller-runtime counts: a higher number goes first, and keys of one
+/// The priority of a key, as in controller-runtime: a higher number goes first, and keys of one
 /// priority go in the order in which they became ready.
 ///
 /// ```
@@ -15,19 +15,19 @@ use std::time::Duration;
 pub struct Priority(i8);
 
 impl Priority {
-    /// What a controller meets at its start and at a resync: nothing changed, so changes go first.
-    /// -100, as controller-runtime's `LowPriority`.
+    /// Priority of keys that a controller adds at its start and at a resync: nothing changed, so
+    /// changes go first. -100, as controller-runtime's `LowPriority`.
     pub const LOW: Self = Self(-100);
-    /// Everything else; the default. 0.
+    /// Priority of all other keys; the default. 0.
     pub const NORMAL: Self = Self(0);
 
-    /// A priority of one's own. A queue keeps a line for each one that it meets, so few are better
-    /// than many.
+    /// Returns a custom priority. A queue keeps one line per priority that it sees, so few are
+    /// better than many.
     pub const fn new(value: i8) -> Self {
         Self(value)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn value(self) -> i8 {
         self.0
     }
@@ -51,10 +51,10 @@ impl fmt::Display for Priority {
     }
 }
 
-/// How a key is added by [`WorkQueue::add_with`](super::WorkQueue::add_with).
+/// Options of [`WorkQueue::add_with`](super::WorkQueue::add_with).
 ///
-/// When the key is in the queue already, the two wishes become one: the higher priority, all the
-/// reasons, the earlier time. What is asked for while the key is in work holds for its next turn.
+/// When the key is in the queue already, the two adds merge: the higher priority, all the reasons,
+/// the earlier time. An add while the key is in work applies to its next turn.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -71,25 +71,25 @@ pub struct Adding {
 }
 
 impl Adding {
-    /// At once, of normal priority, for no reason.
+    /// Returns the defaults: at once, of normal priority, without reasons.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How urgent it is. Default: [`Priority::NORMAL`].
+    /// Sets the priority. Default: [`Priority::NORMAL`].
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Why: bits whose meaning the caller knows, merged with those that the key has already. Default:
-    /// none.
+    /// Sets the reasons: bits whose meaning only the caller knows, merged with those that the key
+    /// has already. Default: none.
     pub fn reasons(mut self, reasons: u64) -> Self {
         self.reasons = reasons;
         self
     }
 
-    /// Not before that time has passed, unless something asks for it earlier. Default: at once.
+    /// Sets the delay, unless another add asks for an earlier time. Default: at once.
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self

@@ -1,9 +1,9 @@
-//! How long a failed key waits.
+//! The backoff of failed keys.
 
 use std::time::Duration;
 
-/// How failed keys are retried: after a delay drawn uniformly below a bound that doubles with every
-/// failure in a row (full jitter), for ever or a number of times.
+/// Policy for retries of failed keys: after a delay drawn uniformly below a bound that doubles with
+/// every failure in a row (full jitter), for ever or a number of times.
 ///
 /// The *bound* never decreases until a success resets it; the delay drawn below it may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,25 +21,27 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Never gives up; the bound grows from 5 ms to 5 min.
+    /// Returns a policy that never gives up; the bound grows from 5 ms to 5 min.
     pub fn forever() -> Self {
         Self { base: Duration::from_millis(5), cap: Duration::from_secs(300), limit: None }
     }
 
-    /// Gives up after `retries` retries in a row: the key rests until something adds it again. Failures
-    /// with a delay of their own ([`Work::retry_after`](super::Work::retry_after)) are not counted.
+    /// Returns a policy that gives up after `retries` retries in a row: the key then rests until it
+    /// is added again. Failures with a delay of their own
+    /// ([`Work::retry_after`](super::Work::retry_after)) are not counted.
     pub fn at_most(retries: u32) -> Self {
         Self { limit: Some(retries), ..Self::forever() }
     }
 
-    /// The bound grows from `base` to `cap` (never below `base`).
+    /// Lets the bound grow from `base` to `cap` (never below `base`).
     pub fn between(mut self, base: Duration, cap: Duration) -> Self {
         self.base = base;
         self.cap = cap.max(base);
         self
     }
 
-    /// The bound of the delay after `failures` failures in a row; `None` when it is time to give up.
+    /// Returns the bound of the delay after `failures` failures in a row; `None` when the policy
+    /// gives up.
     pub fn bound(&self, failures: u32) -> Option<Duration> {
         if self.limit.is_some_and(|limit| failures > limit) {
             return None;

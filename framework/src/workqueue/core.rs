@@ -1,8 +1,8 @@
-//! The queue as a state machine: no locks, no tasks, no clock of its own.
+//! The queue's state machine: no locks, no tasks, no clock of its own.
 //!
-//! Every call is told the time since the queue was made. A key has one [`Slot`], which it keeps when it
-//! rests, unless there are very many. Whatever happens to a key costs the same however
-//! many others there are; only delays cost a step more each time their number doubles.
+//! Every call is passed the time since the queue was made. Each key has one [`Slot`]; a resting key
+//! keeps it, unless there are very many slots. The cost of an operation does not depend on the
+//! number of keys; only delays cost one more step each time that their number doubles.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ mod slots;
 mod tests;
 mod timers;
 
-/// So many delayed keys become ready in one call: less than half a millisecond.
+/// Most delayed keys that become ready in one call: less than half a millisecond.
 const AT_ONCE: usize = 1024;
 
-/// How many keys are where.
+/// Number of keys in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// Ready for a worker.
@@ -40,22 +40,22 @@ pub struct QueueCounts {
     pub delayed: usize,
 }
 
-/// How a piece of work ended.
+/// The outcome of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     /// Success.
     Done,
     /// Success, and the key is not likely to come back.
     Gone,
-    /// Success; look again then.
+    /// Success; the key comes back after this delay.
     After(Duration),
     /// Failure; `draw` in `[0, 1)` picks the delay below the bound.
     Retry { draw: f64 },
-    /// As that, the first in a row whatever came before.
+    /// As `Retry`, counted as the first failure in a row whatever came before.
     RetryAnew { draw: f64 },
     /// Failure with a delay of its own; the bound does not grow.
     RetryAfter(Duration),
-    /// Not worked on yet: neither success nor failure.
+    /// Not worked on yet: neither success nor failure; the key comes back after this delay.
     Hold(Duration),
 }
 
@@ -66,37 +66,37 @@ pub(super) struct Taken<T> {
     pub(super) facts: Facts,
 }
 
-/// What is known of a key that was taken.
+/// Facts about a key that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// To be shown when the work ends.
+    /// Ticket to present when the work ends.
     pub(super) ticket: Ticket,
     /// Failures in a row so far.
     pub(super) failures: u32,
     pub(super) priority: Priority,
-    /// Why, merged since it was taken last.
+    /// Reasons of all adds since the key was last taken.
     pub(super) reasons: u64,
-    /// When it was taken.
+    /// Time at which the key was taken.
     pub(super) at: Nanos,
-    /// How long it was ready.
+    /// Time for which the key was ready.
     pub(super) waited: Nanos,
 }
 
 impl Facts {
-    /// Nothing but the ticket is known.
+    /// Facts with a ticket and defaults for the rest.
     fn of(ticket: Ticket) -> Self {
         Self { ticket, failures: 0, priority: Priority::NORMAL, reasons: 0, at: 0, waited: 0 }
     }
 }
 
-/// What a verdict led to.
+/// Result of a verdict.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finished<T> {
-    /// How long it was in work.
+    /// Time for which the key was in work.
     pub(super) worked: Nanos,
-    /// When a retry is due; `None` for a success, or when the policy gave up.
+    /// Delay until the retry; `None` for a success, or when the policy gave up.
     pub(super) retry: Option<Duration>,
-    /// What is needed no more, to be dropped outside of locks.
+    /// Memory that is no longer needed, to be dropped outside of locks.
     pub(super) left: Discarded<T>,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Finished<T> {
 #[derive(Debug)]
 pub(super) struct Core<T> {
     policy: RetryPolicy,
-    /// How many failing keys may be in work at once.
+    /// Most failing keys in work at once.
     failing_limit: usize,
     slots: Slots<T>,
     lines: Lines,
@@ -123,8 +123,8 @@ pub(super) struct Core<T> {
 }
 
 impl<T: Eq + Clone> Core<T> {
-    /// A queue for `workers` workers; after `ageing` a key is no longer passed over for its low
-    /// priority.
+    /// Returns an empty queue for `workers` workers; after `ageing` a key is no longer passed over
+    /// for its low priority.
     pub(super) fn new(
         workers: usize,
         policy: RetryPolicy,
@@ -147,8 +147,8 @@ impl<T: Eq + Clone> Core<T> {
         }
     }
 
-    /// Wants `key`, whose hash that is, worked on as `adding` says; merges that with what was wanted
-    /// before. What it leaves of the key, or of another one, is to be dropped outside of locks.
+    /// Adds `key` with its hash; merges the add with earlier ones of the same key. The key or
+    /// another one may be left in the argument; it is to be dropped outside of locks.
     pub(super) fn add_hashed(
         &mut self,
         (hash, key): &mut (u64, Option<T>),
@@ -160,19 +160,19 @@ impl<T: Eq + Clone> Core<T> {
         self.add_guessed((*hash, guess, key), adding, now);
     }
 
-    /// The slot of that key, most likely; who adds several keys looks for all of them first.
+    /// Returns the probable slot of a key; an add of several keys guesses all of them first.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
         self.slots.guess(key, hash)
     }
 
-    /// A guess, if that slot's hash is the same; otherwise none.
+    /// Returns the guess if that slot has the same hash; otherwise [`NOWHERE`].
     #[inline]
     pub(super) fn confirmed(&self, guess: u32, hash: u64) -> u32 {
         if self.slots.confirm(guess, hash) { guess } else { NOWHERE }
     }
 
-    /// [`add_hashed`](Self::add_hashed), with a [guess](Self::guess).
+    /// Adds a key as [`add_hashed`](Self::add_hashed), with a [guess](Self::guess) of its slot.
     #[inline]
     pub(super) fn add_guessed(
         &mut self,
@@ -197,7 +197,7 @@ impl<T: Eq + Clone> Core<T> {
         }
     }
 
-    /// At once.
+    /// Makes a key ready, or notes the add if it is in work.
     fn want(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match slot.place {
@@ -213,6 +213,7 @@ impl<T: Eq + Clone> Core<T> {
                 };
                 self.turn += 1;
                 *again = Again::Now { turn: self.turn, since: now, passed: false, priority };
+                // Joined as healthy: whether the work fails is known only at its end.
                 self.lines.join(priority, false, (self.turn, ticket));
                 self.coming_back += 1;
             }
@@ -225,7 +226,7 @@ impl<T: Eq + Clone> Core<T> {
         self.adds += 1;
     }
 
-    /// Later, or earlier than that if it was asked for already.
+    /// Delays a key until `at`, unless an earlier time was asked for already.
     fn want_at(&mut self, ticket: Ticket, priority: Priority, at: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match slot.place {
@@ -254,8 +255,8 @@ impl<T: Eq + Clone> Core<T> {
         self.delays += 1;
     }
 
-    /// A key that has a place in line is wanted with that priority: when it is higher, the key goes
-    /// to the end of the line of that priority.
+    /// Raises the priority of a key that has a place in line: if the new priority is higher, the
+    /// key goes to the end of that priority's line.
     fn raise(&mut self, ticket: Ticket, higher: Priority) {
         let turn = self.turn + 1;
         let slot = self.slots.get_mut(ticket);
@@ -270,6 +271,7 @@ impl<T: Eq + Clone> Core<T> {
                 match &mut self.slots.working(spot).again {
                     Again::Now { turn: place, passed, priority, .. } if *priority < higher => {
                         *place = turn;
+                        // A place that was passed over has left its line already.
                         let had_place = !std::mem::take(passed);
                         (std::mem::replace(priority, higher), false, had_place)
                     }
@@ -280,6 +282,8 @@ impl<T: Eq + Clone> Core<T> {
         };
         self.turn = turn;
         if had_place {
+            // The old place stays where it is, outdated: a line has no cheap removal from its
+            // middle.
             self.lines.outdate(old, &self.slots);
         }
         if is_ready {
@@ -289,9 +293,9 @@ impl<T: Eq + Clone> Core<T> {
         self.lines.join(higher, is_ready && failing, (turn, ticket));
     }
 
-    /// Makes keys ready whose time has come, the earliest first. Not more than [`AT_ONCE`], so that
-    /// very many that are due together do not hold the lock for long: the rest follows with the next
-    /// calls, and [`next_due`](Self::next_due) is in the past until then.
+    /// Makes delayed keys ready that are due, the earliest first. At most [`AT_ONCE`] of them, so
+    /// that very many keys that are due together do not hold the lock for long: the rest follows
+    /// with the next calls, and [`next_due`](Self::next_due) is in the past until then.
     #[inline]
     pub(super) fn promote(&mut self, now: Nanos) {
         if self.timers.next().is_some_and(|(first, ..)| first <= now) {
@@ -299,7 +303,7 @@ impl<T: Eq + Clone> Core<T> {
         }
     }
 
-    /// [`promote`](Self::promote), `most` keys at most; tells how many.
+    /// [`promote`](Self::promote) for at most `most` keys; returns their number.
     pub(super) fn promote_some(&mut self, now: Nanos, most: usize) -> usize {
         for count in 0..most {
             let next = self.timers.next().filter(|(at, ..)| *at <= now);
@@ -312,8 +316,8 @@ impl<T: Eq + Clone> Core<T> {
         most
     }
 
-    /// The key whose turn it is. Keys that keep failing are passed over while they hold their share
-    /// of the workers.
+    /// Takes the next key. Keys that keep failing are passed over while they hold their share of
+    /// the workers.
     #[inline]
     pub(super) fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
         let ticket = self.next(now)?;
@@ -322,7 +326,8 @@ impl<T: Eq + Clone> Core<T> {
         Some(Taken { key, facts })
     }
 
-    /// [`take`](Self::take) into a hand; what it held is returned, to be dropped outside of locks.
+    /// [`take`](Self::take) into a hand; returns the key that the hand held before, to be dropped
+    /// outside of locks.
     #[inline]
     pub(super) fn take_into(&mut self, hand: &mut Taken<T>, now: Nanos) -> Option<T> {
         hand.facts.ticket = self.next(now)?;
@@ -330,8 +335,10 @@ impl<T: Eq + Clone> Core<T> {
         Some(std::mem::replace(&mut hand.key, key))
     }
 
+    /// Takes the ticket of the next key out of its line.
     #[inline]
     fn next(&mut self, now: Nanos) -> Option<Ticket> {
+        // No search of the lines when only failing keys are ready and none may be taken.
         if self.eligible() == 0 {
             return None;
         }
@@ -339,8 +346,8 @@ impl<T: Eq + Clone> Core<T> {
         self.lines.take(&mut self.slots, may_fail, now)
     }
 
-    /// The work on the key with that ticket begins. Puts down what is known of it field by field: who reads
-    /// right after a store what it wrote together with something else waits for the store.
+    /// Begins the work on a key. Writes its facts field by field: a read right after a wider store
+    /// would wait for that store to complete.
     #[inline(always)]
     fn begin(&mut self, facts: &mut Facts, now: Nanos) -> Option<T> {
         let ticket = facts.ticket;
@@ -364,8 +371,9 @@ impl<T: Eq + Clone> Core<T> {
         Some(key)
     }
 
-    /// Ends the work on a key that succeeded, did not fail before and was not added again meanwhile, as
-    /// nearly always: tells how long it was in work. `None` when there is more to it; nothing is done then.
+    /// Ends the work on a key in the common case: it succeeded, did not fail before and was not
+    /// added again meanwhile. Returns the time that it was in work; `None`, without a change, in
+    /// all other cases.
     #[inline(always)]
     pub(super) fn finish_plain(&mut self, ticket: Ticket, now: Nanos) -> Option<Nanos> {
         let slot = self.slots.get(ticket);
@@ -382,7 +390,7 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Ends the work on a key; `reasons` are for its next turn, if the verdict leads to one. `None`
-    /// when it was not in work.
+    /// when the key was not in work.
     #[inline]
     pub(super) fn finish(
         &mut self,
@@ -395,9 +403,11 @@ impl<T: Eq + Clone> Core<T> {
         let Place::Working { spot } = slot.place else { return None };
         self.failing_in_work -= usize::from(slot.failing);
         let delay = judge(self.policy, slot, verdict);
+        // Only a delay after a failure is a retry.
         let retry = delay.filter(|_| slot.failing && !slot.held);
         let Working { since, again, .. } = self.slots.end_work(spot);
         let end = delay.map(|delay| now.saturating_add(nanos(delay)));
+        // After a shutdown a verdict brings no key back; adds during the work still count.
         let due = end.filter(|_| !self.closed);
         let worked = now.saturating_sub(since);
         let own = self.again(ticket, due.map(|_| reasons));
@@ -432,17 +442,19 @@ impl<T: Eq + Clone> Core<T> {
         Some(Finished { worked, retry, left })
     }
 
-    /// When the verdict itself brings the key back: notes why, and tells its priority, which stays.
+    /// If the verdict itself brings the key back: adds its reasons, and returns the key's priority,
+    /// which stays.
     fn again(&mut self, ticket: Ticket, reasons: Option<u64>) -> Option<Priority> {
         let slot = self.slots.get_mut(ticket);
         slot.reasons |= reasons?;
         Some(slot.priority)
     }
 
-    /// Accepts no more keys and drops those that wait for their time.
+    /// Closes the queue: it accepts no more keys and drops the delayed ones.
     pub(super) fn close(&mut self) -> Discarded<T> {
         self.closed = true;
-        // Looked at before any of them leaves: the last one takes the slots with it.
+        // Collected before any key leaves its slot: the last one that rests may give back all
+        // slots.
         let waiting = self.timers.clear().filter(|timer| is_live(&self.slots, timer));
         let waiting: Vec<Ticket> = waiting.map(|(_, _, ticket)| ticket).collect();
         let mut left = Discarded::Nothing;
@@ -454,7 +466,7 @@ impl<T: Eq + Clone> Core<T> {
         left
     }
 
-    /// Ready, with a place at the end of the line.
+    /// Makes a key ready, with a place at the end of the line.
     fn make_ready(&mut self, ticket: Ticket, since: Nanos) {
         self.turn += 1;
         let slot = self.slots.get_mut(ticket);
@@ -463,8 +475,9 @@ impl<T: Eq + Clone> Core<T> {
         self.lines.count(slot.priority, slot.failing, true);
     }
 
-    /// Ready, with the place in line that it took while it was in work; if that was passed over, with
-    /// a new one by its old turn. `own` is the priority that it keeps because of the verdict.
+    /// Makes a key ready, with the place in line that it took while in work; if that place was
+    /// passed over, with a new one by its old turn. `own` is the priority that the key keeps
+    /// because of the verdict.
     fn resume(
         &mut self,
         ticket: Ticket,
@@ -486,6 +499,7 @@ impl<T: Eq + Clone> Core<T> {
         }
     }
 
+    /// Delays a key until `at`.
     fn make_waiting(&mut self, ticket: Ticket, at: Nanos) {
         self.turn += 1;
         let slot = self.slots.get_mut(ticket);
@@ -494,7 +508,7 @@ impl<T: Eq + Clone> Core<T> {
         self.timers.add((at, self.turn, ticket));
     }
 
-    /// A waiting key waits no more; the caller puts it somewhere else.
+    /// Ends the wait of a delayed key; the caller puts the key elsewhere.
     fn stop_waiting(&mut self, ticket: Ticket) {
         let slot = self.slots.get_mut(ticket);
         slot.place = Place::Resting;
@@ -503,7 +517,7 @@ impl<T: Eq + Clone> Core<T> {
     }
 }
 
-/// Does this entry still say when its key is due?
+/// Whether this timer is still the current one of its key.
 fn is_live<T>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
     let slot = slots.find_slot(*ticket);
     slot.is_some_and(

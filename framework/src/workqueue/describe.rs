@@ -1,10 +1,10 @@
-//! What a queue holds, key by key, for people who look into it.
+//! Description of a queue's keys, for debug dumps.
 
 use std::time::Duration;
 
 use super::Priority;
 
-/// Where a key is.
+/// The place of a key in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyPlace {
     /// In work.
@@ -18,7 +18,7 @@ pub enum KeyPlace {
 }
 
 impl KeyPlace {
-    /// In words, as dumps have it: `working`, `queued`, `backing off`, `delayed`.
+    /// Returns the name that dumps use: `working`, `queued`, `backing off`, `delayed`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Working => "working",
@@ -35,18 +35,18 @@ impl KeyPlace {
 pub struct KeyState<T> {
     /// The key.
     pub key: T,
-    /// Where it is.
+    /// Its place.
     pub place: KeyPlace,
     /// Failures in a row.
     pub failures: u32,
-    /// How long it has been ready or in work; `None` while it waits for its time.
+    /// Time for which it has been ready or in work; `None` while it is delayed.
     pub age: Option<Duration>,
-    /// When it is due, if it waits for its time; of a key in work, when it is to come back.
+    /// Time until it is due, if it is delayed; of a key in work, time until it is to come back.
     pub due_in: Option<Duration>,
-    /// Was it added again while in work?
+    /// Whether it was added again while in work.
     pub again: bool,
-    /// How urgent its turn is; of a key in work, this turn.
+    /// Priority of its turn; of a key in work, of this turn.
     pub priority: Priority,
-    /// Why it is in the queue; of a key in work, what was gathered for its next turn.
+    /// Reasons of its turn; of a key in work, those gathered for its next turn.
     pub reasons: u64,
 }

@@ -1,49 +1,53 @@
-//! Where keys wait while all workers are busy: whoever uses the queue next takes them in.
+//! Buffer of added keys while no worker is parked; the next user of the queue takes them in.
 //!
-//! A source that adds what one read of the network brought would keep workers from the queue for as long as
-//! dozens of their turns take, and they would keep it waiting, each time asleep in the kernel. So it
-//! leaves its keys here, and a worker that takes the next key takes these in with it: what the queue
-//! knows of them stays in the memory of one processor.
+//! A source that adds all keys of one network read would hold the queue's lock for as long as
+//! dozens of takes last, and workers and source would block each other, each time asleep in the
+//! kernel. The source therefore leaves its keys in this buffer, and a worker that takes its next
+//! key moves them into the queue in the same step: the queue's memory stays in the cache of one
+//! processor.
 //!
-//! Nothing waits here for somebody who might not come: the last worker that lies down shuts the inbox, in
-//! one step with its last look, and whoever finds it shut adds to the queue itself.
+//! No key waits here for a worker that may not come. The last worker that parks shuts the inbox in
+//! the same step as its last look, and a source that finds the inbox shut adds to the queue
+//! directly.
 
 use super::Adding;
 use super::core::Nanos;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
-/// So many keys, equal ones too: taking them in keeps others from the queue for a fifth of a
-/// millisecond.
+/// Most keys in the buffer, duplicates included: taking them in holds the queue's lock for a fifth
+/// of a millisecond.
 const ROOM: usize = 4096;
 
-/// A key with its hash, which the queue may take or change for another, and how it is wanted.
+/// A key with its hash, which the queue may take or swap for another key, and the options of its
+/// add.
 pub(super) type Wish<T> = ((u64, Option<T>), Adding);
-/// Keys that were added together, and when.
+/// The time of an add, and the keys that it added.
 pub(super) type Letter<T> = (Nanos, Vec<Wish<T>>);
 
-/// Keys that are not in the queue yet, the first ones first.
+/// Keys that are not in the queue yet, in order of arrival.
 pub(super) struct Inbox<T> {
-    /// Looked at without the lock: who misses what comes just now finds it the next time, or when the
-    /// inbox is shut.
+    /// Read without the lock. A reader that misses a batch which arrives just then sees it at the
+    /// next step, or when the inbox is shut.
     has_mail: AtomicBool,
     inside: Mutex<Inside<T>>,
 }
 
+/// The buffered adds, under the lock.
 struct Inside<T> {
     letters: Vec<Letter<T>>,
-    /// Keys in all of them.
+    /// Number of keys in all batches.
     keys: usize,
     is_shut: bool,
 }
 
 impl<T> Inbox<T> {
-    /// Empty and open.
+    /// Returns an empty, open inbox.
     pub(super) fn new() -> Self {
         let inside = Inside { letters: Vec::new(), keys: 0, is_shut: false };
         Self { has_mail: AtomicBool::new(false), inside: Mutex::new(inside) }
     }
 
-    /// Leaves `keys` here; gives them back when the inbox is shut, or too full for them.
+    /// Buffers `keys`; returns them when the inbox is shut or has no space for them.
     pub(super) fn post(&self, now: Nanos, keys: Vec<Wish<T>>) -> Result<(), Vec<Wish<T>>> {
         let mut inside = self.inside.lock();
         if inside.is_shut || inside.keys + keys.len() > ROOM {
@@ -55,30 +59,33 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Is there anything, as far as one sees without the lock?
+    /// Returns whether the inbox holds keys, as far as a read without the lock shows.
     #[inline]
     pub(super) fn has_mail(&self) -> bool {
+        // Relaxed: the flag guards no data. The keys are read under the lock, and a late value only
+        // delays them by one step.
         self.has_mail.load(Ordering::Relaxed)
     }
 
-    /// What waits here.
+    /// Takes all buffered keys.
     #[cold]
     pub(super) fn take(&self) -> Vec<Letter<T>> {
         self.empty(&mut self.inside.lock())
     }
 
-    /// From now on nothing comes in; takes what came before.
+    /// Shuts the inbox and takes its keys. Under one lock: no key can arrive between the two.
     pub(super) fn shut(&self) -> Vec<Letter<T>> {
         let mut inside = self.inside.lock();
         inside.is_shut = true;
         self.empty(&mut inside)
     }
 
-    /// What comes may wait here again.
+    /// Opens the inbox again.
     pub(super) fn open(&self) {
         self.inside.lock().is_shut = false;
     }
 
+    /// Takes all buffered keys, under a lock that the caller holds.
     fn empty(&self, inside: &mut Inside<T>) -> Vec<Letter<T>> {
         self.has_mail.store(false, Ordering::Relaxed);
         inside.keys = 0;

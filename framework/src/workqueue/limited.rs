@@ -1,4 +1,4 @@
-//! A queue whose retries a rate limiter spaces out, as client-go's `RateLimitingInterface`.
+//! A queue whose retries are spaced out by a rate limiter, as client-go's `RateLimitingInterface`.
 
 use std::fmt;
 use std::hash::Hash;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{QueueSettings, RateLimiter, WorkQueue};
 use crate::seams::Seams;
 
-/// A [`WorkQueue`] and the limiter that says how long a key waits before it is tried again.
+/// A [`WorkQueue`] and the limiter that delays the next try of a key.
 ///
 /// ```
 /// # use std::{sync::Arc, time::Duration};
@@ -32,27 +32,27 @@ pub struct RateLimitingQueue<T: Hash + Eq + Clone> {
 }
 
 impl<T: Hash + Eq + Clone + Send + 'static> RateLimitingQueue<T> {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams, limiter: Arc<dyn RateLimiter<T>>) -> Self {
         Self { queue: WorkQueue::new(settings, seams), limiter }
     }
 }
 
 impl<T: Hash + Eq + Clone> RateLimitingQueue<T> {
-    /// Wants `key` worked on when the limiter says that it may be.
+    /// Adds `key` after the delay that the limiter returns.
     pub fn add_rate_limited(&self, key: T) {
         let delay = self.limiter.when(&key);
         self.queue.add_after(key, delay);
     }
 
-    /// Ends the counting of a key's tries: it went well, or will not be tried again. A key that waits
-    /// in the queue stays there.
+    /// Forgets a key's tries: it succeeded, or will not be tried again. A key that waits in the
+    /// queue stays there.
     pub fn forget(&self, key: &T) {
         self.limiter.forget(key);
     }
 
-    /// How often `key` was added by [`add_rate_limited`](Self::add_rate_limited) since it was
-    /// forgotten.
+    /// Returns the number of times that `key` was added by
+    /// [`add_rate_limited`](Self::add_rate_limited) since it was last forgotten.
     pub fn num_requeues(&self, key: &T) -> u32 {
         self.limiter.num_requeues(key)
     }

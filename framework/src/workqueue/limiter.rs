@@ -1,9 +1,9 @@
-//! How long a key waits before it is tried again: client-go's rate limiters, by its names.
+//! client-go's rate limiters, by its names: the delay of a key's next try.
 //!
-//! A queue has a [`RetryPolicy`](super::RetryPolicy) of its own, which is what operators want: the
-//! state of a key is in its slot and goes with it. A limiter is for what a policy cannot say, such as
-//! a limit over all keys: a [`RateLimitingQueue`](super::RateLimitingQueue) asks it. A limiter keeps an
-//! entry per failing key until [`forget`](RateLimiter::forget).
+//! A queue has a [`RetryPolicy`](super::RetryPolicy) of its own, which suits operators: the state
+//! of a key is in its slot and is dropped with it. A limiter serves cases that a policy cannot
+//! express, such as a limit over all keys; a [`RateLimitingQueue`](super::RateLimitingQueue) uses
+//! it. A limiter keeps an entry per failing key until [`forget`](RateLimiter::forget).
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
@@ -15,15 +15,15 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::sync::Mutex;
 
-/// Decides how long a key waits: client-go's `TypedRateLimiter`.
+/// Decides the delay of a key's next try: client-go's `TypedRateLimiter`.
 pub trait RateLimiter<T>: Debug + Send + Sync {
-    /// How long `key` waits now; counts as one more try of it.
+    /// Returns the delay of `key` and counts one more try of it.
     fn when(&self, key: &T) -> Duration;
 
-    /// `key` is done, well or for good: its tries no longer count.
+    /// Forgets the tries of `key`: it succeeded, or will not be tried again.
     fn forget(&self, key: &T);
 
-    /// How often `key` was asked about since it was last forgotten.
+    /// Returns the number of calls of [`when`](Self::when) for `key` since it was last forgotten.
     fn num_requeues(&self, key: &T) -> u32;
 }
 
@@ -32,13 +32,14 @@ struct Tries<T>(Mutex<HashMap<T, u32>>);
 
 impl<T: Hash + Eq + Clone> Tries<T> {
     fn new() -> Self {
-        // Nothing iterates over it, so its random order shows nowhere.
+        // No code iterates over the map, so its random order is never visible.
         Self(Mutex::new(HashMap::new()))
     }
 
-    /// How many there were before this one.
+    /// Counts a try; returns the number of tries before it.
     fn next(&self, key: &T) -> u32 {
         let mut tries = self.0.lock();
+        // Looked up by reference first: only a new key is cloned.
         match tries.get_mut(key) {
             Some(count) => {
                 let before = *count;
@@ -76,7 +77,7 @@ pub struct ItemExponentialFailureRateLimiter<T> {
 }
 
 impl<T: Hash + Eq + Clone> ItemExponentialFailureRateLimiter<T> {
-    /// Delays from `base` to `max`.
+    /// Returns a limiter with delays from `base` to `max`.
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max, tries: Tries::new() }
     }
@@ -86,6 +87,7 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemExponentialFail
     fn when(&self, key: &T) -> Duration {
         let before = self.tries.next(key);
         let base = self.base.as_nanos();
+        // Caps the exponent: a shift by 128 or more would overflow.
         let nanos = if before < 64 { base.saturating_mul(1 << before) } else { base << 64 };
         let seconds = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
         Duration::new(seconds, (nanos % 1_000_000_000) as u32).min(self.max)
@@ -110,7 +112,7 @@ pub struct ItemFastSlowRateLimiter<T> {
 }
 
 impl<T: Hash + Eq + Clone> ItemFastSlowRateLimiter<T> {
-    /// `fast` for `most_fast` tries, then `slow`.
+    /// Returns a limiter with the delay `fast` for `most_fast` tries, then `slow`.
     pub fn new(fast: Duration, slow: Duration, most_fast: u32) -> Self {
         Self { fast, slow, most_fast, tries: Tries::new() }
     }
@@ -130,20 +132,21 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemFastSlowRateLim
     }
 }
 
-/// A token bucket over all keys together: so many tries a second, and a burst on top.
+/// A token bucket over all keys together: a number of tries per second, and a burst on top.
 #[derive(Debug)]
 pub struct BucketRateLimiter {
-    /// Time in which one token drips in.
+    /// Time per token.
     drip: Duration,
     burst: u32,
     clock: Clock,
-    /// When the bucket was, or will be, without debt and empty.
+    /// Time at which the bucket was, or will be, empty and without debt.
     empty: Mutex<Instant>,
 }
 
 impl BucketRateLimiter {
-    /// `per_second` tries a second with bursts of `burst`, at least one; the bucket begins full. A
-    /// rate of less than one try in a thousand seconds, or that is no number, counts as that.
+    /// Returns a limiter of `per_second` tries a second with bursts of `burst`, at least one; the
+    /// bucket begins full. A rate that is below one try in a thousand seconds, or is not a number,
+    /// counts as that.
     pub fn new(per_second: f64, burst: u32, clock: Clock) -> Self {
         let rate = if per_second > 0.001 { per_second } else { 0.001 };
         let drip = Duration::from_secs_f64(1.0 / rate);
@@ -159,7 +162,7 @@ impl<T> RateLimiter<T> for BucketRateLimiter {
     fn when(&self, _: &T) -> Duration {
         let now = self.clock.now();
         let mut empty = self.empty.lock();
-        // A bucket holds no more than a burst, however long nobody came.
+        // A bucket holds at most a burst, however long it was unused.
         let full = now.checked_sub(self.drip.saturating_mul(self.burst)).unwrap_or(*empty);
         *empty = (*empty).max(full) + self.drip;
         empty.saturating_duration_since(now)
@@ -179,7 +182,7 @@ pub struct MaxOfRateLimiter<T> {
 }
 
 impl<T> MaxOfRateLimiter<T> {
-    /// All of `limiters`; each is asked every time.
+    /// Returns a limiter that asks all of `limiters` every time.
     pub fn new(limiters: Vec<Box<dyn RateLimiter<T>>>) -> Self {
         Self { limiters }
     }
@@ -201,7 +204,7 @@ impl<T: Debug> RateLimiter<T> for MaxOfRateLimiter<T> {
     }
 }
 
-/// What another limiter says, but never longer than `max`.
+/// The delay of another limiter, cut off at `max`.
 #[derive(Debug)]
 pub struct WithMaxWaitRateLimiter<T> {
     limiter: Box<dyn RateLimiter<T>>,
@@ -209,7 +212,7 @@ pub struct WithMaxWaitRateLimiter<T> {
 }
 
 impl<T> WithMaxWaitRateLimiter<T> {
-    /// `limiter`, cut off at `max`.
+    /// Returns `limiter`, cut off at `max`.
     pub fn new(limiter: Box<dyn RateLimiter<T>>, max: Duration) -> Self {
         Self { limiter, max }
     }
@@ -229,8 +232,8 @@ impl<T: Debug> RateLimiter<T> for WithMaxWaitRateLimiter<T> {
     }
 }
 
-/// client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling to 1000 s per key, and 10 tries a
-/// second with bursts of 100 over all keys.
+/// Returns client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling to 1000 s per key, and 10
+/// tries a second with bursts of 100 over all keys.
 pub fn default_controller_rate_limiter<T>(clock: Clock) -> MaxOfRateLimiter<T>
 where
     T: Hash + Eq + Clone + Debug + Send + 'static,

@@ -1,7 +1,7 @@
 //! The queue's metrics, under client-go's names.
 //!
-//! What happens to keys is counted under the queue's lock, in plain numbers; they become metrics when
-//! somebody reads those. Only what tells of work in progress is a gauge that somebody sets.
+//! Events are counted in plain integers under the queue's lock, and become metrics when these are
+//! read. Only the gauges on work in progress are set by a caller.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,9 @@ use super::Priority;
 use crate::metrics::{CounterSeries, Durations, GaugeSeries, HistogramSeries, Metrics, names};
 use crate::sync::Mutex;
 
-/// So many priorities have a series of their own, and the others one together, as in
-/// controller-runtime.
+/// Most priorities with a series of their own; all others share one, as in controller-runtime.
 const MOST_PRIORITIES: usize = 25;
-/// What controller-runtime calls the series of the others.
+/// controller-runtime's label of the shared series.
 const OTHERS: &str = "exceeded_cardinality_limit";
 
 /// Feeds `workqueue_*` for one queue.
@@ -28,44 +27,44 @@ pub(super) struct Meter {
     worked: HistogramSeries,
     unfinished: GaugeSeries,
     longest: GaugeSeries,
-    /// Do the gauges on work in progress tell of any?
+    /// Whether the gauges on work in progress are above zero.
     tells_of_work: AtomicBool,
     told: Mutex<Told>,
 }
 
-/// What the metrics say.
+/// Values that the metrics have received so far.
 #[derive(Debug)]
 struct Told {
     adds: u64,
     delays: u64,
-    /// Of each priority that was met: its series, and how many keys were ready.
+    /// Per priority that was seen: its series, and its last depth.
     depths: BTreeMap<Priority, (GaugeSeries, usize)>,
 }
 
-/// What took how long, as the queue counts it.
+/// Durations that were counted under the queue's lock.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Until a key was taken.
+    /// Time from ready to taken.
     pub(super) waited: Durations,
-    /// Until work on it ended.
+    /// Time from taken to the verdict.
     pub(super) worked: Durations,
 }
 
-/// What a queue tells of itself.
+/// Numbers of a queue for its metrics.
 #[derive(Debug)]
 pub(super) struct News {
     /// Adds that were not duplicates, since the start.
     pub(super) adds: u64,
     /// Keys put off by a delay, since the start.
     pub(super) delays: u64,
-    /// How many keys are ready, by priority, in the order in which priorities were met.
+    /// Number of ready keys by priority, in the order in which priorities were first seen.
     pub(super) depths: Vec<(Priority, usize)>,
-    /// What came since it was told last.
+    /// Durations since the last reading.
     pub(super) tally: Tally,
 }
 
 impl Tally {
-    /// All so far; nothing is left.
+    /// Takes all durations; none are left.
     pub(super) fn take(&mut self) -> Self {
         Self { waited: self.waited.take(), worked: self.worked.take() }
     }
@@ -90,14 +89,17 @@ impl Meter {
         }
     }
 
-    /// Where durations are counted until they are told.
+    /// Returns an empty tally with the buckets of the metrics.
     pub(super) fn tally(&self) -> Tally {
         Tally { waited: self.waited.gathering(), worked: self.worked.gathering() }
     }
 
-    /// Tells what `read` reads off the queue. One at a time, so that nothing is told twice.
+    /// Adds the numbers that `read` returns to the metrics. One call at a time, so that nothing is
+    /// counted twice.
     pub(super) fn tell(&self, read: impl FnOnce() -> News) {
         let mut told = self.told.lock();
+        // Read within the lock: a later reading that was added first would make the difference
+        // negative.
         let news = read();
         self.adds.count(news.adds - told.adds);
         self.retries.count(news.delays - told.delays);
@@ -114,6 +116,7 @@ impl Meter {
         }
     }
 
+    /// Returns the series of a priority, or the shared one.
     fn depth(&self, priority: Priority, is_one_too_many: bool) -> GaugeSeries {
         let number = priority.to_string();
         let label = if is_one_too_many { OTHERS } else { &number };
@@ -121,12 +124,13 @@ impl Meter {
         self.metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, label])
     }
 
-    /// Do the gauges tell of work in progress that may have ended since?
+    /// Returns whether the gauges show work in progress that may have ended since.
     pub(super) fn tells_of_work(&self) -> bool {
+        // Relaxed: the flag only saves needless updates of the gauges, and guards no data.
         self.tells_of_work.load(Ordering::Relaxed)
     }
 
-    /// Sum and maximum of the ages of the work in progress.
+    /// Sets the gauges to the sum and the maximum of the ages of the work in progress.
     pub(super) fn running(&self, sum: Duration, longest: Duration) {
         self.tells_of_work.store(sum > Duration::ZERO, Ordering::Relaxed);
         self.unfinished.set(sum.as_secs_f64());

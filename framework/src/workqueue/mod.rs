@@ -1,11 +1,12 @@
 //! A set of keys, each worked on by one worker at a time.
 //!
-//! Producers add keys, workers take them: many adds of one key between two takes are one piece of
-//! work, a key that is added while it is in work comes back once that work ended, and a key whose
-//! work failed comes back after a growing delay. A queue holds at most one entry per key, so the
-//! number of keys bounds it. The entry of a key that rests is kept for the next time, and the key with it,
-//! until it is [gone](Work::gone) or another one needs the entry: there are 4096 of them, 131,072 where keys
-//! are those of [objects](WorkQueue::of_objects), or as many as once were in use at the same time.
+//! Producers add keys and workers take them. Several adds of one key between two takes are one
+//! piece of work. A key that is added while in work comes back once that work has ended, and a key
+//! whose work failed comes back after a growing delay. A queue holds at most one entry per key, so
+//! the number of keys bounds its size. The entry of a resting key stays allocated, and the key with
+//! it, until the key is [gone](Work::gone) or another key needs the entry. The queue retains 4096
+//! entries, 131,072 where the keys are those of [objects](WorkQueue::of_objects), or as many as
+//! were once in use at the same time.
 //!
 //! ```
 //! # use windlass::{seams::Seams, workqueue::{QueueSettings, WorkQueue}};
@@ -20,10 +21,10 @@
 //! # });
 //! ```
 //!
-//! An add can say how urgent the key is and why ([`Adding`]). Changes go before what a start or a
-//! resync asks for, and nobody is passed over for ever.
+//! An add can carry a priority and reasons ([`Adding`]). Changes go before the keys that a start or
+//! a resync adds, and no key is passed over for ever.
 //!
-//! Absent: what a key or a reason means, and dropping keys for being too many.
+//! Out of scope: the meaning of a key or a reason, and dropping keys because there are too many.
 
 mod adding;
 mod backoff;

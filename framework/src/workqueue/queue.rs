@@ -1,9 +1,9 @@
-//! The queue as tasks see it: waiting, waking, metrics.
+//! The asynchronous queue: locking, waiting, wake-ups and metrics.
 //!
-//! State and [`Room`] are under one lock. Whatever changes the state calls, before it releases the
-//! lock, as many sleepers as that concerns; they are woken after it. What metrics tell is counted
-//! there too. Keys that come while nobody sleeps may wait in the [`Inbox`]; all that looks at the state
-//! takes them in first.
+//! One lock guards the state and the [`Room`]. A step that changes the state selects, under the
+//! lock, the parked workers to wake; their wakers run after the lock is released. The numbers for
+//! the metrics are counted under the same lock. Keys that arrive while no worker is parked may wait
+//! in the [`Inbox`]; each step that reads the state first moves them into the queue.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -29,57 +29,64 @@ use crate::metrics::Gathers;
 use crate::seams::Seams;
 use crate::sync::{Apart, Mutex, Notify};
 
-/// Delays beyond this are as good as never; instants cannot count much further.
+/// Longest delay of a timer, ten years: an `Instant` cannot represent much more.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-/// So many keys are added in one pass through the lock: others wait for less than half a millisecond.
+/// Most keys added per lock acquisition: other users of the lock wait for less than half a
+/// millisecond.
 const AT_ONCE: usize = 1024;
-/// So many keys are looked for together.
+/// Number of keys whose table look-ups overlap.
 const TOGETHER: usize = 32;
 
-/// A set of keys that each get worked on by one worker at a time; cheap to clone. Waits and delays are
-/// those of tokio's timer: it is to be used within a runtime that has one.
+/// A set of keys, each worked on by one worker at a time; cheap to clone. Waits and delays use
+/// tokio's timer, so the queue needs a runtime with a timer.
 ///
-/// - Between [`get`](Self::get) and the verdict on its [`Work`] a key is handed to nobody else.
-/// - A key added while in work is handed out again after the verdict, in the place it then took.
-/// - Ready keys are handed out by [priority](Adding::priority); those of one priority in the order in which they
-///   became ready. A key that has waited for [the ageing time](QueueSettings::ageing) is no longer
-///   passed over.
+/// - Between [`get`](Self::get) and the verdict on its [`Work`] a key is handed to no other worker.
+/// - A key added while in work is handed out again after the verdict, in the place that it took
+///   when it was added.
+/// - Ready keys are handed out by [priority](Adding::priority); those of one priority in the order
+///   in which they became ready. A key that has waited for [the ageing time](QueueSettings::ageing)
+///   is no longer passed over.
 /// - Keys whose last work failed hold at most half of the workers, at least one.
 /// - Of several delays for one key the earliest wins; an immediate add beats a delayed one.
 pub struct WorkQueue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }
 
+/// The queue behind all its handles.
 pub(super) struct Shared<T: Hash + Eq + Clone> {
     inside: Mutex<Inside<T>>,
-    /// Its lock is taken within that of the state, never the other way round.
+    /// Lock order: this lock is taken while that of `inside` is held, never the other way round.
     inbox: Apart<Inbox<T>>,
-    /// Of keys; its own, so that nobody who chooses names can make them collide.
+    /// Hasher of keys. Its seed differs per queue, so that keys cannot be chosen to collide.
     hasher: FixedState,
+    /// Time at which the queue was made.
     pub(super) epoch: Instant,
     clock: Clock,
     pub(super) entropy: Entropy,
     meter: Meter,
+    /// Reasons of keys that come back after a failure.
     pub(super) retried: u64,
+    /// Reasons of keys that come back after a success.
     pub(super) requeued: u64,
-    /// Something ended; drains look again.
+    /// Notified when work ended or the queue was shut down; a drain then looks again.
     ended: Notify,
 }
 
+/// The state under the queue's lock.
 struct Inside<T> {
     core: Core<T>,
     room: Room,
     tally: Tally,
-    /// Is the inbox shut? While anybody is in the room it is.
+    /// Whether the inbox is shut; it is while any worker is parked.
     is_shut: bool,
 }
 
-/// How a piece of work ended.
+/// The end of a piece of work: its key's ticket, the verdict and the reasons to come back.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) ticket: Ticket,
     pub(super) verdict: Verdict,
-    /// For its next turn, if the verdict leads to one.
+    /// Reasons of the key's next turn, if the verdict leads to one.
     pub(super) reasons: u64,
 }
 
@@ -96,12 +103,12 @@ impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
 }
 
 impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams) -> Self {
         Self::noting(settings, seams, None)
     }
 
-    /// An empty queue of keys that note where it keeps them.
+    /// Returns an empty queue of keys that note where the queue keeps them.
     pub(crate) fn noting(settings: QueueSettings, seams: &Seams, notes: Option<Notes<T>>) -> Self {
         let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
             settings;
@@ -124,6 +131,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
             requeued,
             ended: Notify::new(),
         });
+        // Weak: the metrics must not keep the queue alive.
         let source: Weak<Shared<T>> = Arc::downgrade(&shared);
         seams.metrics.gather_from(source);
         Self { shared }
@@ -131,31 +139,32 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
 }
 
 impl<T: Hash + Eq + Clone> WorkQueue<T> {
-    /// Wants `key` worked on as soon as possible. Does nothing after [`shutdown`](Self::shutdown).
+    /// Adds
+    /// `key`, to be worked on as soon as possible. Does nothing after [`shutdown`](Self::shutdown).
     pub fn add(&self, key: T) {
         self.add_with(key, Adding::new());
     }
 
-    /// Wants `key` worked on after `delay`, or earlier if that was asked for already.
+    /// Adds `key`, to be worked on after `delay`, or earlier if an earlier add asked for that.
     pub fn add_after(&self, key: T, delay: Duration) {
         self.add_with(key, Adding::new().after(delay));
     }
 
-    /// Wants `key` worked on as `adding` says. If it is in the queue already, the wishes merge: the
-    /// higher priority, all the reasons, the earlier time.
+    /// Adds `key` with a priority, reasons and a delay. If the key is in the queue already, the
+    /// adds merge: the higher priority, all the reasons, the earlier time.
     pub fn add_with(&self, key: T, adding: Adding) {
         let mut key = self.hashed(key);
         self.shared.change(|inside, now| inside.core.add_hashed(&mut key, adding, now));
     }
 
-    /// [`add`](Self::add) for several keys: as many sleeping workers wake as there are new ones. When none
-    /// sleeps, whoever uses the queue next takes them in.
+    /// [`add`](Self::add) for several keys: as many parked workers wake as there are new keys. When
+    /// no worker is parked, the next user of the queue takes the keys in.
     pub fn add_all(&self, keys: impl IntoIterator<Item = T>) {
         self.add_each(keys.into_iter().map(|key| (key, Adding::new())));
     }
 
-    /// [`add_with`](Self::add_with) for several keys: as many sleeping workers wake as there are new ones.
-    /// When none sleeps, whoever uses the queue next takes them in.
+    /// [`add_with`](Self::add_with) for several keys: as many parked workers wake as there are new
+    /// keys. When no worker is parked, the next user of the queue takes the keys in.
     pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
         // The iterator is the caller's code: run it before any lock is taken.
         let keys = keys.into_iter().map(|(key, adding)| (self.hashed(key), adding));
@@ -165,16 +174,18 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         }
         let posted = self.shared.inbox.post(self.shared.now(), keys);
         let Err(mut keys) = posted else { return };
+        // Chunks: workers get the lock in between.
         for some in keys.chunks_mut(AT_ONCE) {
             self.shared.change(|inside, now| inside.add_each(some, now));
         }
     }
 
+    /// Hashes a key; called before the lock is taken.
     fn hashed(&self, key: T) -> (u64, Option<T>) {
         (self.shared.hasher.hash_one(&key), Some(key))
     }
 
-    /// Waits for a key; `None` once the queue is shut down and has handed out what it held.
+    /// Waits for a key; `None` once the queue is shut down and has handed out all its keys.
     ///
     /// # Cancel safety
     /// Safe: no key is lost when the future is dropped.
@@ -183,21 +194,21 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         poll_fn(|context| getter.poll(context)).await
     }
 
-    /// A key if one is ready now; does not wait.
+    /// Returns a key if one is ready now; does not wait.
     pub fn try_get(&self) -> Option<Work<T>> {
         let taken = self.shared.change(Inside::take)?;
         Some(Work::new(Arc::clone(&self.shared), taken))
     }
 
-    /// Accepts no more keys. Keys that are ready, or were added again while in work, are still
-    /// handed out; delayed ones and retries are dropped.
+    /// Shuts the queue down: it accepts no more keys. Keys that are ready, or were added again
+    /// while in work, are still handed out; delayed keys and retries are dropped.
     pub fn shutdown(&self) {
         drop(self.shared.change(|inside, _| inside.core.close()));
         self.shared.ended.notify_waiters();
     }
 
-    /// Shuts down and waits until nothing is ready or in work; false when that took longer than
-    /// `limit`.
+    /// Shuts the queue down and waits until no key is ready or in work; false when that took longer
+    /// than `limit`.
     ///
     /// # Cancel safety
     /// Safe; the queue stays shut down.
@@ -205,6 +216,8 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         self.shutdown();
         let quiet = async {
             loop {
+                // Registered before the look: an end between the look and the wait would be missed
+                // otherwise.
                 let mut ended = pin!(self.shared.ended.notified());
                 ended.as_mut().enable();
                 if self.shared.inside.lock().core.quiet() {
@@ -216,14 +229,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         self.shared.clock.within(limit, quiet).await.is_some()
     }
 
-    /// How many keys are where.
+    /// Returns the number of keys in each state.
     pub fn counts(&self) -> QueueCounts {
         self.shared.change(|inside, _| inside.core.counts())
     }
 
-    /// Up to `limit` keys and what is known of each: those in work, ready, backing off and delayed;
-    /// in each place by priority, then the longest there or the next due first. Looks at every key
-    /// under the lock: for people, not for programs.
+    /// Describes at most `limit` keys: those in work, ready, backing off and delayed; in each place
+    /// by priority, then the longest there or the next due first. Looks at every key under the
+    /// lock, so it is meant for debug dumps and not for programs.
     pub fn describe(&self, limit: usize) -> Vec<KeyState<T>> {
         self.shared.change(|inside, now| inside.core.describe(limit, now))
     }
@@ -233,36 +246,39 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         self.shared.inbox.has_mail()
     }
 
-    /// Refreshes the gauges on work in progress; called now and then while work is long.
+    /// Refreshes the gauges on work in progress; called now and then while a piece of work is long.
     pub fn observe(&self) {
         self.shared.observe();
     }
 }
 
 impl<T: Hash + Eq + Clone> Shared<T> {
+    /// Returns the time since the queue was made.
     pub(super) fn now(&self) -> Nanos {
         self.at(self.clock.now())
     }
 
-    /// A time, as the queue counts it.
+    /// Converts a time to nanoseconds since the queue was made.
     pub(super) fn at(&self, time: Instant) -> Nanos {
         nanos(time.saturating_duration_since(self.epoch))
     }
 
+    /// Creates a timer that fires at `due`.
     fn alarm(&self, due: Duration) -> Alarm {
         let (clock, at) = (self.clock.clone(), self.epoch + due.min(FAR_AWAY));
         Alarm { due, bell: Box::pin(async move { clock.sleep_until(at).await }) }
     }
 
-    /// Runs `step` on the state and wakes whom that concerns.
+    /// Runs `step` on the state, and wakes the parked workers that the change concerns.
     fn change<R>(&self, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
         self.change_at(self.now(), step)
     }
 
-    /// [`change`](Self::change), at that time.
+    /// [`change`](Self::change), at the time `now`.
     #[inline(always)]
     fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
-        // What it leaves of its letters is dropped after the lock.
+        // Declared before the lock guard, so that leftover keys are dropped after it: their `Drop`
+        // is the caller's code.
         let mut letters;
         let mut inside = self.inside.lock();
         let before = inside.core.eligible();
@@ -270,14 +286,17 @@ impl<T: Hash + Eq + Clone> Shared<T> {
             letters = self.inbox.take();
             inside.take_in(&mut letters);
         }
-        // What is due became ready before whatever happens now.
+        // Delayed keys that are due became ready before the step, so they precede its keys.
         inside.core.promote(now);
         let result = step(&mut inside, now);
+        // Selected under the lock: a worker that parks later has seen this change.
         let calls = (!inside.room.is_empty()).then(|| inside.call(before));
+        // No worker is parked any more: batches may wait for the next take again.
         if inside.is_shut && inside.room.is_empty() {
             inside.is_shut = false;
             self.inbox.open();
         }
+        // Released before the wake-ups: a woken worker takes the same lock.
         drop(inside);
         if let Some(calls) = calls {
             calls.make();
@@ -285,7 +304,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         result
     }
 
-    /// Ends a piece of work; when its retry is due.
+    /// Ends a piece of work; returns the delay of its retry, if there is one.
     pub(super) fn finish(&self, end: End) -> Option<Duration> {
         let (finished, is_closed) =
             self.change(|inside, now| (inside.finish(end, now), inside.core.is_closed()));
@@ -293,10 +312,10 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         finished?.retry
     }
 
-    /// Ends a piece of work and takes the key whose turn it is, at one and the same time, into the same
-    /// `hand`; tells whether there is one.
+    /// Ends a piece of work and takes the next key in the same step, into the same `hand`; returns
+    /// whether there is one.
     pub(super) fn finish_and_take(&self, end: End, hand: &mut Taken<T>, now: Nanos) -> bool {
-        // Both are dropped after the lock.
+        // Declared before the lock is taken, so that both are dropped after it.
         let (mut finished, mut held) = (None, None);
         let is_closed = self.change_at(now, |inside, now| {
             if !inside.finish_plain(&end, now) {
@@ -309,9 +328,10 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         held.is_some()
     }
 
-    /// Tells whom the end of a piece of work concerns.
+    /// Notifies drains of the end of a piece of work, and refreshes the gauges if they report work
+    /// in progress.
     fn finished(&self, is_closed: bool) {
-        // Only a drain waits for ends, and it closes the queue first.
+        // Only a drain waits for ends, and a drain closes the queue first.
         if is_closed {
             self.ended.notify_waiters();
         }
@@ -333,22 +353,25 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 }
 
 impl<T: Hash + Eq + Clone> Inside<T> {
-    /// Adds what waited in the inbox, as of the time when it came. What is left of it is to be dropped
-    /// outside of the lock.
+    /// Adds the keys that waited in the inbox, as of the time when they arrived. Leftover keys in
+    /// `letters` are to be dropped outside of the lock.
     #[cold]
     #[inline(never)]
     fn take_in(&mut self, letters: &mut [Letter<T>]) {
         let mut most = AT_ONCE;
         for (came, keys) in letters {
-            // What was due before goes first; very much of that holds nobody up for long.
+            // Keys that were due before the batch arrived go first; at most `AT_ONCE` of them per
+            // step, so that a flood does not hold the lock for long.
             most -= self.core.promote_some(*came, most);
             self.add_each(keys, *came);
         }
     }
 
+    /// Adds several keys under one lock; `now` is the time of their arrival.
     fn add_each(&mut self, keys: &mut [Wish<T>], now: Nanos) {
         for some in keys.chunks_mut(TOGETHER) {
-            // One look at a time would wait for memory each time.
+            // Three passes let the look-ups of several keys overlap; one key at a time would wait
+            // for memory at each of them.
             let mut guesses = [0; TOGETHER];
             for (guess, ((hash, key), _)) in guesses.iter_mut().zip(some.iter()) {
                 *guess = key.as_ref().map_or(NOWHERE, |key| self.core.guess(key, *hash));
@@ -362,7 +385,7 @@ impl<T: Hash + Eq + Clone> Inside<T> {
         }
     }
 
-    /// The key whose turn it is.
+    /// Takes the next key and counts the time that it was ready.
     #[inline(always)]
     fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
         let taken = self.core.take(now)?;
@@ -370,8 +393,8 @@ impl<T: Hash + Eq + Clone> Inside<T> {
         Some(taken)
     }
 
-    /// [`take`](Self::take) into a hand. Tells the key that it held if it holds another now; that one is to
-    /// be dropped outside of the lock.
+    /// [`take`](Self::take) into a hand. If there is a next key, returns the key that the hand held
+    /// before, to be dropped outside of the lock.
     #[inline]
     fn take_into(&mut self, hand: &mut Taken<T>, now: Nanos) -> Option<T> {
         let left = self.core.take_into(hand, now)?;
@@ -379,7 +402,8 @@ impl<T: Hash + Eq + Clone> Inside<T> {
         Some(left)
     }
 
-    /// Ends a piece of work if there is nothing to it.
+    /// Ends a piece of work in the common case: success, no failure before, no add meanwhile.
+    /// Returns whether the case applied; if not, nothing has changed.
     #[inline(always)]
     fn finish_plain(&mut self, end: &End, now: Nanos) -> bool {
         let is_done = end.verdict == Verdict::Done;
@@ -390,19 +414,21 @@ impl<T: Hash + Eq + Clone> Inside<T> {
         worked.is_some()
     }
 
-    /// What it returns is to be dropped outside of the lock.
+    /// Ends a piece of work. The result is to be dropped outside of the lock.
     fn finish(&mut self, end: End, now: Nanos) -> Option<Finished<T>> {
         let finished = self.core.finish(end.ticket, end.verdict, end.reasons, now)?;
         self.tally.worked.add(finished.worked);
         Some(finished)
     }
 
-    /// Calls as many sleepers as what happened concerns; `before` it so many keys could be taken.
+    /// Selects the parked workers to wake after a step; `before` is the number of keys that could
+    /// be taken before the step.
     fn call(&mut self, before: usize) -> Calls {
         let mut calls = Calls::default();
         let ready = self.core.eligible();
-        // As many as there are new keys. Of old ones one calls the next; when they become more
-        // nevertheless, who was called may be unable to come: one more each time they double.
+        // One wake-up per new key. For a backlog, each woken worker wakes the next. If the backlog
+        // grows nevertheless, the woken workers may be unable to run: one more wake-up each time
+        // that the backlog doubles.
         let backlog = ready.checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
         let more = ready.saturating_sub(before);
         let wanted = if self.core.exhausted() { usize::MAX } else { more.max(backlog) };
@@ -419,11 +445,12 @@ impl<T: Hash + Eq + Clone + Send> Gathers for Shared<T> {
 }
 
 impl<T: Hash + Eq + Clone> Shared<T> {
-    /// Tells the metrics what happened since the last time.
+    /// Adds the numbers since the last call to the metrics.
     fn tell_news(&self) {
         self.meter.tell(|| self.news());
     }
 
+    /// Takes the inbox in and returns the numbers for the metrics.
     fn news(&self) -> News {
         let mut letters = Vec::new();
         let mut inside = self.inside.lock();
@@ -436,7 +463,8 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
 impl<T: Hash + Eq + Clone> Drop for Shared<T> {
     fn drop(&mut self) {
-        // What nobody has read yet counts nevertheless; the keys that were ready are no more.
+        // Numbers that no scrape has read yet are counted; the depths become 0, because the ready
+        // keys are gone.
         self.meter.tell(|| {
             let mut news = self.news();
             news.depths.iter_mut().for_each(|(_, ready)| *ready = 0);
@@ -451,23 +479,24 @@ impl<T: Hash + Eq + Clone> Drop for Shared<T> {
 /// A worker that waits for a key.
 struct Getter<'a, T: Hash + Eq + Clone> {
     shared: &'a Arc<Shared<T>>,
-    /// Where it sleeps.
+    /// Its place among the parked workers; `None` while it is not parked.
     bed: Option<Bed>,
-    /// Of the timekeeper.
+    /// The delay timer, while this worker is the timekeeper.
     alarm: Option<Alarm>,
 }
 
-/// What a look into the queue led to.
+/// Result of one look into the queue.
 enum Look<T> {
     Taken(Taken<T>),
     Ended,
-    /// Nothing; somebody else minds the clock.
+    /// No key is ready; another worker waits for the next delayed key.
     Sleep,
-    /// Nothing; it minds the clock, until that time.
+    /// No key is ready; this worker waits for the next delayed key, due at that time.
     Mind(Option<Duration>),
 }
 
 impl<T: Hash + Eq + Clone> Getter<'_, T> {
+    /// Polls for a key, and for the timer while this worker is the timekeeper.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Work<T>>> {
         loop {
             let due = match self.look(context.waker()) {
@@ -478,7 +507,8 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
                 Look::Sleep | Look::Mind(None) => return Poll::Pending,
                 Look::Mind(Some(due)) => due,
             };
-            // An alarm that rings too early is worth more than a new one each time.
+            // A timer that fires too early is kept: one extra look costs less than a new timer each
+            // time.
             if self.alarm.as_ref().is_none_or(|alarm| alarm.due > due) {
                 self.alarm = Some(self.shared.alarm(due));
             }
@@ -491,15 +521,17 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
         }
     }
 
-    /// Takes a key, or lies down.
+    /// Takes a key, or parks the worker.
     fn look(&mut self, waker: &Waker) -> Look<T> {
         let Self { shared, bed, alarm } = self;
-        // Dropped after the lock.
+        // Declared before the lock is taken, so that they are dropped after it.
         let (mut gone, mut letters) = (None, Vec::new());
         shared.change(|inside, now| {
             let mut taken = inside.take(now);
             if taken.is_none() && !inside.is_shut {
-                // What comes from now on is for who lies here.
+                // Shut in the same step as the last look: keys that arrive from now on go to the
+                // queue and wake this worker; none is left in the inbox while all workers are
+                // parked.
                 inside.is_shut = true;
                 letters = shared.inbox.shut();
                 inside.take_in(&mut letters);
@@ -528,6 +560,9 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
 
 impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
     fn drop(&mut self) {
+        // A waker that this worker consumed is passed on by `change`: the step counts the ready
+        // keys again and wakes another worker (G-Q5: with idle workers and ready keys, no worker
+        // waits).
         let Some(bed) = self.bed.take() else { return };
         let (mut gone, alarm) = (None, self.alarm.take());
         self.shared.change(|inside, _| inside.room.get_up(bed, alarm, &mut gone));

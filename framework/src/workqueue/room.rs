@@ -1,13 +1,16 @@
-//! Where workers wait for keys: who sleeps, who has been called, who minds the clock.
+//! Parked workers: their wakers, the wake-ups under way, and the worker that waits for the next
+//! delayed key.
 //!
-//! A worker that finds no key lies down here with its waker; a key that becomes takeable calls one.
-//! One call at a time is enough: who comes and sees more keys calls the next, so that a burst of
-//! adds costs few calls, not one per key, and still nobody sleeps beside a key. Who was called may not
-//! come, so keys that pile up call more: one for each time that their number doubles. A batch calls as
-//! many at once as it has keys. The worker that lay down last is called first: it is the warmest.
+//! A worker that finds no key parks here with its waker, and a key that becomes takeable wakes one
+//! worker. One wake-up at a time is enough: a woken worker that sees more keys wakes the next one,
+//! so a burst of adds costs few wake-ups, not one per key, and no worker stays parked beside a
+//! ready key. A woken worker may not run, so a growing backlog wakes more of them: one each time
+//! that the number of keys doubles. A batch wakes as many workers at once as it has keys. The
+//! worker that parked last is woken first, because its caches are the warmest.
 //!
-//! One sleeper, the timekeeper, also waits for the next delayed key. It is called last. The alarm
-//! outlives it, so that workers which come and go arm no timer each time.
+//! One parked worker, the timekeeper, also waits for the next delayed key. It is woken last. The
+//! timer outlives the timekeeper, so that workers which come and go do not create a timer each
+//! time.
 
 use std::fmt;
 use std::future::Future;
@@ -15,7 +18,7 @@ use std::pin::Pin;
 use std::task::Waker;
 use std::time::Duration;
 
-/// Rings once, at the time for which it was set.
+/// A timer that fires once, at `due`.
 pub(super) struct Alarm {
     pub(super) due: Duration,
     pub(super) bell: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -27,36 +30,40 @@ impl fmt::Debug for Alarm {
     }
 }
 
-/// A waker that is needed no more, to be dropped outside of locks: it may be the last to know a task.
+/// A waker that is no longer needed, to be dropped outside of locks: it may hold the last reference
+/// to a task.
 pub(super) type Gone = Option<Waker>;
 
-/// The number of a bed.
+/// Index of a parked worker.
 pub(super) type Bed = usize;
 
-/// Workers that wait.
+/// The parked workers of a queue.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     beds: Vec<Sleep>,
     free: Vec<Bed>,
-    /// Not called yet, the timekeeper left out; the last one lay down last.
+    /// Parked and not woken yet, without the timekeeper; the worker that parked last is at the end.
     asleep: Vec<Bed>,
-    /// Called and not yet up.
+    /// Number of workers that were woken and have not looked yet.
     called: usize,
     keeper: Option<Bed>,
-    /// When the timekeeper will look, as far as it knows or was told.
+    /// Time at which the timekeeper will look, as far as it knows or was notified.
     set: Option<Duration>,
-    /// The alarm of a timekeeper that has left.
+    /// The timer of a timekeeper that has left.
     alarm: Option<Alarm>,
 }
 
+/// State of a parked worker's place.
 #[derive(Debug)]
 enum Sleep {
+    /// The place is free.
     Nobody,
+    /// Parked, and not woken yet.
     Asleep(Waker),
     Called,
 }
 
-/// Whom to wake once the lock is released.
+/// Wakers to wake once the lock is released.
 #[derive(Debug, Default)]
 #[must_use]
 pub(super) struct Calls {
@@ -72,7 +79,7 @@ impl Calls {
         }
     }
 
-    /// Wakes them.
+    /// Wakes the selected workers.
     pub(super) fn make(self) {
         let Some(first) = self.first else { return };
         first.wake();
@@ -81,7 +88,8 @@ impl Calls {
 }
 
 impl Room {
-    /// Lies down, or stays there with another waker; tells the bed.
+    /// Parks a worker, or stores another waker for a worker that is parked already; returns its
+    /// index.
     pub(super) fn lie_down(&mut self, bed: Option<Bed>, waker: &Waker, gone: &mut Gone) -> Bed {
         let bed = bed.unwrap_or_else(|| {
             self.free.pop().unwrap_or_else(|| {
@@ -105,13 +113,14 @@ impl Room {
         bed
     }
 
-    /// Leaves; the timekeeper leaves its alarm behind.
+    /// Unparks a worker; the timekeeper leaves its timer behind.
     pub(super) fn get_up(&mut self, bed: Bed, alarm: Option<Alarm>, gone: &mut Gone) {
         match std::mem::replace(&mut self.beds[bed], Sleep::Nobody) {
             Sleep::Called => self.called -= 1,
             Sleep::Asleep(waker) => {
                 *gone = Some(waker);
-                // It looks by itself, before it was called: seldom, and then it is near the end.
+                // The worker looks without having been woken, which is rare; it parked recently
+                // then, and so stands near the end.
                 if let Some(at) = self.asleep.iter().rposition(|other| *other == bed) {
                     self.asleep.remove(at);
                 }
@@ -125,8 +134,8 @@ impl Room {
         }
     }
 
-    /// The sleeper in that bed minds the clock if nobody else does, from now on until `due`. Tells
-    /// whether it does, and hands over the alarm that was left behind.
+    /// Makes the parked worker the timekeeper until `due`, if there is none. Returns whether the
+    /// worker is the timekeeper, and the timer that an earlier one left behind.
     pub(super) fn mind(&mut self, bed: Bed, due: Option<Duration>) -> (bool, Option<Alarm>) {
         if self.keeper.is_none() && due.is_some() {
             self.keeper = Some(bed);
@@ -139,16 +148,18 @@ impl Room {
         (true, self.alarm.take())
     }
 
-    /// Is there nobody who could be called, or told of the time?
+    /// Returns whether there is no worker to wake and no timekeeper to notify.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.asleep.is_empty() && self.keeper.is_none()
     }
 
-    /// Calls sleepers until `wanted` are on their way, or all are.
+    /// Wakes workers until `wanted` wake-ups are under way, or every worker is woken.
     pub(super) fn call(&mut self, wanted: usize, calls: &mut Calls) {
         while self.called < wanted {
             let keeper = self.keeper.filter(|bed| matches!(self.beds[*bed], Sleep::Asleep(_)));
+            // The timekeeper comes last: if it works on a key, another worker must take over the
+            // timer.
             let Some(bed) = self.asleep.pop().or(keeper) else { return };
             if let Sleep::Asleep(waker) = std::mem::replace(&mut self.beds[bed], Sleep::Called) {
                 self.called += 1;
@@ -157,7 +168,8 @@ impl Room {
         }
     }
 
-    /// The next delayed key is due then: somebody who sleeps has to know.
+    /// Notes that the next delayed key is due at `due`: wakes the timekeeper if that is earlier
+    /// than it expects, and appoints one if there is none.
     pub(super) fn expect(&mut self, due: Option<Duration>, calls: &mut Calls) {
         let Some(due) = due.filter(|due| self.set.is_none_or(|set| *due < set)) else { return };
         if self.keeper.is_none() {
@@ -166,6 +178,7 @@ impl Room {
         let Some(keeper) = self.keeper else { return };
         self.set = Some(due);
         if let Sleep::Asleep(waker) = &self.beds[keeper] {
+            // Not counted in `called`: this wake-up is for the timer and not for a key.
             calls.add(waker.clone());
         }
     }

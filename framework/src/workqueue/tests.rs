@@ -65,7 +65,7 @@ async fn work_dropped_without_a_verdict_is_retried() {
 }
 
 /// A worker is woken for one key and finds that another has become due: it takes the first, and the
-/// second is for whoever sleeps beside it.
+/// second wakes another parked worker.
 #[tokio::test(start_paused = true)]
 async fn what_becomes_due_while_a_key_is_taken_wakes_another_worker() {
     let queue = queue(2);
@@ -158,7 +158,7 @@ async fn g_q5_as_many_sleepers_wake_as_there_are_new_keys() {
         getters.spawn(async move {
             let work = queue.get().await;
             awake.fetch_add(1, Ordering::SeqCst);
-            // Held for ever: each further key needs a worker of its own.
+            // The key is never finished: each further key needs a worker of its own.
             std::future::pending::<()>().await;
             drop(work);
         });

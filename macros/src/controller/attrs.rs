@@ -17,13 +17,13 @@ pub(crate) const MAPPER_KEYS: &[&str] = &["by", "index"];
 pub(crate) const WATCH_KEYS: &[&str] = &["when"];
 pub(crate) const VERBS: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
 
-/// What the user wrote.
+/// Keys of the struct's attribute.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     pub(super) object: Option<Type>,
-    /// Was `for` written, even if it could not be read?
+    /// Whether `for` was written, even if it could not be read.
     pub(super) has_for: bool,
-    /// Which changes of the object count.
+    /// Predicate on changes of the object.
     pub(super) when: Option<Expr>,
     pub(super) owns: Vec<Type>,
     pub(super) watches: Vec<WatchAttr>,
@@ -46,7 +46,7 @@ pub(super) struct WatchAttr {
 /// One verb on one kind.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
-    /// As RBAC prints it.
+    /// The verb, as RBAC prints it.
     pub(super) verb: String,
     pub(super) span: Span,
     pub(super) kind: Type,
@@ -98,6 +98,7 @@ impl Attrs {
 
 const WATCH: &str = "watches(Secret, by = sites_of_secret)";
 
+/// Reads the arguments of `watches(…)`.
 fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
     let kind: Type = input.parse()?;
     let missing = |span| {
@@ -125,7 +126,7 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
     Ok(WatchAttr { kind, by, is_index: key == "index", when })
 }
 
-/// `when = labels_changed()`
+/// Reads `when = labels_changed()`.
 fn predicate(input: ParseStream<'_>) -> syn::Result<Expr> {
     let key = input.call(Ident::parse_any)?;
     if !WATCH_KEYS.iter().any(|known| key == known) {
@@ -137,14 +138,14 @@ fn predicate(input: ParseStream<'_>) -> syn::Result<Expr> {
     Ok(when)
 }
 
-/// `get list Pod, create Event`: verbs, then the kind they are granted on.
+/// Reads `get list Pod, create Event`: verbs, then the kind that they are granted on.
 fn grants(input: ParseStream<'_>, errors: &mut Errors, into: &mut Vec<Grant>) {
     while !input.is_empty() {
         let found = errors.keep(grant(input));
         let rest = left_over(input);
         let _ = input.parse::<Option<Token![,]>>();
         let Some(found) = found else { continue };
-        // Read without it, the grant would be another one than what stands there.
+        // Without the rest, the grant would differ from the one that was written.
         if !rest.is_empty() {
             errors.add(syn::Error::new_spanned(&rest, rest_fault(&found, &rest)));
         }
@@ -157,6 +158,7 @@ fn grants(input: ParseStream<'_>, errors: &mut Errors, into: &mut Vec<Grant>) {
     }
 }
 
+/// Reads one grant: verbs, then a kind.
 fn grant(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Type)>> {
     let mut verbs = Vec::new();
     while input.peek(Ident) && input.peek2(Ident) {
@@ -174,7 +176,7 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Type)>> {
     Ok(verbs.into_iter().map(|(verb, span)| (verb, span, kind.clone())).collect())
 }
 
-/// The text against `rest`, which stands between a grant and the next comma.
+/// Returns the text against `rest`, the tokens between a grant and the next comma.
 fn rest_fault(grant: &[(String, Span, Type)], rest: &TokenStream) -> String {
     let text = |tokens: TokenStream| tokens.to_string().replace(' ', "");
     let verbs: Vec<&str> = grant.iter().map(|(verb, ..)| verb.as_str()).collect();
@@ -195,6 +197,7 @@ fn rest_fault(grant: &[(String, Span, Type)], rest: &TokenStream) -> String {
     }
 }
 
+/// Returns the text against an unknown verb; `None` for a known one.
 fn verb_fault(verb: &str) -> Option<String> {
     match verb {
         known if VERBS.contains(&known) => None,

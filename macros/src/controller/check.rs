@@ -1,4 +1,4 @@
-//! The rules of a controller: one function per rule, with what would go wrong without it.
+//! The rules of a controller: one function per rule, with the consequence of its absence.
 
 use proc_macro2::Ident;
 use quote::ToTokens;
@@ -21,7 +21,7 @@ pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// The kind stands in the attribute too, so that the wiring can be read in one place.
+/// The kind is named in the attribute too, so that the wiring can be read in one place.
 fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     if !attrs.has_for {
         errors.at(ident.span(), "say which kind it reconciles: `#[controller(for = Website, …)]`");
@@ -33,7 +33,7 @@ fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// A second informer and a second permission for the same kind would say nothing new.
+/// A kind is owned once: a second informer and a second permission for it would add nothing.
 fn owned_once(attrs: &Attrs, errors: &mut Errors) {
     for (i, kind) in attrs.owns.iter().enumerate() {
         if attrs.owns[..i].iter().any(|before| same_tokens(before, kind)) {
@@ -42,7 +42,7 @@ fn owned_once(attrs: &Attrs, errors: &mut Errors) {
     }
 }
 
-/// A grant becomes an impl, of which there can be one.
+/// A verb is granted once: a grant becomes an impl, of which there can be one.
 fn granted_once(attrs: &Attrs, errors: &mut Errors) {
     for (i, grant) in attrs.grants.iter().enumerate() {
         let same = |before: &&super::attrs::Grant| {

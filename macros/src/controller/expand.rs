@@ -11,12 +11,14 @@ use crate::keys::same_tokens;
 /// Verbs that a controller has on every kind it caches.
 const READ: [&str; 3] = ["get", "list", "watch"];
 
-/// Everything. With faults the wiring is empty and whatever could be read is granted.
+/// Returns the generated code. With faults the wiring is empty and every grant that could be read
+/// is kept.
 pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStream {
     let mut output = if faulty { empty_wiring(input) } else { wiring(input, attrs) };
     let (generics, ty, bounds) = parts(input);
     let mut owned: Vec<&Type> = Vec::new();
     for kind in &attrs.owns {
+        // Reported by `check`; a second impl would only add an error of the compiler.
         if owned.iter().any(|before| same_tokens(before, kind)) {
             continue;
         }
@@ -34,12 +36,13 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
     output
 }
 
-/// Grants on kinds without objects: see `windlass::__private::Nothing`.
+/// Returns grants on kinds without objects: see `windlass::__private::Nothing`.
 fn nothing(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
     let (nothing, neither) =
         (quote!(::windlass::__private::Nothing), quote!(::windlass::__private::Neither));
-    // Two impls at least, so that none is the only one.
+    // At least two impls: with a single one the compiler would assume its kind, and report
+    // mismatched types instead of the missing grant.
     let kinds = |has_one: bool| std::iter::once(&nothing).chain((!has_one).then_some(&neither));
     let granted = grants(attrs);
     let can = VERBS.iter().flat_map(|verb| {
@@ -53,17 +56,19 @@ fn nothing(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
         .collect()
 }
 
-/// A span that shows errors at `place` and looks names up where the derive stands.
+/// Returns a span that shows errors at `place` and resolves names at the derive.
 fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
 }
 
+/// Returns the parts of an `impl` of the controller: generics, type, where clause.
 fn parts(input: &DeriveInput) -> (TokenStream, TokenStream, TokenStream) {
     let ident = &input.ident;
     let (generics, arguments, bounds) = input.generics.split_for_impl();
     (generics.to_token_stream(), quote!(#ident #arguments), bounds.to_token_stream())
 }
 
+/// Returns the marker type of a verb.
 fn verb_type(verb: &str, span: Span) -> TokenStream {
     let mut letters = verb.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());
@@ -72,7 +77,7 @@ fn verb_type(verb: &str, span: Span) -> TokenStream {
     quote!(::windlass::rbac::verbs::#name)
 }
 
-/// Every grant once: read access to what is cached, and what the user asked for.
+/// Returns every grant once: read access to cached kinds, and the rights that the user asked for.
 fn grants(attrs: &Attrs) -> Vec<Grant> {
     let cached =
         attrs.object.iter().chain(&attrs.owns).chain(attrs.watches.iter().map(|watch| &watch.kind));
@@ -90,6 +95,7 @@ fn grants(attrs: &Attrs) -> Vec<Grant> {
     grants
 }
 
+/// Generates the impl of `Controller` with the wiring of all keys.
 fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
     let owns = attrs
@@ -154,6 +160,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
     }
 }
 
+/// Generates the impl of `Controller` for a derive with faults.
 fn empty_wiring(input: &DeriveInput) -> TokenStream {
     let (generics, ty, bounds) = parts(input);
     quote! {

@@ -9,8 +9,8 @@ use syn::DeriveInput;
 
 use crate::errors::Errors;
 
-/// Parse, check, expand; with faults, what was understood is still wired up, so that a reconcile
-/// that uses it is not told that it may not.
+/// Parses, checks, expands; with faults, the understood keys are still wired up, so that the
+/// compiler does not report missing grants for a reconcile that uses them.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let attrs = attrs::Attrs::read(&input.attrs, &mut errors);

@@ -11,20 +11,20 @@ use crate::keys::{self, At, Key, set, unknown};
 
 pub(crate) const KEYS: &[&str] = &["of", "skip"];
 pub(crate) const FIELD_KEYS: &[&str] = &["path", "label", "annotation", "default"];
-/// Parts of the metadata that nothing in the framework needs to find in a decoded object.
+/// Parts of the metadata that the framework never needs to find in a decoded object.
 pub(crate) const SKIPPABLE: &[&str] = &["labels", "annotations"];
 
-/// What stands on the struct.
+/// Keys of the struct's attribute.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
     pub(super) of: Option<Type>,
-    /// Was `of` written, even if it could not be read?
+    /// Whether `of` was written, even if it could not be read.
     pub(super) has_of: bool,
     pub(super) skip: Vec<String>,
 }
 
-/// serde's attributes would be without effect here, and those of a `Serialize` beside this derive in
-/// conflict with it.
+/// Refuses serde's attributes: they would have no effect here, and those of a `Serialize` beside
+/// this derive would conflict with it.
 fn no_serde(attributes: &[Attribute], errors: &mut Errors) {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         let message = "a projection is read and written by this derive alone: say where a field lies by \
@@ -67,7 +67,7 @@ impl Attrs {
     }
 }
 
-/// What stands on a field.
+/// Keys of a field's attribute.
 #[derive(Debug, Default)]
 pub(super) struct FieldAttrs {
     pub(super) path: Option<At<String>>,

@@ -1,4 +1,4 @@
-//! The rules of a projection: one function per rule, with what would go wrong without it.
+//! The rules of a projection: one function per rule, with the consequence of its absence.
 
 use syn::spanned::Spanned;
 
@@ -24,14 +24,14 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     unique(model, errors);
 }
 
-/// Without metadata nothing would know which object this is.
+/// Metadata is needed: without it an object would have no name.
 fn metadata(model: &Model, errors: &mut Errors) {
     if !model.fields.iter().any(|field| field.path == ["metadata"] && field.ident == "metadata") {
         errors.at(model.ident.span(), "a projection has a field `metadata: ObjectMeta`");
     }
 }
 
-/// One label is read instead of all of them, and any may be absent.
+/// A single label is read instead of all of them, and any may be absent.
 fn pick(model: &Model, field: &Field, part: &str, errors: &mut Errors) {
     if !model.skip.iter().any(|skipped| skipped == part) {
         let message =
@@ -47,7 +47,7 @@ fn pick(model: &Model, field: &Field, part: &str, errors: &mut Errors) {
     }
 }
 
-/// A path that no object has would read as absent for ever.
+/// A path must exist in some object: any other would read as absent for ever.
 fn path(field: &Field, errors: &mut Errors) {
     let text = field.path.join(".");
     if text.contains(['[', ']', '*']) {

@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use super::model::{Absent, Field, Member, Model, Node};
 
-/// Everything, of a model without faults.
+/// Returns the generated code of a model without faults.
 pub(super) fn all(model: &Model) -> TokenStream {
     let tree = model.tree();
     let mut nodes = TokenStream::new();
@@ -27,7 +27,7 @@ pub(super) fn all(model: &Model) -> TokenStream {
     }
 }
 
-/// A resource that is never used, for a model with faults.
+/// Returns a resource that is never used, for a model with faults.
 pub(super) fn fallback(model: &Model) -> TokenStream {
     let p = private();
     let ident = &model.ident;
@@ -75,12 +75,13 @@ fn private() -> TokenStream {
     quote!(::windlass::__private)
 }
 
-/// The same, with every token at `place`: an expression is underlined from its first to its last.
+/// Returns the same path, with every token at `place`: an error underlines an expression from its
+/// first token to its last.
 fn private_at(place: Span) -> TokenStream {
     quote_spanned!(place=> ::windlass::__private)
 }
 
-/// A span that shows errors at `place` and looks names up where the derive stands.
+/// Returns a span that shows errors at `place` and resolves names at the derive.
 fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
 }
@@ -134,7 +135,7 @@ fn resource(model: &Model) -> TokenStream {
     }
 }
 
-/// What `ObjectMeta` has.
+/// Members of `ObjectMeta`.
 const METADATA: [&str; 14] = [
     "annotations",
     "creationTimestamp",
@@ -152,7 +153,7 @@ const METADATA: [&str; 14] = [
     "uid",
 ];
 
-/// The paths of what it reads.
+/// Returns the paths that the projection reads.
 fn paths(model: &Model) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for field in &model.fields {
@@ -167,18 +168,19 @@ fn paths(model: &Model) -> Vec<Vec<String>> {
     paths
 }
 
-/// The kind of the whole; one error if it is none.
+/// Returns the kind of the whole; one error if it is none.
 fn base_info(of: &Type) -> TokenStream {
     let place = at(of.span());
     let p = private_at(place);
     quote_spanned!(place=> #p::base_info::<#of>())
 }
 
+/// Returns the name of the slot of a field.
 fn slot(place: usize, span: Span) -> Ident {
     format_ident!("f{place}", span = span)
 }
 
-/// What was read so far.
+/// Returns the struct of values that were read so far.
 fn slots(model: &Model) -> TokenStream {
     let slots = model.fields.iter().enumerate().map(|(place, field)| {
         let (slot, ty) = (slot(place, Span::call_site()), &field.ty);
@@ -195,7 +197,8 @@ fn slots(model: &Model) -> TokenStream {
     }
 }
 
-/// Reader and writer of a node, after those of the nodes below; returns the number in their names.
+/// Generates reader and writer of a node, after those of the nodes below; returns the number in
+/// their names.
 fn node(model: &Model, tree: &Node, count: &mut usize, out: &mut TokenStream) -> usize {
     let below: Vec<Option<usize>> = tree
         .members
@@ -212,6 +215,7 @@ fn node(model: &Model, tree: &Node, count: &mut usize, out: &mut TokenStream) ->
     number
 }
 
+/// Generates the reader of a node: a match over its members.
 fn reader(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) -> TokenStream {
     let p = private();
     let reader = format_ident!("__In{number}");
@@ -248,7 +252,7 @@ fn reader(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
     }
 }
 
-/// Reader of the parts of the metadata that are skipped but for some members.
+/// Generates the reader of those parts of the metadata that are skipped except for some members.
 fn picks(model: &Model, mut count: usize) -> TokenStream {
     if model.skip.is_empty() {
         return TokenStream::new();
@@ -286,6 +290,7 @@ fn picks(model: &Model, mut count: usize) -> TokenStream {
     }
 }
 
+/// Generates the read of one field into its slot.
 fn read(model: &Model, place: usize) -> TokenStream {
     let field = &model.fields[place];
     let here = at(field.ty.span());
@@ -304,6 +309,7 @@ fn read(model: &Model, place: usize) -> TokenStream {
     quote_spanned!(here=> #p::read_part(__map, #path, &mut self.0.#slot))
 }
 
+/// Generates the writer of a node.
 fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) -> TokenStream {
     let p = private();
     let ident = &model.ident;
@@ -318,6 +324,7 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
             let Field { ident, ty, absent, .. } = &model.fields[*place];
             let here = at(ty.span());
             let q = private_at(here);
+            // Picked labels and annotations are written as part of the metadata.
             if ident == "metadata" && model.fields.iter().any(|field| field.pick.is_some()) {
                 let picks = model.fields.iter().filter_map(|field| {
                     let (ident, part, key) = (&field.ident, field.pick?, field.path.last()?);
@@ -356,7 +363,7 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
     }
 }
 
-/// The struct itself, through its root node, which is the last one.
+/// Generates the impls of the struct itself, through its root node, which is the last one.
 fn serde_impls(model: &Model, root: usize) -> TokenStream {
     let p = private();
     let ident = &model.ident;

@@ -10,8 +10,8 @@ use syn::DeriveInput;
 
 use crate::errors::Errors;
 
-/// Parse, check, expand. With faults the impls are empty, so that nobody is told besides that the
-/// projection is no resource.
+/// Parses, checks, expands. With faults the impls are empty, so that the compiler does not report
+/// besides that the projection is no resource.
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();
     let model = model::Model::new(input, &mut errors);

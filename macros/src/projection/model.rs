@@ -1,4 +1,5 @@
-//! What `#[derive(Projection)]` will generate: fields, and the tree of paths that they are read by.
+//! Input of the code generator of `#[derive(Projection)]`: fields, and the tree of paths that they
+//! are read by.
 
 use proc_macro2::{Ident, Span};
 use syn::{Data, DeriveInput, Fields, Type};
@@ -18,7 +19,7 @@ pub(super) struct Model {
     pub(super) skip: Vec<String>,
     /// All fields, `metadata` included, in order.
     pub(super) fields: Vec<Field>,
-    /// `false` is a fault that is reported.
+    /// Whether the input is a struct; `false` is a fault that is reported.
     pub(super) is_struct: bool,
 }
 
@@ -29,15 +30,16 @@ pub(super) struct Field {
     pub(super) ty: Type,
     /// Names in JSON from the root to the value.
     pub(super) path: Vec<String>,
-    /// Where the path, or the field, stands.
+    /// Position of the path, or of the field.
     pub(super) span: Span,
     pub(super) absent: Absent,
     pub(super) is_list: bool,
-    /// It is one label or annotation: `labels` or `annotations`. Its path ends with the key.
+    /// Set if the field is one label or annotation: `labels` or `annotations`. Its path ends with
+    /// the key.
     pub(super) pick: Option<&'static str>,
 }
 
-/// What the field is when the object does not have it.
+/// Value of a field that the object does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Absent {
     None,
@@ -46,21 +48,22 @@ pub(super) enum Absent {
     Fault,
 }
 
-/// A place in the object that fields lie below.
+/// A node of the object below which fields lie.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) members: Vec<(String, Member)>,
 }
 
-/// What stands at a name.
+/// Member of a node under one name.
 #[derive(Debug)]
 pub(super) enum Member {
-    /// The field with this place in the struct.
+    /// The field with this index in the struct.
     Field(usize),
     Node(Node),
 }
 
 impl Model {
+    /// Reads attributes and fields of the input.
     pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
         let attrs = Attrs::read(&input.attrs, errors);
         let (is_struct, fields) = named_fields(input, errors);
@@ -74,10 +77,11 @@ impl Model {
         }
     }
 
-    /// The paths as a tree. Call it on a model that was checked.
+    /// Returns the paths as a tree. Call it on a model that was checked.
     pub(super) fn tree(&self) -> Node {
         let mut root = Node::default();
         for (place, field) in self.fields.iter().enumerate() {
+            // Single labels and annotations are read with the metadata, not as members of the tree.
             if field.pick.is_none() {
                 root.add(&field.path, place);
             }
@@ -85,7 +89,7 @@ impl Model {
         root
     }
 
-    /// The labels or annotations that fields are made of.
+    /// Returns the single labels or annotations that fields read.
     pub(super) fn picks(&self, part: &str) -> Node {
         let mut node = Node::default();
         for (place, field) in self.fields.iter().enumerate() {
@@ -100,6 +104,7 @@ impl Model {
 }
 
 impl Node {
+    /// Adds a field below `path`; `place` is its index in the struct.
     fn add(&mut self, path: &[String], place: usize) {
         let Some((first, rest)) = path.split_first() else { return };
         if rest.is_empty() {
@@ -118,6 +123,7 @@ impl Node {
 }
 
 impl Field {
+    /// Reads a field: its path, and its value when the object does not have it.
     fn new(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
         let ident = field.ident.clone()?;
         let attrs = FieldAttrs::read(&field.attrs, errors);
@@ -154,7 +160,7 @@ impl Field {
     }
 }
 
-/// The type's name without path and parameters.
+/// Returns the type's name without path and parameters.
 fn outer(ty: &Type) -> Option<String> {
     match ty {
         Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
@@ -162,6 +168,7 @@ fn outer(ty: &Type) -> Option<String> {
     }
 }
 
+/// Returns whether the input is a struct with named fields, and its fields.
 fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
     let shape = "a projection is a struct with named fields: \
                  `metadata: ObjectMeta` and those that are read";

@@ -25,12 +25,12 @@ pub(crate) const COLUMN_KEYS: &[&str] =
     &["name", "path", "type", "format", "priority", "description"];
 pub(crate) const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
 
-/// What the user wrote.
+/// Keys of the struct's attributes.
 #[derive(Debug, Default)]
 pub(super) struct Attrs {
-    /// Is there a `#[resource]` at all?
+    /// Whether there is a `#[resource]` at all.
     pub(super) present: bool,
-    /// Keys that stand there, also those with a fault.
+    /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
     pub(super) group: Option<At<String>>,
     pub(super) version: Option<At<String>>,
@@ -50,7 +50,7 @@ pub(super) struct Attrs {
 #[derive(Debug)]
 pub(super) struct ColumnAttr {
     pub(super) key: Key,
-    /// Keys that stand there, also those with a fault.
+    /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
     pub(super) name: Option<At<String>>,
     pub(super) path: Option<At<String>>,
@@ -64,7 +64,7 @@ pub(super) struct ColumnAttr {
 #[derive(Debug)]
 pub(super) struct ScaleAttr {
     pub(super) key: Key,
-    /// Keys that stand there, also those with a fault.
+    /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
     pub(super) spec: Option<At<String>>,
     pub(super) status: Option<At<String>>,
@@ -118,6 +118,7 @@ impl Attrs {
     }
 }
 
+/// Reads the keys of a `column(…)`.
 fn column(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ColumnAttr {
     let mut column = ColumnAttr {
         key: key.clone(),
@@ -144,6 +145,7 @@ fn column(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ColumnAttr 
     column
 }
 
+/// Reads the keys of a `scale(…)`.
 fn scale(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ScaleAttr {
     let mut scale =
         ScaleAttr { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };

@@ -1,4 +1,4 @@
-//! The rules of a resource: one function per rule, with what would go wrong without it.
+//! The rules of a resource: one function per rule, with the consequence of its absence.
 
 use super::attrs::{ColumnAttr, ScaleAttr};
 use super::index::IndexSource;
@@ -78,7 +78,7 @@ fn labels(model: &ResourceModel, errors: &mut Errors) {
     model.categories.iter().for_each(|name| label("category", name));
 }
 
-/// Metadata makes it a Kubernetes object; a status is absent until a controller wrote it.
+/// Metadata makes the struct a Kubernetes object; a status is absent until a controller wrote it.
 fn fields(model: &ResourceModel, errors: &mut Errors) {
     if !model.is_struct {
         return;
@@ -167,6 +167,7 @@ fn check_scale(scale: &ScaleAttr, errors: &mut Errors) {
     }
 }
 
+/// Checks that a path lies below one of `roots`.
 fn below(path: &At<String>, roots: &[&str], example: &str, errors: &mut Errors) {
     let plain = path.value.split('.').skip(1).all(|part| {
         !part.is_empty()
@@ -191,7 +192,7 @@ fn json_path(path: &At<String>, example: &str, errors: &mut Errors) {
     }
 }
 
-/// Each index becomes a constant, so two of one name cannot be.
+/// Each index becomes a constant, so names are unique.
 fn indexes(model: &ResourceModel, errors: &mut Errors) {
     let mut taken: Vec<String> = Vec::new();
     for index in &model.indexes {

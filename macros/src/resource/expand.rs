@@ -10,7 +10,7 @@ use super::index::{IndexAttr, IndexSource, Step};
 use super::model::{Field, ResourceModel};
 use crate::keys::At;
 
-/// Everything, of a model without faults.
+/// Returns the generated code of a model without faults.
 pub(super) fn all(model: &ResourceModel) -> TokenStream {
     let parts = [
         resource(model),
@@ -24,8 +24,8 @@ pub(super) fn all(model: &ResourceModel) -> TokenStream {
     parts.into_iter().collect()
 }
 
-/// The same items for a model with faults, as far as its fields are known. Bodies that would trip
-/// over the fault are left out; nothing of it ever runs.
+/// Returns the same items for a model with faults, as far as its fields are known. Bodies that
+/// would not compile because of the fault are left out; none of the code ever runs.
 pub(super) fn fallback(model: &ResourceModel) -> TokenStream {
     if !model.is_struct {
         return TokenStream::new();
@@ -43,16 +43,18 @@ fn private() -> TokenStream {
     quote!(::windlass::__private)
 }
 
-/// The same, with every token at `place`: an expression is underlined from its first to its last.
+/// Returns the same path, with every token at `place`: an error underlines an expression from its
+/// first token to its last.
 fn private_at(place: Span) -> TokenStream {
     quote_spanned!(place=> ::windlass::__private)
 }
 
-/// A span that shows errors at `place` and looks names up where the derive stands.
+/// Returns a span that shows errors at `place` and resolves names at the derive.
 fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
 }
 
+/// Generates the constants of the kind.
 fn resource(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ResourceModel { ident, group, version, kind, plural, .. } = model;
@@ -73,6 +75,7 @@ fn resource(model: &ResourceModel) -> TokenStream {
     }
 }
 
+/// Generates the access to the metadata.
 fn metadata(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
@@ -96,7 +99,7 @@ fn metadata(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// `Website::new(name, spec)`: every field that is not optional is an argument.
+/// Generates `Website::new(name, spec)`: every field that is not optional is an argument.
 fn constructor(model: &ResourceModel) -> TokenStream {
     let ResourceModel { ident, vis, .. } = model;
     let needed: Vec<&Field> = model.fields.iter().filter(|field| !field.optional).collect();
@@ -108,6 +111,7 @@ fn constructor(model: &ResourceModel) -> TokenStream {
         "A `{}` of that name; namespace and labels are set in its metadata.",
         model.kind.value
     );
+    // A field called `name` is an argument, too.
     let argument =
         format_ident!("{}", if model.field("name").is_some() { "__name" } else { "name" });
     let body = if let Some(metadata) = &model.metadata {
@@ -135,6 +139,7 @@ fn constructor(model: &ResourceModel) -> TokenStream {
     }
 }
 
+/// Generates the impl of `Serialize`, with apiVersion and kind.
 fn serialize(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
@@ -166,8 +171,8 @@ fn serialize(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// A visitor that knows the fields by number; reading one is a call. Names of its own begin with
-/// underscores, because fields become variables here and may have any name.
+/// Generates a visitor that knows the fields by number; reading one is a call. Its own names begin
+/// with underscores, because fields become variables here and may have any name.
 fn deserialize(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
@@ -239,6 +244,7 @@ fn deserialize(model: &ResourceModel) -> TokenStream {
     }
 }
 
+/// Generates the impl of `CustomResource`, whose definition is built at run time.
 fn crd(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ResourceModel { ident, doc, namespaced, .. } = model;
@@ -304,8 +310,9 @@ fn crd(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// The values for absent fields of a status of that type. Whether it has a `Default` is found by method
-/// resolution: the method of `Of<T>`, if there is one, comes before that of `&Of<T>`.
+/// Returns the values for absent fields of a status of that type. The presence of a `Default` is
+/// found by method resolution: the method of `Of<T>`, if there is one, comes before that of
+/// `&Of<T>`.
 fn missing(status: &Type) -> TokenStream {
     let p = private();
     quote!({
@@ -356,12 +363,13 @@ fn scale(scale: &ScaleAttr) -> TokenStream {
     quote!(#p::Scale { spec: #spec, status: #status, selector: #selector })
 }
 
-/// `pub const BY_HOST: Index<Website, String>`.
+/// Generates `pub const BY_HOST: Index<Website, String>`.
 fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
     let ResourceModel { ident, vis, .. } = model;
     let mut taken: Vec<Ident> = Vec::new();
     let constants = model.indexes.iter().filter_map(|index| {
         let constant = Ident::new(&index.name.to_string().to_uppercase(), index.name.span());
+        // Reported by `check`; a second constant would only add an error of the compiler.
         if taken.contains(&constant) {
             return None;
         }
@@ -393,6 +401,7 @@ fn indexes(model: &ResourceModel, faulty: bool) -> TokenStream {
     }
 }
 
+/// Generates the body of an index constant.
 fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream) -> TokenStream {
     let name = index.name.to_string();
     match &index.source {
@@ -409,7 +418,8 @@ fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream) -> TokenSt
     }
 }
 
-/// Every token stands where the last field stands, so that an error points at it.
+/// Returns the values of an index. Every token has the span of the last field, so that an error
+/// points at that field.
 fn index_values(base: TokenStream, steps: &[Step], value: &TokenStream) -> TokenStream {
     let end = steps.iter().position(|step| step.each).unwrap_or(steps.len() - 1);
     let place = at(steps[end].field.span());
@@ -427,7 +437,8 @@ fn index_values(base: TokenStream, steps: &[Step], value: &TokenStream) -> Token
     quote_spanned!(place=> #target.iter().flat_map(|#element| #rest).collect::<::std::vec::Vec<#value>>())
 }
 
-/// For a struct whose `metadata` is missing: says that it is a resource all the same.
+/// Generates the impls of a struct whose `metadata` is missing, so that it still counts as a
+/// resource.
 fn without_metadata(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;

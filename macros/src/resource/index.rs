@@ -1,4 +1,4 @@
-//! `#[index(by_host = spec.host)]`, as written.
+//! Parser of `#[index(by_host = spec.host)]`.
 
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
@@ -11,12 +11,12 @@ use crate::keys::{At, skip_to_comma};
 #[derive(Debug)]
 pub(super) struct IndexAttr {
     pub(super) name: Ident,
-    /// `None`: `String`.
+    /// Type of the values; `None`: `String`.
     pub(super) value: Option<Type>,
     pub(super) source: IndexSource,
 }
 
-/// Where the values come from.
+/// Source of the values.
 #[derive(Debug)]
 pub(super) enum IndexSource {
     /// `spec.ports[].name`: Rust fields of the decoded object, checked by the compiler.
@@ -29,7 +29,7 @@ pub(super) enum IndexSource {
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) field: Ident,
-    /// `?` or `[]`: an `Option` or a list, of which each element is taken.
+    /// Written as `?` or `[]`: an `Option` or a list, of which each element is taken.
     pub(super) each: bool,
 }
 
@@ -53,6 +53,7 @@ impl IndexAttr {
         }
     }
 
+    /// Reads one `name: Type = source`.
     fn read(input: ParseStream<'_>) -> syn::Result<Self> {
         let name: Ident = input.parse()?;
         let value = match input.parse::<Option<Token![:]>>()? {
@@ -71,6 +72,7 @@ impl IndexAttr {
         Ok(Self { name, value, source })
     }
 
+    /// Reads a chain of fields.
     fn fields(input: ParseStream<'_>) -> syn::Result<IndexSource> {
         input.fork().call(Ident::parse_any).map_err(|fault| {
             syn::Error::new(
@@ -85,6 +87,7 @@ impl IndexAttr {
         Ok(IndexSource::Fields(steps))
     }
 
+    /// Reads one field, with `?` or `[]` behind it.
     fn step(input: ParseStream<'_>) -> syn::Result<Step> {
         let field = input.parse()?;
         let mut each = input.parse::<Option<Token![?]>>()?.is_some();
@@ -101,7 +104,7 @@ impl IndexAttr {
 }
 
 impl IndexSource {
-    /// As the user reads it.
+    /// Returns the source in the user's notation.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Path(path) => path.value.clone(),

@@ -11,7 +11,7 @@ use syn::DeriveInput;
 
 use crate::errors::Errors;
 
-/// Parse, check, expand. The impls are emitted in any case (a fault leaves a default behind), so
+/// Parses, checks, expands. The impls are emitted in any case (a fault leaves a default behind), so
 /// that the one fault of a resource is not followed by "`Website` is not a Kubernetes resource".
 pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     let mut errors = Errors::default();

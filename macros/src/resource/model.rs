@@ -1,4 +1,4 @@
-//! What `#[derive(CustomResource)]` will generate.
+//! Input of the code generator of `#[derive(CustomResource)]`.
 
 use proc_macro2::{Ident, Span};
 use syn::{Data, DeriveInput, Fields, GenericArgument, PathArguments, Type, Visibility};
@@ -30,7 +30,8 @@ pub(super) struct ResourceModel {
     pub(super) metadata: Option<Field>,
     /// Every other field, in order.
     pub(super) fields: Vec<Field>,
-    /// Can the struct be built and read field by field? `false` is a fault that is reported.
+    /// Whether the struct can be built and read field by field; `false` is a fault that is
+    /// reported.
     pub(super) is_struct: bool,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Field {
 }
 
 impl ResourceModel {
-    /// Fills in the defaults; what is missing is a fault, and a placeholder goes on.
+    /// Fills in the defaults; a missing key is a fault, and gets a placeholder.
     pub(super) fn new(input: &DeriveInput, attrs: Attrs, errors: &mut Errors) -> Self {
         let here = input.ident.span();
         let kind = attrs.kind.unwrap_or_else(|| At { value: input.ident.to_string(), span: here });
@@ -98,17 +99,18 @@ impl ResourceModel {
         }
     }
 
-    /// `group/version`.
+    /// Returns `group/version`.
     pub(super) fn api_version(&self) -> String {
         format!("{}/{}", self.group.value, self.version.value)
     }
 
-    /// The field of that name.
+    /// Returns the field of that name.
     pub(super) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.ident == name)
     }
 }
 
+/// Returns whether the kind is namespaced; exactly one of `namespaced` and `cluster` must be given.
 fn scope(
     is_silent: bool,
     namespaced: Option<Span>,
@@ -130,6 +132,7 @@ fn scope(
     cluster.is_none()
 }
 
+/// Returns whether the input is a struct with named fields, and its fields.
 fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
     let shape = "a resource is a struct with named fields: \
                  `metadata: ObjectMeta, spec: …, status: Option<…>`";
@@ -154,6 +157,7 @@ fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) 
 }
 
 impl Field {
+    /// Reads a field: its name in JSON, its documentation, and whether it is optional.
     fn new(field: &syn::Field) -> Option<Self> {
         let ident = field.ident.clone()?;
         Some(Self {
@@ -167,7 +171,7 @@ impl Field {
 }
 
 impl Field {
-    /// Of an optional status its type.
+    /// Returns the type of an optional status.
     pub(super) fn status(&self) -> Option<&Type> {
         let Type::Path(path) = &self.ty else { return None };
         let last = path.path.segments.last().filter(|_| self.optional && self.json == "status")?;

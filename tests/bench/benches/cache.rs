@@ -1,8 +1,9 @@
-//! What the way from the wire to a worker costs, step by step, each beside what it is built on or
-//! what it replaces. `cargo bench -p windlass-bench --bench cache` ends with a table.
+//! Cost of the path from the wire to a worker, step by step, each beside the code that it is built
+//! on or replaces. `cargo bench -p windlass-bench --bench cache` ends with a table.
 //!
-//! Times are CPU time of the one thread that does it all, per object. `tests/instructions` counts the
-//! same paths in instructions, which noise does not reach; `tests/peers` measures them whole.
+//! Times are CPU time of the one thread that runs every step, per object. `tests/instructions`
+//! counts the same paths in instructions, which noise does not reach; `tests/peers` measures them
+//! whole.
 
 mod objects;
 
@@ -26,13 +27,13 @@ use windlass::store::Index;
 use windlass::wire::{Frame, FrameDecoder, Part};
 use windlass::workqueue::{QueueSettings, WorkQueue};
 
-/// Objects in the cache.
+/// Number of objects in the cache.
 const OBJECTS: usize = 2000;
-/// Bytes of one read.
+/// Number of bytes of one read.
 const READ: usize = 64 * 1024;
-/// Rounds of the table.
+/// Number of rounds of the table.
 const ROUNDS: usize = 15;
-/// Keys that pass through the queue in one round of its table.
+/// Number of keys that pass through the queue in one round of its table.
 const KEYS: usize = 200_000;
 
 fn main() {
@@ -55,7 +56,7 @@ fn main() {
 
 // ---------------------------------------------------------------------------------- the table
 
-/// A line per step: ours, the baseline, and what that is. Microseconds per object.
+/// A line per step: ours, the baseline, and its description. Microseconds per object.
 #[derive(Default)]
 struct Table(Vec<[String; 4]>);
 
@@ -79,7 +80,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Median CPU time of `run` per item, in microseconds; `prepare` is not counted.
+/// Returns the median CPU time of `run` per item, in microseconds; `prepare` is not counted.
 fn measure<T>(items: usize, prepare: impl Fn(usize) -> T, run: impl Fn(&mut T)) -> f64 {
     let mut times: Vec<_> = (0..ROUNDS)
         .map(|round| {
@@ -110,7 +111,7 @@ fn newlines(body: &[u8]) -> usize {
     pieces(body).map(|piece| memchr::memchr_iter(b'\n', piece).count()).sum()
 }
 
-/// Each object of a watch's body.
+/// Calls `each` with each object of a watch's body.
 fn frames(body: &[u8], each: &mut dyn FnMut(&[u8])) {
     let mut decoder = FrameDecoder::new();
     for piece in pieces(body) {
@@ -262,7 +263,7 @@ fn watches<K: Resource>(kind: Kind, table: &mut Table) {
     table.add(name("a reconcile's read"), read, Some((typed, "typed decoding")));
 }
 
-/// The items, decoded one by one as they stand in the list.
+/// Decodes the items one by one as they stand in the list.
 fn typed_list<K: Resource>(list: &[u8]) {
     #[derive(serde::Deserialize)]
     struct List<'a> {
@@ -325,7 +326,8 @@ fn bench_queue(criterion: &mut Criterion, table: &mut Table) {
     table.add(format!("queue: 1 producer, 1 worker ({runs:.2} runs per add)"), cpu, None);
 }
 
-/// A thread that adds 100 000 keys round by round beside one that works; CPU per add, runs per add.
+/// Runs a thread that adds 100 000 keys round by round beside one that works; returns CPU per add,
+/// runs per add.
 fn two_threads() -> (f64, f64) {
     const ADDS: usize = 2_000_000;
     let (queue, keys) = (queue(), keys(100_000));

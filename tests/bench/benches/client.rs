@@ -1,8 +1,9 @@
-//! What the client costs beside what it is built on: a small GET beside hyper-util's client, watch
-//! frames beside memchr. `cargo bench -p windlass-bench --bench client` ends with a table of ratios.
+//! Cost of the client beside the code that it is built on: a small GET beside hyper-util's client,
+//! watch frames beside memchr. `cargo bench -p windlass-bench --bench client` ends with a table of
+//! ratios.
 //!
-//! Times are the client thread's CPU time; the server runs on a thread of its own. Both clients send
-//! the same request with the same headers and read the whole answer.
+//! Times are the client thread's CPU time; the server runs on a thread of its own. Both clients
+//! send the same request with the same headers and read the whole answer.
 
 use std::fmt;
 use std::hint::black_box;
@@ -33,13 +34,13 @@ use windlass::client::{BoxIo, Client, ClientConfig, Connect, Opened, Opening, Pr
 use windlass::seams::Seams;
 use windlass::wire::{Frame, FrameDecoder, Part};
 
-/// Requests of one round.
+/// Number of requests of one round.
 const REQUESTS: u32 = 1000;
-/// Rounds of the table, in which both sides take turns.
+/// Number of rounds of the table, in which both sides take turns.
 const ROUNDS: usize = 15;
-/// Bytes of one read.
+/// Number of bytes of one read.
 const READ: usize = 64 * 1024;
-/// Bytes of all reads.
+/// Number of bytes of all reads.
 const BODY: usize = 4 * 1024 * 1024;
 
 fn main() {
@@ -103,7 +104,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 const PATH: &str = "/api/v1/namespaces/shop/configmaps/home";
 const TOKEN: &str = "a-token-of-some-length-as-service-accounts-have-them";
 
-/// How both clients reach the server.
+/// Protocols by which both clients reach the server.
 #[derive(Clone, Copy)]
 struct Way {
     name: &'static str,
@@ -118,7 +119,7 @@ const WAYS: [Way; 4] = [
     Way { name: "loopback HTTP/2", memory: false, http2: true },
 ];
 
-/// The two clients of one way, each with its own connections.
+/// The two clients of one protocol, each with its own connections.
 struct Pair {
     way: Way,
     ours: Client,
@@ -156,7 +157,7 @@ impl Pair {
         black_box(answer.into_body().collect().await.expect("a body").to_bytes());
     }
 
-    /// CPU time of the client's thread for so many requests, one after the other.
+    /// Returns the CPU time of the client's thread for `requests` requests, one after the other.
     fn cpu(&self, runtime: &Runtime, ours: bool, requests: u32) -> Duration {
         runtime.block_on(async {
             let started = ThreadTime::now();
@@ -209,7 +210,7 @@ impl Pair {
     }
 }
 
-/// The server's address on each way.
+/// The server's address for each protocol.
 #[derive(Clone, Debug)]
 struct Server {
     http1: SocketAddr,
@@ -350,7 +351,7 @@ impl AsyncWrite for Pipe {
     }
 }
 
-/// A connection as hyper-util wants it.
+/// A connection with the traits that hyper-util needs.
 struct Dialed(TokioIo<Pipe>);
 
 impl Connection for Dialed {
@@ -389,7 +390,7 @@ impl hyper::rt::Write for Dialed {
 
 // ------------------------------------------------------------------------------- watch frames
 
-/// A config map of 1 KB.
+/// Returns a config map of 1 KB.
 fn small() -> Value {
     let data: serde_json::Map<_, _> =
         (0..7).map(|at| (format!("setting-{at}"), json!(format!("{:=<40}", at)))).collect();
@@ -401,7 +402,7 @@ fn small() -> Value {
             "time": "2026-01-02T03:04:05Z", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}}]}})
 }
 
-/// A pod of 8.4 KB, a third of which are managed fields.
+/// Returns a pod of 8.4 KB, a third of which are managed fields.
 fn large() -> Value {
     let fields = |prefix: &str, count: usize| -> Value {
         let all = (0..count).map(|at| (format!("f:{prefix}-{at}"), json!({".": {}, "f:a": {}})));
@@ -439,7 +440,7 @@ fn large() -> Value {
         "status": {"phase": "Running", "podIP": "10.1.2.3", "conditions": conditions}})
 }
 
-/// Frames with `object`, as a watch's reads bring them.
+/// Returns frames with `object`, as a watch's reads bring them.
 fn watch_body(object: &Value) -> Vec<u8> {
     let line = format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}\n");
     line.into_bytes().repeat(BODY / object.to_string().len())
@@ -449,7 +450,7 @@ fn newlines(body: &[u8]) -> usize {
     body.chunks(READ).map(|read| memchr::memchr_iter(b'\n', read).count()).sum()
 }
 
-/// Each complete frame of `body`.
+/// Calls `each` with each complete frame of `body`.
 fn frames(body: &[u8], each: &mut dyn FnMut(Frame<'_>)) {
     let mut decoder = FrameDecoder::new();
     for read in body.chunks(READ) {
@@ -466,7 +467,7 @@ fn decode(body: &[u8]) -> usize {
     bytes
 }
 
-/// Up to the bytes that a cache keeps, copied once.
+/// Decodes up to the bytes that a cache keeps, copied once.
 fn decode_and_keep(body: &[u8]) -> usize {
     let mut bytes = 0;
     frames(body, &mut |frame| {

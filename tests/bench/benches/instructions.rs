@@ -1,10 +1,10 @@
-//! The hot paths, to be run under callgrind by `tests/instructions`, which see.
+//! The hot paths, to be run under callgrind by `tests/instructions`.
 //!
-//! `instructions PATH ROUNDS` prepares everything, goes through the path that often, and prints how
-//! many items a round has. What preparing costs does not depend on the rounds, so the difference of
-//! two runs is the path's alone. `instructions` without arguments names the paths.
+//! `instructions PATH ROUNDS` prepares everything, goes through the path that often, and prints the
+//! number of items of a round. The cost of the preparation does not depend on the rounds, so the
+//! difference of two runs is the path's alone. `instructions` without arguments names the paths.
 //!
-//! Nothing here depends on time, on chance or on where memory lies.
+//! Nothing here depends on time, on chance or on memory addresses.
 
 mod objects;
 
@@ -23,16 +23,16 @@ use windlass::seams::Seams;
 use windlass::store::Index;
 use windlass::workqueue::{QueueSettings, WorkQueue};
 
-/// Objects of a round.
+/// Number of objects of a round.
 const OBJECTS: usize = 256;
-/// Most rounds.
+/// Largest number of rounds.
 const ROUNDS: usize = 4;
-/// Bytes of one read.
+/// Number of bytes of one read.
 const READ: usize = 64 * 1024;
-/// Keys of a round in the queue's paths.
+/// Number of keys of a round in the queue's paths.
 const KEYS: usize = 4096;
 
-/// What an operator that looks at pods needs of one.
+/// The part of a pod that an operator of pods needs.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(annotations))]
 struct PodView {
@@ -51,7 +51,7 @@ struct PodView {
     start: Option<String>,
 }
 
-/// A path: its name, and what goes through it that often and tells the items of a round.
+/// A path: its name, and the function that runs it that often and returns the items of a round.
 type Path = (&'static str, fn(usize) -> usize);
 
 const PATHS: &[Path] = &[
@@ -134,7 +134,7 @@ fn split(kind: Kind, rounds: usize) -> usize {
     OBJECTS
 }
 
-/// Each round is the first list of a new cache.
+/// Lists into a new cache in each round.
 fn list<K: Resource>(kind: Kind, rounds: usize, is_applied: bool) -> usize {
     let body = kind.list(OBJECTS, 1);
     for _ in 0..rounds {
@@ -170,7 +170,7 @@ fn relist<K: Resource>(kind: Kind, rounds: usize) -> usize {
     OBJECTS
 }
 
-/// A cache after its first list and one update of each object.
+/// Returns a cache after its first list and one update of each object.
 fn filled<K: Resource>(kind: Kind, has_indexes: bool) -> Cache {
     let mut cache = Cache::of::<K>();
     if has_indexes {
@@ -188,7 +188,7 @@ fn filled<K: Resource>(kind: Kind, has_indexes: bool) -> Cache {
     cache
 }
 
-/// How far frames go.
+/// Depth to which frames are processed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Skim,
@@ -218,7 +218,7 @@ fn watch<K: Resource>(kind: Kind, rounds: usize, depth: Depth) -> usize {
     OBJECTS
 }
 
-/// As reconciles do: one object after the other, each for the first time.
+/// Reads as reconciles do: one object after the other, each for the first time.
 fn read<K: Resource>(kind: Kind, rounds: usize) -> usize {
     let objects = filled::<K>(kind, false).store::<K>().list();
     for _ in 0..rounds {
@@ -261,7 +261,7 @@ fn work_off(queue: &WorkQueue<ObjectKey>) {
 
 fn queue(rounds: usize, is_deep: bool) -> usize {
     let (queue, keys) = (queue_of("instructions"), keys());
-    // Once before, so that every round finds the memory that it needs.
+    // One round beforehand, so that every round finds the memory that it needs.
     for _ in 0..=rounds {
         for key in &keys {
             queue.add(key.clone());

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use windlass::testing::elections::{Defect, Elections, Tally};
 
-/// Held at a time, so that there is something to show.
+/// Elections in a batch, after which progress is printed.
 const BATCH: u64 = 25_000;
-/// A planted defect must be counted within so many elections.
+/// Elections within which a planted defect must be counted.
 const DEFECT: u64 = 10_000;
-/// So much longer than promised writes are on their way in a world that must be unsafe.
+/// Time beyond the promise that writes are on their way in a world that must be unsafe.
 const LATE: Duration = Duration::from_secs(8);
 
 fn main() -> ExitCode {
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     if is_safe && are_counted && late.overlaps > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Holds elections in a sound world; true when no writes overlapped, nor could have.
+/// Holds elections in a sound world; returns whether no writes overlapped, nor could have.
 fn hold(name: &str, world: Elections, seed: u64, count: u64, began: Instant) -> bool {
     let mut sum = Tally::default();
     let mut batch = 0;
@@ -64,14 +64,14 @@ fn hold(name: &str, world: Elections, seed: u64, count: u64, began: Instant) -> 
     sum.is_safe()
 }
 
-/// Breaks the framework on purpose; true when the oracle counts.
+/// Breaks the framework on purpose; returns whether the oracle counts.
 fn plant(defect: Defect, seed: u64) -> bool {
     let tally = Elections::skewed().broken(defect).hold(seed, DEFECT);
     println!("planted {defect:?}: overlapping writes: {}", tally.overlaps);
     tally.overlaps > 0
 }
 
-/// Of this machine: the elections have clocks of their own.
+/// Returns the time of this machine: the elections have clocks of their own.
 #[expect(clippy::disallowed_methods, reason = "the clock of the run's reader, not of the run")]
 fn now() -> Instant {
     Instant::now()

@@ -1,4 +1,4 @@
-//! The operator of widgets as a program, for tests of what flags, environment and signals do to one.
+//! The operator of widgets as a program, for tests of flags, environment and signals.
 
 use std::process::ExitCode;
 

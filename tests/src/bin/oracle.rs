@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         if shown.elapsed().as_secs() >= 2 {
             shown = now();
             println!("{:4} s: {progress}", began.elapsed().as_secs());
-            // Nobody to show it to is no reason to stop.
+            // A closed standard output is no reason to stop.
             let _ = std::io::stdout().flush();
         }
     });
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Of this machine: the world's own clock runs a thousand times faster.
+/// Returns the time of this machine: the world's own clock runs a thousand times faster.
 #[expect(clippy::disallowed_methods, reason = "the clock of the run's reader, not of the run")]
 fn now() -> Instant {
     Instant::now()

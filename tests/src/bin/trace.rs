@@ -1,9 +1,9 @@
 //! Runs the website operator in a simulated world and prints a hash of all that was exchanged.
 //!
-//! `trace --seed 7` prints the hash of one run. `trace --seeds 200` runs seeds 1 to 200 with a crash
-//! and a restart at a random request each, and fails unless all end with the same objects.
+//! `trace --seed 7` prints the hash of one run. `trace --seeds 200` runs seeds 1 to 200 with a
+//! crash and a restart at a random request each, and fails unless all end with the same objects.
 
-// The example, with its `main`: the simulation runs what users run.
+// The example, with its `main`: the simulation runs the users' own program.
 #[path = "../../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, missing_debug_implementations)]
 mod website;
@@ -17,9 +17,9 @@ use windlass::manager::Running;
 use windlass::resource::ResourceExt;
 use windlass_tests::sim::{Wire, World};
 
-/// A run that is not quiet after so much virtual time has failed.
+/// Virtual time after which a run that is not quiet has failed.
 const LONGEST: Duration = Duration::from_secs(1800);
-/// No write for so long means that the world has settled.
+/// Time without a write after which the world counts as settled.
 const QUIET: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {
@@ -41,13 +41,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// One undisturbed run; its hash.
+/// Makes one undisturbed run; returns its hash.
 fn one(seed: u64) -> Result<String, String> {
     let run = run(seed, false)?;
     Ok(format!("seed {seed}: {} requests, trace {}", run.requests, run.trace))
 }
 
-/// Runs with a crash each; all must end alike.
+/// Makes runs with a crash each; all must end alike.
 fn many(count: u64) -> Result<String, String> {
     let expected = run(0, false)?.objects;
     let mut crashes = 0;
@@ -128,7 +128,7 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
     Ok(Run { trace, requests, crashes, objects })
 }
 
-/// A running operator and the wire that it hangs on. Dropping it is a crash.
+/// A running operator and its wire. Dropping it is a crash.
 struct Operator {
     wire: Wire,
     running: Running,
@@ -152,7 +152,7 @@ fn revive(world: &World, operator: &mut Operator) -> u64 {
     1
 }
 
-/// Waits until the operator has installed the kind; the number of crashes on the way.
+/// Waits until the operator has installed the kind; returns the number of crashes on the way.
 async fn wait_for_kind(
     world: &World,
     sites: &windlass::api::Api<website::Website>,
@@ -169,7 +169,7 @@ async fn wait_for_kind(
     Err("the kind was not installed within 60 s".to_owned())
 }
 
-/// Every object that counts, without what differs from run to run.
+/// Returns every object that counts, without fields that differ from run to run.
 async fn objects(client: &windlass::client::Client) -> Result<Value, windlass::Error> {
     use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
     let mut found = Vec::new();
@@ -187,7 +187,7 @@ async fn objects(client: &windlass::client::Client) -> Result<Value, windlass::E
     Ok(Value::Array(found))
 }
 
-/// The object without uids, versions, times and addresses.
+/// Returns the object without uids, versions, times and addresses.
 fn plain(object: &impl serde::Serialize) -> Value {
     let mut value = serde_json::to_value(object).unwrap_or_default();
     strip(&mut value);

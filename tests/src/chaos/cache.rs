@@ -21,39 +21,39 @@ use super::stats::{Stats, by_label};
 use super::{Ledger, kinds};
 use crate::oracle::{KeyId, Reader, Scope, Shown, Start, View, Violation};
 
-/// So long reads show an own write at least, or say that they do not.
+/// Least time for which reads show an own write, or report that they do not.
 const OWN_WRITE: Duration = Duration::from_secs(10);
 
 /// A cache of some kind.
 pub trait Watched: Debug + Send + Sync {
-    /// The number of its kind.
+    /// Returns the number of its kind.
     fn kind(&self) -> usize;
-    /// What it looks at.
+    /// Returns the part of the kind that it watches.
     fn scope(&self) -> &Scope;
-    /// Reads everything and compares; `is_exact` when nobody else can run meanwhile.
+    /// Reads everything and compares; `is_exact` when no other task can run meanwhile.
     fn read(&self, is_exact: bool);
-    /// Compares what it shows with the server, which rests.
+    /// Compares the shown objects with the server's, while the server rests.
     ///
     /// # Errors
     /// The first difference.
     fn settled(&self) -> Result<(), Violation>;
-    /// Adds a listener, and looks at what it was told once it says that it is synced.
+    /// Adds a listener, and checks the events that it received once it reports that it is synced.
     fn listen(self: Arc<Self>, manner: Manner);
-    /// Removes the listener that was added last, unless few are left; from then on it must not be
-    /// told anything. False when it stays.
+    /// Removes the listener that was added last, unless few are left; from then on it must not
+    /// receive any event. Returns false when it stays.
     fn unlisten(self: Arc<Self>) -> Pin<Box<dyn Future<Output = bool> + Send>>;
-    /// Waits until it is synced, and looks whether it is.
+    /// Waits until it reports that it is synced, and checks that it is.
     fn synced(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
-    /// This process wrote `object`, which is the state at `position`.
+    /// Notes that this process wrote `object`, which is the state at `position`.
     fn wrote(&self, key: KeyId, position: u64, object: Value);
-    /// This process deleted the object of `uid`; the deletion is the state at `position`. False when
-    /// the cache does not show that object.
+    /// Notes that this process deleted the object of `uid`; the deletion is the state at
+    /// `position`. Returns false when the cache does not show that object.
     fn deleted(&self, key: KeyId, position: u64, uid: &str);
-    /// Does it show an object of this uid?
+    /// Whether it shows an object of this uid.
     fn shows(&self, key: KeyId, uid: &str) -> bool;
-    /// The version that it says it has, and how many new epochs it has announced.
+    /// Returns the version that it reports, and the number of new epochs that it has announced.
     fn reached(&self) -> (u64, u64);
-    /// It was stopped: nobody must be told anything any more.
+    /// Notes that it was stopped: no listener must receive any event any more.
     fn stopped(&self);
 }
 
@@ -77,13 +77,13 @@ pub struct Cache<K> {
     start: Start,
     reader: Mutex<Reader>,
     listeners: Mutex<Vec<Heard>>,
-    /// Listeners so far.
+    /// Number of listeners so far.
     most: AtomicU64,
 }
 
 impl<K: Subject> Cache<K> {
-    /// The cache of `registry`; `who` names it, `options` say in which form it keeps what. Call it
-    /// before the registry asks for anything.
+    /// Creates the cache of `registry`; `who` names it, `options` give the form of its objects.
+    /// Call it before the registry sends any request.
     pub fn new(
         registry: &InformerRegistry,
         who: &str,
@@ -116,7 +116,7 @@ impl<K: Subject> Cache<K> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Which keys these are, and in what version; one that never was is a violation.
+    /// Returns keys and versions of these objects; an object that never was is a violation.
     fn known(&self, objects: &[Cached<K>]) -> Vec<(KeyId, Shown)> {
         let mut book = self.ledger.book();
         let mut known = Vec::with_capacity(objects.len());
@@ -134,7 +134,7 @@ impl<K: Subject> Cache<K> {
         known
     }
 
-    /// Everything in the cache, and what indexes find of it.
+    /// Returns everything in the cache, and the objects that indexes find.
     fn view(&self, with_terms: bool) -> View {
         let store = self.informer.store();
         let mut view = View { list: self.known(&store.list()), by_term: BTreeMap::new() };
@@ -154,7 +154,7 @@ impl<K: Subject> Cache<K> {
         view
     }
 
-    /// What the watch has shown it of each key, without own writes.
+    /// Returns the states of each key that the watch has shown, without own writes.
     fn seen(&self) -> BTreeMap<KeyId, Shown> {
         let store = self.informer.store();
         let book = self.ledger.book();
@@ -175,7 +175,7 @@ impl<K: Subject> Cache<K> {
 
     fn read_own(&self) {
         let store = self.informer.store();
-        // The lock is not held on: looking below takes it again.
+        // The lock is released here: the checks below take it again.
         let own = self.reader().own();
         for key in own {
             let object = self.key(key);
@@ -208,7 +208,7 @@ fn place(key: &ObjectKey) -> (&str, &str) {
     (key.namespace().unwrap_or_default(), key.name())
 }
 
-/// Under which terms an object is found.
+/// Returns the terms under which an object is found.
 fn terms(serial: u64) -> Vec<String> {
     let content = Content { serial };
     let red = Content::is_red(serial).then(|| "red".to_owned());
@@ -326,7 +326,8 @@ impl<K: Subject> Watched for Cache<K> {
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
         let text = self.registry.seams().metrics.encode();
         let plural = format!("\"{}", kinds::NAMES[K::KIND]);
-        // A cache of its own selector counts with the others of its kind: as announced as they are.
+        // A cache with a selector of its own counts with the others of its kind: as announced as
+        // they are.
         let lists = by_label(&text, "windlass_informer_lists_total", "cause", &plural);
         (version, lists.get("new_epoch").copied().unwrap_or_default())
     }

@@ -1,5 +1,5 @@
-//! What an object holds: all of it follows from its serial number, so that a reader can tell a whole
-//! object from a mixture of two.
+//! Content of an object: all of it follows from its serial number, so that a reader can distinguish
+//! a whole object from a mixture of two.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::kinds::{Subject, body};
 /// Values of the index.
 const SHARDS: u64 = 8;
 
-/// The content that a serial number stands for.
+/// The content that belongs to a serial number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     /// The number.
@@ -16,38 +16,38 @@ pub struct Content {
 }
 
 impl Content {
-    /// Does it not decode into its type?
+    /// Whether the content does not decode into its type.
     pub fn is_bad(self) -> bool {
         self.serial % 50 == 7
     }
 
-    /// Is it of the colour that selecting caches look at?
+    /// Whether the content has the colour that selecting caches watch.
     pub fn is_red(serial: u64) -> bool {
         serial.is_multiple_of(3)
     }
 
-    /// What the index finds it by.
+    /// Returns the value of the index.
     pub fn shard(self) -> String {
         format!("s{}", self.serial % SHARDS)
     }
 
-    /// Every value of the index.
+    /// Returns every value of the index.
     pub fn shards() -> impl Iterator<Item = String> {
         (0..SHARDS).map(|shard| format!("s{shard}"))
     }
 
-    /// Uid of its owner, if it has one.
+    /// Returns the uid of its owner, if it has one.
     pub fn owner(self) -> Option<String> {
         self.serial.is_multiple_of(4).then(|| format!("owner-{}", self.serial % 5))
     }
 
-    /// A text of changing length; some need escapes.
+    /// Returns a text of changing length; some need escapes.
     pub fn padding(self) -> String {
         let text = "x".repeat(usize::try_from(self.serial * 31 % 300).unwrap_or_default());
         if self.serial.is_multiple_of(5) { format!("\"{text}\n\u{e9}") } else { text }
     }
 
-    /// Metadata of an object with it.
+    /// Returns the metadata of an object with this content.
     pub fn metadata(self, namespace: &str, name: &str, uid: &str) -> Value {
         let colour = if Self::is_red(self.serial) { "red" } else { "blue" };
         let mut metadata = json!({
@@ -71,15 +71,15 @@ impl Content {
 }
 
 impl Content {
-    /// An object of a kind with it, without apiVersion and kind. An empty `uid` is left to the
-    /// server.
+    /// Returns an object of a kind with this content, without apiVersion and kind. An empty `uid`
+    /// is left to the server.
     pub fn object<K: Subject>(self, namespace: &str, name: &str, uid: &str) -> Value {
         let (field, body) = body(K::KIND, self);
         json!({ "metadata": self.metadata(namespace, name, uid), field: body })
     }
 }
 
-/// A number for a uid.
+/// Returns a number for a uid.
 pub fn uid_number(uid: &str) -> u64 {
     uid.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,5 @@
-//! The world's course: writes, faults, reads, and moments of rest at which everything must fit.
+//! The course of the world: writes, faults, reads, and moments of rest at which everything must
+//! fit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +18,9 @@ use super::{Ledger, Options, Stats, faults};
 use crate::oracle::{Book, Violation};
 use crate::sim::EPOCH;
 
-/// A watch that fell silent is given up after at most 10 minutes and a half, a list after 30 s; the
-/// pause after a failure is at most 30 s. A list that could not be read whole is made again after
-/// 5 minutes.
+/// Longest time until everything must be delivered. A watch that fell silent is given up after at
+/// most 10 minutes and a half, a list after 30 s; the pause after a failure is at most 30 s. A list
+/// that could not be read whole is made again after 5 minutes.
 const SETTLED: Duration = Duration::from_secs(720);
 
 /// The world.
@@ -31,14 +32,14 @@ pub(super) struct World {
     slowest: Duration,
     pub(super) dice: Entropy,
     pub(super) writer: Writer,
-    /// The last one lives for a while only.
+    /// Its processes; the last one is replaced from time to time.
     pub(super) fleets: Vec<Fleet>,
     next_number: u64,
     pub(super) snapshot: Option<Snapshot>,
 }
 
 impl World {
-    /// A world in which nothing is written and everything is well.
+    /// Creates a world without writes and without faults.
     pub(super) fn new(options: &Options) -> Result<Self, String> {
         let dice = Entropy::seeded(options.seed);
         let seed = dice.next_u64();
@@ -97,13 +98,13 @@ impl World {
         !self.ledger.book().violations().is_empty()
     }
 
-    /// Makes `versions` more versions while things go wrong, then lets the world come to rest.
+    /// Makes `versions` more versions while faults happen, then lets the world come to rest.
     pub(super) async fn round(&mut self, versions: u64) {
         self.fleets.iter().for_each(|fleet| fleet.net.set_healthy(false));
         let end = self.versions() + versions;
         let mut restore_gizmos = None;
         while self.versions() < end && !self.is_broken() {
-            // At times so much at once that who is told cannot keep up.
+            // At times a burst, so large that listeners cannot keep up.
             let most = if self.dice.below(64) == 0 { 1500 } else { 48 };
             for _ in 0..1 + self.dice.below(most) {
                 self.writer.write();
@@ -119,7 +120,7 @@ impl World {
                 7 if self.writer.has_gizmos && self.dice.below(6) == 0 => {
                     self.stats.count("server: removed a definition");
                     if self.dice.below(2) == 0 {
-                        // Nobody sees the deletions.
+                        // No watch sees the deletions.
                         self.fleets.iter().for_each(|fleet| fleet.net.cut());
                     }
                     self.writer.remove_gizmos();
@@ -134,7 +135,7 @@ impl World {
                 _ => {}
             }
         }
-        // At times the world comes to rest without them.
+        // At times the world comes to rest without gizmos.
         if restore_gizmos.is_some() && self.dice.below(2) == 0 {
             self.define_gizmos();
         }
@@ -149,7 +150,7 @@ impl World {
         }
     }
 
-    /// Time passes: mostly little, at times some seconds.
+    /// Lets time pass: mostly little, at times some seconds.
     async fn rest(&self) {
         let most = if self.dice.below(50) == 0 { 8000 } else { 250 };
         sleep(self.dice.jitter(Duration::from_millis(most))).await;
@@ -197,7 +198,7 @@ impl World {
         cache.listen(manner);
     }
 
-    /// One of the processes writes, and reads its own write.
+    /// Lets one of the processes write, and read its own write.
     async fn write_own(&mut self) {
         let (kind, key) = (GADGETS, self.writer.choose(GADGETS));
         let cache = self.pick_fleet().caches[kind].clone();
@@ -222,19 +223,19 @@ impl World {
         cache.read(true);
     }
 
-    /// The youngest process ends, and another one begins.
+    /// Ends the youngest process, and starts another one.
     async fn replace_fleet(&mut self) {
         self.stats.count("processes that were replaced");
         if let Some(fleet) = self.fleets.pop() {
             fleet.stop(&self.stats).await;
         }
-        // A namespace that nobody writes to is soon listed, and must not pass for the others.
+        // A namespace without writes is soon listed, and must not pass for the others.
         let choices: [&[&str]; 3] = [&[], &["ns-b", "ns-empty"], &NAMESPACES];
         let at = usize::try_from(self.dice.below(3)).unwrap_or_default();
         self.add_fleet(choices[at], false);
     }
 
-    /// What was away comes back, and the world comes to rest again.
+    /// Brings the absent kind back, and lets the world come to rest again.
     pub(super) async fn mend(&mut self) {
         if !self.writer.has_gizmos {
             self.stats.count("rests without a definition");
@@ -243,7 +244,7 @@ impl World {
         }
     }
 
-    /// All faults end; then every cache and every listener must come to know everything.
+    /// Ends all faults; then every cache and every listener must come to know everything.
     pub(super) async fn settle(&mut self) {
         self.server.faults().clear();
         self.fleets.iter().for_each(|fleet| fleet.net.set_healthy(true));

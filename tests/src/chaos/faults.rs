@@ -1,4 +1,4 @@
-//! What goes wrong at the server: one fault at a time, drawn from the seed.
+//! Faults of the server: one at a time, drawn from the seed.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::kinds::NAMES;
 /// Requests that caches make.
 const READS: [&str; 3] = ["list", "watch", "list|watch"];
 
-/// Makes something go wrong at the server.
+/// Injects a fault into the server.
 pub(super) async fn strike(server: &ApiServer, dice: &Entropy, stats: &Stats) {
     let pick = |count: usize| usize::try_from(dice.below(count as u64)).unwrap_or_default();
     let resource = if dice.below(3) == 0 { "*" } else { NAMES[pick(NAMES.len())] };
@@ -82,7 +82,7 @@ pub(super) async fn strike(server: &ApiServer, dice: &Entropy, stats: &Stats) {
     }
 }
 
-/// Watches that were paused go on.
+/// Lets paused watches go on.
 pub(super) fn resume(server: &ApiServer) {
     for resource in NAMES.iter().chain(&["*"]) {
         server.faults().resume_watches(resource);

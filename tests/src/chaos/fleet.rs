@@ -1,4 +1,4 @@
-//! The caches of one process: a client, its network, a registry and what it keeps.
+//! The caches of one process: a client, its network, a registry and its caches.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) struct Fleet {
     task: JoinHandle<()>,
 }
 
-/// Where a fleet lives.
+/// Parts of the world that a fleet uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground<'a> {
     pub(super) server: &'a ApiServer,
@@ -46,7 +46,7 @@ pub(super) struct Ground<'a> {
 }
 
 impl Fleet {
-    /// Starts the caches of `namespaces` (empty: all), with two listeners each. One of all
+    /// Starts the caches of `namespaces` (empty: all), with two listeners each. A fleet of all
     /// namespaces that lists in pages has slow consumers as well.
     pub(super) fn start(
         ground: Ground<'_>,
@@ -92,10 +92,10 @@ impl Fleet {
         Self { net, caches, followers, ledger, registry, stop, task }
     }
 
-    /// Stops it; from then on no listener must be told anything.
+    /// Stops it; from then on no listener must receive any event.
     pub(super) async fn stop(self, stats: &Stats) {
         self.stop.cancel();
-        // Its end is all that counts; a panic within is told by the registry.
+        // Only its end counts; a panic within is reported by the registry.
         let _ = self.task.await;
         for follower in self.followers {
             follower.ended(&self.ledger).await;
@@ -106,7 +106,7 @@ impl Fleet {
         Self::sum(&self.net, &self.registry, stats);
     }
 
-    /// Adds what went wrong and what came of it to `stats`.
+    /// Adds its faults and their effects to `stats`.
     fn sum(net: &Net, registry: &InformerRegistry, stats: &Stats) {
         for (fate, number) in net.fates() {
             stats.add(fate, number);

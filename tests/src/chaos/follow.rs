@@ -1,8 +1,8 @@
 //! A cache of another kind than the informers': a reflector that fills a queue, and a consumer that
 //! takes its time, so that changes of a key meet in the queue.
 //!
-//! On one thread nothing overtakes an informer; here the queue is all that stands between a producer
-//! and a consumer that sleeps for seconds, and what it loses nobody makes up for.
+//! On one thread nothing overtakes an informer; here only the queue stands between a producer and a
+//! consumer that sleeps for seconds, and a delta that it loses is not made up for elsewhere.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,12 +24,12 @@ use super::kinds::Subject;
 use super::{Ledger, Stats};
 use crate::oracle::{Event, Scope, Shown};
 
-/// Deltas that wait before the reflector reads no further: fewer than there are keys.
+/// Number of deltas that wait before the reflector reads no further: fewer than there are keys.
 const ROOM: usize = 64;
-/// Deltas that the consumer takes at once.
+/// Number of deltas that the consumer takes at once.
 const TAKEN: usize = 40;
 
-/// Deltas that came into queues, and out of them.
+/// Counters of deltas that came into queues, and out of them.
 const PUSHED: &str = "queue: deltas that were pushed";
 const TOLD: &str = "queue: deltas that were told";
 
@@ -61,13 +61,13 @@ impl Keyed for State {
 
 type Queue = Handoff<State, ()>;
 
-/// What the reflector fills: it knows what it has told the queue, and no more.
+/// The target of the reflector: it knows the states that it has pushed, and no more.
 struct Producer {
     queue: Arc<Queue>,
     known: BTreeMap<ObjectKey, State>,
     /// The newest version of each key, deletions included.
     newest: BTreeMap<ObjectKey, (u32, u64)>,
-    /// Shown since the last list began.
+    /// Keys shown since the last list began.
     shown: BTreeSet<ObjectKey>,
     epoch: u32,
     stats: Stats,
@@ -92,7 +92,7 @@ impl Producer {
         self.push(replaced.map(Delta::Delete).into_iter().chain([Delta::Put(state)]));
     }
 
-    /// The key is gone as of `version`.
+    /// Notes that the key is gone as of `version`.
     fn remove(&mut self, key: &ObjectKey, version: u64) {
         let age = (self.epoch, version);
         let newest = self.newest.entry(key.clone()).or_default();
@@ -146,8 +146,9 @@ impl Target for Producer {
                 let gone: Vec<_> = self.known.keys().filter(is_gone).cloned().collect();
                 gone.iter().for_each(|key| self.remove(key, version));
                 if step == Step::Absent {
-                    // The version is that of what was read last, which may be later than a restored
-                    // backup's. Nothing that was under way is read after an absence, only lists.
+                    // The version is that of the last read state, which may be later than a
+                    // restored backup's. After an absence only lists are read, no response that was
+                    // under way before.
                     self.newest.clear();
                 }
             }
@@ -161,7 +162,7 @@ impl Target for Producer {
     }
 }
 
-/// Takes from the queue and tells the book.
+/// Takes from the queue and reports to the book.
 struct Consumer {
     queue: Arc<Queue>,
     dice: Entropy,
@@ -206,7 +207,7 @@ impl Consumer {
             Delta::Delete(State { key, shown, .. }) => {
                 let Some(known) = self.known.remove(&key) else { return };
                 self.stats.count("queue: deletions that were told");
-                // Another may have come and gone in the queue: that is not told.
+                // Another object may have come and gone in the queue: it is not delivered.
                 let last = if known.uid == shown.uid { shown } else { known };
                 (key, Event::Deleted(last))
             }
@@ -217,7 +218,7 @@ impl Consumer {
     }
 }
 
-/// A running one, by its number in the book.
+/// A running follower, by its number in the book.
 #[derive(Debug)]
 pub(super) struct Follower {
     number: usize,
@@ -225,7 +226,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Follows all objects of a kind until `stop`.
+    /// Starts to follow all objects of a kind until `stop`.
     pub(super) fn start<K: Subject>(
         client: &Client,
         options: ReflectorOptions,
@@ -260,7 +261,7 @@ impl Follower {
         Self { number, tasks }
     }
 
-    /// Waits for its end, after which it must not be told anything.
+    /// Waits for its end, after which it must not receive any event.
     pub(super) async fn ended(self, ledger: &Ledger) {
         for task in self.tasks {
             if let Err(error) = task.await {

@@ -1,4 +1,4 @@
-//! In which form a process keeps what: every form of the store is in each world.
+//! Forms in which a process caches each kind: every form of the store is in each world.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use windlass::entropy::Entropy;
@@ -13,10 +13,10 @@ use super::{Ledger, Stats};
 use crate::oracle::Scope;
 use std::sync::Arc;
 
-/// Objects of a page: few, so that a list is cut between two of them.
+/// Number of objects of a page: few, so that a list is cut between two of them.
 const PAGE: u32 = 16;
 
-/// What a process keeps gadgets, gizmos and ConfigMaps as.
+/// Forms of gadgets, gizmos and ConfigMaps in one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Forms {
     /// Bytes, bytes, and a projection; lists come in pages.
@@ -28,7 +28,8 @@ pub(super) enum Forms {
 }
 
 impl Forms {
-    /// Of the process of that number: the first three differ, later ones are drawn.
+    /// Returns the form of the process of that number: the first three differ, later ones are
+    /// drawn.
     pub(super) fn of(number: u64, dice: &Entropy) -> Self {
         match if number <= 3 { number - 1 } else { dice.below(3) } {
             0 => Self::Paged,
@@ -37,7 +38,7 @@ impl Forms {
         }
     }
 
-    /// Its caches, in the order of the kinds' numbers.
+    /// Creates its caches, in the order of the kinds' numbers.
     pub(super) fn caches(
         self,
         registry: &InformerRegistry,
@@ -73,7 +74,7 @@ impl Forms {
     }
 }
 
-/// Lists in small pages and never as a stream.
+/// Returns options for lists in small pages, never as a stream.
 pub(super) fn paged() -> ReflectorOptions {
     ReflectorOptions::new().page_size(PAGE).streaming(false)
 }

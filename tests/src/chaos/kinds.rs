@@ -1,5 +1,5 @@
-//! The kinds of the world: two custom ones, of which one comes and goes, and one that has nothing to
-//! do with them.
+//! The kinds of the world: two custom ones, of which one comes and goes, and one that is
+//! independent of them.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use super::content::Content;
 
 /// Names of the kinds in the book, by number.
 pub(super) const NAMES: [&str; 3] = ["gadgets", "gizmos", "configmaps"];
-/// Number of [`Gadget`]: most is written to it.
+/// Number of [`Gadget`], which most writes go to.
 pub const GADGETS: usize = 0;
 /// Number of [`Gizmo`]: its definition is removed and added again.
 pub const GIZMOS: usize = 1;
@@ -23,13 +23,13 @@ pub const CONFIG_MAPS: usize = 2;
 /// Group of the custom kinds.
 pub(super) const GROUP: &str = "chaos.windlass.dev";
 
-/// What most is written to.
+/// The kind that most writes go to.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "chaos.windlass.dev", version = "v1", namespaced)]
 pub struct Gadget {
     /// Metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state.
     pub spec: GadgetSpec,
 }
 
@@ -39,7 +39,7 @@ pub struct Gadget {
 pub struct Gizmo {
     /// Metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state.
     pub spec: GadgetSpec,
 }
 
@@ -48,11 +48,11 @@ pub struct Gizmo {
 pub struct GadgetSpec {
     /// The serial number; a word in objects that do not decode.
     pub size: u64,
-    /// Follows from it.
+    /// Follows from the serial number.
     pub shard: String,
 }
 
-/// What caches keep of ConfigMaps that are looked at in part.
+/// Part of a ConfigMap that projecting caches keep.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = ConfigMap)]
 pub struct ConfigMapView {
@@ -61,24 +61,24 @@ pub struct ConfigMapView {
     /// The serial number; a number in objects that do not decode.
     #[projection(path = "data.size")]
     pub size: Option<String>,
-    /// Follows from it.
+    /// Follows from the serial number.
     #[projection(path = "data.shard")]
     pub shard: Option<String>,
 }
 
 /// A kind that the world writes and the caches keep, whole or in part.
 pub trait Subject: Resource {
-    /// Its number.
+    /// Number of the kind.
     const KIND: usize;
     /// Finds objects by [`Content::shard`].
     const BY_SHARD: Index<Self, String>;
-    /// What the world wrote into a decoded object: its serial number and its shard.
+    /// Returns the content of a decoded object: its serial number and its shard.
     fn held(&self) -> Option<(u64, &str)>;
-    /// Do objects of this content not decode?
+    /// Whether objects of this content do not decode.
     fn is_bad(content: Content) -> bool {
         content.is_bad()
     }
-    /// Group, version, kind and plural.
+    /// Returns group, version, kind and plural.
     fn info() -> ResourceInfo {
         match Self::static_info() {
             Some(info) => info,
@@ -87,7 +87,7 @@ pub trait Subject: Resource {
     }
 }
 
-/// What objects of a kind hold besides metadata.
+/// Returns the parts of an object besides metadata, by kind.
 pub(super) fn body(kind: usize, content: Content) -> (&'static str, Value) {
     let (field, size) = match (kind, content.is_bad()) {
         (CONFIG_MAPS, true) => ("data", json!(7)),
@@ -131,7 +131,7 @@ impl Subject for ConfigMapView {
     }
 }
 
-/// Gizmos of which the metadata is kept.
+/// Gizmos whose metadata alone is kept.
 impl Subject for PartialObject {
     const KIND: usize = GIZMOS;
     const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["metadata", "labels", "shard"]);
@@ -146,12 +146,12 @@ impl Subject for PartialObject {
     }
 }
 
-/// Group and plural of a kind.
+/// Returns group and plural of a kind.
 pub(super) fn place(kind: usize) -> (&'static str, &'static str) {
     (if kind == CONFIG_MAPS { "" } else { GROUP }, NAMES[kind])
 }
 
-/// An object of a kind, without apiVersion and kind.
+/// Returns an object of a kind, without apiVersion and kind.
 pub(super) fn object(
     kind: usize,
     namespace: &str,
@@ -166,7 +166,7 @@ pub(super) fn object(
     }
 }
 
-/// The definition of a custom kind; its schema lets everything pass.
+/// Returns the definition of a custom kind; its schema lets everything pass.
 pub fn definition(kind: usize) -> Value {
     let (plural, singular, name) =
         if kind == GIZMOS { ("gizmos", "gizmo", "Gizmo") } else { ("gadgets", "gadget", "Gadget") };

@@ -1,5 +1,5 @@
-//! A cache of a real server: the history of what it shows is known only later, so what is read is
-//! kept until then.
+//! A cache of a real server: the history of its objects is known only later, so its reads are kept
+//! until then.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,16 +26,16 @@ pub struct LateCache<K> {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// What it showed when it said that it was synced.
+    /// The objects that it showed when it reported that it was synced.
     synced: Option<BTreeMap<KeyId, Shown>>,
-    /// What it showed later, in order, and the version that it said it had.
+    /// The objects that it showed later, in order, and the version that it reported.
     reads: Vec<(u64, View)>,
     listeners: Vec<(usize, Registration)>,
 }
 
 impl<K: Subject> LateCache<K> {
-    /// The cache of `registry`, with a listener for each of `manners`. Call it before the registry
-    /// runs.
+    /// Creates the cache of `registry`, with a listener for each of `manners`. Call it before the
+    /// registry runs.
     pub fn new(
         registry: &InformerRegistry,
         who: &str,
@@ -64,7 +64,7 @@ impl<K: Subject> LateCache<K> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The list, and what the index finds of it at the same moment.
+    /// Returns the list, and the objects that the index finds at the same moment.
     fn view(&self) -> View {
         let store = self.informer.store().snapshot();
         let objects = store.list();
@@ -88,7 +88,7 @@ impl<K: Subject> LateCache<K> {
         known.collect()
     }
 
-    /// Waits until it says that it is synced, and keeps what it shows then.
+    /// Waits until it reports that it is synced, and keeps the objects that it shows then.
     pub async fn synced(&self) {
         if self.informer.synced().await.is_ok() {
             let view = self.view().list.into_iter().collect();
@@ -96,14 +96,14 @@ impl<K: Subject> LateCache<K> {
         }
     }
 
-    /// Keeps what it shows now.
+    /// Keeps the objects that it shows now.
     pub fn read(&self) {
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
         let view = self.view();
         self.kept().reads.push((version, view));
     }
 
-    /// Does it show what the server holds, which rests?
+    /// Checks, while the server rests, that it shows the server's objects.
     ///
     /// # Errors
     /// The first difference.
@@ -113,7 +113,8 @@ impl<K: Subject> LateCache<K> {
         reader.settled(self.ledger.book().history(K::KIND), &view)
     }
 
-    /// The history is complete: judges all that was kept, and forgets it. Gives how much that was.
+    /// Judges all kept reads, now that the history is complete, and forgets them. Returns their
+    /// number.
     pub fn judge(&self) -> usize {
         let (synced, reads) = {
             let mut kept = self.kept();
@@ -137,7 +138,7 @@ impl<K: Subject> LateCache<K> {
         number
     }
 
-    /// Removes the listeners: from then on they must not be told anything.
+    /// Removes the listeners: from then on they must not receive any event.
     pub async fn silence(&self) {
         let listeners = std::mem::take(&mut self.kept().listeners);
         for (number, registration) in listeners {

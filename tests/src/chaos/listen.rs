@@ -1,4 +1,4 @@
-//! Listeners that tell the book what they are told: the one place that knows how a cache calls them.
+//! Listeners that report their events to the book: the one place that knows how a cache calls them.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::content::{Content, uid_number};
 use super::kinds::Subject;
 use crate::oracle::{Event, Scope, Shown, Violation, decodes};
 
-/// How a listener behaves.
+/// Behaviour of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// As it should.
+    /// Well-behaved.
     Prompt,
-    /// Panics at every so many calls.
+    /// Panics once in that many calls.
     Panics(u64),
-    /// Blocks its thread for so long at each call.
+    /// Blocks its thread for that time at each call.
     Slow(Duration),
-    /// Is shown everything again after each such period.
+    /// Receives everything again after each such period.
     Resyncs(Duration),
 }
 
-/// The version that a cached object is.
+/// Returns the version of a cached object.
 pub(super) fn shown<K: Subject>(cached: &Cached<K>) -> Shown {
     let head = cached.head();
     let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or_default();
@@ -37,7 +37,8 @@ pub(super) fn shown<K: Subject>(cached: &Cached<K>) -> Shown {
     }
 }
 
-/// G-C9, G-C1: what decodes is the whole object; what does not is one that cannot.
+/// Checks that an object which decodes is whole, and that one which does not decode cannot (G-C9: a
+/// bad object stops no other; G-C1: a cache shows the server's states).
 pub(super) fn look_inside<K: Subject>(cached: &Cached<K>) -> Result<(), Violation> {
     let content = Content { serial: shown(cached).serial };
     let object = cached.get();
@@ -102,7 +103,7 @@ impl Ear {
     }
 }
 
-/// Adds a listener; gives its number in the book.
+/// Adds a listener; returns its number in the book.
 pub(super) fn listen<K: Subject>(
     informer: &Informer<K>,
     ledger: &Ledger,

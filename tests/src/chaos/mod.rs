@@ -1,9 +1,9 @@
-//! A world that goes wrong on purpose: caches, the embedded API server, faults, and the oracle.
+//! A world with faults on purpose: caches, the embedded API server, faults, and the oracle.
 //!
-//! Everything runs on one thread, on a clock that moves only when nobody can work, and every choice
+//! Everything runs on one thread, on a clock that moves only when no task can run, and every choice
 //! follows from one seed: a run that fails can be replayed. Writers put states straight into the
-//! server's store, so that a million versions take minutes; the caches read them over HTTP through a
-//! network that breaks.
+//! server's store, so that a million versions take minutes; the caches read them over HTTP through
+//! a network that breaks.
 
 mod cache;
 mod content;
@@ -34,14 +34,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::oracle::Book;
 
-/// The book that everybody writes into.
+/// The book that all writers, listeners and readers share.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     book: Arc<Mutex<Book>>,
 }
 
 impl Ledger {
-    /// A ledger over `book`, with the kinds of this module in it.
+    /// Creates a ledger over `book`, with the kinds of this module in it.
     pub fn new(mut book: Book) -> Self {
         for kind in kinds::NAMES {
             book.kind(kind);
@@ -49,7 +49,7 @@ impl Ledger {
         Self { book: Arc::new(Mutex::new(book)) }
     }
 
-    /// The book. Do not call user code while holding it.
+    /// Locks the book. Do not call user code while holding it.
     pub fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -16,7 +16,7 @@ use windlass::client::{BoxIo, Connect};
 use windlass::entropy::Entropy;
 use windlass_apiserver::ApiServer;
 
-/// The way of one client to the server. Cheap to clone.
+/// Connection of one client to the server. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Net {
     shared: Arc<Shared>,
@@ -28,14 +28,14 @@ struct Shared {
     dice: Entropy,
     is_healthy: AtomicBool,
     is_out: AtomicBool,
-    /// So many more names are made unreadable.
+    /// Number of further names that are made unreadable.
     nameless: AtomicU64,
-    /// Ends the connections of today.
+    /// Ends the connections that are open now.
     cut: Mutex<CancellationToken>,
     fates: [AtomicU64; FATES.len()],
 }
 
-/// What becomes of a connection, as statistics name it.
+/// Ends of a connection, as statistics name them.
 const FATES: [&str; 5] = [
     "net: cut within",
     "net: fell silent",
@@ -43,25 +43,25 @@ const FATES: [&str; 5] = [
     "net: dripped",
     "net: names that were hidden",
 ];
-/// The beginning of many objects' names, and what takes its place.
+/// Beginning of many objects' names, and its replacement.
 const NAME: &[u8] = b"\"name\":\"object-";
 const HIDDEN: &[u8] = b"\"nane\":\"object-";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Good,
-    /// Reset after so many bytes from the server.
+    /// Reset after that many bytes from the server.
     Cut(u64),
-    /// Nothing passes after that, and nobody says so.
+    /// Nothing passes after that many bytes, and neither side is notified.
     Silent(u64),
-    /// Nothing passes for a while.
+    /// Nothing passes for a while after that many bytes.
     Stalled(u64, Duration),
-    /// Comes in small pieces.
+    /// Bytes come in small pieces.
     Drips,
 }
 
 impl Net {
-    /// A healthy network.
+    /// Creates a healthy network.
     pub fn new(server: ApiServer, dice: Entropy) -> Self {
         let shared = Shared {
             server,
@@ -75,7 +75,7 @@ impl Net {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Later connections break, or do not. What has fallen silent stays so.
+    /// Sets whether later connections break. A connection that has fallen silent stays so.
     pub fn set_healthy(&self, healthy: bool) {
         self.shared.is_healthy.store(healthy, Ordering::Relaxed);
         if healthy {
@@ -83,12 +83,12 @@ impl Net {
         }
     }
 
-    /// Refuses connections, or takes them again.
+    /// Sets whether connections are refused.
     pub fn set_out(&self, out: bool) {
         self.shared.is_out.store(out, Ordering::Relaxed);
     }
 
-    /// Makes the names of so many objects unreadable that come from now on.
+    /// Makes the names of that many objects unreadable that come from now on.
     pub fn hide_names(&self, number: u64) {
         self.shared.nameless.store(number, Ordering::Relaxed);
     }
@@ -99,7 +99,7 @@ impl Net {
         std::mem::take(&mut *cut).cancel();
     }
 
-    /// How many connections came to what end.
+    /// Returns the number of connections by their end.
     pub fn fates(&self) -> impl Iterator<Item = (&'static str, u64)> {
         FATES.iter().zip(&self.shared.fates).map(|(name, n)| (*name, n.load(Ordering::Relaxed)))
     }
@@ -139,7 +139,7 @@ impl Shared {
         }
     }
 
-    /// Spoils what follows `metadata.name` of some objects: a key of the same length.
+    /// Spoils the text after `metadata.name` of some objects: a key of the same length.
     fn hide(&self, bytes: &mut [u8]) {
         while self.nameless.load(Ordering::Relaxed) > 0 {
             let found = bytes.windows(NAME.len()).position(|part| part == NAME);
@@ -168,13 +168,13 @@ struct Connection {
     read: u64,
     stall: Option<Pin<Box<Sleep>>>,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Has its fate come?
+    /// Whether its end has come.
     is_over: bool,
     shared: Arc<Shared>,
 }
 
 impl Connection {
-    /// How much may be read before its fate comes.
+    /// Returns the number of bytes that may be read before its end comes.
     fn limit(&self) -> u64 {
         match self.fate {
             Fate::Good => u64::MAX,
@@ -185,7 +185,7 @@ impl Connection {
         }
     }
 
-    /// Its fate has come: `None` when it is over.
+    /// Applies its end: `None` when that is over.
     fn meet(&mut self, cx: &mut Context<'_>) -> Option<Poll<io::Result<()>>> {
         match self.fate {
             Fate::Cut(_) => {
@@ -235,7 +235,7 @@ impl AsyncRead for Connection {
         let got = part.filled().len();
         buf.advance(got);
         self.read += got as u64;
-        // It drips for a while only.
+        // A connection drips for a while only.
         if self.fate == Fate::Drips && self.read > 8192 {
             self.shared.count(3);
             self.fate = Fate::Good;

@@ -1,4 +1,4 @@
-//! A whole run: rounds of trouble and rest until enough versions were made.
+//! A whole run: rounds of faults and rest until enough versions were made.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use super::driver::World;
 use super::stats::Progress;
 use crate::oracle::Violation;
 
-/// Versions of a round, at most; a round ends with the world at rest.
+/// Largest number of versions of a round; a round ends with the world at rest.
 const ROUND: u64 = 12_000;
 
-/// What to run.
+/// Options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Everything follows from it.
+    /// Seed from which everything follows.
     pub seed: u64,
-    /// How many versions of objects are made, at least.
+    /// Least number of versions of objects that are made.
     pub versions: u64,
-    /// Keys of the kind that most is written to; the others have a quarter.
+    /// Number of keys of the kind that most writes go to; the others have a quarter.
     pub keys: u64,
 }
 
 impl Options {
-    /// A run of `versions` versions.
+    /// Returns the options of a run of `versions` versions.
     pub fn new(seed: u64, versions: u64) -> Self {
         Self { seed, versions, keys: 240 }
     }
@@ -31,24 +31,24 @@ impl Options {
 /// A run in which every promise was kept.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The end.
+    /// Progress at the end.
     pub progress: Progress,
-    /// What happened.
+    /// Counters of events and faults.
     pub stats: Stats,
-    /// Hash of all that was committed and told, in order and with times.
+    /// Hash of all that was committed and delivered, in order and with times.
     pub trace: u64,
 }
 
-/// A run in which one was not.
+/// A run in which a promise was broken.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The run.
+    /// Options of the run.
     pub options: Options,
-    /// What was broken, the first first.
+    /// The violations, in the order in which they were found.
     pub violations: Vec<Violation>,
-    /// How far it came.
+    /// Progress until then.
     pub progress: Progress,
-    /// What happened until then.
+    /// Counters of events and faults until then.
     pub stats: Stats,
 }
 

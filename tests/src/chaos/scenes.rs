@@ -10,16 +10,17 @@ use super::kinds::{CONFIG_MAPS, GADGETS};
 use super::writer::NAMESPACES;
 use crate::oracle::{Violation, undisturbed};
 
-/// A kind that is well must not notice that others are not.
+/// Time within which a healthy kind must deliver a change while others fail.
 const UNDISTURBED: Duration = Duration::from_secs(1);
-/// So many objects are shown without a name, of each process.
+/// Number of objects that are shown without a name, to each process.
 const NAMELESS: u64 = 3;
 
 impl World {
-    /// A world at rest: one kind falls ill, and another must not notice (G-C9).
+    /// In a world at rest, makes one kind fail, and checks that another is undisturbed (G-C9: a bad
+    /// kind delays and stops no other).
     pub(super) async fn fall_ill(&mut self) {
         self.fleets.iter().for_each(|fleet| fleet.net.cut());
-        // One in each namespace: once they are shown, every watch is known to work.
+        // One object in each namespace: once they are shown, every watch is known to work.
         for key in 0..NAMESPACES.len() as u64 {
             self.writer.put(CONFIG_MAPS, key);
         }
@@ -43,7 +44,8 @@ impl World {
         self.settle().await;
     }
 
-    /// A world at rest: the server goes back to a backup, and every cache must say so (G-C3).
+    /// In a world at rest, sets the server back to a backup, which every cache must announce (G-C3:
+    /// a new epoch is detected and announced).
     pub(super) async fn restore(&mut self) {
         let Some(snapshot) = self.snapshot.take() else { return };
         let lost = self.server.revision().saturating_sub(snapshot.server.revision());
@@ -54,7 +56,7 @@ impl World {
         let caches = self.fleets.iter().flat_map(|fleet| fleet.caches.clone());
         let before: Vec<_> = caches.map(|cache| (cache.reached(), cache)).collect();
         self.writer.restore(&snapshot).await;
-        // Versions are given a second time, to something else.
+        // Versions are given a second time, to other objects.
         for _ in 0..self.dice.below(lost / 4) {
             self.writer.write();
         }
@@ -71,8 +73,9 @@ impl World {
         }
     }
 
-    /// A world at rest: a definition goes away while nobody can see it go, and everybody must come
-    /// to know that its objects are gone before it comes back (B13, G-C2, G-C4).
+    /// In a world at rest, removes a definition while no watch can see it go; every cache must come
+    /// to know that its objects are gone before it comes back (B13: a kind that does not
+    /// exist yet; G-C2, G-C4).
     pub(super) async fn lose_a_kind(&mut self) {
         if !self.writer.has_gizmos {
             return;
@@ -89,8 +92,8 @@ impl World {
         self.settle().await;
     }
 
-    /// A world at rest: lists come in which some objects cannot be told apart for want of a name.
-    /// What such a list does not show is not gone (G-C1, G-C4).
+    /// In a world at rest, lets lists come in which some objects cannot be distinguished for want
+    /// of a name. Objects that such a list does not show are not gone (G-C1, G-C4).
     pub(super) async fn list_in_part(&mut self) {
         self.stats.count("lists that were complete in part");
         self.fleets.iter().for_each(|fleet| fleet.net.hide_names(NAMELESS));

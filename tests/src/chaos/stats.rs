@@ -1,4 +1,4 @@
-//! What happened in a run, counted by name.
+//! Counters of a run, by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,19 +14,19 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// One more of `what`.
+    /// Counts one more of `what`.
     pub fn count(&self, what: &str) {
         self.add(what, 1);
     }
 
-    /// `number` more of `what`.
+    /// Counts `number` more of `what`.
     pub fn add(&self, what: &str, number: u64) {
         if number > 0 {
             *self.lock().entry(what.to_owned()).or_default() += number;
         }
     }
 
-    /// All counters, by name.
+    /// Returns all counters, by name.
     pub fn all(&self) -> BTreeMap<String, u64> {
         self.lock().clone()
     }
@@ -36,14 +36,14 @@ impl Stats {
     }
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What was told, and how many versions there were.
+    /// Counts of delivered events, and of versions.
     pub counts: Counts,
     /// Time that passed in the world.
     pub time: Duration,
-    /// Longest time from the end of all faults until everything was told.
+    /// Longest time from the end of all faults until everything was delivered.
     pub slowest: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Who writes: straight into the server's store, and into the book at the same moment.
+//! The writer: straight into the server's store, and into the book at the same moment.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use super::content::{Content, uid_number};
 use super::kinds::{self, GIZMOS, NAMES, definition, object, place};
 use crate::oracle::{KeyId, Shown};
 
-/// Where objects live.
+/// Namespaces of the objects.
 pub(super) const NAMESPACES: [&str; 3] = ["ns-a", "ns-b", "ns-c"];
-/// So many keys of a kind are written as often as all others together.
+/// Number of keys of a kind that are written as often as all others together.
 const HOT: u64 = 8;
 
 /// Writes objects of all kinds.
@@ -22,7 +22,7 @@ pub(super) struct Writer {
     server: ApiServer,
     ledger: Ledger,
     dice: Entropy,
-    /// How many keys each kind has.
+    /// Number of keys of each kind.
     keys: [u64; NAMES.len()],
     live: Live,
     serial: u64,
@@ -30,10 +30,10 @@ pub(super) struct Writer {
     pub(super) has_gizmos: bool,
 }
 
-/// Uid of what there is, by kind and number of the key.
+/// Uid of each present object, by kind and number of the key.
 type Live = BTreeMap<(usize, u64), String>;
 
-/// All that is needed to go back.
+/// All state that a restore needs.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) server: Backup,
@@ -46,7 +46,7 @@ pub(super) struct Snapshot {
 pub(super) struct Written {
     pub(super) key: KeyId,
     pub(super) position: u64,
-    /// With its resourceVersion.
+    /// The object with its resourceVersion.
     pub(super) object: Value,
 }
 
@@ -85,14 +85,14 @@ impl Writer {
                 self.remove(kind, key);
             }
             _ => {
-                // Gone and back before anybody looks.
+                // Gone and back before any watch can see it.
                 self.remove(kind, key);
                 self.put(kind, key);
             }
         }
     }
 
-    /// A random key of a kind.
+    /// Returns a random key of a kind.
     pub(super) fn choose(&self, kind: usize) -> u64 {
         let all = self.keys[kind];
         let hot = self.dice.below(2) == 0;
@@ -101,7 +101,7 @@ impl Writer {
 
     fn name(key: u64) -> (&'static str, String) {
         let namespace = NAMESPACES[usize::try_from(key).unwrap_or_default() % NAMESPACES.len()];
-        // Short, long, and with others as their beginning.
+        // Short names, long ones, and names that begin with others.
         let name = match key % 4 {
             0 => format!("a{key}"),
             1 => format!("a{key}.{}", "long-".repeat(20) + "name"),
@@ -110,18 +110,18 @@ impl Writer {
         (namespace, name)
     }
 
-    /// Uid of what there is.
+    /// Returns the uid of the present object.
     pub(super) fn uid(&self, kind: usize, key: u64) -> Option<&str> {
         self.live.get(&(kind, key)).map(String::as_str)
     }
 
-    /// The key's number in the book, once it was written.
+    /// Returns the key's number in the book, once it was written.
     pub(super) fn id(&self, kind: usize, key: u64) -> Option<KeyId> {
         let (namespace, name) = Self::name(key);
         self.ledger.book().history(kind).find_key(namespace, &name)
     }
 
-    /// Namespace of a key.
+    /// Returns the namespace of a key.
     pub(super) fn namespace(key: u64) -> &'static str {
         Self::name(key).0
     }
@@ -145,7 +145,7 @@ impl Writer {
         Some(Written { key: id, position, object })
     }
 
-    /// The same with an object that decodes.
+    /// Does the same with an object that decodes.
     pub(super) fn put_good(&mut self, kind: usize, key: u64) -> Option<Written> {
         while (Content { serial: self.serial + 1 }).is_bad() {
             self.serial += 1;
@@ -184,7 +184,7 @@ impl Writer {
     /// Adds the definition of a custom kind.
     ///
     /// # Errors
-    /// What the server answers.
+    /// The server's answer.
     pub(super) fn define(&mut self, kind: usize) -> Result<(), String> {
         let group = "apiextensions.k8s.io";
         self.server
@@ -194,7 +194,7 @@ impl Writer {
         Ok(())
     }
 
-    /// All that there is.
+    /// Returns a snapshot of all objects.
     pub(super) fn backup(&self) -> Snapshot {
         Snapshot {
             server: self.server.backup(),
@@ -203,7 +203,7 @@ impl Writer {
         }
     }
 
-    /// Goes back.
+    /// Sets the server back to the snapshot.
     pub(super) async fn restore(&mut self, snapshot: &Snapshot) {
         self.ledger.book().restore(&snapshot.book);
         self.live.clone_from(&snapshot.live);

@@ -1,4 +1,4 @@
-//! The histories of all kinds, all listeners, and what went wrong.
+//! The histories of all kinds, all listeners, and the violations.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -6,27 +6,27 @@ use std::hash::{Hash, Hasher};
 use super::history::{History, KeyId, Scope};
 use super::{Event, Listener, Shown, Violation};
 
-/// Events that are remembered to be told with a violation.
+/// Number of events that are remembered, to be printed with a violation.
 const REMEMBERED: usize = 4096;
-/// Of these, those of the key that it is about.
+/// Number of these that are printed: those of the key that the violation is about.
 const TOLD: usize = 12;
-/// Violations that are kept.
+/// Number of violations that are kept.
 const MOST_VIOLATIONS: usize = 20;
 
-/// All that is known of a world.
+/// All knowledge about a world.
 #[derive(Debug, Default)]
 pub struct Book {
     kinds: Vec<History>,
     listeners: Vec<Entry>,
     recent: VecDeque<(usize, KeyId, Event)>,
     violations: Vec<Violation>,
-    /// Events that are looked at once the histories are complete; `None`: at once.
+    /// Events that are checked once the histories are complete; `None`: at once.
     later: Option<Vec<Later>>,
     trace: Fnv,
     counts: Counts,
 }
 
-/// What is looked at later.
+/// An event that is checked later.
 #[derive(Debug)]
 enum Later {
     Heard { listener: usize, namespace: String, name: String, event: Event },
@@ -40,45 +40,45 @@ struct Entry {
     is_removed: bool,
 }
 
-/// What listeners were told.
+/// Counts of commits, and of the events that listeners received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// States that the server committed.
     pub commits: u64,
-    /// Additions told.
+    /// Additions delivered.
     pub added: u64,
-    /// Updates told.
+    /// Updates delivered.
     pub updated: u64,
-    /// Deletions told.
+    /// Deletions delivered.
     pub deleted: u64,
-    /// Told again by a resync.
+    /// Events delivered again by a resync.
     pub resynced: u64,
 }
 
 impl Book {
-    /// A book whose histories are written before anybody is shown anything of them.
+    /// Creates a book whose histories are written before any listener is shown a state of them.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A book whose histories may come later than what is shown of them: listeners are looked at
-    /// by [`catch_up`](Self::catch_up).
+    /// Creates a book whose histories may come later than the states shown of them: listeners are
+    /// checked by [`catch_up`](Self::catch_up).
     pub fn late() -> Self {
         Self { later: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Adds a kind; gives its number.
+    /// Adds a kind; returns its number.
     pub fn kind(&mut self, name: &str) -> usize {
         self.kinds.push(History::new(name));
         self.kinds.len() - 1
     }
 
-    /// A kind's history.
+    /// Returns a kind's history.
     pub fn history(&self, kind: usize) -> &History {
         &self.kinds[kind]
     }
 
-    /// The server committed a state of a key; gives its position.
+    /// Notes that the server committed a state of a key; returns its position.
     pub fn commit(
         &mut self,
         kind: usize,
@@ -95,17 +95,17 @@ impl Book {
         (key, position)
     }
 
-    /// A key that may be written later.
+    /// Adds a key that may be written later.
     pub fn know(&mut self, kind: usize, namespace: &str, name: &str) {
         self.kinds[kind].key(namespace, name);
     }
 
-    /// All objects, by kind.
+    /// Returns all objects, by kind.
     pub fn backup(&self) -> Vec<std::collections::BTreeMap<KeyId, Shown>> {
         self.kinds.iter().map(History::now).collect()
     }
 
-    /// The server went back to a backup.
+    /// Notes that the server went back to a backup.
     pub fn restore(&mut self, backup: &[std::collections::BTreeMap<KeyId, Shown>]) {
         for (history, states) in self.kinds.iter_mut().zip(backup) {
             history.restore(states);
@@ -113,14 +113,14 @@ impl Book {
         backup.hash(&mut self.trace);
     }
 
-    /// Adds a listener; gives its number.
+    /// Adds a listener; returns its number.
     pub fn listener(&mut self, kind: usize, name: &str, scope: Scope) -> usize {
         let listener = Listener::new(name, scope);
         self.listeners.push(Entry { kind, listener, is_removed: false });
         self.listeners.len() - 1
     }
 
-    /// The listener was removed: it must not be told anything any more.
+    /// Notes that the listener was removed: it must not receive any event any more.
     pub fn remove(&mut self, listener: usize) {
         if let Some(later) = &mut self.later {
             later.push(Later::Removed(listener));
@@ -132,12 +132,13 @@ impl Book {
         *entry = Listener::new(&entry.name, entry.scope.clone());
     }
 
-    /// A listener.
+    /// Returns a listener.
     pub fn of(&self, listener: usize) -> &Listener {
         &self.listeners[listener].listener
     }
 
-    /// A listener is told something; `view` is what its cache shows of the key, where known.
+    /// Delivers an event to a listener; `view` is the state of the key that its cache shows, where
+    /// known.
     pub fn hear(
         &mut self,
         listener: usize,
@@ -193,7 +194,7 @@ impl Book {
         }
     }
 
-    /// Looks at what listeners were told while the histories were not complete.
+    /// Checks the events that listeners received while the histories were not complete.
     pub fn catch_up(&mut self) {
         let Some(later) = self.later.take() else { return };
         for late in later {
@@ -207,7 +208,7 @@ impl Book {
         self.later = Some(Vec::new());
     }
 
-    /// Something else was found.
+    /// Notes a violation that was found elsewhere.
     pub fn broken(&mut self, mut violation: Violation) {
         if self.violations.len() >= MOST_VIOLATIONS {
             return;
@@ -228,7 +229,7 @@ impl Book {
         self.violations.push(violation);
     }
 
-    /// Notes what is broken.
+    /// Notes the violation, if there is one.
     pub fn note(&mut self, looked: Result<(), Violation>) {
         if let Err(violation) = looked {
             self.broken(violation);
@@ -242,18 +243,18 @@ impl Book {
         })
     }
 
-    /// The world rests: every listener must know the last state of every key.
+    /// Checks, while the world rests, that every listener knows the last state of every key.
     ///
     /// # Errors
-    /// What the first one does not know.
+    /// The first listener and key that differ.
     pub fn settled(&self) -> Result<(), Violation> {
         (0..self.kinds.len()).try_for_each(|kind| self.settled_of(kind))
     }
 
-    /// The same of one kind.
+    /// Checks the same for one kind.
     ///
     /// # Errors
-    /// What the first one does not know.
+    /// The first listener and key that differ.
     pub fn settled_of(&self, kind: usize) -> Result<(), Violation> {
         let entries = self.listeners.iter().filter(|entry| entry.kind == kind);
         for entry in entries.filter(|entry| !entry.is_removed) {
@@ -267,22 +268,22 @@ impl Book {
         self.kinds.iter_mut().for_each(History::forget);
     }
 
-    /// Also part of the trace: something was done.
+    /// Adds an action to the trace.
     pub fn trace_this(&mut self, what: impl Hash) {
         what.hash(&mut self.trace);
     }
 
-    /// Hash of all that happened.
+    /// Returns the hash of all actions and events.
     pub fn trace(&self) -> u64 {
         self.trace.finish()
     }
 
-    /// How much happened.
+    /// Returns the counts of events.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What was broken, the first first.
+    /// Returns the violations, in the order in which they were found.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }

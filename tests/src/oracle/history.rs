@@ -1,7 +1,7 @@
 //! Every state that the server had of every key of one kind, in order.
 //!
-//! A position counts the states of a key, from its first one on, across epochs: a restored backup is
-//! one more state of each key. Versions repeat after that, positions do not.
+//! A position counts the states of a key, from its first one on, across epochs: a restored backup
+//! is one more state of each key. Versions repeat after that, positions do not.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use super::Shown;
 pub struct KeyId(usize);
 
 impl KeyId {
-    /// The number.
+    /// Returns the number.
     pub fn index(self) -> usize {
         self.0
     }
@@ -21,28 +21,28 @@ impl KeyId {
 /// A state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// How often the server's versions had gone backwards before.
+    /// Number of times that the server's versions had gone backwards before.
     pub epoch: u32,
     /// The object; `None`: there was none.
     pub object: Option<Shown>,
 }
 
-/// What part of a kind a cache looks at.
+/// Part of a kind that a cache watches.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Only these namespaces; empty means all.
     pub namespaces: Vec<String>,
-    /// Only objects whose serial number this keeps.
+    /// Predicate on serial numbers: only objects that it keeps.
     pub selects: Option<fn(u64) -> bool>,
 }
 
 impl Scope {
-    /// Is `namespace` part of it?
+    /// Whether `namespace` is part of the scope.
     pub fn covers(&self, namespace: &str) -> bool {
         self.namespaces.is_empty() || self.namespaces.iter().any(|own| own == namespace)
     }
 
-    /// What it shows of a state.
+    /// Returns the part of a state that the scope shows.
     pub fn shows(&self, state: Option<Shown>) -> Option<Shown> {
         state.filter(|shown| self.selects.is_none_or(|selects| selects(shown.serial)))
     }
@@ -66,7 +66,7 @@ struct Log {
 }
 
 impl History {
-    /// A kind without objects.
+    /// Creates a kind without objects.
     pub fn new(kind: &str) -> Self {
         Self {
             kind: kind.to_owned(),
@@ -77,12 +77,12 @@ impl History {
         }
     }
 
-    /// The kind's name.
+    /// Returns the kind's name.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// The key's number; a new key has been absent so far.
+    /// Returns the key's number; a new key has been absent so far.
     pub fn key(&mut self, namespace: &str, name: &str) -> KeyId {
         if let Some(known) = self.find_key(namespace, name) {
             return known;
@@ -95,39 +95,39 @@ impl History {
         id
     }
 
-    /// The number of a key that was written once.
+    /// Returns the number of a key that was written once.
     pub fn find_key(&self, namespace: &str, name: &str) -> Option<KeyId> {
         self.ids.get(namespace)?.get(name).copied()
     }
 
-    /// `namespace/name`.
+    /// Returns `namespace/name`.
     pub fn name(&self, key: KeyId) -> String {
         let (namespace, name) = &self.names[key.0];
         format!("{} {namespace}/{name}", self.kind)
     }
 
-    /// Namespace and name, in the order of which caches list.
+    /// Returns namespace and name, by which caches order their lists.
     pub fn place(&self, key: KeyId) -> (&str, &str) {
         let (namespace, name) = &self.names[key.0];
         (namespace, name)
     }
 
-    /// The key's namespace.
+    /// Returns the key's namespace.
     pub fn namespace(&self, key: KeyId) -> &str {
         &self.names[key.0].0
     }
 
-    /// All keys.
+    /// Returns all keys.
     pub fn keys(&self) -> impl Iterator<Item = KeyId> + use<> {
         (0..self.names.len()).map(KeyId)
     }
 
-    /// The server committed a state.
+    /// Notes that the server committed a state.
     pub fn commit(&mut self, key: KeyId, object: Option<Shown>) {
         self.logs[key.0].states.push_back(State { epoch: self.epoch, object });
     }
 
-    /// The server went back to these states; what is not named is absent.
+    /// Notes that the server went back to these states; a key without one is absent.
     pub fn restore(&mut self, states: &BTreeMap<KeyId, Shown>) {
         self.epoch += 1;
         for key in self.keys() {
@@ -135,28 +135,28 @@ impl History {
         }
     }
 
-    /// How often versions went backwards.
+    /// Returns the number of times that versions went backwards.
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// What there is now, by key.
+    /// Returns the present objects, by key.
     pub fn now(&self) -> BTreeMap<KeyId, Shown> {
         self.keys().filter_map(|key| Some((key, self.at(key, self.last(key)).object?))).collect()
     }
 
-    /// Position of the key's first known state.
+    /// Returns the position of the key's first known state.
     pub fn first(&self, key: KeyId) -> u64 {
         self.logs[key.0].first
     }
 
-    /// Position of the key's last state.
+    /// Returns the position of the key's last state.
     pub fn last(&self, key: KeyId) -> u64 {
         let log = &self.logs[key.0];
         log.first + log.states.len() as u64 - 1
     }
 
-    /// The state at a position; one that was forgotten counts as absent.
+    /// Returns the state at a position; a forgotten state counts as absent.
     pub fn at(&self, key: KeyId, position: u64) -> State {
         let log = &self.logs[key.0];
         let at = position.checked_sub(log.first).and_then(|at| usize::try_from(at).ok());
@@ -164,13 +164,13 @@ impl History {
         state.unwrap_or(State { epoch: 0, object: None })
     }
 
-    /// The first position from `from` on with exactly this object.
+    /// Returns the first position from `from` on with exactly this object.
     pub fn find(&self, key: KeyId, from: u64, shown: Shown) -> Option<u64> {
         let mut positions = from.max(self.first(key))..=self.last(key);
         positions.find(|at| self.at(key, *at).object == Some(shown))
     }
 
-    /// The first position after `after` at which `scope` does not show an object of `uid`.
+    /// Returns the first position after `after` at which `scope` does not show an object of `uid`.
     pub fn gone(&self, key: KeyId, after: u64, uid: u64, scope: &Scope) -> Option<u64> {
         let mut positions = (after + 1).max(self.first(key))..=self.last(key);
         positions
@@ -186,7 +186,7 @@ impl History {
         }
     }
 
-    /// The key's last `most` states, in words.
+    /// Describes the key's last `most` states in words.
     pub fn tell(&self, key: KeyId, most: u64) -> Vec<String> {
         let from = self.first(key).max((self.last(key) + 1).saturating_sub(most));
         let line = |at| {
@@ -198,7 +198,7 @@ impl History {
     }
 }
 
-/// A version, in words.
+/// Describes a version in words.
 pub(super) fn describe(shown: &Shown) -> String {
     format!("uid {:x} version {} serial {}", shown.uid, shown.version, shown.serial)
 }

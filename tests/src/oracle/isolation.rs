@@ -1,11 +1,12 @@
-//! What must not suffer with what is bad (G-C9): the other objects of a kind, and the other kinds.
+//! Isolation (G-C9): parts that must not suffer with a bad object or kind.
 
 use super::Violation;
 
-/// Objects were read: those that the writer made bad do not decode, and all others do.
+/// Checks an object that was read: those that the writer made bad do not decode, and all others do.
 ///
 /// # Errors
-/// When a good one does not decode (G-C9), or a bad one does (G-C1).
+/// When a good object does not decode (G-C9: a bad object delays and stops no other), or a bad one
+/// does (G-C1: a cache shows the server's states).
 pub fn decodes(who: &str, is_bad: bool, error: Option<&str>) -> Result<(), Violation> {
     match (is_bad, error) {
         (false, Some(error)) => {
@@ -17,10 +18,10 @@ pub fn decodes(who: &str, is_bad: bool, error: Option<&str>) -> Result<(), Viola
     }
 }
 
-/// A kind that is well was looked at shortly after a write of it, while others were ill.
+/// Checks a healthy kind shortly after a write of it, while others were failing.
 ///
 /// # Errors
-/// What was late, as the violation of isolation that it is.
+/// The late state, as a violation of isolation.
 pub fn undisturbed(settled: Result<(), Violation>) -> Result<(), Violation> {
     settled.map_err(|violation| Violation {
         promise: "G-C9",

@@ -1,4 +1,5 @@
-//! What one listener may be told, and must have been told in the end (G-C1, G-C4, G-C6).
+//! Rules for one listener: the events that it may receive, and those that it must have received in
+//! the end (G-C1, G-C4, G-C6: states in order, one deletion each, every change).
 
 use std::collections::BTreeMap;
 
@@ -11,32 +12,33 @@ use super::{Event, Shown, Violation};
 pub struct Listener {
     /// Its name.
     pub name: String,
-    /// What its cache looks at.
+    /// Part of the kind that its cache watches.
     pub scope: Scope,
     keys: BTreeMap<KeyId, Told>,
 }
 
-/// What it was told of a key.
+/// Events that it received about a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct Told {
-    /// What it has been told stands before this position.
+    /// Position before which all states lie that it has received.
     next: u64,
-    /// The object that it believes to be there, and where that stands.
+    /// The object that the listener believes to be there, and its position.
     object: Option<(u64, Shown)>,
-    /// The last epoch in which it was told the same once more.
+    /// Last epoch in which it received the same state once more.
     repeated: u32,
 }
 
 impl Listener {
-    /// One that has been told nothing.
+    /// Creates a listener that has received nothing.
     pub fn new(name: &str, scope: Scope) -> Self {
         Self { name: name.to_owned(), scope, keys: BTreeMap::new() }
     }
 
-    /// It is told `event`; `view` is what the cache shows of the key meanwhile, where known.
+    /// Delivers `event`; `view` is the state of the key that the cache shows meanwhile, where
+    /// known.
     ///
     /// # Errors
-    /// When it must not be told that.
+    /// When the listener must not receive that event.
     pub fn hear(
         &mut self,
         history: &History,
@@ -89,7 +91,7 @@ impl Listener {
                         format!("{} became {} without a deletion", describe(&old), describe(&new));
                     return broken("G-C4", text);
                 }
-                // A new epoch tells everything once more.
+                // A new epoch delivers everything once more.
                 let epoch = history.at(key, at).epoch;
                 if old == new && epoch > told.repeated {
                     return Ok(Told { repeated: epoch, ..told });
@@ -102,7 +104,7 @@ impl Listener {
                 "G-C6",
                 format!("a resync told {} instead of {}", describe(&again), describe(&known)),
             ),
-            // It came and went before the listener was told.
+            // The object came and went before the listener was notified.
             (Event::Deleted(last), None) => match history.find(key, told.next, last) {
                 Some(at) => self.take_back(history, key, at, last),
                 None => broken("G-C4", format!("{} is gone a second time", describe(&last))),
@@ -115,7 +117,7 @@ impl Listener {
         }
     }
 
-    /// An object is shown that stands at `from` or later.
+    /// Checks an object that is shown, whose state lies at `from` or later.
     fn show(
         &self,
         history: &History,
@@ -158,7 +160,8 @@ impl Listener {
         }
     }
 
-    /// G-C6: the cache holds what it was told, or something later.
+    /// Checks that the cache holds the delivered state, or a later one (G-C6: notified when the
+    /// cache holds the change).
     fn compare(
         &self,
         history: &History,
@@ -183,10 +186,11 @@ impl Listener {
         }
     }
 
-    /// G-C6: the world rests; it must have been told everything.
+    /// Checks, while the world rests, that the listener has received everything (G-C6: notified at
+    /// least once after any change).
     ///
     /// # Errors
-    /// The first key of which it does not know the last state.
+    /// The first key whose last state it does not know.
     pub fn settled(&self, history: &History) -> Result<(), Violation> {
         for key in history.keys().filter(|key| self.scope.covers(history.namespace(*key))) {
             let wanted = self.scope.shows(history.at(key, history.last(key)).object);
@@ -204,17 +208,17 @@ impl Listener {
         Ok(())
     }
 
-    /// The object that it believes to be there.
+    /// Returns the object that the listener believes to be there.
     pub fn known(&self, key: KeyId) -> Option<Shown> {
         self.keys.get(&key)?.object.map(|(_, shown)| shown)
     }
 
-    /// Has it been told the state at `position`, or a later one?
+    /// Whether the listener has received the state at `position`, or a later one.
     pub fn has_reached(&self, history: &History, key: KeyId, position: u64) -> bool {
         let told = self.keys.get(&key).copied().unwrap_or_default();
         match told.object {
             Some((at, _)) => at >= position,
-            // It was told an end that came later, or there was an end and nothing to tell.
+            // It received an end that came later, or there was an end and nothing to deliver.
             None => told.next > position || reached(history, &self.scope, key, position, None),
         }
     }

@@ -1,11 +1,13 @@
-//! Decides whether caches kept their promises (G-C1…G-C9), from what the server committed.
+//! Decides whether caches kept their promises (G-C1…G-C9), from the states that the server
+//! committed.
 //!
-//! A [`Book`] holds every state that the server had of every key, in order, and what each listener
-//! and reader of a cache was shown. Whatever a cache shows is looked up in it: a state that never
-//! was, that is older than one shown before, or that is missing at the end is a [`Violation`].
+//! A [`Book`] holds every state that the server had of every key, in order, and every state that
+//! each listener and reader of a cache was shown. Each state that a cache shows is looked up in it:
+//! a state that never was, that is older than one shown before, or that is missing at the end is a
+//! [`Violation`].
 //!
-//! It knows nothing of caches, servers, tasks or time, so that a broken trace can be written down in
-//! a test; [`crate::chaos`] feeds it from a running world.
+//! The oracle is independent of caches, servers, tasks and time, so that a broken trace can be
+//! written down in a test; [`crate::chaos`] feeds it from a running world.
 
 mod book;
 mod history;
@@ -25,18 +27,18 @@ pub use reader::{Reader, View};
 pub use start::Start;
 pub use violation::Violation;
 
-/// One version of an object, as somebody saw it.
+/// One version of an object, as a cache or the server shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shown {
     /// A number for the uid.
     pub uid: u64,
     /// resourceVersion.
     pub version: u64,
-    /// Names the content: the whole object follows from it.
+    /// Serial number of the content: the whole object follows from it.
     pub serial: u64,
 }
 
-/// What a listener was told.
+/// Event that a listener received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// New in the cache.
@@ -48,8 +50,8 @@ pub enum Event {
         /// After.
         new: Shown,
     },
-    /// Gone; this was told last.
+    /// Gone; with the version that was delivered last.
     Deleted(Shown),
-    /// Nothing happened: told again.
+    /// No change: delivered again.
     Resync(Shown),
 }

@@ -1,5 +1,5 @@
-//! What reads of a cache may show: one moment, never going back, own writes included (G-C1, G-C2,
-//! G-C3, G-C5, G-C8).
+//! Rules for reads of a cache: one moment, never going back, own writes included (G-C1, G-C2, G-C3,
+//! G-C5, G-C8).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,26 +7,26 @@ use std::time::Duration;
 use super::history::{History, KeyId, Scope, describe};
 use super::{Shown, Violation};
 
-/// After so long the cache need not say any more that it does not show an own write.
+/// Time after which the cache may stop reporting that it does not show an own write.
 const FORGOTTEN: Duration = Duration::from_secs(580);
 
-/// Everything that one read of a whole cache showed.
+/// The whole of a cache, as one read showed it.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The list, in the order in which it came.
     pub list: Vec<(KeyId, Shown)>,
-    /// What an index found, by term.
+    /// Objects that an index found, by term.
     pub by_term: BTreeMap<String, Vec<(KeyId, Shown)>>,
 }
 
-/// One who reads a cache from time to time.
+/// A reader that reads a cache from time to time.
 #[derive(Clone, Debug)]
 pub struct Reader {
     /// Its name.
     pub name: String,
-    /// What the cache looks at.
+    /// Part of the kind that the cache watches.
     pub scope: Scope,
-    /// What it has seen of a key stands before this position.
+    /// Position, for each key, before which all states lie that it has seen.
     seen: BTreeMap<KeyId, Seen>,
     own: BTreeMap<KeyId, Own>,
     /// The version at the last look, and the announced epochs when it last went back.
@@ -48,7 +48,7 @@ struct Own {
 }
 
 impl Reader {
-    /// One that has read nothing.
+    /// Creates a reader that has read nothing.
     pub fn new(name: &str, scope: Scope) -> Self {
         Self {
             name: name.to_owned(),
@@ -59,8 +59,9 @@ impl Reader {
         }
     }
 
-    /// It reads everything. `terms` says under which terms an object must be found. Keys with
-    /// own writes are looked at in [`own`](Self::read_own) instead: those may be taken back.
+    /// Checks a read of the whole cache. `terms` returns the terms under which an object must be
+    /// found. Keys with own writes are checked in [`own`](Self::read_own) instead: those may be
+    /// taken back.
     ///
     /// # Errors
     /// When list and index do not fit, or show a state that never was or is older than one before.
@@ -83,7 +84,7 @@ impl Reader {
         Ok(())
     }
 
-    /// G-C5: one moment.
+    /// Checks that list and index show one moment (G-C5).
     fn fits(
         &self,
         history: &History,
@@ -135,7 +136,7 @@ impl Reader {
         }
     }
 
-    /// G-C1, by what readers see.
+    /// Checks that states come in the server's order (G-C1), as readers see them.
     fn advance(
         &self,
         history: &History,
@@ -163,10 +164,11 @@ impl Reader {
         }
     }
 
-    /// G-C3: the cache says how far it is; `announced` counts the new epochs that it announced.
+    /// Checks the version that the cache reports (G-C3: it never goes back within an epoch);
+    /// `announced` counts the new epochs that the cache announced.
     ///
     /// # Errors
-    /// When it went back without announcing that the server did.
+    /// When the version went back without an announcement.
     pub fn version(
         &mut self,
         version: u64,
@@ -186,21 +188,21 @@ impl Reader {
         Err(Violation::new("G-C3", &self.name, text))
     }
 
-    /// This process wrote the state at `position`; reads must show it until the cache has, or until
-    /// `until` has passed.
+    /// Notes that this process wrote the state at `position`; reads must show it until the cache
+    /// has, or until `until` has passed.
     pub fn wrote(&mut self, history: &History, key: KeyId, position: u64, until: Duration) {
         self.own.insert(key, Own { position, epoch: history.epoch(), until });
     }
 
-    /// The keys with own writes.
+    /// Returns the keys with own writes.
     pub fn own(&self) -> Vec<KeyId> {
         self.own.keys().copied().collect()
     }
 
-    /// G-C8: a key with an own write is read.
+    /// Checks a read of a key with an own write (G-C8: the next reconcile sees the last write).
     ///
     /// # Errors
-    /// When something older is shown, and not said to be stale.
+    /// When an older state is shown, and not reported to be stale.
     pub fn read_own(
         &mut self,
         history: &History,
@@ -210,8 +212,8 @@ impl Reader {
         now: Duration,
     ) -> Result<(), Violation> {
         let Some(own) = self.own.get(&key).copied() else { return Ok(()) };
-        // Versions of two epochs do not compare: such a write cannot be waited for. And one that
-        // nobody has seen for ten minutes is forgotten.
+        // Versions of two epochs do not compare: such a write cannot be waited for. And a write
+        // that no watch has shown for ten minutes is forgotten.
         if own.epoch != history.epoch() || now > own.until + FORGOTTEN {
             if now > own.until {
                 self.own.remove(&key);
@@ -233,7 +235,8 @@ impl Reader {
         Err(Violation::new("G-C8", &self.name, text).of(history.name(key)))
     }
 
-    /// G-C2: the world rests; the cache must show what the server holds.
+    /// Checks, while the world rests, that the cache shows the server's objects (G-C2: it reaches
+    /// the server's state).
     ///
     /// # Errors
     /// The first key that differs.
@@ -258,7 +261,7 @@ impl Reader {
     }
 }
 
-/// Does `view` show the state at `position`, or a later one?
+/// Whether `view` shows the state at `position`, or a later one.
 pub(super) fn reached(
     history: &History,
     scope: &Scope,

@@ -1,4 +1,4 @@
-//! What a cache must show when it says that it is synced (G-C7).
+//! Rules for a cache that reports that it is synced (G-C7: only after a consistent first view).
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use super::history::{History, KeyId, Scope};
 use super::reader::reached;
 use super::{Listener, Shown, Violation};
 
-/// What a cache, or a listener, must show at least once it says that it is synced.
+/// The least that a cache, or a listener, must show once it reports that it is synced.
 #[derive(Clone, Debug)]
 pub struct Start {
     positions: Vec<(KeyId, u64)>,
 }
 
 impl Start {
-    /// What the server holds now.
+    /// Takes the server's present objects.
     pub fn now(history: &History) -> Self {
         Self { positions: history.keys().map(|key| (key, history.last(key))).collect() }
     }
 
-    /// What a cache shows now: for a listener that comes late.
+    /// Takes the objects that a cache shows now: for a listener that comes late.
     pub fn of(history: &History, view: &BTreeMap<KeyId, Shown>) -> Self {
         let find = |(key, shown): (&KeyId, &Shown)| Some((*key, history.find(*key, 0, *shown)?));
         Self { positions: view.iter().filter_map(find).collect() }
     }
 
-    /// The cache `who` says that it is synced, and shows `view`.
+    /// Checks the cache `who`, which reports that it is synced and shows `view`.
     ///
     /// # Errors
-    /// The first key of which something older is shown than there was at the start.
+    /// The first key that is shown in an older state than at the start.
     pub fn synced(
         &self,
         who: &str,
@@ -41,10 +41,10 @@ impl Start {
             .map_or(Ok(()), |key| Err(Violation::new("G-C7", who, text).of(history.name(key))))
     }
 
-    /// The listener says that it is synced.
+    /// Checks a listener that reports that it is synced.
     ///
     /// # Errors
-    /// The first key of which it was told something older than there was at the start.
+    /// The first key whose delivered state is older than at the start.
     pub fn told(&self, history: &History, listener: &Listener) -> Result<(), Violation> {
         let knows = |key, at| listener.has_reached(history, key, at);
         let text = "synced before it was told what there was at the start";
@@ -53,7 +53,7 @@ impl Start {
         })
     }
 
-    /// The first key for which `is_there` does not hold.
+    /// Checks that `is_there` holds for each key.
     fn check(
         &self,
         history: &History,

@@ -9,7 +9,7 @@ fn object(uid: u64, version: u64) -> Shown {
     Shown { uid, version, serial: version * 10 }
 }
 
-/// One kind; the key `a/x` was made (1), changed (2), removed, made anew (4) and changed (5).
+/// One kind; the key `a/x` was created (1), changed (2), removed, created anew (4) and changed (5).
 fn book() -> (Book, usize) {
     let mut book = Book::new();
     let kind = book.kind("things");
@@ -32,7 +32,7 @@ fn deleted(uid: u64, version: u64) -> Event {
     Event::Deleted(object(uid, version))
 }
 
-/// The promises that a trace breaks.
+/// Returns the promises that a trace breaks.
 fn broken(events: &[Event]) -> Vec<&'static str> {
     let (mut book, listener) = book();
     for event in events {
@@ -160,7 +160,7 @@ fn a_new_epoch_has_states_of_its_own_and_none_of_the_old_ones_after_it() {
     assert!(book.violations().is_empty(), "a new epoch tells everything once more");
     let mut twice = book.of(listener).clone();
     assert!(twice.hear(book.history(0), key, again, None).is_err(), "but not twice");
-    // Version 5 is given a second time, to something else.
+    // Version 5 is given a second time, to another object.
     let other = Shown { serial: 51, ..object(1, 5) };
     book.commit(0, "a", "x", Some(other));
     let update = |new| Event::Updated { old: object(1, 2), new };

@@ -1,4 +1,4 @@
-//! A broken promise, with what led to it.
+//! A broken promise, with the events that led to it.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use std::fmt;
 pub struct Violation {
     /// `G-C1` … `G-C9`.
     pub promise: &'static str,
-    /// Which listener, reader or cache.
+    /// The listener, reader or cache.
     pub who: String,
-    /// Which object; empty when it is about all.
+    /// The object; empty when the violation is about all.
     pub key: String,
-    /// What happened, and what should have.
+    /// The observed state, and the promised one.
     pub text: String,
-    /// The key's last states at the server and what was shown of them, oldest first.
+    /// The key's last states at the server and the states shown of it, oldest first.
     pub before: Vec<String>,
 }
 
 impl Violation {
-    /// A violation about a whole cache.
+    /// Creates a violation about a whole cache.
     pub fn new(promise: &'static str, who: &str, text: impl Into<String>) -> Self {
         Self {
             promise,
@@ -29,7 +29,7 @@ impl Violation {
         }
     }
 
-    /// The same about `key`.
+    /// Makes the violation one about `key`.
     #[must_use]
     pub fn of(mut self, key: impl Into<String>) -> Self {
         self.key = key.into();

@@ -61,7 +61,7 @@ async fn a_streamed_list_shows_one_moment_in_pages() {
     }
     let mut stream = bench.gadgets.list().page_size(2).stream();
     let first = stream.next().await.unwrap().unwrap();
-    // What changes while it is read does not show.
+    // Changes during the read do not show.
     bench.gadgets.delete("e").await.unwrap();
     bench.gadgets.create(&gadget("f", "red")).await.unwrap();
     let rest = names(&mut stream).await;

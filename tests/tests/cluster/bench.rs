@@ -1,4 +1,4 @@
-//! A cluster that serves gadgets, and shorthands for what tests look at.
+//! A cluster that serves gadgets, and shorthands for its state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,8 +19,8 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A cluster that serves gadgets. On the embedded server time is virtual from here on: it moves
-    /// when nobody can work.
+    /// Starts a cluster that serves gadgets. On the embedded server time is virtual from here on:
+    /// it moves when no task can run.
     pub(crate) async fn start() -> Self {
         let cluster = TestCluster::start().await;
         if cluster.is_embedded() {
@@ -41,12 +41,12 @@ impl Bench {
         self.gadgets.patch(name, Patch::Merge(json!({ "spec": spec }))).await.unwrap()
     }
 
-    /// A child's data; `None` when there is no such child.
+    /// Returns a child's data; `None` when there is no such child.
     pub(crate) async fn data(&self, name: &str) -> Option<BTreeMap<String, String>> {
         Some(self.children.get_opt(name).await.unwrap()?.data.unwrap_or_default())
     }
 
-    /// The versions of a gadget and of its child.
+    /// Returns the versions of a gadget and of its child.
     pub(crate) async fn versions(&self, name: &str) -> [String; 2] {
         let gadget = self.gadgets.get(name).await.unwrap();
         let child = self.children.get(name).await.unwrap();

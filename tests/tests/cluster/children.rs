@@ -1,4 +1,4 @@
-//! Whose a child is, and what becomes of objects that are none of ours: decided by the API server.
+//! Ownership of children, and the fate of objects that are none of ours: decided by the API server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -117,7 +117,7 @@ async fn an_object_that_is_not_marked_as_ours_is_neither_changed_nor_owned() {
         ("theirs".into(), None)
     );
     bench.children.delete("home").await.unwrap();
-    // The backoff of the failures, or a change of the gadget.
+    // Retried by the backoff of the failures, or by a change of the gadget.
     bench.change("home", json!({ "color": "blue" })).await;
     bench
         .eventually("it is made", async || {
@@ -152,7 +152,7 @@ async fn an_orphan_that_is_marked_as_ours_is_adopted_and_put_right() {
 async fn a_child_restored_with_the_uid_of_an_earlier_parent_is_adopted_if_it_is_marked() {
     let bench = Bench::start().await;
     let site = bench.gadgets.create(&gadget("home", "red")).await.unwrap();
-    // Its parent is one of the same name that is there no more; another owner is left alone.
+    // Its parent is a former object of the same name; another owner is left alone.
     let reference = |kind: &str, name: &str, uid: &str, controller: bool| {
         json!({ "apiVersion": "test.windlass.dev/v1", "kind": kind, "name": name, "uid": uid,
                 "controller": controller })
@@ -187,7 +187,8 @@ async fn the_children_of_deleted_objects_are_not_made_again_and_nothing_fails() 
         let name = format!("home-{round}");
         let site = bench.gadgets.create(&gadget(&name, "red")).await.unwrap();
         running.settled().await;
-        // As garbage collection does: the child's end may be seen before that of its owner.
+        // Deleted in the order of garbage collection: the child's end may be seen before that of
+        // its owner.
         bench.gadgets.delete(&name).await.unwrap();
         if bench.data(&name).await.is_some() {
             let _ = bench.children.delete(&name).await;
@@ -201,7 +202,7 @@ async fn the_children_of_deleted_objects_are_not_made_again_and_nothing_fails() 
     assert_eq!(client.seams().metrics.counted(errors, &["pages"]), 0);
 }
 
-/// Sees somebody else make the child first.
+/// A controller beside which another client creates the child first.
 #[derive(Debug, Controller)]
 #[controller(for = Gadget, owns(ConfigMap), name = "late")]
 struct Late {
@@ -214,7 +215,7 @@ impl Reconciler for Late {
     async fn reconcile(&self, gadget: &Gadget, cx: &Context<Self>) -> Result {
         let mut page = ConfigMap::default();
         page.metadata.name = Some(gadget.name().to_owned());
-        // Somebody is faster, between the look into the cache and the create.
+        // The other client creates it between the look into the cache and the create.
         let mut theirs = page.clone();
         theirs.data = Some([("color".to_owned(), "theirs".to_owned())].into());
         let maps = cx.api::<ConfigMap>();

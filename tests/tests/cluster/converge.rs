@@ -1,4 +1,4 @@
-//! The cluster follows what is wanted, whatever happens to it, and then rests.
+//! Convergence: the cluster follows the specs through every disturbance, and then rests.
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ async fn conditions_say_which_generation_they_saw_and_when_their_status_last_cha
     assert!(seen[1].2.0 < seen[2].2.0);
 }
 
-/// What the operator's index finds, by name.
+/// Returns the objects that the operator's index finds, by name.
 fn of_color(running: &RunningOperator, color: &str) -> Vec<String> {
     let store = running.informers().informer::<Gadget>().store();
     let found = store.by_index(Gadget::BY_COLOR, color);

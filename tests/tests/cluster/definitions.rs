@@ -1,4 +1,4 @@
-//! Definitions that somebody else made: what an operator does to them, and how it works by them.
+//! Definitions that other managers made: an operator's changes to them, and its work by them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use windlass::testing::{RunningOperator, TestCluster};
 
 const VERSION: &str = "windlass.dev/version";
 
-/// A kind of its own for each test: definitions are everybody's on a shared server.
+/// A kind of its own for each test: on a shared server all tests see the same definitions.
 macro_rules! kind {
     ($module:ident, $kind:ident, $plural:literal) => {
         #[allow(dead_code, reason = "not every test needs all of its kind")]
@@ -134,7 +134,7 @@ impl Place {
         assert!(clock.within(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
     }
 
-    /// The object as it is stored, with what its type does not know.
+    /// Returns the stored object, with fields that its type does not have.
     async fn raw<K: Resource>(&self) -> Value {
         let info = K::static_info().unwrap();
         let api = self.cluster.client().dynamic(info, Some(self.cluster.namespace()));
@@ -148,13 +148,13 @@ impl Place {
         readiness.checks.into_iter().find(|check| check.name == wanted).map(|check| check.detail)
     }
 
-    /// Definitions on a shared server outlive their test otherwise.
+    /// Removes the definition: on a shared server it would outlive its test.
     async fn end(self) {
         self.definitions.delete(&self.name).await.unwrap();
     }
 }
 
-/// The schema of the first version's field.
+/// Returns the schema of the first version's field.
 fn field<'a>(spec: &'a mut Value, pointer: &str) -> &'a mut Value {
     let root = &mut spec["versions"][0]["schema"]["openAPIV3Schema"];
     root.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer}"))
@@ -224,7 +224,8 @@ async fn a_definition_that_was_applied_and_loses_nothing_is_brought_up_to_date()
     assert!(stored["metadata"]["annotations"][VERSION].is_string(), "{}", stored["metadata"]);
     assert!(field(&mut stored["spec"], "/properties/spec/properties")["rules"].is_object());
     running.stop().await;
-    // Whose it is from here on is known, and what another adds to it is still not taken away.
+    // The owner is known from here on, and fields that another manager adds are still not taken
+    // away.
     let other: Api<CustomResourceDefinition> =
         place.cluster.client().field_manager("argocd-controller").all();
     let mut wider = stored["spec"]["versions"].clone();
@@ -320,7 +321,7 @@ async fn a_test_cluster_does_not_take_another_definition_for_the_one_that_was_as
     place.end().await;
 }
 
-/// The text of the panic that ends the future.
+/// Returns the text of the panic that ends the future.
 async fn panic_of(work: impl Future<Output = ()>) -> String {
     let mut work = std::pin::pin!(work);
     let caught = std::future::poll_fn(|task| {

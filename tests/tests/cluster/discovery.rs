@@ -1,4 +1,4 @@
-//! What a server says that it serves, and how soon it does.
+//! Discovery: the kinds that a server lists, and the time until they are served.
 
 use std::time::Duration;
 
@@ -96,7 +96,8 @@ async fn a_kind_is_known_by_every_name_as_soon_as_the_wait_for_it_ends() {
     let info = discovery.find("trk").await.unwrap();
     let api = client.dynamic(info, Some(bench.cluster.namespace()));
     let object: DynamicObject = serde_json::from_value(object).unwrap();
-    // Established and listed, the storage may still be made ready: the client waits as it is told.
+    // Established and listed, the storage may still be made ready: the client waits as the answer
+    // asks.
     assert_eq!(api.create(&object).await.unwrap().kind, "Trinket");
 
     definitions.delete("trinkets.discovery.windlass.dev").await.unwrap();

@@ -1,4 +1,5 @@
-//! A kind with an index, a finalizer and bounds, and its controller: each `Gadget` gets a ConfigMap.
+//! A kind with an index, a finalizer and bounds, and its controller: each `Gadget` gets a
+//! ConfigMap.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -36,7 +37,7 @@ pub(crate) struct GadgetStatus {
     pub(crate) conditions: Conditions,
 }
 
-/// Something outside of the cluster that a clean-up has to reach.
+/// A system outside of the cluster that a clean-up has to reach.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outside {
     pub(crate) down: Arc<AtomicBool>,
@@ -80,17 +81,17 @@ fn child(gadget: &Gadget) -> ConfigMap {
     child
 }
 
-/// A gadget to create.
+/// Returns a gadget to create.
 pub(crate) fn gadget(name: &str, color: &str) -> Gadget {
     Gadget::new(name, GadgetSpec { color: color.to_owned(), size: 1, note: None })
 }
 
-/// An operator for gadgets, without leader election.
+/// Returns an operator for gadgets, without leader election.
 pub(crate) fn operator(client: Client) -> Manager {
     operator_with(client, Outside::default())
 }
 
-/// The same, cleaning up `outside`.
+/// Returns the same operator, cleaning up `outside`.
 pub(crate) fn operator_with(client: Client, outside: Outside) -> Manager {
     Manager::new(client).install::<Gadget>().controller(Gadgets { outside })
 }

@@ -1,4 +1,4 @@
-//! A list and the watch from its version, as every cache is made of them.
+//! A list and the watch from its version, from which every cache is made.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ async fn write(api: Api<ConfigMap>) {
 async fn mechanism_66_a_list_and_the_watch_from_its_version_tell_every_change_once_and_in_order() {
     let bench = Bench::start().await;
     let api = bench.children.clone();
-    // Half of the objects are there before the list.
+    // Half of the objects exist before the list.
     for object in (0..OBJECTS).step_by(2) {
         api.create(&config_map(&format!("x{object:02}"))).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Writes whose answers are lost, on a server: what the client says of them is true.
+//! Writes whose answers are lost, on a server: the client's statements about them are true.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,12 +13,12 @@ use windlass::api::{Api, Patch, Propagation, Settled};
 use windlass::client::{Client, ClientConfig, HttpRequest, HttpResponse, Stack};
 use windlass::testing::TestCluster;
 
-/// What becomes of the requests of a client.
+/// Fate of a client's requests.
 #[derive(Clone, Default)]
 struct Luck {
-    /// They are not sent, and the client cannot know.
+    /// Requests are not sent, and the client cannot know.
     swallows: Arc<AtomicBool>,
-    /// Their answers are lost.
+    /// Answers are lost.
     loses: Arc<AtomicBool>,
 }
 
@@ -52,7 +52,7 @@ fn map(data: Value) -> ConfigMap {
 
 const SOON: Duration = Duration::from_secs(2);
 
-/// What `settle` says of a write that fails, sent with `fate`.
+/// Returns the verdict of `settle` on a write that fails, sent with `fate`.
 async fn settled<T: std::fmt::Debug>(
     api: &Api<ConfigMap>,
     fate: &AtomicBool,
@@ -89,10 +89,10 @@ async fn what_became_of_a_write_is_told_rightly_whether_it_was_executed_or_not()
         api.apply("home", &json!({ "data": data })).force().timeout(SOON).into_future()
     };
     let both = || json!({ "k": "1", "old": "x" });
-    // All is there already, but it is not this manager's by apply.
+    // All fields are there already, but they are not this manager's by apply.
     assert_eq!(settled(&api, not, apply(both())).await, "unknown");
     assert_eq!(settled(&api, yes, apply(both())).await, "happened");
-    // What it gives up is still there.
+    // The field that it gives up is still there.
     assert_eq!(settled(&api, not, apply(json!({ "k": "1" }))).await, "unknown");
     assert_eq!(settled(&api, yes, apply(json!({ "k": "1" }))).await, "happened");
     let mut now = api.get("home").await.unwrap();

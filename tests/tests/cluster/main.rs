@@ -1,5 +1,5 @@
-//! What an operator promises, and what an API server answers: on the embedded server by default, and
-//! on a real kube-apiserver with `WINDLASS_TEST_SERVER=real`.
+//! An operator's promises, and an API server's answers: on the embedded server by default, and on a
+//! real kube-apiserver with `WINDLASS_TEST_SERVER=real`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 

@@ -1,4 +1,4 @@
-//! What a manager does around its controllers: definitions, other clusters, metrics, the debug page.
+//! Work of a manager around its controllers: definitions, other clusters, metrics, the debug page.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -24,8 +24,8 @@ use windlass_tests::widget::{self, Widget};
 const DEFINITION: &str = "widgets.test.windlass.dev";
 const VERSION: &str = "windlass.dev/version";
 
-/// The server's own switches are of no use here, but definitions are everybody's on a shared one.
-/// Time is virtual from here on.
+/// Starts a server of its own: its switches are not needed here, but on a shared server all tests
+/// see the same definitions. Time is virtual from here on.
 async fn own_server() -> TestCluster {
     let cluster = TestCluster::builder().embedded().start().await;
     tokio::time::pause();
@@ -113,10 +113,10 @@ async fn a_definition_is_written_only_when_it_differs_and_never_over_a_newer_pro
     assert_eq!(start().await.resource_version(), theirs.resource_version(), "a newer one's");
 }
 
-/// Notes how many widgets the cache shows at each reconcile.
+/// Records the number of widgets in the cache at each reconcile.
 struct Counting {
     seen: Arc<Mutex<Vec<usize>>>,
-    /// Each reconcile takes so long.
+    /// Duration of each reconcile.
     takes: Duration,
 }
 
@@ -174,7 +174,7 @@ async fn mechanism_70_controllers_of_one_kind_share_one_watch_and_one_cache() {
     assert_eq!(running.informers().status().len(), 1);
 }
 
-/// Copies a ConfigMap of another cluster to where a widget of that name is.
+/// Copies a ConfigMap of another cluster to the place of a widget of that name.
 #[derive(Debug, Controller)]
 #[controller(for = Widget, owns(ConfigMap))]
 struct Mirror {
@@ -193,7 +193,7 @@ impl Reconciler for Mirror {
         copy.metadata.name = Some(widget.name().to_owned());
         copy.data.clone_from(&original.get()?.data);
         cx.apply_owned(copy).await?;
-        // A write there asks for the lease here.
+        // A write to the other cluster asks for the lease of this one.
         let mirrored = json!({ "metadata": { "annotations": { "mirrored": "yes" } } });
         let maps = self.east.client().namespace::<ConfigMap>(there.namespace().unwrap_or_default());
         maps.patch(widget.name(), Patch::Merge(mirrored)).await?;
@@ -216,7 +216,7 @@ async fn a_controller_mirrors_objects_of_another_cluster_and_readiness_and_metri
     let namespace = here.namespace();
     let originals: Api<ConfigMap> = there.client().namespace(there.namespace());
     originals.create(&text_map("a", "one")).await.unwrap();
-    // Both servers name the namespaces of tests alike.
+    // Both servers give the namespaces of tests the same names.
     assert_eq!(namespace, there.namespace());
 
     let east = Cluster::new("east", there.client());
@@ -318,8 +318,8 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ("process_resident_memory_bytes", "gauge", &[]),
 ];
 
-/// What the panels of kubebuilder's dashboards of runtime and resources ask for: each series with
-/// the labels that the panel groups by.
+/// Series that the panels of kubebuilder's dashboards of runtime and resources ask for, with the
+/// labels that each panel groups by.
 const PANELS: &[(&str, &[&str])] = &[
     ("controller_runtime_reconcile_total", &[]),
     ("controller_runtime_reconcile_errors_total", &[]),
@@ -336,7 +336,7 @@ const PANELS: &[(&str, &[&str])] = &[
     ("process_resident_memory_bytes", &[]),
 ];
 
-/// The label names of each series of that name.
+/// Returns the label names of each series of that name.
 fn labels_of(text: &str, series: &str) -> Vec<BTreeSet<String>> {
     let label = |pair: &str| pair.split_once('=').map(|(name, _)| name.to_owned());
     let lines = text.lines().filter_map(|line| line.strip_prefix(series));
@@ -425,7 +425,7 @@ async fn the_debug_page_of_a_running_operator_shows_keys_caches_and_leadership()
     let served = fetch(running.metrics_addr().await.unwrap(), "/debug").await;
     let served: Value = serde_json::from_str(&served).unwrap();
     assert_eq!(served["controllers"][0]["name"], "widget");
-    // The other may just be in work, and then comes first.
+    // The other object may just be in work, and then comes first.
     let bad = format!("{}/bad", cluster.namespace());
     let keys = page["controllers"][0]["keys"].as_array().unwrap();
     let key = keys.iter().find(|key| key["key"] == bad).unwrap();

@@ -1,4 +1,4 @@
-//! Parts of kinds and metadata alone, as caches and as what a controller works on.
+//! Parts of kinds and metadata alone, in caches and as the objects of a controller.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
@@ -13,7 +13,7 @@ use windlass::store::Representation;
 use crate::bench::Bench;
 use crate::gadget::{Gadget, gadget};
 
-/// What a controller of colours needs to know of a gadget; not its status.
+/// The part of a gadget that a controller of colours needs; not its status.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Gadget, skip(labels, annotations))]
 struct Painted {
@@ -99,7 +99,7 @@ async fn caches_of_other_forms_follow_the_same_objects_side_by_side() {
     let whole = informers.informer::<Gadget>();
     let typed = informers
         .informer_with::<Gadget>(CacheOptions::default().representation(Representation::Typed));
-    // A projection needs more than metadata, whatever is asked for.
+    // A projection needs more than metadata, also if metadata alone is asked for.
     let painted = informers
         .informer_with::<Painted>(CacheOptions::default().representation(Representation::Metadata));
     let info = <ConfigMap as Resource>::static_info().unwrap();

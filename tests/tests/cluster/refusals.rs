@@ -1,4 +1,4 @@
-//! What an API server refuses, and how the errors say it.
+//! Refusals of an API server, and the errors that report them.
 
 use serde_json::json;
 use windlass::ErrorKind;

@@ -10,14 +10,14 @@ use windlass::resource::{DynamicObject, ResourceInfo, Scope};
 use crate::bench::Bench;
 use crate::gadget::{gadget, operator};
 
-/// The operator as its manifests describe it: a service account, watching one namespace.
+/// The operator as in its manifests: a service account, watching one namespace.
 struct Account {
     name: String,
     client: Client,
 }
 
 impl Account {
-    /// Nothing is granted yet.
+    /// Creates the account, without any grant.
     fn of(bench: &Bench) -> Self {
         let namespace = bench.cluster.namespace();
         let name = format!("gadgets-{namespace}");
@@ -35,7 +35,7 @@ impl Account {
             .namespaces([bench.cluster.namespace()])
     }
 
-    /// Grants what the manifests say, after `change` had a look at each document.
+    /// Grants the roles of the manifests, each document passed through `change` first.
     async fn grant(&self, bench: &Bench, change: impl Fn(&mut DynamicObject)) {
         let options = ManifestOptions::default().namespace(bench.cluster.namespace());
         let text = self.manager(bench).manifests(&options).unwrap();

@@ -1,4 +1,4 @@
-//! How terms of leadership end, and what comes after them: on the embedded server, in virtual time.
+//! Ends of terms of leadership, and the time after them: on the embedded server, in virtual time.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use windlass_tests::widget::{self, Widget, widget};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Gives a write up when it is told to stop: what a reconciler does that minds its cancellation.
+/// Gives a write up on cancellation, as a reconciler does that heeds it.
 #[derive(Debug, Controller)]
 #[controller(for = Widget, owns(ConfigMap))]
 struct Hasty;
@@ -72,7 +72,7 @@ impl Bench {
         Self { cluster, clock, widgets, children }
     }
 
-    /// The client of a replica, to the server a user of that name.
+    /// Returns the client of a replica, to the server a user of that name.
     fn client(&self, replica: &str) -> Client {
         self.cluster.client_as(replica, &["system:masters"])
     }
@@ -81,13 +81,13 @@ impl Bench {
         LeaderElection::new("widgets").namespace(self.cluster.namespace()).identity(replica)
     }
 
-    /// A replica of the operator whose controller ends its reconciles.
+    /// Starts a replica of the operator whose controller ends its reconciles.
     fn replica(&self, name: &str) -> RunningOperator {
         let manager = widget::operator(self.client(name));
         self.cluster.spawn(manager.leader_election_with(self.election(name)))
     }
 
-    /// One whose controller gives its writes up.
+    /// Starts a replica whose controller gives its writes up.
     fn hasty(&self, name: &str) -> RunningOperator {
         let manager = Manager::new(self.client(name)).controller(Hasty);
         self.cluster.spawn(manager.leader_election_with(self.election(name)))
@@ -127,7 +127,8 @@ impl Bench {
         assert!(self.clock.within(60 * SECOND, wait).await.is_some(), "never: {what}");
     }
 
-    /// How often a cache was filled, by a list or by a watch that begins with one.
+    /// Returns the number of times that a cache was filled, by a list or by a watch that begins
+    /// with one.
     fn fills(&self, resource: &str) -> usize {
         let requests = self.cluster.server().requests();
         let fills = requests.iter().filter(|r| r.verb == "list" || r.verb == "watch");

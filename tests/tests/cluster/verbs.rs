@@ -1,5 +1,5 @@
-//! Every verb, for a built-in and for a custom kind, without types: what is sent arrives, what is
-//! answered is what is stored.
+//! Every verb, for a built-in and for a custom kind, without types: sent objects arrive, and
+//! answers hold the stored objects.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -187,7 +187,7 @@ async fn deletions(case: &Case, uid: &str) {
     assert!(api.get_opt("other").await.unwrap().is_some());
 }
 
-/// What a watch says of one object, up to its deletion.
+/// Returns the events of a watch about one object, up to its deletion.
 async fn events_of(watch: &mut WatchStream<DynamicObject>, name: &str) -> Vec<&'static str> {
     let mut events = Vec::new();
     while events.last() != Some(&"deleted") {
@@ -210,7 +210,7 @@ async fn a_watch_without_a_version_begins_with_what_is_there_and_filters_by_labe
     let case = Case::custom(&bench).await;
     case.api.create(&case.object("home")).await.unwrap();
     let mut watch = case.api.watch().labels("app=trip").await.unwrap();
-    // An object that loses the label is gone for this watch, and new when it gets it back.
+    // An object that loses the label is gone for this watch, and new when the label comes back.
     for app in ["other", "trip"] {
         let label = json!({ "metadata": { "labels": { "app": app } } });
         case.api.patch("home", Patch::Merge(label)).await.unwrap();

@@ -1,4 +1,4 @@
-//! What comes with an answer: compression, warnings, and what is counted.
+//! Properties of an answer: compression, warnings, and counters.
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What the tests of the real server share.
+//! Shared parts of the tests of the real server.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use windlass::client::{Client, ClientConfig, Prepared, Verb};
 use windlass::clock::Clock;
 use windlass::testing::{ClientCertificate, RealServer};
 
-/// Longer than any test's certificate is needed.
+/// Longer than any test needs its certificate.
 pub(crate) const LONG: Duration = Duration::from_secs(3600);
 
-/// Who the server takes somebody for.
+/// The server's view of a client's user.
 #[derive(Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub(crate) struct Identity {
@@ -30,7 +30,7 @@ pub(crate) struct Identity {
     pub(crate) extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Asks the server who we are.
+/// Asks the server for our identity.
 pub(crate) async fn whoami(client: &Client) -> Result<Identity, Error> {
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let body = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
@@ -38,7 +38,7 @@ pub(crate) async fn whoami(client: &Client) -> Result<Identity, Error> {
     Ok(serde_json::from_value(answer["status"]["userInfo"].clone()).unwrap())
 }
 
-/// Our name at the server.
+/// Returns our name at the server.
 pub(crate) async fn name(client: &Client) -> String {
     whoami(client).await.unwrap().username
 }
@@ -60,7 +60,7 @@ pub(crate) fn client(config: ClientConfig) -> Client {
     Client::new(config).unwrap()
 }
 
-/// A namespace of the caller's own.
+/// Creates a namespace of the caller's own.
 pub(crate) async fn new_namespace(server: &RealServer) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = format!("real-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -104,7 +104,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// Writes a file as rotators do: beside it first, then in its place.
+    /// Writes a file as rotators do: beside the old one first, then in its place.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let (path, beside) = (self.path(name), self.path(&format!(".{name}")));
         std::fs::write(&beside, text).unwrap();
@@ -118,7 +118,7 @@ impl Scratch {
 
     /// Writes `client.crt` and `client.key`.
     pub(crate) fn identity(&self, made: &ClientCertificate) -> [PathBuf; 2] {
-        // A reader between the two sees a pair that does not fit: real rotators do that to us too.
+        // A reader between the two sees a pair that does not fit: real rotators cause that, too.
         [self.write("client.key", made.key.expose()), self.write("client.crt", &made.certificate)]
     }
 
@@ -158,12 +158,12 @@ impl Drop for Scratch {
     }
 }
 
-/// The client that a kubeconfig file makes.
+/// Returns the client that a kubeconfig file describes.
 pub(crate) fn client_of(kubeconfig: &Path) -> Client {
     client(ClientConfig::from_file(kubeconfig, None).unwrap())
 }
 
-/// How many answers with this status code `client` got to its POST requests.
+/// Returns the number of answers with this status code that `client` got to its POST requests.
 pub(crate) fn answers(client: &Client, code: &str) -> u64 {
     let labels = [code, "POST", client.host()];
     client.seams().metrics.counted(&windlass::metrics::names::REST_REQUESTS, &labels)

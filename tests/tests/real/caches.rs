@@ -1,9 +1,9 @@
 //! Caches of the real server over a network that cuts connections, and the oracle that knows every
 //! version.
 //!
-//! Each object has one writer, so the answers to its writes are its history. What caches show is
-//! judged when the writers are done, because a watch may be faster than an answer. That own
-//! writes are shown is looked at on the embedded server only.
+//! Each object has one writer, so the answers to its writes are its history. The states that caches
+//! show are judged when the writers are done, because a watch may be faster than an answer. The
+//! promise about own writes is checked on the embedded server only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use windlass_tests::oracle::{Book, Scope, Shown};
 use crate::bench::{client, eventually, new_namespace, post};
 use crate::proxy::Proxy;
 
-/// Unless `WINDLASS_VERSIONS` says otherwise.
+/// Number of versions, unless `WINDLASS_VERSIONS` gives another.
 const VERSIONS: u64 = 20_000;
 const WRITERS: u64 = 120;
-/// Objects of a writer.
+/// Number of objects of a writer.
 const OBJECTS: u64 = 3;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -79,7 +79,7 @@ async fn g_c1_to_g_c9_hold_over_a_network_that_cuts_connections() {
     while tickets.load(Ordering::Relaxed) < versions {
         clock.sleep(Duration::from_millis(100)).await;
         fleets.iter().for_each(|fleet| fleet.cache.read());
-        // One of them ends now and then, and another begins.
+        // A cache ends now and then, and another begins.
         if dice.below(40) == 0 {
             let old = std::mem::replace(
                 &mut fleets[0],
@@ -164,13 +164,13 @@ impl Fleet {
     }
 }
 
-/// Who owns some objects and writes them, one write at a time.
+/// Owner of some objects, which it writes, one write at a time.
 struct Writer {
     namespace: String,
     client: Client,
     ledger: Ledger,
     dice: Entropy,
-    /// Uid and version of what there is, by name.
+    /// Uid and version of each present object, by name.
     live: BTreeMap<String, Option<(String, String)>>,
 }
 
@@ -210,7 +210,7 @@ impl Writer {
         }
     }
 
-    /// Creates or replaces an object; gives its uid and version.
+    /// Creates or replaces an object; returns its uid and version.
     async fn put(&self, name: &str, content: Content) -> (String, String) {
         let mut object = content.object::<Gadget>(&self.namespace, name, "");
         object["apiVersion"] = json!("chaos.windlass.dev/v1");

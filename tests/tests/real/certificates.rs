@@ -9,7 +9,7 @@ use windlass::testing::RealServer;
 
 use crate::bench::{LONG, Scratch, client_of, eventually, name, whoami};
 
-/// A client whose certificate is in the files of `scratch`.
+/// Returns a client whose certificate is in the files of `scratch`.
 fn with_files(server: &RealServer, scratch: &Scratch) -> Client {
     let [certificate, key] = ["client.crt", "client.key"].map(|name| scratch.path(name));
     let credentials = [
@@ -19,7 +19,8 @@ fn with_files(server: &RealServer, scratch: &Scratch) -> Client {
     client_of(&scratch.kubeconfig(server, &credentials))
 }
 
-/// Asks for our name until it is `wanted`; every answer must be a good one. How long it took.
+/// Asks for our name until it is `wanted`; every answer must be a good one. Returns the time that
+/// this took.
 async fn until_we_are(client: &Client, wanted: &str, limit: Duration) -> Duration {
     let clock = Clock::system();
     let began = clock.now();

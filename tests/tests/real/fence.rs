@@ -1,4 +1,5 @@
-//! The fence of a leader election: the API server refuses writes of a Pod that does not hold the lease.
+//! The fence of a leader election: the API server refuses writes of a Pod that does not hold the
+//! lease.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -19,7 +20,7 @@ use crate::bench::{Scratch, client, config_map, eventually};
 
 const OPS: &str = "fenced";
 
-/// Applies what the operator's manifests say.
+/// Applies the operator's manifests.
 fn install(server: &RealServer) {
     let election = LeaderElection::new(OPS).fence(true);
     let manager = operator(Client::offline()).name(OPS).leader_election_with(election);
@@ -37,14 +38,14 @@ fn install(server: &RealServer) {
     assert!(kubectl.wait().unwrap().success());
 }
 
-/// A client with a token as the kubelet gives it to a Pod of the operator.
+/// Returns a client with a token as the kubelet gives it to a Pod of the operator.
 async fn pod(server: &RealServer, name: &str) -> Client {
     let admin = client(server.admin());
     let pod: Pod = serde_json::from_value(json!({
         "metadata": { "name": name },
         "spec": {
             "serviceAccountName": OPS,
-            // As the printed namespace asks for it.
+            // The printed namespace demands it.
             "securityContext": { "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } },
             "containers": [{
                 "name": "manager",
@@ -85,7 +86,7 @@ async fn l6_the_server_refuses_writes_that_an_old_leader_forces_past_its_gate() 
     let widgets = |client: &Client| client.namespace::<Widget>(OPS);
 
     let term = campaign(&one, "ops-1_7f3a").await;
-    // The server learns of roles, policies and leases a moment after they were stored.
+    // The server sees roles, policies and leases a moment after they were stored.
     let gated = one.gated(Arc::new(term.gate()));
     eventually("the leader writes", async || {
         maps(&gated).apply("old", &config_map("old")).await.is_ok()

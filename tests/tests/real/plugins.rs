@@ -1,5 +1,5 @@
-//! Credential plugins, as kubectl writes them into a kubeconfig: shell scripts that print what a test
-//! wrote into a file beside them.
+//! Credential plugins, as kubectl writes them into a kubeconfig: shell scripts that print the text
+//! that a test wrote into a file beside them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -12,8 +12,7 @@ use windlass::testing::RealServer;
 
 use crate::bench::{LONG, Scratch, answers, client_of, name, whoami};
 
-/// Prints `1.json` when it is run first, `2.json` when it is run again, and so on; the last one from
-/// then on.
+/// Prints `1.json` on its first run, `2.json` on the second, and so on; the last file from then on.
 const SCRIPT: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/.."
 echo run >>runs
@@ -29,7 +28,7 @@ struct Plugin {
 }
 
 impl Plugin {
-    /// A client whose plugin prints these one after the other.
+    /// Returns a client whose plugin prints these one after the other.
     fn new(server: &RealServer, version: &str, statuses: &[Value]) -> Self {
         let scratch = Scratch::new();
         let version = format!("client.authentication.k8s.io/{version}");
@@ -38,7 +37,7 @@ impl Plugin {
                 json!({ "apiVersion": version, "kind": "ExecCredential", "status": status });
             scratch.write(&format!("{}.json", index + 1), &credential.to_string());
         }
-        // kubectl makes paths relative to its kubeconfig; without a folder it would look in PATH.
+        // kubectl makes paths relative to its kubeconfig; without a folder it would search PATH.
         std::fs::create_dir(scratch.path("bin")).unwrap();
         let script = scratch.path("bin/plugin");
         std::fs::write(&script, SCRIPT).unwrap();
@@ -65,7 +64,7 @@ fn token(user: &str) -> Value {
     json!({ "token": RealServer::token(user) })
 }
 
-/// A token that the client takes for expired 2 s from now: it renews 10 s early.
+/// Returns a token that the client treats as expired 2 s from now: it renews 10 s early.
 fn short(user: &str) -> Value {
     let until = Clock::system().wall().checked_add(Duration::from_secs(12)).unwrap();
     json!({ "token": RealServer::token(user), "expirationTimestamp": until.to_string() })
@@ -124,7 +123,7 @@ async fn a_plugin_whose_tokens_are_refused_is_run_twice_in_a_call_and_no_more() 
     assert_eq!((plugin.runs(), answers(&plugin.client, "401")), (2, 2));
 }
 
-/// What a plugin prints that hands out a client certificate.
+/// Returns the output of a plugin that hands out a client certificate.
 fn certificate(server: &RealServer, user: &str, lifetime: Duration) -> Value {
     let made = server.certificate(user, Some("builders"), lifetime);
     json!({ "clientCertificateData": made.certificate, "clientKeyData": made.key.expose() })

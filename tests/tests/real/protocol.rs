@@ -28,7 +28,7 @@ async fn mechanism_66_every_verb_works_over_http_1_1() {
     assert!(verbs_over(false).await >= 2);
 }
 
-/// How many connections it took.
+/// Returns the number of connections that the calls took.
 async fn verbs_over(http2: bool) -> u64 {
     let server = RealServer::shared().await;
     let proxy = Proxy::new(server).await;

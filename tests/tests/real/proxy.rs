@@ -1,5 +1,5 @@
-//! A network between client and server that counts bytes and, when told to, cuts connections at
-//! points that a seed chooses. TLS goes through it as it is: it sees bytes, not requests.
+//! A network between client and server that counts bytes and, on demand, cuts connections at points
+//! that a seed chooses. TLS passes through unchanged: the proxy sees bytes, not requests.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,31 +16,31 @@ use windlass::clock::Clock;
 use windlass::entropy::Entropy;
 use windlass::testing::RealServer;
 
-/// About what a client sends before its first request: its part of the TLS handshake.
+/// Bytes that a client sends before its first request, about: its part of the TLS handshake.
 const HANDSHAKE: u64 = 700;
 /// Bytes from the client until a connection is cut, at most; a write has some 700.
 const LONGEST: u64 = 24_000;
-/// How long a half-open connection stays open: longer than the clients wait.
+/// Time that a half-open connection stays open: longer than the clients wait.
 pub(crate) const STALL: Duration = Duration::from_millis(3500);
 
-/// How a connection ends.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cut {
     /// Within the TLS handshake.
     InHandshake,
-    /// What the client sent last never gets to the server.
+    /// The client's last bytes never get to the server.
     BeforeRequest,
-    /// Half of it does.
+    /// Half of the client's last bytes get to the server.
     InRequest,
-    /// All of it does, and no answer comes back.
+    /// All of them do, and no answer comes back.
     BeforeAnswer,
     /// Half of the next piece of an answer comes back.
     InAnswer,
-    /// What the client sent last is kept back, and nothing moves any more for a while.
+    /// The client's last bytes are kept back, and no byte passes any more for a while.
     Stalled,
-    /// It gets to the server, and nothing moves any more for a while.
+    /// The client's last bytes get to the server, and no byte passes any more for a while.
     StalledAfterRequest,
-    /// Within what the server sends, whatever was asked.
+    /// Within the server's bytes, at any request.
     InStream,
 }
 
@@ -53,16 +53,16 @@ const CUTS: [Cut; 6] = [
     Cut::StalledAfterRequest,
 ];
 
-/// What one connection will come to.
+/// The end that one connection will come to.
 struct Fate {
     cut: Cut,
-    /// It comes with the piece that makes it more bytes from the client than this.
+    /// The end comes with the piece that makes it more bytes from the client than this.
     after: u64,
     /// Or with the piece that makes it more bytes from the server than this.
     received: u64,
-    /// By a reset, or by a proper end of the stream?
+    /// Whether it ends by a reset, or by a proper end of the stream.
     reset: bool,
-    /// How long the server has after the request, before it loses its client.
+    /// Time that the server has after the request, before it loses its client.
     grace: Duration,
 }
 
@@ -81,7 +81,7 @@ impl Fate {
         Self { cut, after, received: u64::MAX, reset, grace }
     }
 
-    /// Of a connection that mostly listens.
+    /// Draws the end of a connection that mostly receives.
     fn of_listener(dice: &Entropy) -> Self {
         // As often within the handshake as within the first megabyte.
         let received = 1 << (9 + dice.below(11));
@@ -102,33 +102,34 @@ struct Shared {
     server: SocketAddr,
     dice: Option<Entropy>,
     draw: fn(&Entropy) -> Fate,
-    /// While it is false, connections that begin live on.
+    /// Whether connections that begin now will be cut.
     is_cutting: AtomicBool,
-    /// While it is true, connections are cut at once, old and new.
+    /// Whether connections are cut at once, old and new.
     out: AtomicBool,
     connections: AtomicU64,
-    /// Bytes that came from the server.
+    /// Number of bytes that came from the server.
     received: AtomicU64,
     cuts: Mutex<BTreeMap<Cut, u64>>,
 }
 
 impl Proxy {
-    /// One that cuts nothing.
+    /// Starts a proxy that cuts nothing.
     pub(crate) async fn new(server: &RealServer) -> Self {
         Self::with(server, None, Fate::draw).await
     }
 
-    /// One that cuts every connection sooner or later.
+    /// Starts a proxy that cuts every connection sooner or later.
     pub(crate) async fn cutting(server: &RealServer, dice: Entropy) -> Self {
         Self::with(server, Some(dice), Fate::draw).await
     }
 
-    /// One that cuts every connection sooner or later, by what the server sends: for those who watch.
+    /// Starts a proxy that cuts every connection sooner or later, by the server's bytes: for
+    /// clients that watch.
     pub(crate) async fn cutting_streams(server: &RealServer, dice: Entropy) -> Self {
         Self::with(server, Some(dice), Fate::of_listener).await
     }
 
-    /// From now on connections live on.
+    /// Stops cutting: connections live on from now on.
     pub(crate) fn stop_cutting(&self) {
         self.shared.is_cutting.store(false, Ordering::Relaxed);
     }
@@ -150,30 +151,30 @@ impl Proxy {
         Self { address, shared, listening }
     }
 
-    /// The way to `server` through it, as the administrator.
+    /// Returns the configuration of the administrator's client of `server` through the proxy.
     pub(crate) fn admin(&self, server: &RealServer) -> ClientConfig {
         let config = ClientConfig::new(&format!("https://{}", self.address)).unwrap();
         config.with_ca(&server.ca()).with_token(RealServer::token("admin"))
     }
 
-    /// Cuts every connection at once, for so long.
+    /// Cuts every connection at once, for `duration`.
     pub(crate) async fn out_for(&self, duration: Duration) {
         self.shared.out.store(true, Ordering::Relaxed);
         Clock::system().sleep(duration).await;
         self.shared.out.store(false, Ordering::Relaxed);
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub(crate) fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Bytes from the server so far.
+    /// Returns the number of bytes from the server so far.
     pub(crate) fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
 
-    /// How many connections were cut, by kind.
+    /// Returns the number of connections that were cut, by kind.
     pub(crate) fn cuts(&self) -> BTreeMap<Cut, u64> {
         self.shared.cuts.lock().unwrap().clone()
     }
@@ -195,7 +196,7 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
         let fate = dice.map(shared.draw);
         let shared = Arc::clone(&shared);
         open.spawn(async move {
-            // Broken sockets are what this is about.
+            // Broken sockets are the purpose of this proxy.
             let _ = serve(&shared, client, fate).await;
         });
     }
@@ -229,7 +230,8 @@ async fn serve(shared: &Shared, mut client: TcpStream, fate: Option<Fate>) -> io
     Ok(())
 }
 
-/// Until the client ends, or has sent more than `limit`, or the network is `out`: the piece with which it has.
+/// Forwards until the client ends, or has sent more than `limit`, or the network is `out`; returns
+/// the piece with which that came.
 async fn upwards(
     mut client: tokio::net::tcp::ReadHalf<'_>,
     mut server: tokio::net::tcp::WriteHalf<'_>,
@@ -250,7 +252,7 @@ async fn upwards(
     }
 }
 
-/// Until the server ends, or has sent `most` bytes: then an empty piece.
+/// Forwards until the server ends, or has sent `most` bytes: then returns an empty piece.
 async fn downwards(
     shared: &Shared,
     mut server: tokio::net::tcp::ReadHalf<'_>,
@@ -273,7 +275,7 @@ async fn downwards(
     }
 }
 
-/// Does to a connection what its fate says; `last` is what the client sent last.
+/// Ends a connection as drawn; `last` holds the client's last bytes.
 async fn end(
     fate: &Fate,
     last: &[u8],

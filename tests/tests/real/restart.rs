@@ -30,7 +30,7 @@ async fn a10_an_informer_survives_that_the_server_is_shut_down() {
     outlives(&server, async || server.terminate().await).await;
 }
 
-/// A cache, and all that its listener was told.
+/// A cache, and all events that its listener received.
 struct Cache {
     stop: CancellationToken,
     running: tokio::task::JoinHandle<()>,
@@ -140,8 +140,9 @@ async fn a10_a_watch_ends_with_its_server_and_goes_on_from_the_last_version() {
     server.start_again().await;
     create(&api, "after", 5).await;
     if let Err(error) = go_on(&api, &mut version, &mut seen).await {
-        // The new server knows what came since it listed. If anybody, itself for one, wrote between our last
-        // event and that, it says so, and a list has what is missing.
+        // The new server knows the events since its own list. If any client, the server included,
+        // wrote between our last event and that list, it answers so, and a list has the missing
+        // objects.
         assert_eq!(error.kind(), ErrorKind::Expired, "{error:?}");
         seen = api.list().await.unwrap().items.iter().map(|map| map.name().to_owned()).collect();
     }
@@ -192,7 +193,7 @@ async fn a5_a_server_that_stands_still_ends_calls_at_their_deadline_and_answers_
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
     let error = api.create(&config_map("doubtful")).await.unwrap_err();
     assert!(clock.now() - began < 3 * limit, "it took {:?}", clock.now() - began);
-    // The kernel opens connections for a server that stands still; TLS is where a new one stops.
+    // The kernel opens connections for a server that stands still; a new connection stops at TLS.
     let kinds = [ErrorKind::Ambiguous, ErrorKind::Connect];
     assert!(kinds.contains(&error.kind()), "{error:?}");
 
@@ -201,7 +202,7 @@ async fn a5_a_server_that_stands_still_ends_calls_at_their_deadline_and_answers_
     api.create(&config_map("later")).await.unwrap();
 }
 
-/// kube-apiserver can say goodbye to HTTP/2 connections at random, to spread clients over servers.
+/// kube-apiserver can send GOAWAY to HTTP/2 connections at random, to spread clients over servers.
 #[tokio::test]
 #[ignore = "needs the real API server: see tests/README.md"]
 async fn a10_a_server_that_often_says_goaway_fails_no_request() {

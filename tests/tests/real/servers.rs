@@ -1,4 +1,4 @@
-//! The servers themselves: they leave nothing behind, and say what they need.
+//! The servers themselves: they leave nothing behind, and name their requirements.
 
 use std::net::TcpStream;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! The server's etcd is restored from a backup, or emptied, while caches live on.
 //!
-//! A watch from a version that the store has not reached is answered by 200 and silence, so nothing that
-//! a server sends tells of it.
+//! A watch from a version that the store has not reached is answered by 200 and silence, so no
+//! bytes of the server reveal it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use windlass::testing::RealServer;
 
 use crate::bench::{client, config_map, eventually, new_namespace};
 
-/// Data of an object, and which object it is.
+/// Data of an object, and its uid.
 type State = BTreeMap<String, (String, Option<BTreeMap<String, String>>)>;
 
 struct Scene {
@@ -33,7 +33,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A cache of ten objects that were saved, after 150 changes that were not.
+    /// Fills a cache with ten objects that were saved, after 150 changes that were not.
     async fn new() -> Self {
         let server = RealServer::start().await;
         let namespace = new_namespace(&server).await;
@@ -85,7 +85,7 @@ impl Scene {
         Some(list.map(state).collect())
     }
 
-    /// Within a minute.
+    /// Waits until the cache is right, for at most a minute.
     async fn catches_up(&self, what: &str) {
         eventually(what, async || self.held().await == Some(self.shown())).await;
     }
@@ -108,7 +108,7 @@ async fn b8_g_c2_a_cache_equals_the_server_within_a_minute_after_etcd_was_restor
     scene.server.kill().await;
     scene.server.restore();
     scene.server.start_again().await;
-    // What makes it hard to see.
+    // The difficulty: a watch from the lost version is open and silent.
     let mut watch = scene.api.watch().resource_version(&newest).await.unwrap();
     let event = Clock::system().within(Duration::from_secs(3), watch.next()).await;
     assert!(event.is_none(), "the server says something: {event:?}");

@@ -1,4 +1,4 @@
-//! Conflicts, refusals, and their words.
+//! Tests of conflicts and refusals, and of their texts.
 
 use serde_json::json;
 
@@ -158,7 +158,7 @@ fn kubectl_takes_over_what_it_applied_client_side() {
     let annotation =
         world.get("/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration");
     assert!(annotation.as_str().is_some_and(|text| text.contains("\"a\":\"9\"")), "{annotation}");
-    // What somebody else changed since is not its own any more.
+    // A field that another manager has changed since no longer counts as kubectl's own.
     world.write("other", json!({ "data": { "b": "7" } }));
     let error = world.refuse("kubectl", json!({ "data": { "a": "9", "b": "1" } }));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Subresources and what endpoints do not write.
+//! Tests of subresources and of the fields that endpoints do not write.
 
 use std::sync::Arc;
 

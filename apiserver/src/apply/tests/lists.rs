@@ -1,4 +1,4 @@
-//! Lists that merge by key, sets, and what is atomic.
+//! Tests of lists that merge by key, of sets, and of atomic parts.
 
 use serde_json::{Value, json};
 

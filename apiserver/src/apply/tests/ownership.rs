@@ -1,4 +1,4 @@
-//! Who owns what.
+//! Tests of field ownership.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn a_co_owner_of_an_unchanged_field_has_no_time() {
     let mut world = World::config_map();
     world.apply("m1", json!({ "data": { "k": "v" } }));
     world.apply("m2", json!({ "data": { "k": "v" } }));
-    // Without a time it sorts first.
+    // An entry without a time sorts first.
     assert_eq!(world.managers(), ["m2/Apply", "m1/Apply"]);
     assert_eq!(world.entries()[0].get("time"), None);
 }

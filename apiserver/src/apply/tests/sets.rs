@@ -1,4 +1,4 @@
-//! Sets of paths and their text.
+//! Tests of sets of paths and of their text.
 
 use serde_json::{Value, json};
 

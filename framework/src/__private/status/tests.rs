@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::conditions::Conditions;
 
-/// As a derive asks.
+/// Reads as the derive macro does.
 macro_rules! read {
     ($type:ty, $json:expr) => {{
         static FILLING: Filling = Filling::new();

@@ -1,8 +1,8 @@
 //! Moves messages between a WebSocket and the streams of a session, in one task.
 //!
-//! At most one message waits for its reader; until it is taken nothing else is read, which stops the
-//! server. At most one message waits to be sent. So memory is bounded whatever either side does, and
-//! sending goes on while receiving stands still.
+//! At most one message waits for its reader; until it is taken nothing else is read, which makes
+//! the server wait. At most one message waits to be sent. So memory is bounded whatever either side
+//! does, and sending continues while receiving waits.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -22,48 +22,50 @@ use super::verdict::End;
 use crate::client::Upgraded;
 use crate::clock::Clock;
 
+/// Interval of pings.
 const PING: Duration = Duration::from_secs(15);
-/// A connection that said nothing for so long is dead.
+/// Time without a message after which a connection counts as dead.
 const SILENCE: Duration = Duration::from_secs(45);
-/// The same while input may be waiting for the program: servers read no ping before it is taken.
+/// The same while the program may not have read its input: servers read no ping before that.
 const INPUT_SILENCE: Duration = Duration::from_secs(600);
-/// Steps before other tasks get their turn.
+/// Steps before the task yields to others.
 const STEPS: usize = 64;
-/// Says, followed by a channel, that nothing more will come on it (protocol version 5).
+/// Channel whose message names another channel that ends (protocol version 5).
 const CLOSE_CHANNEL: u8 = 255;
-/// Of input, and of the data of a port.
+/// Channel of input, and of the data of a port.
 pub(super) const INPUT_CHANNEL: u8 = 0;
+/// Channel of terminal sizes.
 const RESIZE_CHANNEL: u8 = 4;
 
-/// What the channels of a protocol mean.
+/// Meaning of the channels of a protocol.
 pub(super) trait Conversation: Send + 'static {
-    /// Which reader a message is for, if any; the end when it is the last word.
+    /// Returns the reader of a message, if any; the end for the last message of the session.
     fn sort(&mut self, channel: u8, data: Bytes) -> Result<Option<(usize, Bytes)>, End>;
 
-    /// The other end closed the WebSocket: `Ok` in good order, or with a complaint.
+    /// Handles a closed WebSocket: `Ok` for a regular close, otherwise the complaint.
     fn closed(&mut self, how: Result<(), String>) -> End;
 }
 
-/// What a caller asks for besides input.
+/// A caller's request besides input.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Control {
     Resize {
         width: u16,
         height: u16,
     },
-    /// Nothing more is accepted as input; what was accepted is still sent.
+    /// Accepts no more input; accepted input is still sent.
     CloseInput,
 }
 
-/// The near ends of a session's streams.
+/// The caller's ends of a session's streams.
 pub(super) struct Wiring {
     pub(super) readers: Vec<Option<mpsc::Sender<Bytes>>>,
     /// Complete messages for the input channel.
     pub(super) input: Option<mpsc::Receiver<Bytes>>,
     pub(super) control: Option<mpsc::Receiver<Control>>,
-    /// Can the end of input be told?
+    /// Whether the protocol can signal the end of input.
     pub(super) half_close: bool,
-    /// Told the end before the readers see that there is nothing more.
+    /// Receives the end before the readers are closed.
     pub(super) ended: watch::Sender<Option<End>>,
 }
 
@@ -85,18 +87,22 @@ pub(super) fn start(
         half_close,
         pulse: Pulse::new(upgraded.clock, now),
     };
+    // A task of its own: pings go on while no stream of the session is polled.
     AbortOnDropHandle::new(tokio::spawn(async move {
         let end = poll_fn(|cx| driver.poll(cx)).await;
         tracing::debug!(?end, "a session with a pod ended");
+        // Published before `driver`, and with it the readers' senders, is dropped: a reader that
+        // sees its channel closed can read the reason.
         ended.send_replace(Some(end));
     }))
 }
 
+/// The state of the task of a session.
 struct Driver<C> {
     socket: Socket,
     conversation: C,
     readers: Vec<Option<PollSender<Bytes>>>,
-    /// A message whose reader has no room yet.
+    /// A message whose reader's channel is full.
     held: Option<(usize, Bytes)>,
     input: Option<mpsc::Receiver<Bytes>>,
     control: Option<mpsc::Receiver<Control>>,
@@ -105,6 +111,7 @@ struct Driver<C> {
 }
 
 impl<C: Conversation> Driver<C> {
+    /// Moves messages until neither side can go on, or the session ends.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         for _ in 0..STEPS {
             match self.step(cx) {
@@ -116,11 +123,12 @@ impl<C: Conversation> Driver<C> {
                 }
             }
         }
+        // Out of steps: yields so that a busy session does not starve other tasks of its thread.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 
-    /// Did anything move?
+    /// Advances the timer, sending and receiving; returns whether any of them moved.
     fn step(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         let ticked = self.pulse.poll(cx, self.held.is_some())?;
         let sent = self.send(cx)?;
@@ -128,10 +136,11 @@ impl<C: Conversation> Driver<C> {
         Ok(ticked || sent || received)
     }
 
+    /// Writes out the buffer, then the next message; returns whether one was sent.
     fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         match self.socket.poll_flush(cx) {
             Poll::Pending => return Ok(false),
-            // What was received before is still to be read, and says more than this.
+            // Messages that arrived before are still to be read, and say more than this error.
             Poll::Ready(Err(error)) => return self.cannot_send(error),
             Poll::Ready(Ok(())) => {}
         }
@@ -142,7 +151,9 @@ impl<C: Conversation> Driver<C> {
         }
     }
 
+    /// The next message: a ping, a control message or input, in this order.
     fn next_message(&mut self, cx: &mut Context<'_>) -> Option<Message> {
+        // Pings go first: endless input must not hold them back.
         if let Some(payload) = self.pulse.ping() {
             return Some(Message::Ping(payload));
         }
@@ -164,7 +175,7 @@ impl<C: Conversation> Driver<C> {
         self.half_close.then_some(Message::Binary(close))
     }
 
-    /// Nothing more can be sent, but the server may have said why, or that all is well.
+    /// Stops sending. The server may already have sent the reason, or a regular end.
     fn cannot_send(&mut self, error: tungstenite::Error) -> Result<bool, End> {
         tracing::debug!(%error, "nothing more can be sent to a pod");
         self.input = None;
@@ -173,6 +184,7 @@ impl<C: Conversation> Driver<C> {
         Ok(false)
     }
 
+    /// Delivers the held message, or reads one; returns whether there was progress.
     fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         if let Some((reader, data)) = self.held.take() {
             return Ok(self.deliver(cx, reader, data));
@@ -194,21 +206,21 @@ impl<C: Conversation> Driver<C> {
             Message::Close(None) => return Err(self.conversation.closed(Ok(()))),
             Message::Close(Some(frame)) => {
                 let code = u16::from(frame.code);
-                // 1000 is a good end; 1005 stands for a frame that does not say.
+                // 1000 is a regular end; 1005 stands for a frame without a code.
                 let how = match code {
                     1000 | 1005 => Ok(()),
                     _ => Err(format!("the server closed with code {code} {:?}", &*frame.reason)),
                 };
                 return Err(self.conversation.closed(how));
             }
-            // Empty ones say that the session has begun; pings are answered by the socket.
+            // Empty messages announce the beginning of the session; the socket answers pings.
             Message::Binary(_) | Message::Ping(_) | Message::Frame(_) => {}
         }
         Ok(true)
     }
 
-    /// Hands a message to its reader; false when that has no room. One whose reader is gone is
-    /// thrown away.
+    /// Hands a message to its reader; returns false when the reader's channel is full. Without a
+    /// reader the message is dropped.
     fn deliver(&mut self, cx: &mut Context<'_>, reader: usize, data: Bytes) -> bool {
         let Some(Some(sender)) = self.readers.get_mut(reader) else { return true };
         match sender.poll_reserve(cx) {
@@ -219,10 +231,12 @@ impl<C: Conversation> Driver<C> {
             Poll::Ready(Ok(())) if sender.send_item(data).is_ok() => {}
             Poll::Ready(_) => self.readers[reader] = None,
         }
+        // Time that the reader took is no silence of the server.
         self.pulse.heard();
         true
     }
 
+    /// The end for a connection that failed.
     fn broken(&mut self, error: tungstenite::Error) -> End {
         use tungstenite::Error;
         use tungstenite::error::{CapacityError, ProtocolError};
@@ -245,25 +259,27 @@ impl<C: Conversation> Driver<C> {
     }
 }
 
-/// A message for the resize channel.
+/// Builds a message for the resize channel.
 fn resize(width: u16, height: u16) -> Message {
     let mut message = vec![RESIZE_CHANNEL];
     message.extend(format!("{{\"Width\":{width},\"Height\":{height}}}").into_bytes());
     Message::Binary(message.into())
 }
 
-/// Is the other end alive?
+/// Monitors whether the other end is alive.
 struct Pulse {
     clock: Clock,
     timer: Pin<Box<dyn Future<Output = ()> + Send>>,
     next_ping: Instant,
     ping_due: bool,
     heard: Instant,
-    /// Pings sent, pings answered, and how many were sent when input was last sent.
+    /// Pings sent.
     sent: u64,
+    /// Highest number of an answered ping.
     answered: u64,
+    /// Pings sent when input was last sent.
     input_at: Option<u64>,
-    /// Nothing can be sent any more.
+    /// Whether nothing can be sent any more.
     mute: bool,
 }
 
@@ -283,13 +299,14 @@ impl Pulse {
         }
     }
 
-    /// Did time make something due? `stalled` says that it is us who do not listen.
+    /// Polls the timer; returns whether it fired. `stalled`: the session is waiting for its reader.
     fn poll(&mut self, cx: &mut Context<'_>, stalled: bool) -> Result<bool, End> {
         if self.timer.as_mut().poll(cx).is_pending() {
             return Ok(false);
         }
         let now = self.clock.now();
         let limit = if self.input_was_read() { SILENCE } else { INPUT_SILENCE };
+        // A stalled session reads nothing, so that silence proves nothing about the server.
         if !stalled && now >= self.heard + limit {
             let seconds = limit.as_secs();
             return Err(End::broken(format!("the server said nothing for {seconds} s")));
@@ -303,7 +320,7 @@ impl Pulse {
         Ok(true)
     }
 
-    /// The payload of a ping, when one is due.
+    /// Returns the payload of a ping, when one is due.
     fn ping(&mut self) -> Option<Bytes> {
         if !std::mem::take(&mut self.ping_due) {
             return None;
@@ -312,31 +329,38 @@ impl Pulse {
         Some(Bytes::copy_from_slice(&self.sent.to_be_bytes()))
     }
 
+    /// Notes an answered ping.
     fn answered(&mut self, payload: &[u8]) {
         if let Ok(number) = payload.try_into().map(u64::from_be_bytes) {
+            // A peer may answer pings that were never sent.
             self.answered = self.answered.max(number.min(self.sent));
         }
     }
 
+    /// Notes a sign of life.
     fn heard(&mut self) {
         self.heard = self.clock.now();
     }
 
+    /// Notes that input was sent after the pings so far.
     fn input_sent(&mut self) {
         self.input_at = Some(self.sent);
     }
 
+    /// Stops the pings of a connection that cannot send.
     fn give_up(&mut self) {
         self.mute = true;
         self.ping_due = false;
     }
 
-    /// A server reads in order: it has read all input that was sent before a ping it answered.
+    /// Whether the server has read all input. It reads in order: an answered ping confirms all
+    /// input that was sent before it.
     fn input_was_read(&self) -> bool {
         self.input_at.is_none_or(|sent| self.answered > sent)
     }
 }
 
+/// A timer that owns its clock.
 fn alarm(clock: &Clock, at: Instant) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let clock = clock.clone();
     Box::pin(async move { clock.sleep_until(at).await })

@@ -1,4 +1,4 @@
-//! Exec and attach: what is asked for, and what the channels of their protocol mean.
+//! Exec and attach: their options, and the channels of their protocol.
 
 use std::time::Duration;
 
@@ -13,24 +13,27 @@ use crate::api::draft::Draft;
 use crate::client::{Prepared, Verb};
 use crate::error::{Error, ErrorKind};
 
-/// Longest verdict that is read.
+/// Longest accepted verdict, the `Status` at the end of a session, in bytes.
 const VERDICT_LIMIT: usize = 64 << 10;
+/// Channel of the output.
 const STDOUT_CHANNEL: u8 = 1;
+/// Channel of the error output.
 const STDERR_CHANNEL: u8 = 2;
+/// Channel of the `Status` at the end.
 const VERDICT_CHANNEL: u8 = 3;
 
-/// What to connect to a command.
+/// Options of a command: its container and its streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecOptions {
     /// The container; `None` for a pod that has only one.
     pub container: Option<String>,
-    /// Connect its input? Default: no.
+    /// Connects standard input. Default: no.
     pub stdin: bool,
-    /// Connect its output? Default: yes.
+    /// Connects standard output. Default: yes.
     pub stdout: bool,
-    /// Connect its error output? Default: yes. A terminal prints both as `stdout`.
+    /// Connects the error output. Default: yes. A terminal prints both as `stdout`.
     pub stderr: bool,
-    /// Give it a terminal? Default: no.
+    /// Gives the command a terminal. Default: no.
     pub tty: bool,
     /// Time until the command is started or attached to. Default: the client's, 30 s. The session
     /// itself has no time limit.
@@ -51,17 +54,20 @@ impl Default for ExecOptions {
 }
 
 impl Api<Pod> {
-    /// Starts `command` in a container of the pod. It is executed as it is, without a shell.
+    /// Starts `command` in a container of the pod. The command is executed as it is, without a
+    /// shell.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
     /// use tokio::io::AsyncWriteExt;
     /// use windlass::api::remote::ExecOptions;
     ///
-    /// # async fn example(client: windlass::client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(
+    /// #     client: windlass::client::Client,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
     /// let pods = client.namespace::<Pod>("shop");
     ///
-    /// // What it prints, and how it ended.
+    /// // The whole output, and the exit status.
     /// let printed = pods.exec("db-0", &["pg_isready"], ExecOptions::default()).await?;
     /// let printed = printed.output(1 << 20).await?;
     /// if !printed.status.success() {
@@ -80,12 +86,12 @@ impl Api<Pod> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Client::send`](crate::client::Client::send); [`ErrorKind::Usage`] without a command
-    /// or with no stream; [`ErrorKind::BadRequest`] for a pod of several containers when none is
-    /// named; [`ErrorKind::Ambiguous`] when it may have been started. A command that cannot be
-    /// started is mostly told by [`Session::wait`].
+    /// Those of [`Client::send`](crate::client::Client::send); [`ErrorKind::Usage`] without a
+    /// command or with no stream; [`ErrorKind::BadRequest`] for a pod of several containers when
+    /// none is named; [`ErrorKind::Ambiguous`] when it may have been started. A command that cannot
+    /// be started is mostly reported by [`Session::wait`].
     /// # Cancel safety
-    /// Dropping it closes the connection; the command may have been started.
+    /// Dropping the future closes the connection; the command may have been started.
     pub async fn exec(
         &self,
         name: &str,
@@ -96,23 +102,26 @@ impl Api<Pod> {
         if command.is_empty() {
             return Err(refuse(&request, "there is no command"));
         }
+        // Although the request is a GET: a repetition would start the command a second time.
         request.repeatable = false;
         request.query.extend(command.iter().map(|word| ("command".into(), (*word).to_owned())));
         self.open_session(request, options, ErrorKind::Ambiguous).await
     }
 
-    /// Joins the program that runs in a container of the pod: what it prints from now on, and what
-    /// it reads, if its container was made with `stdin: true`.
+    /// Attaches to the running program in a container of the pod: to its output from now on, and to
+    /// its input, if its container was made with `stdin: true`.
     ///
     /// # Errors
     /// As [`exec`](Self::exec), never [`ErrorKind::Ambiguous`].
     /// # Cancel safety
-    /// Dropping it closes the connection.
+    /// Dropping the future closes the connection.
     pub async fn attach(&self, name: &str, options: ExecOptions) -> Result<Session, Error> {
         let request = self.remote_request(name, "attach", "attach to")?;
         self.open_session(request, options, ErrorKind::Transport).await
     }
 
+    /// Upgrades a request and starts its session; `lost` is the kind of error for a broken
+    /// connection.
     async fn open_session(
         &self,
         mut request: Prepared,
@@ -120,6 +129,7 @@ impl Api<Pod> {
         lost: ErrorKind,
     ) -> Result<Session, Error> {
         let ExecOptions { container, stdin, stdout, stderr, tty, timeout } = options;
+        // A terminal has one output for both.
         let streams = Streams { stdin, stdout, stderr: stderr && !tty, tty };
         if !streams.stdin && !streams.stdout && !streams.stderr {
             return Err(refuse(&request, "of stdin, stdout and stderr at least one is needed"));
@@ -132,13 +142,13 @@ impl Api<Pod> {
             ("stderr", streams.stderr),
             ("tty", tty),
         ];
-        // Some of them are on unless they are named.
+        // All are sent: for some of them the server's default is on.
         request.query.extend(wanted.map(|(stream, on)| (stream.into(), on.to_string())));
         let upgraded = self.target.client.upgrade(&request, &[V5, V4]).await?;
         Ok(Session::start(upgraded, request.what, streams, lost, Commands::default()))
     }
 
-    /// A request for a subresource that is upgraded; `doing` says what for.
+    /// A request for a subresource that is upgraded; `doing` names the purpose in error texts.
     pub(super) fn remote_request(
         &self,
         name: &str,
@@ -152,6 +162,7 @@ impl Api<Pod> {
     }
 }
 
+/// The error of a request that cannot be sent.
 pub(super) fn refuse(request: &Prepared, why: &str) -> Error {
     Error::new(ErrorKind::Usage, format!("cannot {}: {why}", request.what))
 }
@@ -169,9 +180,11 @@ impl Conversation for Commands {
             STDERR_CHANNEL => Ok(Some((1, data))),
             VERDICT_CHANNEL => {
                 self.verdict.extend_from_slice(&data);
+                // A verdict without an end must not fill the memory.
                 if self.verdict.len() > VERDICT_LIMIT {
                     return Err(End::broken("the server's last words do not end"));
                 }
+                // A complete verdict ends the session.
                 of_status(&self.verdict).map_or(Ok(None), Err)
             }
             _ => {

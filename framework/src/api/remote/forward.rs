@@ -1,7 +1,7 @@
 //! Port-forward: connections to ports of a pod.
 //!
 //! Each port has a WebSocket of its own. The protocol could carry several, but then the end of one
-//! would not be told before all have ended, and one that stands still would hold the others up.
+//! port would not be visible before all have ended, and one slow port would hold up the others.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,40 +26,45 @@ use crate::client::Upgraded;
 use crate::error::{Error, ErrorKind};
 use crate::wire::status::excerpt;
 
-/// Ports of one call; each takes a connection.
+/// Most ports of one call; each takes a connection.
 const MOST_PORTS: usize = 32;
-/// Longest error text that is kept.
+/// Longest part of an error text that is kept, in bytes.
 const TEXT_LIMIT: usize = 2 << 10;
+/// Channel of the data.
 const DATA_CHANNEL: u8 = 0;
+/// Channel of an error text.
 const ERROR_CHANNEL: u8 = 1;
 
 impl Api<Pod> {
     /// Opens one connection to each of `ports` of the pod, one after the other.
     ///
-    /// A connection to a port is one, as by TCP: for the next one, call this again. Nothing is opened
-    /// anew behind the caller's back.
+    /// Each stream is one connection, as in TCP: call this again for the next one. No connection is
+    /// reopened silently.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
     /// use tokio::net::TcpListener;
     ///
-    /// # async fn example(client: windlass::client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(
+    /// #     client: windlass::client::Client,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
     /// let pods = client.namespace::<Pod>("shop");
     /// let listener = TcpListener::bind("127.0.0.1:5432").await?;
     /// loop {
     ///     let (mut near, _) = listener.accept().await?;
-    ///     let mut far = pods.port_forward("db-0", &[5432]).await?.take(5432).ok_or("no stream")?;
+    ///     let mut forward = pods.port_forward("db-0", &[5432]).await?;
+    ///     let mut far = forward.take(5432).ok_or("no stream")?;
     ///     tokio::io::copy_bidirectional(&mut near, &mut far).await?;
     /// }
     /// # }
     /// ```
     ///
     /// # Errors
-    /// Those of [`Client::send`](crate::client::Client::send); [`ErrorKind::Usage`] without ports, or
-    /// with a port that is 0 or named twice, or with more than 32. A port that nobody listens on is
-    /// told by its [`PortStream`].
+    /// Those of [`Client::send`](crate::client::Client::send); [`ErrorKind::Usage`] without ports,
+    /// or with a port that is 0 or named twice, or with more than 32. The [`PortStream`] of a port
+    /// without a listener reports it.
     /// # Cancel safety
-    /// Dropping it closes the connections.
+    /// Dropping the future closes the connections.
     pub async fn port_forward(&self, name: &str, ports: &[u16]) -> Result<PortForward, Error> {
         let request = self.remote_request(name, "portforward", "forward ports of")?;
         if ports.is_empty() || ports.contains(&0) || ports.len() > MOST_PORTS {
@@ -81,36 +86,36 @@ impl Api<Pod> {
     }
 }
 
-/// Open connections to ports of a pod. Dropping it closes those that were not taken.
+/// Open connections to ports of a pod. Dropping it closes the connections that were not taken.
 #[derive(Debug)]
 pub struct PortForward {
     streams: BTreeMap<u16, PortStream>,
 }
 
 impl PortForward {
-    /// The connection to `port`; `None` when it was not asked for, or was taken before.
+    /// Takes the connection to `port`; `None` when it was not requested, or was taken before.
     pub fn take(&mut self, port: u16) -> Option<PortStream> {
         self.streams.remove(&port)
     }
 
-    /// The ports whose connections were not taken yet.
+    /// Ports whose connections were not taken yet.
     pub fn ports(&self) -> impl Iterator<Item = u16> + '_ {
         self.streams.keys().copied()
     }
 }
 
-/// A connection to a port of a pod; dropping it closes it.
+/// A connection to a port of a pod; dropping it closes the connection.
 ///
 /// Reading ends when the program in the pod has closed its end; it fails when the port could not be
-/// reached or the connection broke. The protocol cannot tell the program that only *we* have nothing
-/// more to say: after a shutdown nothing can be written, but the program learns it when the stream
-/// is dropped.
+/// reached or the connection broke. The protocol cannot signal the end of *our* side alone: after a
+/// shutdown nothing can be written, but the program notices it when the stream is dropped.
 pub struct PortStream {
     port: u16,
     what: String,
     reader: OutputReader,
     writer: Option<Stdin>,
     ended: Ended,
+    /// Ends the task, and with it the connection, when the stream is dropped.
     _driving: AbortOnDropHandle<()>,
 }
 
@@ -135,7 +140,7 @@ impl PortStream {
         self.port
     }
 
-    /// Why the connection ended, if it ended in another way than by the program in the pod.
+    /// The reason for the end of the connection, unless the program in the pod ended it.
     pub fn error(&self) -> Option<Error> {
         let ended = self.ended.borrow();
         let Some(End::Broken { why, source }) = &*ended else { return None };
@@ -188,11 +193,11 @@ impl fmt::Debug for PortStream {
     }
 }
 
-/// The channels of one forwarded port: data and an error text, each begun by the port.
+/// The channels of one forwarded port: data and an error text, each starting with the port.
 #[derive(Debug)]
 struct Port {
     port: [u8; 2],
-    /// How much of the port each channel has said.
+    /// Bytes of the port that each channel has sent.
     said: [usize; 2],
     error: Vec<u8>,
 }
@@ -202,10 +207,11 @@ impl Port {
         Self { port: port.to_le_bytes(), said: [0; 2], error: Vec::new() }
     }
 
-    /// Takes the port off the begin of a channel.
+    /// Removes the port from the beginning of a channel.
     fn strip(&mut self, channel: u8, data: &mut Bytes) -> Result<(), End> {
         let said = &mut self.said[usize::from(channel)];
         while *said < self.port.len() && !data.is_empty() {
+            // The port may come in several pieces.
             if data.get_u8() != self.port[*said] {
                 return Err(End::broken("the server forwards another port"));
             }
@@ -217,6 +223,7 @@ impl Port {
 
 impl Conversation for Port {
     fn sort(&mut self, channel: u8, mut data: Bytes) -> Result<Option<(usize, Bytes)>, End> {
+        // One port has two channels.
         if channel > ERROR_CHANNEL {
             tracing::debug!(channel, "the server sent something on an unknown channel");
             return Ok(None);
@@ -225,11 +232,13 @@ impl Conversation for Port {
         if channel == DATA_CHANNEL {
             return Ok((!data.is_empty()).then_some((0, data)));
         }
+        // The rest of a long text is dropped: it must not fill the memory.
         let room = TEXT_LIMIT - self.error.len();
         self.error.extend_from_slice(&data[..data.len().min(room)]);
         Ok(None)
     }
 
+    // An error text comes before the close, and explains it better.
     fn closed(&mut self, how: Result<(), String>) -> End {
         match how {
             _ if !self.error.is_empty() => End::broken(excerpt(&self.error)),

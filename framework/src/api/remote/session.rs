@@ -1,4 +1,4 @@
-//! A command in a container, as its caller holds it.
+//! A command in a container, from its caller's side.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use super::verdict::{End, ExitStatus};
 use crate::client::Upgraded;
 use crate::error::{Error, ErrorKind};
 
-/// The protocol that can tell the end of input.
+/// The protocol that can signal the end of input.
 pub(super) const V5: &str = "v5.channel.k8s.io";
-/// The one before it, of servers before Kubernetes 1.29.
+/// The protocol before it, of servers before Kubernetes 1.29.
 pub(super) const V4: &str = "v4.channel.k8s.io";
 
 /// A running command, or one that was attached to.
 ///
-/// Its streams are taken out of it and used on their own, from other tasks if need be. **Dropping
-/// the session closes the connection**, and the streams with it; what that does to the command is
-/// the container runtime's affair, and mostly it goes on.
+/// Its streams can be taken out and used on their own, also from other tasks. **Dropping the
+/// session closes the connection**, and the streams with it; the effect on the command depends on
+/// the container runtime: mostly the command continues.
 ///
-/// Read `stdout` and `stderr` at the same time, or drop the one that is not wanted: they share a
-/// connection, and what nobody reads holds back everything behind it.
+/// Read `stdout` and `stderr` at the same time, or drop the one that is not needed: they share a
+/// connection, and an unread message holds back everything behind it.
 pub struct Session {
     what: String,
     protocol: &'static str,
@@ -35,16 +35,17 @@ pub struct Session {
     stderr: Option<OutputReader>,
     control: mpsc::Sender<Control>,
     tty: bool,
-    /// What a broken connection means: for a command that was started, doubt.
+    /// Kind of the error after a broken connection: ambiguous for a command that was started.
     lost: ErrorKind,
     ended: Ended,
+    /// Ends the task, and with it the connection, when the session is dropped.
     _driving: AbortOnDropHandle<()>,
 }
 
-/// Everything that a command printed, and how it ended.
+/// The whole output of a command, and its exit status.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Captured {
-    /// How it ended.
+    /// Exit status.
     pub status: ExitStatus,
     /// All of `stdout`.
     pub stdout: Vec<u8>,
@@ -52,7 +53,7 @@ pub struct Captured {
     pub stderr: Vec<u8>,
 }
 
-/// Which streams a session has.
+/// The streams of a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Streams {
     pub(super) stdin: bool,
@@ -62,6 +63,7 @@ pub(super) struct Streams {
 }
 
 impl Session {
+    /// Starts the task of a session on an upgraded connection.
     pub(super) fn start(
         upgraded: Upgraded,
         what: String,
@@ -72,6 +74,7 @@ impl Session {
         let protocol = upgraded.protocol;
         let half_close = protocol == V5;
         let (ended_sender, ended) = watch::channel(None);
+        // One control message: `tell` waits until the driver has taken the one before it.
         let (control, controls) = mpsc::channel(1);
         let (stdin, input) = streams.stdin.then(|| Stdin::new(&ended, half_close)).unzip();
         let (stdout, printed) = streams.stdout.then(|| OutputReader::new(&ended)).unzip();
@@ -103,29 +106,29 @@ impl Session {
         self.protocol
     }
 
-    /// The command's input; `None` when it was not asked for, or was taken before.
+    /// Takes the command's input; `None` when it was not requested, or was taken before.
     pub fn stdin(&mut self) -> Option<Stdin> {
         self.stdin.take()
     }
 
-    /// The command's output; `None` when it was not asked for, or was taken before.
+    /// Takes the command's output; `None` when it was not requested, or was taken before.
     pub fn stdout(&mut self) -> Option<OutputReader> {
         self.stdout.take()
     }
 
-    /// The command's error output; `None` when it was not asked for (a terminal has none), or was
-    /// taken before.
+    /// Takes the command's error output; `None` when it was not requested (a terminal has none), or
+    /// was taken before.
     pub fn stderr(&mut self) -> Option<OutputReader> {
         self.stderr.take()
     }
 
-    /// Tells a command on a terminal how large that is, in characters.
+    /// Sets the size of the command's terminal, in characters.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] without a terminal; otherwise as [`wait`](Self::wait), when the session
     /// has ended.
     /// # Cancel safety
-    /// Safe: it is told or not.
+    /// Safe: the size is sent or not.
     pub async fn resize(&self, width: u16, height: u16) -> Result<(), Error> {
         if !self.tty {
             let text = format!("cannot {}: only a terminal has a size; ask for a tty", self.what);
@@ -134,14 +137,14 @@ impl Session {
         self.tell(Control::Resize { width, height }).await
     }
 
-    /// Tells the command that there is no more input, also when [`stdin`](Self::stdin) was taken:
-    /// what it has accepted is sent, further writes fail.
+    /// Ends the command's input, also when [`stdin`](Self::stdin) was taken: accepted input is
+    /// still sent, further writes fail.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the server speaks a protocol that cannot say it (before Kubernetes
-    /// 1.29), or there is no input; otherwise as [`wait`](Self::wait), when the session has ended.
+    /// [`ErrorKind::Usage`] when the server's protocol cannot signal it (before Kubernetes 1.29),
+    /// or there is no input; otherwise as [`wait`](Self::wait), when the session has ended.
     /// # Cancel safety
-    /// Safe: it is told or not.
+    /// Safe: the end is sent or not.
     pub async fn close_stdin(&mut self) -> Result<(), Error> {
         if self.protocol != V5 {
             let text = format!(
@@ -151,12 +154,14 @@ impl Session {
             );
             return Err(Error::new(ErrorKind::Usage, text));
         }
+        // Dropping the input ends it: the driver sends the end after the last message.
         if self.stdin.take().is_some() {
             return Ok(());
         }
         self.tell(Control::CloseInput).await
     }
 
+    /// Sends a control message to the session; fails when the session has ended.
     async fn tell(&self, control: Control) -> Result<(), Error> {
         match self.control.send(control).await {
             Ok(()) => Ok(()),
@@ -167,36 +172,38 @@ impl Session {
         }
     }
 
-    /// Waits until the command has ended. Output that was not taken is thrown away from now on, and
+    /// Waits until the command has ended. Output that was not taken is discarded from now on, and
     /// input that was not taken is closed.
     ///
     /// # Errors
     /// The server's [status](Error::status) when it could not run the command, or lost it;
-    /// [`ErrorKind::Ambiguous`] when the connection broke, so that nobody knows whether and how a
-    /// command ended ([`ErrorKind::Transport`] for one that was only attached to).
+    /// [`ErrorKind::Ambiguous`] when the connection broke, so that the fate of the command is
+    /// unknown ([`ErrorKind::Transport`] for one that was only attached to).
     /// # Cancel safety
-    /// Safe: it can be called again, and says the same again.
+    /// Safe: another call continues the wait, and returns the same result.
     pub async fn wait(&mut self) -> Result<ExitStatus, Error> {
+        // Dropped first: a full stream would hold back the exit status behind it.
         self.stdin = None;
         self.stdout = None;
         self.stderr = None;
-        // An error says that the task is gone; it then has left an end, unless it was aborted.
+        // An error means that the task is gone; it has published an end, unless it was aborted.
         let _ = self.ended.wait_for(Option::is_some).await;
         self.outcome()
     }
 
-    /// Reads everything that the command prints, at most `limit` bytes together, until it ends.
-    /// Input that was not taken is closed.
+    /// Reads the whole output of the command until it ends, at most `limit` bytes of both streams
+    /// together. Input that was not taken is closed.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait); [`ErrorKind::Decode`] when there is more, and then the session is
-    /// given up.
+    /// As [`wait`](Self::wait); [`ErrorKind::Decode`] when there is more output, and then the
+    /// session is given up.
     /// # Cancel safety
-    /// Dropping it closes the connection.
+    /// Dropping the future closes the connection.
     pub async fn output(mut self, limit: usize) -> Result<Captured, Error> {
         self.stdin = None;
         let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
         let left = AtomicUsize::new(limit);
+        // Both at once: a reader that waited for the other stream's end would block the session.
         let read = tokio::try_join!(read_all(stdout, &left), read_all(stderr, &left));
         let Ok((stdout, stderr)) = read else {
             let text = format!("it prints more than {limit} bytes; read its streams instead");
@@ -206,6 +213,7 @@ impl Session {
         Ok(Captured { status, stdout, stderr })
     }
 
+    /// The exit status, or the error of any other end.
     fn outcome(&self) -> Result<ExitStatus, Error> {
         match &*self.ended.borrow() {
             Some(End::Exit(status)) => Ok(*status),
@@ -227,15 +235,16 @@ impl Session {
     }
 }
 
-/// More was printed than is wanted.
+/// The output exceeds the limit.
 struct TooMuch;
 
-/// Reads to the end; a broken end is told by the session.
+/// Reads to the end. The session reports a broken end.
 async fn read_all(reader: Option<OutputReader>, left: &AtomicUsize) -> Result<Vec<u8>, TooMuch> {
     let mut read = Vec::new();
     let Some(mut reader) = reader else { return Ok(read) };
     let mut buffer = vec![0; 16 << 10];
     while let Ok(length @ 1..) = reader.read(&mut buffer).await {
+        // Relaxed: the counter publishes no other memory, and both readers run in one task.
         let order = Ordering::Relaxed;
         left.fetch_update(order, order, |left| left.checked_sub(length)).map_err(|_| TooMuch)?;
         read.extend_from_slice(&buffer[..length]);

@@ -1,4 +1,4 @@
-//! A WebSocket over a stream that is polled.
+//! A WebSocket over a polled stream.
 
 use std::io::{self, Read, Write};
 use std::pin::Pin;
@@ -10,13 +10,14 @@ use tungstenite::protocol::{Message, Role, WebSocketConfig, WebSocketContext};
 
 use crate::client::BoxIo;
 
-/// Largest message that is read, in one frame or several. Servers send 32 KiB at once.
+/// Largest accepted message, in one frame or several. Servers send 32 KiB at once.
 pub(super) const MESSAGE_LIMIT: usize = 4 << 20;
+/// Size of the read buffer in bytes: one message of a server.
 const READ_BUFFER: usize = 32 << 10;
-/// More than this is not buffered; one message of ours and a few control frames fit.
+/// Most buffered bytes; one message of the client and a few control frames fit.
 const WRITE_LIMIT: usize = 256 << 10;
 
-/// Frames, fragments, masks, pongs and the closing handshake.
+/// A WebSocket: frames, fragments, masks, pongs and the closing handshake.
 pub(super) struct Socket {
     io: BoxIo,
     context: WebSocketContext,
@@ -27,23 +28,24 @@ impl Socket {
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
             .write_buffer_size(WRITE_LIMIT / 2)
+            // Beyond this a write fails instead of growing the buffer.
             .max_write_buffer_size(WRITE_LIMIT)
             .max_message_size(Some(MESSAGE_LIMIT))
             .max_frame_size(Some(MESSAGE_LIMIT));
         Self { io, context: WebSocketContext::new(role, Some(config)) }
     }
 
-    /// The next message. Pings are answered on the way, and returned as well.
+    /// Reads the next message. Pings are answered, and returned as well.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<tungstenite::Result<Message>> {
         pending(self.context.read(&mut Polled { io: &mut self.io, cx }))
     }
 
-    /// Ready when everything that was sent is with the stream below.
+    /// Ready when all sent bytes are written to the stream.
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<tungstenite::Result<()>> {
         pending(self.context.flush(&mut Polled { io: &mut self.io, cx }))
     }
 
-    /// Takes a message into the buffer, which must have been flushed.
+    /// Puts a message into the buffer, which must have been flushed.
     pub(super) fn start_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -51,12 +53,12 @@ impl Socket {
     ) -> tungstenite::Result<()> {
         match pending(self.context.write(&mut Polled { io: &mut self.io, cx }, message)) {
             Poll::Ready(result) => result,
-            // It is in the buffer.
+            // The message is in the buffer; `poll_flush` writes it.
             Poll::Pending => Ok(()),
         }
     }
 
-    /// Says good-bye, if that goes without waiting.
+    /// Sends a close frame, if that is possible without waiting.
     pub(super) fn close(&mut self, cx: &mut Context<'_>) {
         if let Err(error) = self.context.close(&mut Polled { io: &mut self.io, cx }, None) {
             tracing::trace!(%error, "a WebSocket was closed without good-bye");
@@ -64,6 +66,7 @@ impl Socket {
     }
 }
 
+/// Turns `WouldBlock` into `Pending`.
 fn pending<T>(result: tungstenite::Result<T>) -> Poll<tungstenite::Result<T>> {
     match result {
         Err(tungstenite::Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -73,7 +76,8 @@ fn pending<T>(result: tungstenite::Result<T>) -> Poll<tungstenite::Result<T>> {
     }
 }
 
-/// A polled stream as one that returns `WouldBlock`; the task is woken when it is worth to try again.
+/// A polled stream as a blocking one that returns `WouldBlock`; the task is woken when it can make
+/// progress.
 struct Polled<'a, 'b> {
     io: &'a mut BoxIo,
     cx: &'a mut Context<'b>,

@@ -1,4 +1,4 @@
-//! The streams of a session as tokio knows them.
+//! The streams of a session as tokio's traits.
 
 use std::fmt;
 use std::io;
@@ -13,26 +13,27 @@ use tokio_util::sync::PollSender;
 use super::driver::INPUT_CHANNEL;
 use super::verdict::End;
 
-/// Bytes that one message carries to the server.
+/// Most bytes in one message to the server.
 const CHUNK: usize = 32 << 10;
 
-/// Told how the session ended.
+/// Receives the end of the session.
 pub(super) type Ended = watch::Receiver<Option<End>>;
 
-/// What a command prints to `stdout` or `stderr`.
+/// Output of a command, from `stdout` or `stderr`.
 ///
-/// It ends when the command has ended. When the session ends otherwise, the last read is an error,
-/// so that half of an output does not look like all of it. Dropped, the rest is thrown away.
+/// The stream ends when the command has ended. When the session ends otherwise, the last read is an
+/// error, so that a truncated output does not look complete. After a drop, the rest is discarded.
 pub struct OutputReader {
     messages: mpsc::Receiver<Bytes>,
-    /// Of the last message, what was not read yet.
+    /// Unread part of the last message.
     left: Bytes,
     ended: Ended,
 }
 
 impl OutputReader {
-    /// A reader, and where its messages come from. One message waits for it.
+    /// Creates a reader, and the sender of its messages. One message waits for it.
     pub(super) fn new(ended: &Ended) -> (Self, mpsc::Sender<Bytes>) {
+        // One message: a slow reader makes the server wait.
         let (sender, messages) = mpsc::channel(1);
         (Self { messages, left: Bytes::new(), ended: ended.clone() }, sender)
     }
@@ -44,10 +45,12 @@ impl AsyncRead for OutputReader {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // Empty messages are skipped: a read of no bytes would mean the end.
         while self.left.is_empty() {
             match ready!(self.messages.poll_recv(cx)) {
                 Some(message) => self.left = message,
                 None => {
+                    // The driver publishes the end before it drops the senders.
                     return Poll::Ready(match &*self.ended.borrow() {
                         Some(end) => end.at_end_of_stream(),
                         None => Err(dropped()),
@@ -68,16 +71,17 @@ impl fmt::Debug for OutputReader {
     }
 }
 
+/// The error for a reader whose session was dropped.
 fn dropped() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionAborted, "the session was dropped")
 }
 
-/// What a command reads from `stdin`.
+/// Input of a command, its `stdin`.
 ///
 /// A write waits while the command does not read; a flush does not wait for it to have read.
-/// Shutting it down, or dropping it, tells the command that this is all. Servers before Kubernetes
-/// 1.29 cannot be told: there a shutdown is [`Unsupported`](io::ErrorKind::Unsupported), and
-/// dropping it says nothing.
+/// A shutdown or a drop ends the command's input. Servers before Kubernetes 1.29 have no message
+/// for that: a shutdown is [`Unsupported`](io::ErrorKind::Unsupported) then, and a drop has no
+/// effect.
 pub struct Stdin {
     messages: PollSender<Bytes>,
     half_close: bool,
@@ -85,13 +89,15 @@ pub struct Stdin {
 }
 
 impl Stdin {
-    /// A writer, and where its messages go. One message waits to be sent.
+    /// Creates a writer, and the receiver of its messages. One message waits to be sent.
     pub(super) fn new(ended: &Ended, half_close: bool) -> (Self, mpsc::Receiver<Bytes>) {
+        // One message: a slow server makes the writer wait.
         let (sender, messages) = mpsc::channel(1);
         let messages_in = PollSender::new(sender);
         (Self { messages: messages_in, half_close, ended: ended.clone() }, messages)
     }
 
+    /// The error for a write after the end.
     fn closed(&self) -> io::Error {
         match &*self.ended.borrow() {
             Some(end) => end.broken_pipe(io::ErrorKind::BrokenPipe),
@@ -123,6 +129,7 @@ impl AsyncWrite for Stdin {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The driver sends accepted bytes without a flush.
         Poll::Ready(Ok(()))
     }
 
@@ -132,6 +139,7 @@ impl AsyncWrite for Stdin {
                         v4.channel.k8s.io; drop the session instead";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::Unsupported, text)));
         }
+        // The driver finds the end of the channel behind the last message, and reports it.
         self.messages.close();
         Poll::Ready(Ok(()))
     }

@@ -1,4 +1,4 @@
-//! How a session ended, and how its last words say so.
+//! The end of a session, and the messages that report it.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{ApiStatus, Error, ErrorKind};
 
-/// How a command ended: with an exit code.
+/// Exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExitStatus {
     code: i32,
@@ -16,12 +16,12 @@ impl ExitStatus {
     pub(super) const SUCCESS: Self = Self { code: 0 };
 
     /// The exit code; 0 is success. A command that a signal ended has 128 plus the signal's number,
-    /// as most container runtimes say it.
+    /// by the convention of most container runtimes.
     pub fn code(self) -> i32 {
         self.code
     }
 
-    /// Was it 0?
+    /// Whether the code is 0.
     pub fn success(self) -> bool {
         self.code == 0
     }
@@ -33,12 +33,12 @@ impl fmt::Display for ExitStatus {
     }
 }
 
-/// How a session ended.
+/// The end of a session.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// The command did.
+    /// The command ended.
     Exit(ExitStatus),
-    /// The server says why there is no exit code.
+    /// The server's reason for the missing exit code.
     Failed(Box<ApiStatus>),
     /// The other end closed a forwarded port.
     Closed,
@@ -58,7 +58,7 @@ impl End {
         Self::Broken { why: why.into(), source: Some(Arc::new(source)) }
     }
 
-    /// What a reader gets that has read everything: the end, or the reason why it is not the end.
+    /// The result for a reader at the end of its stream: the end, or the reason for its absence.
     pub(super) fn at_end_of_stream(&self) -> io::Result<()> {
         match self {
             Self::Exit(_) | Self::Closed => Ok(()),
@@ -67,7 +67,7 @@ impl End {
         }
     }
 
-    /// What a writer gets.
+    /// The error for a writer.
     pub(super) fn broken_pipe(&self, kind: io::ErrorKind) -> io::Error {
         match self {
             Self::Exit(status) => {
@@ -84,13 +84,14 @@ impl End {
     }
 }
 
-/// The exit status in the `Status` that ends a session; `None` while it is incomplete.
+/// Reads the exit status from the `Status` that ends a session; `None` while it is incomplete.
 ///
-/// A command that ended with another code than 0 is a `Failure` with the reason `NonZeroExitCode` and
-/// the code as a cause.
+/// A command that ended with another code than 0 is a `Failure` with the reason `NonZeroExitCode`
+/// and the code as a cause.
 pub(super) fn of_status(json: &[u8]) -> Option<End> {
     let status: ApiStatus = match serde_json::from_slice(json) {
         Ok(status) => status,
+        // The Status may come in several messages.
         Err(error) if error.is_eof() => return None,
         Err(error) => return Some(End::because("the server's last words are no Status", error)),
     };

@@ -1,4 +1,4 @@
-//! What an object shows of a write: the comparison alone, without any request.
+//! Compares an object with a write: the comparison alone, without any request.
 
 use serde_json::{Map, Value};
 
@@ -18,6 +18,7 @@ const REPLACED: &str = "another object has its name now";
 const NO_UID: &str = "an object of that name is there, and no uid was sent that would tell whether \
                       it is the same; send deletions with a uid";
 
+/// Result of the comparison; see [`Settled`](super::Settled).
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
     Happened,
@@ -26,6 +27,7 @@ pub(super) enum Verdict {
     Unknown(&'static str),
 }
 
+/// Compares the `stored` object, if any, with the request. `status`: the write was to the status.
 pub(super) fn judge(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
     match (doubt.method.as_str(), stored) {
         ("DELETE", _) => judge_delete(sent, stored),
@@ -41,6 +43,7 @@ pub(super) fn judge(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status:
     }
 }
 
+/// A deletion: the object is gone, marked, or untouched.
 fn judge_delete(options: &Value, stored: Option<&Value>) -> Verdict {
     let Some(stored) = stored else { return Verdict::Gone };
     let asked = |key: &str| text(options, &format!("/preconditions/{key}"));
@@ -56,21 +59,24 @@ fn judge_delete(options: &Value, stored: Option<&Value>) -> Verdict {
     }
 }
 
+/// Whether the object is marked for deletion.
 fn is_marked(stored: &Value) -> bool {
     text(stored, "/metadata/deletionTimestamp").is_some()
 }
 
+/// JSON pointer to the resourceVersion.
 const VERSION: &str = "/metadata/resourceVersion";
 
-/// What a write that is no apply sends.
+/// A write other than an apply.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// The whole object.
+    /// A replacement of the whole object.
     Whole,
     /// A patch.
     Part(Option<PatchType>),
 }
 
+/// A replacement or a patch: by the version first, then by the content.
 fn judge_change(change: Change, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
     let Some(stored) = stored else { return Verdict::Unknown(GONE) };
     let operations = sent.as_array();
@@ -85,10 +91,11 @@ fn judge_change(change: Change, sent: &Value, stored: Option<&Value>, status: bo
     if uid.is_some() && uid != text(stored, "/metadata/uid") {
         return Verdict::Unknown(REPLACED);
     }
+    // Still the version that the write was based on.
     if version.is_some() && version == text(stored, VERSION) {
         return Verdict::NotHappened;
     }
-    // Where the status is no subresource, it is written along.
+    // If the status is no subresource, the write includes it.
     let agrees = status || holds(&sent["status"], stored.get("status"), Lists::Whole);
     let happened = match (operations, change) {
         (Some(operations), _) => operations.iter().all(|operation| is_done(operation, stored)),
@@ -97,7 +104,7 @@ fn judge_change(change: Change, sent: &Value, stored: Option<&Value>, status: bo
                 && wanted(sent, stored, status)
                 && wanted(stored, sent, status)
         }
-        // Lists are merged item by item, by a patch of this form only.
+        // Only this form of patch merges lists item by item.
         (None, Change::Part(Some(PatchType::Strategic))) => agrees && wanted(sent, stored, status),
         (None, Change::Part(_)) => {
             let (sent, stored) = (content(sent, status), content(stored, status));
@@ -110,8 +117,8 @@ fn judge_change(change: Change, sent: &Value, stored: Option<&Value>, status: bo
     }
 }
 
-/// An apply happened when the server lists as this manager's what was sent, no more and no less, and
-/// it is stored so. Anything else may be sent again, so the doubt costs nothing.
+/// An apply happened when the server lists exactly the sent fields as this manager's, and stores
+/// them as sent. Anything else may be sent again, so an unknown fate costs nothing.
 fn judge_apply(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
     let Some(stored) = stored else { return Verdict::NotHappened };
     let uid = text(sent, "/metadata/uid");
@@ -119,6 +126,7 @@ fn judge_apply(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool
         return Verdict::Unknown(REPLACED);
     }
     let version = text(sent, VERSION);
+    // Still the version that the apply was based on.
     if version.is_some() && version == text(stored, VERSION) {
         return Verdict::NotHappened;
     }
@@ -135,7 +143,7 @@ fn judge_apply(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool
     if is_owned { Verdict::Happened } else { Verdict::Unknown(AGAIN) }
 }
 
-/// An object without what every apply names.
+/// The object without the fields that every apply contains.
 fn applied(object: &Value) -> Value {
     let mut object = object.clone();
     if let Value::Object(members) = &mut object {
@@ -150,7 +158,7 @@ fn applied(object: &Value) -> Value {
     object
 }
 
-/// Are the fields of `sent` those of `fields`, and stored as sent?
+/// Whether the fields of `sent` are those of `fields`, and stored as sent.
 fn owns(fields: &Value, sent: &Value, stored: Option<&Value>) -> bool {
     let (Value::Object(fields), Some(stored)) = (fields, stored) else { return false };
     let (false, Value::Object(members)) = (fields.is_empty(), sent) else {
@@ -161,20 +169,23 @@ fn owns(fields: &Value, sent: &Value, stored: Option<&Value>) -> bool {
     all_sent.all(|value| value.is_some())
         && members.iter().all(|(key, value)| match fields.get(&format!("f:{key}")) {
             Some(fields) => owns(fields, value, stored.get(key)),
+            // A null has no owner.
             None => value.is_null(),
         })
 }
 
+/// The value of a query parameter.
 fn parameter(query: &str, name: &str) -> Option<String> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, value)| decoded(value))
 }
 
+/// A text at a JSON pointer; `None` when it is empty.
 pub(super) fn text(value: &Value, pointer: &str) -> Option<String> {
     value.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Does `stored` have everything that `sent` names, in what the write could change?
+/// Whether `stored` has everything that `sent` names, in the parts that the write could change.
 fn wanted(sent: &Value, stored: &Value, status: bool) -> bool {
     let (sent, stored) = (content(sent, status), content(stored, status));
     sent.is_object() && holds(&sent, Some(&stored), Lists::Items)
@@ -202,16 +213,16 @@ fn content(object: &Value, status: bool) -> Value {
     Value::Object(kept)
 }
 
-/// How lists are compared.
+/// Comparison of lists.
 #[derive(Clone, Copy, Debug)]
 enum Lists {
-    /// Item by item: what is stored may have more in each.
+    /// Item by item: a stored item may contain more.
     Items,
-    /// As a whole: what is stored has nothing more.
+    /// As a whole: a stored item contains nothing more.
     Whole,
 }
 
-/// Does `stored` have all of `written`? Empty, `null` and missing are the same.
+/// Whether `stored` has all of `written`. Empty, `null` and missing values are equal.
 fn holds(written: &Value, stored: Option<&Value>, lists: Lists) -> bool {
     match (written, stored) {
         (Value::Object(written), Some(Value::Object(stored))) => {
@@ -229,10 +240,12 @@ fn holds(written: &Value, stored: Option<&Value>, lists: Lists) -> bool {
     }
 }
 
+/// Whether both values are equal; empty, `null` and missing values are.
 fn is_same(one: &Value, other: &Value) -> bool {
     holds(one, Some(other), Lists::Whole) && holds(other, Some(one), Lists::Whole)
 }
 
+/// Whether the value counts as missing.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -242,10 +255,10 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Does `stored` show what an operation of a JSON patch does?
+/// Whether `stored` shows the effect of one operation of a JSON patch.
 fn is_done(operation: &Value, stored: &Value) -> bool {
     let path = operation["path"].as_str().unwrap_or_default();
-    // Places in lists move.
+    // Positions in lists move with other writes: they prove nothing.
     let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
     let in_list = above.any(|above| stored.pointer(above).is_some_and(Value::is_array));
     match operation["op"].as_str() {
@@ -312,7 +325,7 @@ mod tests {
         let put = |stored| verdict(Method::PUT, &sent, stored);
         assert_eq!(put(Some(map("5", json!({ "k": "0" })))), Verdict::NotHappened);
         assert_eq!(put(Some(map("6", json!({ "k": "1" })))), Verdict::Happened);
-        // A key that the replacement would have removed is still there.
+        // A key that the replacement would have removed still exists.
         let more = map("6", json!({ "k": "1", "old": "x" }));
         assert_eq!(put(Some(more)), Verdict::Unknown(OVERWRITTEN));
         assert_eq!(put(None), Verdict::Unknown(GONE));
@@ -377,9 +390,9 @@ mod tests {
         let both = json!({ "k": "1", "old": "x" });
         assert_eq!(apply(owned("6", json!({ "k": "1" }), of(&["k"]))), Verdict::Happened);
         assert_eq!(apply(owned("6", both.clone(), of(&["k"]))), Verdict::Happened);
-        // It would have given the field up.
+        // The apply would have given the field up.
         assert_eq!(apply(owned("6", both.clone(), of(&["k", "old"]))), unknown);
-        // Somebody else wrote the same: the field is not ours.
+        // Another writer set the same value: the field has another owner.
         assert_eq!(apply(owned("6", both, of(&["old"]))), unknown);
         assert_eq!(apply(map("6", json!({ "k": "1" }))), unknown);
         assert_eq!(apply(owned("6", json!({ "k": "2" }), of(&["k"]))), unknown);
@@ -423,7 +436,7 @@ mod tests {
         assert_eq!(patched(PatchType::Strategic, &drop, now), unknown);
     }
 
-    /// Where the status is no subresource, a replace or patch writes it along.
+    /// If the status is no subresource, a replace or patch includes it.
     #[test]
     fn a_status_that_was_sent_along_must_not_have_been_lost() {
         let mut sent = map("5", json!({ "k": "1" }));

@@ -1,4 +1,4 @@
-//! What is said to a deletion, and what it is understood as.
+//! Answers to deletions, and their meaning.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ async fn the_answer_tells_whether_the_object_is_gone_or_waits() {
         object
     };
     let marked = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
-    // A namespace, whose content has to go first.
+    // A namespace, whose content is deleted first.
     assert!(!delete(object(marked.clone())).await.is_gone());
     let mut held = marked.clone();
     held["deletionGracePeriodSeconds"] = json!(0);
-    // A Pod that ended at once, and one that may take its time.
+    // A Pod that ended at once, and one with a grace period.
     assert!(delete(object(held.clone())).await.is_gone());
     held["finalizers"] = json!(["example.dev/x"]);
     let waits = delete(object(held.clone())).await;
@@ -92,10 +92,10 @@ async fn g_r3_a_repeated_deletion_by_uid_that_finds_the_object_gone_has_worked()
         let deleted = delete(&echo).await.unwrap();
         assert!(deleted.is_gone() && deleted.uid() == "u");
         assert_eq!(echo.seen().len(), 2);
-        // Without doubt it is what the server says.
+        // Without a doubtful attempt the server's answer is final.
         assert!(!delete(&Echo::with([answer])).await.unwrap_err().is_ambiguous());
     }
-    // Its own first attempt may have marked it, which makes another version.
+    // The own first attempt may have marked the object, which makes another version.
     let error = delete(&Echo::with([doubt(), conflict("another version")])).await.unwrap_err();
     assert!(error.is_ambiguous(), "{error}");
     let api = client(&Echo::with([doubt(), gone()])).namespace::<ConfigMap>("shop");

@@ -1,4 +1,4 @@
-//! Metadata only.
+//! Requests for metadata only.
 
 use super::*;
 use crate::resource::PartialObject;
@@ -6,7 +6,7 @@ use crate::resource::PartialObject;
 const ONE: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const MANY: &str =
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
-/// What the client asks for otherwise.
+/// `Accept` of all other requests.
 const WHOLE: &str = "application/json, */*";
 
 fn partial() -> Value {

@@ -1,4 +1,4 @@
-//! Calls over an in-memory connection: what is sent, and what becomes of the answers.
+//! Calls over an in-memory connection: the requests, and the results of their answers.
 
 mod deletions;
 mod metadata;
@@ -29,10 +29,10 @@ use crate::error::ErrorKind;
 use crate::resource::{DynamicObject, Scope};
 use crate::seams::Seams;
 
-/// Answers every request with the next body (the last one again and again), and remembers requests.
+/// Answers every request with the next body (the last one repeatedly), and records requests.
 #[derive(Debug, Default)]
 struct Echo {
-    /// The answer to every request but a watch, once it is set; the others take turns for watches then.
+    /// The answer to every request but a watch, if set; the other answers are for watches then.
     listed: Mutex<Option<String>>,
     answers: Mutex<Vec<(u16, String)>>,
     seen: Mutex<Vec<(String, String, Value)>>,
@@ -188,7 +188,7 @@ fn usage<T: std::fmt::Debug>(result: Result<T, Error>, part: &str) {
     assert!(error.to_string().contains(part), "{error}");
 }
 
-/// G-R: preflight.
+/// G-R: requests are checked before they are sent.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     let echo = Echo::with([(200, stored())]);

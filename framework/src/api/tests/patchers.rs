@@ -1,4 +1,4 @@
-//! Copies that are changed, and what of them is sent.
+//! Copies that are changed, and the patches that are sent for them.
 
 use k8s_openapi::api::apps::v1::Deployment;
 
@@ -35,7 +35,7 @@ async fn nothing_is_sent_when_nothing_was_changed() {
     let echo = Echo::with([(200, held("6"))]);
     let mut web = client(&echo).all::<Deployment>().patcher(&deployment("5"));
     assert!(!web.is_changed() && !web.send().await.unwrap());
-    // Nor what the API server keeps.
+    // Fields that the API server maintains are not sent either.
     web.metadata.generation = Some(7);
     web.metadata.resource_version = None;
     web.metadata.managed_fields = Some(vec![]);

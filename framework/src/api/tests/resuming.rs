@@ -1,4 +1,4 @@
-//! Watches that go on after their connection. Upstream: `TestRetryWatcher` and its siblings.
+//! Watches that resume after their connection. Upstream: `TestRetryWatcher` and its siblings.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn server<const N: usize>(version: &str, watches: [(u16, String); N]) -> Arc<Ech
     Echo::text(watches).listing(&list)
 }
 
-/// Versions up to the end, and what ended it.
+/// Versions up to the end of the watch, and the error that ended it.
 async fn all(watch: &mut ResumingWatch<ConfigMap>) -> (Vec<String>, Option<Error>) {
     let mut versions = Vec::new();
     while let Some(event) = watch.next().await {
@@ -73,7 +73,7 @@ fn lists(echo: &Arc<Echo>) -> usize {
 async fn a_watch_goes_on_from_the_last_version_and_tells_nothing_twice() {
     let echo = server("99", [
         events(&["9", "10"]),
-        // A server that is behind tells old events once more.
+        // A server that is behind sends old events once more.
         events(&["9", "10", "11"]),
         (200, String::new()),
         events(&["12"]),
@@ -96,7 +96,7 @@ async fn what_will_pass_is_waited_out_and_what_will_not_ends_the_watch() {
         assert_eq!((versions.len(), echo.seen().len()), (0, 1));
         assert_eq!(error.unwrap().code(), Some(code));
     }
-    // Upstream asks for ever with a version that is too old; it grows no younger.
+    // Upstream repeats the expired version for ever; it never becomes valid again.
     let echo = server("99", [refusal(410, "Expired")]);
     assert!(all(&mut resuming(&echo, "8")).await.1.unwrap().is_expired());
 
@@ -119,7 +119,7 @@ async fn a_watch_that_is_closed_at_once_is_asked_for_ever_more_seldom() {
     let mut watch = resuming(&echo, "8");
     let started = Instant::now();
     for _ in 0..600 {
-        // A caller who gives up now and then does not shorten the pauses.
+        // A caller that cancels now and then does not shorten the pauses.
         let one = tokio::time::timeout(Duration::from_secs(1), watch.next()).await;
         assert!(one.is_err());
     }
@@ -156,7 +156,7 @@ async fn a_watch_resumes_only_from_a_version() {
     assert_eq!(echo.seen().len(), 0);
 }
 
-/// A kube-apiserver answers a watch from a version that its store has not reached by 200 and silence.
+/// A kube-apiserver answers a watch from a version that its store has not reached with silence.
 #[tokio::test(start_paused = true)]
 async fn b8_a_store_that_was_set_back_ends_a_resuming_watch_with_a_text_that_asks_for_a_list() {
     let echo = server("5", [events(&["9", "12"]), (200, String::new())]);

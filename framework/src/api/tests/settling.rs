@@ -1,4 +1,4 @@
-//! Ambiguous writes, looked into.
+//! Fates of ambiguous writes.
 
 use super::*;
 

@@ -87,7 +87,7 @@ async fn a_missing_subresource_is_told_from_a_missing_object() {
     assert!(!absent.contains("no subresource"), "{absent}");
     let method = text(scale.to(1).await.unwrap_err());
     assert!(method.contains("`scale` of deployments.apps does not take this verb"), "{method}");
-    // Of a custom kind an API server names the object in both cases.
+    // For a custom kind an API server names the object in both cases.
     let info = ResourceInfo { group: "example.dev".into(), ..ResourceInfo::of::<Deployment>() };
     let custom = client(&echo).dynamic(info, Some("shop")).scale("web");
     let either = text(custom.get().await.unwrap_err());

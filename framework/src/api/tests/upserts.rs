@@ -106,7 +106,8 @@ async fn a_change_may_not_move_the_object() {
     assert_eq!(verbs(&echo), ["GET"]);
 }
 
-/// The first replace worked and its answer was lost; the conflict of the second is our own.
+/// The first replace worked and its answer was lost: the own write caused the second one's
+/// conflict.
 #[tokio::test(start_paused = true)]
 async fn g_r3_a_change_whose_answer_was_lost_is_not_made_a_second_time() {
     let count = |map: &mut ConfigMap| {
@@ -144,7 +145,7 @@ async fn g_r3_a_change_whose_answer_was_lost_is_not_made_a_second_time() {
     assert_eq!(sent(&echo), [json!("1"), json!("1")]);
 }
 
-/// As of a change that puts a whole object in the place of the stored one.
+/// As in a change that replaces the stored object by a new one.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_forgets_the_version_is_guarded_by_the_one_that_was_read() {
     let echo = Echo::with([(200, held("red", "5"))]);

@@ -83,7 +83,7 @@ async fn a_wait_survives_an_ended_and_an_expired_watch_and_an_error_answer() {
     assert_eq!(versions, ["list", "9", "list", "13", "list", "14", "list", "list", "21"]);
 }
 
-/// A watch from the version of before would be silent for ever: the server's store is behind it.
+/// A watch from the earlier version would be silent for ever: the server's store is behind it.
 #[tokio::test(start_paused = true)]
 async fn b8_a_wait_sees_a_server_whose_store_was_set_back() {
     let echo = Echo::text([

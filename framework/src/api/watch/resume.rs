@@ -1,7 +1,7 @@
-//! A watch that goes on after its connection: from the last version that it showed, after a pause.
+//! A watch that resumes after its connection: from the last version that it showed, after a pause.
 //!
-//! For programs that follow changes and keep no cache. A cache adds a list at the beginning, and another
-//! when the version is too old; an [informer](crate::informer) has both.
+//! For programs that follow changes and keep no cache. A cache adds a list at the beginning, and
+//! another when the version is too old; an [informer](crate::informer) has both.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,8 +20,8 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl<K> Watch<K> {
-    /// The same watch, which begins anew from the last version whenever it ends or its connection
-    /// breaks. It needs a [version](Self::resource_version) to begin after: that of a list.
+    /// Makes the watch start again from the last version whenever it ends or its connection breaks.
+    /// It needs a [version](Self::resource_version) to start after: the version of a list.
     ///
     /// ```no_run
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -49,6 +49,7 @@ impl<K> Watch<K> {
         }
     }
 
+    /// A copy of the watch that starts after `version`.
     fn after(&self, version: &str) -> Self {
         let watch =
             Self { draft: self.draft.clone(), frame_limit: self.frame_limit, _kind: self._kind };
@@ -56,7 +57,7 @@ impl<K> Watch<K> {
     }
 }
 
-/// A watch that resumes; see [`Watch::resuming`]. Dropping it ends it.
+/// A watch that resumes; see [`Watch::resuming`]. Dropping it ends the request.
 pub struct ResumingWatch<K> {
     watch: Watch<K>,
     /// The version of the last event.
@@ -70,25 +71,26 @@ pub struct ResumingWatch<K> {
 }
 
 impl<K: Resource> ResumingWatch<K> {
-    /// The next event, of whichever connection. Events that are not newer than an earlier one are left
-    /// out. `None` after every error but [`Decode`](ErrorKind::Decode).
+    /// Returns the next event, of any connection. Events that are not newer than an earlier one are
+    /// left out. `None` after every error but [`Decode`](ErrorKind::Decode).
     ///
-    /// A server whose store was set back, by a restored backup, answers a watch from a version that it
-    /// has not reached by silence. So after a lost connection one object is listed beside the watch, for
-    /// the version that the store has; a role without `list` leaves this out. Once the store's versions
-    /// have climbed past this watch's again, versions show nothing any more.
+    /// A server whose store was set back, by a restored backup, answers a watch from a version that
+    /// it has not reached with silence. So after a lost connection one object is listed beside the
+    /// watch, to read the version of the store; a role without `list` leaves this out. Once the
+    /// store's versions have climbed past this watch's again, versions show nothing any more.
     ///
-    /// Lost connections, silence, 429 and 5xx are waited out, 1 s at first and up to 30 s or what
-    /// `Retry-After` asks for, without an end: bound it with a timeout where there must be one.
+    /// Lost connections, silence, 429 and 5xx are waited out, 1 s at first and up to 30 s or the
+    /// time that `Retry-After` requests, without an end: bound it with a timeout if there must be
+    /// one.
     ///
     /// # Errors
-    /// [`Expired`](ErrorKind::Expired) when the version is too old, and when the server's store was set
-    /// back: list again, changes were missed;
-    /// [`Forbidden`](ErrorKind::Forbidden) and whatever else will not pass;
+    /// [`Expired`](ErrorKind::Expired) when the version is too old, and when the server's store was
+    /// set back: list again, changes were missed;
+    /// [`Forbidden`](ErrorKind::Forbidden) and other lasting errors;
     /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
     /// [`Usage`](ErrorKind::Usage) without a version to begin after.
     /// # Cancel safety
-    /// Safe: no event is lost, and a pause goes on where it was.
+    /// Safe: no event is lost, and the next call continues the pause.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
         while !self.ended {
             match self.step().await {
@@ -103,11 +105,12 @@ impl<K: Resource> ResumingWatch<K> {
         None
     }
 
-    /// The version to begin after, should this be ended and begun again by somebody else.
+    /// The version at which another watch could continue this one.
     pub fn resource_version(&self) -> &str {
         &self.version
     }
 
+    /// One step: a pause, a connection or an event. `None` when it brought no event to return.
     async fn step(&mut self) -> Result<Option<WatchEvent<K>>, Error> {
         if let Some(end) = self.pause_ends {
             self.watch.draft.target.client.seams().clock.sleep_until(end).await;
@@ -121,6 +124,7 @@ impl<K: Resource> ResumingWatch<K> {
             }
             return Ok(None);
         };
+        // The check comes first: a store that was set back ends the watch even if it sends events.
         let event = tokio::select! {
             biased;
             store = self.rollback.rolled_back(&self.version) => return Err(self.set_back(&store)),
@@ -136,6 +140,7 @@ impl<K: Resource> ResumingWatch<K> {
         }
     }
 
+    /// Refuses a watch without a version to start after.
     fn check(&self) -> Result<(), Error> {
         let initial = self.watch.draft.is_set("sendInitialEvents");
         if !initial && !matches!(self.version.as_str(), "" | "0") {
@@ -146,6 +151,7 @@ impl<K: Resource> ResumingWatch<K> {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
+    /// The error for a store that was set back.
     fn set_back(&self, store: &str) -> Error {
         let version = &self.version;
         let text = format!(
@@ -155,7 +161,7 @@ impl<K: Resource> ResumingWatch<K> {
         Error::new(ErrorKind::Expired, text)
     }
 
-    /// Is the event newer than all before?
+    /// Whether the event is newer than all before.
     fn is_newer(&mut self, event: &WatchEvent<K>) -> bool {
         let version = match event {
             WatchEvent::Added(object)
@@ -165,6 +171,7 @@ impl<K: Resource> ResumingWatch<K> {
         };
         match compare(version, &self.version) {
             Some(Ordering::Less) => {
+                // Either a server that is behind, or a store that was set back: the check decides.
                 self.rollback.old_event();
                 return false;
             }
@@ -176,9 +183,9 @@ impl<K: Resource> ResumingWatch<K> {
         true
     }
 
-    /// Has the next connection wait; gives an error back that will not pass.
+    /// Schedules the next connection after a pause; returns a lasting error to the caller.
     fn rest(&mut self, error: Option<Error>) -> Result<(), Error> {
-        // Also after an end in order: a server that shuts down ends its watches so, too.
+        // Also after a regular end: a server that shuts down ends its watches regularly, too.
         self.rollback.connection_lost();
         self.stream = None;
         let mut asked = None;
@@ -196,20 +203,22 @@ impl<K: Resource> ResumingWatch<K> {
     }
 }
 
-/// The pause after that many failures in a row, when the server asked for `asked`.
+/// The pause after that many failures in a row; `asked` is the wait that the server requested.
 pub(super) fn pause(seams: &Seams, failures: u32, asked: Option<Duration>) -> Duration {
     let pause = SHORTEST_PAUSE.saturating_mul(1 << failures.min(5)).min(LONGEST_PAUSE);
-    // Many that lost one server do not come back to it at once.
+    // Jitter: watches that lost the same server do not come back to it at once.
     let pause = pause / 2 + seams.entropy.jitter(pause / 2);
     pause.max(asked.unwrap_or_default().min(LONGEST_PAUSE))
 }
 
-/// The order of two versions; `None` where one is no number.
+/// The order of two versions; `None` if one is no number.
 pub(super) fn compare(version: &str, other: &str) -> Option<Ordering> {
     let are_numbers = is_number(version) && is_number(other);
+    // Without leading zeros the longer number is the greater one: no conversion can overflow.
     are_numbers.then(|| (version.len(), version).cmp(&(other.len(), other)))
 }
 
+/// Whether the error may pass, so that another attempt makes sense.
 fn passes(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::TooManyRequests
@@ -221,6 +230,7 @@ fn passes(error: &Error) -> bool {
     }
 }
 
+/// Whether the version has digits only.
 fn is_number(version: &str) -> bool {
     !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
 }

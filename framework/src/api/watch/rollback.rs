@@ -1,8 +1,8 @@
-//! A check for a store that was set back while a resuming watch had no connection.
+//! Checks whether the store was set back while a resuming watch had no connection.
 //!
-//! A kube-apiserver answers a watch from a version that its store has not reached by 200 and silence.
-//! One object, listed as a consistent read, shows the version that the store has. The check runs beside
-//! the watch: a list that fails or is slow delays no event.
+//! A kube-apiserver answers a watch from a version that its store has not reached with 200 and
+//! silence. One object, listed as a consistent read, shows the version of the store. The check runs
+//! beside the watch: a list that fails or is slow delays no event.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -22,16 +22,17 @@ use crate::resource::PartialObject;
 
 /// Longest time of one list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Two checks that old events asked for are at least so far apart: a server that is behind sends such
+/// Shortest time between two checks because of old events: a server that is behind sends such
 /// events, too.
 const OLD_EVENTS_APART: Duration = Duration::from_secs(120);
 
+/// A list whose result is the version of the store.
 type ListedVersion = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
-/// Whether the server's store is older than what a watch has shown.
+/// Checks whether the server's store is older than the versions that a watch has shown.
 pub(super) struct RollbackCheck {
     target: Arc<Target>,
-    /// When to list; `None` while nothing makes it necessary.
+    /// Time of the next list; `None` while no list is necessary.
     due: Option<Instant>,
     list: Option<ListedVersion>,
     /// The watch's version when the list began.
@@ -40,7 +41,7 @@ pub(super) struct RollbackCheck {
     failures: u32,
     /// The last time at which an old event asked for a check.
     old_event_at: Option<Instant>,
-    /// Listing is forbidden: the store's version cannot be read.
+    /// Whether listing is forbidden: the store's version cannot be read.
     is_forbidden: bool,
 }
 
@@ -57,14 +58,14 @@ impl RollbackCheck {
         }
     }
 
-    /// A connection was lost: the store may have been replaced since.
+    /// Requests a check after a lost connection: the store may have been replaced since.
     pub(super) fn connection_lost(&mut self) {
-        // A list that began before may have been answered by the store as it was before.
+        // A list that began before may have been answered from the store before the set-back.
         self.list = None;
         self.due = Some(self.now());
     }
 
-    /// The watch showed an event older than an earlier one.
+    /// Requests a check after an event that is older than an earlier one.
     pub(super) fn old_event(&mut self) {
         let now = self.now();
         let is_early = self.old_event_at.is_some_and(|last| now < last + OLD_EVENTS_APART);
@@ -74,16 +75,18 @@ impl RollbackCheck {
         }
     }
 
-    /// The store's version, once it is seen to be lower than that of the watch; pending otherwise.
+    /// Returns the store's version once it is lower than the watch's; pending otherwise.
     ///
     /// # Cancel safety
-    /// Safe: the list goes on with the next call.
+    /// Safe: the next call continues the list.
     pub(super) async fn rolled_back(&mut self, version: &str) -> String {
         let clock = self.target.client.seams().clock.clone();
         loop {
             let Some(due) = self.due.filter(|_| !self.is_forbidden) else { return pending().await };
             clock.sleep_until(due).await;
+            // Stored in the struct: the next call continues a cancelled one.
             let list = self.list.get_or_insert_with(|| {
+                // The watch may advance while the list runs: only the version before it counts.
                 version.clone_into(&mut self.known);
                 newest(&self.target)
             });
@@ -101,6 +104,7 @@ impl RollbackCheck {
         }
     }
 
+    /// Schedules another list after a failed one; none if listing is forbidden.
     fn failed(&mut self, error: &Error) {
         tracing::debug!(%error, "whether the server's store was set back is not known");
         self.is_forbidden = error.is_forbidden();
@@ -114,6 +118,7 @@ impl RollbackCheck {
     }
 }
 
+/// Lists one object, without a version: a consistent read, which shows the version of the store.
 fn newest(target: &Arc<Target>) -> ListedVersion {
     let list: List<PartialObject> = List::new(Draft::collection(target, Verb::List));
     let list = list.limit(1).timeout(LIST_TIMEOUT);

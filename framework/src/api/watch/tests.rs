@@ -1,4 +1,4 @@
-//! Watches over a pipe whose other end writes what and when the test says.
+//! Watches over a pipe to a server that sends scripted bytes at scripted times.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use super::*;
 use crate::client::{BoxIo, Client, Connect};
 use crate::seams::Seams;
 
-/// Sends its pieces, each after a pause, as the body of any answer; then nothing.
+/// Answers any request with these pieces, each after a pause; then nothing.
 #[derive(Debug)]
 struct Drip(Vec<(u64, String)>);
 

@@ -1,4 +1,4 @@
-//! Fields of log lines as text: durations rounded, options without their wrapping, control characters
+//! Text of log fields: durations rounded, options without their wrapping, control characters
 //! escaped.
 
 use std::borrow::Cow;
@@ -11,14 +11,15 @@ use tracing_subscriber::fmt::format::Writer;
 
 use crate::cli::escape::escaped;
 
-/// Fields that are left out for a person who watches.
+/// Fields that are left out on a terminal.
 const FOR_MACHINES: [&str; 5] = ["reconcile_id", "path", "verb", "attempts", "code"];
-/// Stands before the reasons in the fields of a reconcile's span, which are shown with its end only.
+/// Separator before the reasons in the fields of a reconcile's span; the reasons are shown with its
+/// end only.
 pub(super) const REASONS: &str = "  because: ";
 
-/// Everything that a line says.
+/// Format of all fields.
 pub(super) struct ForFiles;
-/// A line for a terminal: a reconcile's span is the controller and the object.
+/// Format for a terminal: a reconcile's span is the controller and the object.
 pub(super) struct ForScreens;
 
 impl<'w> FormatFields<'w> for ForFiles {
@@ -38,6 +39,7 @@ impl<'w> FormatFields<'w> for ForScreens {
     }
 }
 
+/// Recorded fields, by name, as escaped text.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, String)>);
 
@@ -48,19 +50,22 @@ impl Fields {
         fields
     }
 
-    /// The message, then `name=value`.
+    /// Prints the message, then each field as `name=value`.
     fn plain(&self) -> String {
         let show = |(name, value): &(&str, String)| match *name {
             "message" => value.clone(),
+            // Raw identifiers, such as `r#type`, lose their prefix.
             name => format!("{}={value}", name.trim_start_matches("r#")),
         };
         self.0.iter().map(show).collect::<Vec<_>>().join(" ")
     }
 
-    /// `website default/home`, and the reasons, if these are the fields of a reconcile's span.
+    /// Prints `website default/home` and the reasons, if these are the fields of a reconcile's
+    /// span.
     fn reconcile(&self) -> Option<String> {
         let get = |wanted: &str| self.0.iter().find(|(name, _)| *name == wanted);
         let text = |wanted: &str| Some(get(wanted)?.1.trim_matches('"').to_owned());
+        // Only the span of a reconcile has this field.
         get("reconcile_id")?;
         let (controller, name) = (text("controller")?, text("name")?);
         let place = text("namespace").filter(|namespace| !namespace.is_empty());
@@ -79,7 +84,7 @@ impl Visit for Fields {
     }
 }
 
-/// The text of a value's `Debug` for people; `None` for a value that is not there.
+/// Shortens a value's `Debug` text for people; `None` for an absent value.
 fn tidy(text: &str) -> Option<Cow<'_, str>> {
     if text == "None" {
         return None;
@@ -90,7 +95,7 @@ fn tidy(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A duration with the digits that a person needs.
+/// Rounds a duration to the digits that a person needs.
 fn rounded(text: &str) -> Option<String> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let number: f64 = text[..unit_at].parse().ok()?;
@@ -101,6 +106,7 @@ fn rounded(text: &str) -> Option<String> {
         "ns" => number / 1e9,
         _ => return None,
     };
+    // Each bound lies where rounding would reach the next form.
     Some(match seconds {
         0.0 => "0s".to_owned(),
         ..0.001 => "<1ms".to_owned(),

@@ -1,4 +1,4 @@
-//! Where a configuration is looked for: the environment, the home folder, the Pod.
+//! Places that are searched for a configuration: the environment, the home folder, the Pod.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,24 +9,31 @@ use crate::client::auth::AuthSource;
 use crate::client::tls::Pem;
 use crate::error::Error;
 
+/// Folder in which the kubelet mounts the service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// In a Pod nothing is looked for at home.
+/// Advice for a Pod, in which the home folder is not searched.
 const INSTEAD: &str = "name a kubeconfig by KUBECONFIG or --kubeconfig (~/.kube/config is not read in \
                        a Pod unless it is named)";
 
-/// What of the process's surroundings counts; a value, so that tests need no environment.
+/// Relevant parts of the process's environment; a value, so that tests need no environment.
 #[derive(Debug)]
 pub(super) struct Env {
+    /// `KUBECONFIG`, a list of files.
     pub(super) kubeconfig: Option<OsString>,
+    /// Home folder, for `~/.kube/config`.
     pub(super) home: Option<PathBuf>,
+    /// `KUBERNETES_SERVICE_HOST`, which indicates a Pod.
     pub(super) service_host: Option<String>,
     pub(super) service_port: Option<String>,
+    /// `POD_NAMESPACE`.
     pub(super) pod_namespace: Option<String>,
+    /// Folder of the service account.
     pub(super) service_account: PathBuf,
 }
 
 impl Env {
+    /// Reads the environment of the process; empty variables count as unset.
     pub(super) fn process() -> Self {
         let text = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
@@ -39,25 +46,25 @@ impl Env {
         }
     }
 
-    /// What is configured; `None` when nothing is.
+    /// Returns the first configuration found; `None` when there is none.
     pub(super) fn find(&self) -> Result<Option<ClientConfig>, Error> {
         if let Some(listed) = self.listed()? {
             return listed.resolve(None).map(Some);
         }
         if self.is_pod() {
-            // Without a token nothing takes its place: whoever made the image or a volume may have
-            // left a `~/.kube/config` there, and its plugin would run.
+            // No fallback without a token: the image or a volume may contain a foreign
+            // `~/.kube/config`, whose plugin would run.
             return self.in_pod().map(Some);
         }
         self.at_home()?.map(|home| home.resolve(None)).transpose()
     }
 
-    /// Do we run in a Pod?
+    /// Returns whether the process runs in a Pod.
     pub(super) fn is_pod(&self) -> bool {
         self.service_host.is_some()
     }
 
-    /// The Pod's service account. No credential plugin is ever run for it.
+    /// Returns the configuration of the Pod's service account. It never runs a credential plugin.
     pub(super) fn in_pod(&self) -> Result<ClientConfig, Error> {
         let Some(host) = &self.service_host else {
             return Err(config_error(
@@ -71,6 +78,7 @@ impl Env {
                  KUBERNETES_SERVICE_HOST; {INSTEAD}"
             )));
         };
+        // An IPv6 address needs brackets in a URL.
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let address = format!("https://{host}:{port}");
         let mut config = ClientConfig::at(&address, "the Pod's service account")?;
@@ -85,6 +93,7 @@ impl Env {
         config.auth = AuthSource::TokenFile(token, None);
         config.tls.ca = Some(Pem::File(self.service_account.join("ca.crt")));
         let file = std::fs::read_to_string(self.service_account.join("namespace")).ok();
+        // `POD_NAMESPACE` takes precedence over the mounted file.
         let namespace = self.pod_namespace.clone().or(file).map(|text| text.trim().to_owned());
         if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
             config.namespace = namespace;
@@ -92,14 +101,14 @@ impl Env {
         Ok(config)
     }
 
-    /// `~/.kube/config`, unless it is missing or says nothing.
+    /// Reads `~/.kube/config`, unless it is missing or empty.
     fn at_home(&self) -> Result<Option<Kubeconfig>, Error> {
         let path = self.home.as_ref().map(|home| home.join(".kube/config"));
         let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
         Ok(Some(Kubeconfig::read(&path)?).filter(|read| !read.is_empty()))
     }
 
-    /// The files of `KUBECONFIG` merged; `None` when it is not set.
+    /// Reads and merges the files of `KUBECONFIG`; `None` when it is not set.
     fn listed(&self) -> Result<Option<Kubeconfig>, Error> {
         let Some(list) = &self.kubeconfig else { return Ok(None) };
         let named = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty());
@@ -110,6 +119,7 @@ impl Env {
                 list.to_string_lossy()
             )));
         }
+        // As kubectl, which skips missing files of a list.
         for path in missing {
             tracing::warn!(path = %path.display(), "KUBECONFIG names a file that does not exist");
         }
@@ -118,7 +128,7 @@ impl Env {
             merged.merge(Kubeconfig::read(&path)?);
         }
         if merged.is_empty() {
-            // Whoever sets KUBECONFIG means a cluster: nothing else may take its place.
+            // A set `KUBECONFIG` is meant to name a cluster: no other configuration may replace it.
             return Err(config_error(format!(
                 "KUBECONFIG names {}, which holds no cluster; correct or unset it",
                 list.to_string_lossy()

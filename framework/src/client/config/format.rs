@@ -1,8 +1,8 @@
-//! The kubeconfig format: parsed and merged, as kubectl does it.
+//! The kubeconfig format: parsing and merging, as by kubectl.
 //!
-//! Of several files the first that names a cluster, user or context decides all of it, the first that
-//! sets `current-context` decides that, and relative paths count from the folder of the file that
-//! holds them. Nothing here is resolved or read further.
+//! Of several files the first with a cluster, user or context of a name decides all of that entry,
+//! the first that sets `current-context` decides it, and relative paths are relative to the folder
+//! of their file. Names are not resolved and no other files are read here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,10 +15,10 @@ use super::config_error;
 use crate::client::secret::Secret;
 use crate::error::Error;
 
-/// Largest file; clusters by the thousand fit.
+/// Largest file, in bytes; thousands of clusters fit.
 const FILE_LIMIT: usize = 16 << 20;
 
-/// One kubeconfig, or several merged: the first file that names something decides it.
+/// One kubeconfig, or several merged: the first file with an entry of a name decides it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct Kubeconfig {
@@ -34,12 +34,12 @@ pub(super) struct Kubeconfig {
     pub(super) contexts: Vec<Named<Context>>,
     #[serde(deserialize_with = "or_default")]
     pub(super) current_context: String,
-    /// Files it was read from, for error texts.
+    /// Files that were read, for error texts.
     #[serde(skip)]
     pub(super) files: Vec<String>,
 }
 
-/// An entry of a list; each list calls its content by another name.
+/// An entry of a list; the key of its content differs from list to list.
 #[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "T: Default + Deserialize<'de>"))]
 pub(super) struct Named<T> {
@@ -52,11 +52,12 @@ pub(super) struct Named<T> {
         deserialize_with = "or_default"
     )]
     pub(super) content: T,
-    /// Folder of the file; relative paths count from it.
+    /// Folder of the file, to which paths are relative.
     #[serde(skip)]
     pub(super) folder: PathBuf,
 }
 
+/// A cluster of a kubeconfig.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct Cluster {
@@ -67,7 +68,7 @@ pub(super) struct Cluster {
     pub(super) insecure_skip_tls_verify: bool,
     pub(super) certificate_authority: Option<PathBuf>,
     pub(super) certificate_authority_data: Option<Secret>,
-    /// May hold a password.
+    /// URL of a proxy, which may contain a password.
     pub(super) proxy_url: Option<Secret>,
     #[serde(deserialize_with = "or_default")]
     pub(super) disable_compression: bool,
@@ -75,7 +76,7 @@ pub(super) struct Cluster {
     pub(super) extensions: Vec<Extension>,
 }
 
-/// Somebody else's settings of a cluster.
+/// Settings of a cluster for other programs.
 #[derive(Deserialize)]
 pub(super) struct Extension {
     pub(super) name: String,
@@ -89,6 +90,7 @@ impl fmt::Debug for Extension {
     }
 }
 
+/// A user of a kubeconfig.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct User {
@@ -113,6 +115,7 @@ pub(super) struct User {
     pub(super) as_user_extra: BTreeMap<String, Vec<String>>,
 }
 
+/// A context of a kubeconfig.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct Context {
@@ -123,6 +126,7 @@ pub(super) struct Context {
     pub(super) namespace: Option<String>,
 }
 
+/// The settings of a credential plugin.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Exec {
@@ -142,6 +146,7 @@ pub(super) struct Exec {
     pub(super) interactive_mode: Option<String>,
 }
 
+/// A variable of a plugin's environment.
 #[derive(Debug, Deserialize)]
 pub(super) struct ExecEnv {
     pub(super) name: String,
@@ -149,13 +154,14 @@ pub(super) struct ExecEnv {
     pub(super) value: Secret,
 }
 
+/// The legacy `auth-provider`; read only to refuse it with a reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AuthProvider {
     pub(super) name: String,
 }
 
-/// `key: null` and a missing key are the same.
+/// Deserializes a value; `null` is treated as a missing key.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -163,23 +169,26 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
 }
 
 impl Kubeconfig {
+    /// Reads a file, which is wiped from memory after parsing.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let shown = path.display().to_string();
         let text = Secret::read(path, FILE_LIMIT).map_err(|error| {
             let text = format!("cannot read kubeconfig {shown}: {error}; correct the path");
             config_error(text).because(error)
         })?;
-        // Credentials plugins and certificates must not depend on where we are later.
+        // Absolute, so that plugins and certificates do not depend on a later working directory.
         let folder = path.parent().unwrap_or(Path::new("."));
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         Self::parse(text.expose(), &shown, &folder)
     }
 
+    /// Parses the text of a kubeconfig; `file` is for error texts.
     pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, Error> {
         let mut read = if text.trim().is_empty() {
             Self::default()
         } else {
-            // The parser's text may quote the file, which may hold tokens: only the place is told.
+            // The parser's message may quote the file, which may contain tokens: only the position
+            // is reported.
             serde_saphyr::from_str::<Option<Self>>(text)
                 .map_err(|error| {
                     let place = error.location().map_or_else(String::new, |at| {
@@ -211,12 +220,12 @@ impl Kubeconfig {
         Ok(read)
     }
 
-    /// Says nothing about any cluster.
+    /// Returns whether the file describes no cluster.
     pub(super) fn is_empty(&self) -> bool {
         self.contexts.is_empty() && self.clusters.is_empty() && self.current_context.is_empty()
     }
 
-    /// Adds what `later` names and this does not.
+    /// Adds the entries of `later` whose names are missing here.
     pub(super) fn merge(&mut self, later: Self) {
         extend(&mut self.clusters, later.clusters);
         extend(&mut self.users, later.users);
@@ -228,6 +237,7 @@ impl Kubeconfig {
     }
 }
 
+/// Adds the entries of `later` whose names are missing.
 fn extend<T>(entries: &mut Vec<Named<T>>, later: Vec<Named<T>>) {
     for entry in later {
         if find(entries, &entry.name).is_none() {
@@ -236,11 +246,12 @@ fn extend<T>(entries: &mut Vec<Named<T>>, later: Vec<Named<T>>) {
     }
 }
 
+/// Returns the entry of a name.
 pub(super) fn find<'a, T>(entries: &'a [Named<T>], name: &str) -> Option<&'a Named<T>> {
     entries.iter().find(|entry| entry.name == name)
 }
 
-/// One file names each thing once: which of two would count?
+/// Fails when two entries of a list have the same name, because either could be meant.
 fn once<T>(file: &str, list: &str, entries: &[Named<T>]) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     match entries.iter().find(|entry| !seen.insert(entry.name.as_str())) {

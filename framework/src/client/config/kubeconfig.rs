@@ -1,4 +1,4 @@
-//! One context of a kubeconfig, made into a configuration.
+//! Conversion of one context of a kubeconfig into a configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::client::secret::Secret;
 use crate::client::tls::Pem;
 use crate::error::Error;
 
-/// The extension of a cluster that is for credential plugins.
+/// Name of the cluster extension with the settings of credential plugins.
 const PLUGIN_EXTENSION: &str = "client.authentication.k8s.io/exec";
 
 impl Kubeconfig {
-    /// What `context` (or the current one) says.
+    /// Returns the configuration of `context`, or of the current one.
     pub(super) fn resolve(&self, context: Option<&str>) -> Result<ClientConfig, Error> {
         let files = self.files.join(", ");
         let name = context.unwrap_or(&self.current_context);
@@ -61,7 +61,7 @@ impl Kubeconfig {
             })?;
             user.resolve(&cluster.content, &mut config)?;
         }
-        // As kubectl: an address without a scheme is a secure one where TLS is configured.
+        // As kubectl: an address without a scheme means `https` where TLS is configured.
         let server = &cluster.content.server;
         let tls = &config.tls;
         if !server.contains("://") && (tls.ca.is_some() || tls.insecure || tls.identity.is_some()) {
@@ -72,17 +72,18 @@ impl Kubeconfig {
     }
 }
 
+/// Returns the names of `entries` for error texts.
 fn names<T>(entries: &[Named<T>]) -> String {
     if entries.is_empty() {
         return "(none)".to_owned();
     }
-    // Somebody else's text must not steer our terminal.
+    // Escaped: text from a file must not control the user's terminal.
     let names = entries.iter().map(|entry| entry.name.escape_debug().to_string());
     names.collect::<Vec<_>>().join(", ")
 }
 
 impl<T> Named<T> {
-    /// Inline data wins over a file.
+    /// Returns PEM text; inline data takes precedence over a file.
     fn pem(
         &self,
         data: Option<&Secret>,
@@ -91,6 +92,7 @@ impl<T> Named<T> {
         origin: &str,
     ) -> Result<Option<Pem>, Error> {
         if let Some(data) = data.filter(|data| !data.is_empty()) {
+            // YAML may fold long base64 over several lines.
             let packed: Secret =
                 data.expose().split_whitespace().collect::<Vec<_>>().concat().into();
             let text = STANDARD.decode(packed.expose()).ok();
@@ -170,7 +172,8 @@ impl Named<User> {
         self.impersonate(config)
     }
 
-    /// As kubectl: a token before a plugin, and a plugin only where nothing else says who we are.
+    /// Returns the source of the credentials. As kubectl: a token before a plugin, and a plugin
+    /// only without other credentials.
     fn auth(&self, cluster: &Cluster, config: &ClientConfig) -> Result<AuthSource, Error> {
         let user = &self.content;
         let token = user.token.clone().filter(|token| !token.is_empty());
@@ -207,6 +210,7 @@ impl Named<User> {
         Ok(AuthSource::None)
     }
 
+    /// Converts the entry `exec`.
     fn plugin(
         &self,
         exec: &Exec,
@@ -231,6 +235,7 @@ impl Named<User> {
             "Never" => InteractiveMode::Never,
             "IfAvailable" => InteractiveMode::IfAvailable,
             "Always" => InteractiveMode::Always,
+            // The default of v1beta1; v1 requires the field.
             "" if api_version == V1BETA1 => InteractiveMode::IfAvailable,
             "" => {
                 return Err(refuse("has no interactiveMode; write Never, IfAvailable or Always"));
@@ -240,7 +245,7 @@ impl Named<User> {
                 return Err(refuse(why));
             }
         };
-        // A path is relative to its file; a bare name is looked for in PATH.
+        // A path is relative to its file; a bare name is searched in `PATH`.
         let command = if exec.command.contains('/') {
             self.folder.join(&exec.command).components().collect()
         } else {
@@ -259,6 +264,7 @@ impl Named<User> {
         })
     }
 
+    /// Sets the headers of an impersonation.
     fn impersonate(&self, config: &mut ClientConfig) -> Result<(), Error> {
         let user = &self.content;
         let rest = user.as_uid.as_ref().is_some_and(|uid| !uid.is_empty())

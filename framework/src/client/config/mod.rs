@@ -1,9 +1,9 @@
-//! How to reach a cluster, read from kubeconfig files or from the Pod that we run in.
+//! Configuration of a client, from kubeconfig files or from the Pod in which the process runs.
 //!
 //! Files are few and small and are read at start, with blocking calls. Token files, CA files and
-//! client certificates are named here and read again while the client runs. Absent: writing a
-//! kubeconfig, the legacy `auth-provider` (a configuration that asks for it is refused), and prompts
-//! for what is missing.
+//! client certificates are only named here and read again while the client runs. Not here: writing
+//! a kubeconfig, the legacy `auth-provider` (a configuration that uses it is refused), and prompts
+//! for missing values.
 
 mod environment;
 mod format;
@@ -29,7 +29,7 @@ pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
 
 /// Address, credentials and default namespace of one cluster. Its `Debug` shows no secret.
 ///
-/// # Where it comes from
+/// # Sources
 ///
 /// [`infer`](Self::infer) and [`find`](Self::find) take the first of these that exists, in the order
 /// of controller-runtime:
@@ -41,13 +41,13 @@ pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
 /// | 3 | the Pod's service account ([`in_cluster`](Self::in_cluster)), where `KUBERNETES_SERVICE_HOST` is set | an error, also without a token: `~/.kube/config` is not read in a Pod |
 /// | 4 | `~/.kube/config`, outside of Pods | an error |
 ///
-/// Files are merged as by kubectl: the first file that has a cluster, user or context of a name
-/// decides all of that entry, the first that sets `current-context` decides it, and relative paths
-/// count from the folder of their file. A file that names something twice is an error.
+/// Files are merged as by kubectl: the first file with a cluster, user or context of a name decides
+/// all of that entry, the first that sets `current-context` decides it, and relative paths are
+/// relative to the folder of their file. A file with two entries of one name is an error.
 ///
-/// # What is read again
+/// # Rotation
 ///
-/// | what | from | read again |
+/// | value | source | read again |
 /// |---|---|---|
 /// | address, namespace, names of files | kubeconfig, environment | never |
 /// | token | `tokenFile`, the Pod's account | each minute; at once after a 401 |
@@ -56,32 +56,33 @@ pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
 /// | client certificate | `client-certificate`, `client-key` | each minute; at once after a 401 or when a TLS handshake fails |
 /// | inline tokens, passwords and `-data` | kubeconfig | never |
 ///
-/// A minute is measured when a request is made; nothing runs in the background. A file that cannot
-/// be read or used while it is being replaced changes nothing: what worked goes on, with a warning.
-/// After a change of CA or client certificate new requests get new connections, and requests that
-/// are under way, watches too, end on theirs.
+/// The minute is measured when a request is made; no task runs in the background. A file that
+/// cannot be read or used while it is being replaced changes nothing: the earlier value remains in
+/// use, with a warning. After a change of CA or client certificate new requests get new
+/// connections; requests under way, watches too, end on theirs.
 ///
-/// # Who we are
+/// # Credentials
 ///
-/// Of several kinds of credentials in a kubeconfig's user these count, as with kubectl: `tokenFile`
-/// (`token` until it can be read), `token`, `username`, a client certificate, an `exec` plugin. A
-/// client certificate is presented besides a token, too. A plugin of version v1 must say its
-/// `interactiveMode`. In a Pod a plugin that a kubeconfig names does not run, unless the program
-/// [allows it](Self::with_exec_policy). Credentials are never sent over plain HTTP, but to this machine
-/// itself; that holds for headers of single requests, for those that layers add, and for a
-/// [connector](super::ClientBuilder::connector) of the program's own, too.
+/// If a kubeconfig's user has several kinds of credentials, the first of these is used, as by
+/// kubectl: `tokenFile` (`token` until the file can be read), `token`, `username`, a client
+/// certificate, an `exec` plugin. A client certificate is presented besides a token, too. A plugin
+/// of version v1 must have an `interactiveMode`. In a Pod a plugin of a kubeconfig does not run,
+/// unless the program [allows it](Self::with_exec_policy). Credentials are never sent over plain
+/// HTTP, except to this machine itself; that holds for headers of single requests, for those that
+/// layers add, and for a [connector](super::ClientBuilder::connector) of the program's own, too.
 ///
-/// # Which way
+/// # Proxies
 ///
-/// A cluster's `proxy-url` (or [`with_proxy`](Self::with_proxy)) counts; without one `HTTPS_PROXY`,
-/// or `HTTP_PROXY` for a server that speaks plain HTTP, or `ALL_PROXY`; each also in lower case, and
-/// with the exceptions that `NO_PROXY` lists: `*`, a name with all below it (`example.com`), only what
-/// is below it (`.example.com`), an address or a network (`10.0.0.0/8`), each but `*` and networks
-/// perhaps with a port. `localhost` and loopback addresses are never reached through a proxy of the
-/// environment; a Pod's service account is, so list the cluster's Service network in `NO_PROXY`.
-/// Schemes are `http`, `https` and `socks5` (or `socks5h`: names are looked up by the proxy in both);
-/// all of them tunnel, to plain-HTTP servers too. An `https` proxy is checked against the system's
-/// roots and the cluster's CA, and gets no client certificate.
+/// A cluster's `proxy-url` (or [`with_proxy`](Self::with_proxy)) is used; without one
+/// `HTTPS_PROXY`, or `HTTP_PROXY` for a server that speaks plain HTTP, or `ALL_PROXY`; each also in
+/// lower case, and with the exceptions of `NO_PROXY`: `*`, a name including all names below it
+/// (`example.com`), only the names below it (`.example.com`), an address or a network
+/// (`10.0.0.0/8`); all but `*` and networks may have a port. `localhost` and loopback addresses are
+/// never reached through a proxy of the environment; a Pod's service account is, so list the
+/// cluster's Service network in `NO_PROXY`. Schemes are `http`, `https` and `socks5` (or `socks5h`:
+/// the proxy resolves host names in both cases); all of them tunnel, to plain-HTTP servers too. An
+/// `https` proxy is verified against the system's roots and the cluster's CA, and gets no client
+/// certificate.
 ///
 /// # Example
 ///
@@ -100,27 +101,31 @@ pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
 /// ```
 #[derive(Clone)]
 pub struct ClientConfig {
+    /// Address of the API server.
     pub(crate) server: Uri,
+    /// Namespace of the context, or `default`.
     pub(crate) namespace: String,
     pub(crate) tls: TlsSettings,
+    /// Source of the credentials, before [`auth_source`](Self::auth_source) completes a plugin.
     pub(crate) auth: AuthSource,
-    /// Impersonation.
+    /// Headers of an impersonation.
     pub(crate) headers: HeaderMap,
     pub(crate) proxy: ProxyChoice,
-    /// May answers come compressed?
+    /// Whether answers may be compressed.
     compression: bool,
-    /// Did the program itself ask for no verification?
+    /// Whether the program itself disabled the verification of the server.
     insecure_by_program: bool,
-    /// Which plugins may run, if the program said so.
+    /// Plugins that may run, if the program restricts them.
     exec_policy: Option<ExecPolicy>,
-    /// Did the program itself name the plugin?
+    /// Whether the program itself set the plugin.
     exec_by_program: bool,
-    /// Where it comes from, for error texts.
+    /// Source of the configuration, for error texts.
     origin: String,
 }
 
 impl ClientConfig {
-    /// A cluster at `server` (`https://host:port`, perhaps with a path), without credentials.
+    /// Creates the configuration of a cluster at `server` (`https://host:port`, perhaps with a
+    /// path), without credentials.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when `server` is not such an address.
@@ -128,6 +133,7 @@ impl ClientConfig {
         Self::at(server, "the program")
     }
 
+    /// Creates a configuration of which everything but the address is a default.
     fn at(server: &str, origin: &str) -> Result<Self, Error> {
         Ok(Self {
             server: parse_server(server, origin)?,
@@ -144,11 +150,11 @@ impl ClientConfig {
         })
     }
 
-    /// What `KUBECONFIG` says, or the Pod that we run in, or `~/.kube/config`: the first of them that
-    /// is there.
+    /// Reads the files of `KUBECONFIG`, the service account of the Pod, or `~/.kube/config`: the
+    /// first of them that exists.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when nothing is configured, or what is configured is wrong.
+    /// [`ErrorKind::Config`] when there is no configuration, or it is wrong.
     pub fn infer() -> Result<Self, Error> {
         Self::find()?.ok_or_else(|| {
             config_error(
@@ -158,15 +164,16 @@ impl ClientConfig {
         })
     }
 
-    /// As [`infer`](Self::infer), and `None` when nothing at all is configured.
+    /// As [`infer`](Self::infer), but returns `None` without any configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when something is configured, but wrong: it is never taken for nothing.
+    /// [`ErrorKind::Config`] when there is a configuration, but it is wrong: that is never treated
+    /// as none.
     pub fn find() -> Result<Option<Self>, Error> {
         Env::process().find()
     }
 
-    /// A context of one kubeconfig file; `None` is its current context.
+    /// Reads a context of one kubeconfig file; `None` selects its current context.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the file cannot be read, or the context is missing or wrong.
@@ -174,8 +181,8 @@ impl ClientConfig {
         Kubeconfig::read(path.as_ref())?.resolve(context)
     }
 
-    /// A context of several kubeconfig files, merged as those of `KUBECONFIG` are; `None` is their
-    /// current context.
+    /// Reads a context of several kubeconfig files, merged as those of `KUBECONFIG`; `None` selects
+    /// their current context.
     ///
     /// # Errors
     /// As [`from_file`](Self::from_file); also when one of the files is missing.
@@ -190,7 +197,8 @@ impl ClientConfig {
         merged.resolve(context)
     }
 
-    /// A context of a kubeconfig in memory; relative paths count from the working directory.
+    /// Reads a context of a kubeconfig in memory; relative paths are relative to the working
+    /// directory.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the text is no kubeconfig, or the context is missing or wrong.
@@ -198,7 +206,7 @@ impl ClientConfig {
         Kubeconfig::parse(text, "a kubeconfig in memory", Path::new("."))?.resolve(context)
     }
 
-    /// The service account of the Pod that we run in.
+    /// Reads the service account of the Pod in which the process runs.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] outside of a Pod, or without a mounted token.
@@ -206,27 +214,27 @@ impl ClientConfig {
         Env::process().in_pod()
     }
 
-    /// The API server's address.
+    /// Returns the API server's address.
     pub fn server(&self) -> String {
         self.server.to_string()
     }
 
-    /// Namespace of the context, or `default`.
+    /// Returns the namespace of the context, or `default`.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Where this comes from: `context "dev" of /home/me/.kube/config`.
+    /// Returns the source of the configuration: `context "dev" of /home/me/.kube/config`.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// May answers come compressed?
+    /// Returns whether answers may be compressed.
     pub fn compression(&self) -> bool {
         self.compression
     }
 
-    /// Refuses what would hand credentials to whoever listens on the wire.
+    /// Refuses unusable credentials, and credentials over an unencrypted connection.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.auth.check().map_err(|error| error.preface(&self.origin))?;
         match self.cleartext() {
@@ -235,7 +243,7 @@ impl ClientConfig {
         }
     }
 
-    /// Why no credentials may be sent to this server; `None` where they may.
+    /// Returns the reason why no credentials may be sent to this server; `None` if they may.
     pub(crate) fn cleartext(&self) -> Option<String> {
         let plain = self.server.scheme_str() == Some("http");
         // Behind a proxy, `localhost` is another machine.
@@ -247,11 +255,12 @@ impl ClientConfig {
         })
     }
 
-    /// Refuses a server that nobody verifies, in a Pod, unless the program itself said so.
+    /// Refuses a server without verification in a Pod, unless the program itself disabled it.
     pub(crate) fn check_insecure(&self) -> Result<(), Error> {
         self.check_insecure_in(&Env::process())
     }
 
+    /// As [`check_insecure`](Self::check_insecure), for a given environment.
     fn check_insecure_in(&self, env: &Env) -> Result<(), Error> {
         if !self.tls.insecure || self.insecure_by_program || !env.is_pod() {
             return Ok(());
@@ -264,7 +273,7 @@ impl ClientConfig {
         )))
     }
 
-    /// Refuses a plugin that may not run, before anything is sent.
+    /// Refuses a plugin that may not run, before any request is sent.
     pub(crate) fn check_exec(&self) -> Result<(), Error> {
         match self.auth_source() {
             AuthSource::Exec(plugin) => plugin.check(),
@@ -272,14 +281,16 @@ impl ClientConfig {
         }
     }
 
-    /// The credentials' source; a plugin knows where it is configured, whether it may run, and the
-    /// cluster if it asked.
+    /// Returns the source of the credentials; a plugin is completed with its origin, its policy,
+    /// and the cluster if it asked for it.
     pub(crate) fn auth_source(&self) -> AuthSource {
         self.auth_source_in(&Env::process())
     }
 
+    /// As [`auth_source`](Self::auth_source), for a given environment.
     fn auth_source_in(&self, env: &Env) -> AuthSource {
         let AuthSource::Exec(plugin) = &self.auth else { return self.auth.clone() };
+        // A kubeconfig in a Pod may come from an image or a volume that others can write.
         let by_default = match env.is_pod() && !self.exec_by_program {
             true => ExecPolicy::Deny,
             false => ExecPolicy::AllowAll,
@@ -292,8 +303,9 @@ impl ClientConfig {
         }))
     }
 
+    /// Returns the cluster in the form that plugins receive.
     fn cluster_info(&self) -> ClusterInfo {
-        // As kubeconfigs have it: `https://host:port` has no path.
+        // Without the final slash, as in kubeconfigs: `https://host:port` has no path.
         let server = self.server();
         let mut spec = json!({ "server": server.trim_end_matches('/'), "config": null });
         if let Some(name) = &self.tls.server_name {
@@ -325,13 +337,14 @@ impl fmt::Debug for ClientConfig {
     }
 }
 
+/// Parses the address of a server.
 fn parse_server(server: &str, origin: &str) -> Result<Uri, Error> {
     let wrong = || {
-        // What stands before an `@`, or in a query, may be a password or a token.
+        // The part before an `@`, or a query, may contain a password or a token.
         let shown = if server.contains(['@', '?']) { "that" } else { server };
         config_error(format!("{origin}: `{shown}` is no server address; write https://host:port"))
     };
-    // kubectl takes an address without a scheme for a plain one.
+    // As kubectl: an address without a scheme means plain HTTP.
     let full = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
     let uri: Uri = full.trim_end_matches('/').parse().map_err(|error| wrong().because(error))?;
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
@@ -346,11 +359,13 @@ fn parse_server(server: &str, origin: &str) -> Result<Uri, Error> {
     }
 }
 
+/// Returns whether `host` is this machine.
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
+/// Returns an error of kind [`ErrorKind::Config`].
 fn config_error(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message)
 }

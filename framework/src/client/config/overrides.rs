@@ -1,4 +1,4 @@
-//! What a program says itself, over what it found configured.
+//! Settings of the program that override the configuration found.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::client::secret::Secret;
 use crate::client::tls::Pem;
 use crate::error::Error;
 
-/// Whom to act as: a user, and perhaps its uid, groups and extra fields. The API server asks whether
-/// the user of the credentials may `impersonate` each of them.
+/// Identity to act as: a user, and optionally its uid, groups and extra fields. The API server
+/// checks whether the user of the credentials may `impersonate` each of them.
 ///
-/// Each value must be printable ASCII, not empty, without a blank at either end: what a server would
-/// read otherwise than it was written is refused by
-/// [`with_impersonation`](ClientConfig::with_impersonation), or the request would run with the rights
-/// of the credentials. A check of the name itself (may a tenant who wrote it into an object act as
-/// that user?) is the caller's.
+/// Each value must be printable ASCII, not empty, without a blank at either end.
+/// [`with_impersonation`](ClientConfig::with_impersonation) refuses any other value, because a
+/// server could read it differently and run the request with the rights of the credentials. A check
+/// of the name itself (may a tenant who wrote it into an object act as that user?) is the caller's
+/// task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impersonation {
     user: String,
@@ -32,12 +32,12 @@ pub struct Impersonation {
 }
 
 impl Impersonation {
-    /// A user, such as `jane` or `system:serviceaccount:shop:robot`.
+    /// Creates an impersonation of a user, such as `jane` or `system:serviceaccount:shop:robot`.
     pub fn user(user: &str) -> Self {
         Self { user: user.to_owned(), uid: None, groups: Vec::new(), extra: BTreeMap::new() }
     }
 
-    /// The user's uid.
+    /// Sets the user's uid.
     #[must_use]
     pub fn uid(mut self, uid: &str) -> Self {
         self.uid = Some(uid.to_owned());
@@ -58,6 +58,7 @@ impl Impersonation {
         self
     }
 
+    /// Returns the headers of the impersonation, or refuses a value that servers misread.
     pub(super) fn headers(&self, origin: &str) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
         let mut add = |what: &str, name: &str, text: &str| {
@@ -87,20 +88,21 @@ impl Impersonation {
     }
 }
 
-/// What the value of a header that impersonates must be, and why.
+/// Rule for the values of impersonation headers, with its reason.
 pub(in crate::client) const IMPERSONATION_RULE: &str = "write printable ASCII that is not empty and neither begins nor ends with a space; servers trim \
      or drop anything else, and the request would run with the caller's own rights";
 
-/// Does every server read the value of a header as it was written? HTTP lets servers trim blanks, so
-/// that one of blanks alone is none, and leaves the meaning of bytes beyond ASCII open.
+/// Returns whether every server reads a header value as it was written. HTTP lets servers trim
+/// blanks, which leaves a value of blanks empty, and does not define the meaning of bytes beyond
+/// ASCII.
 pub(in crate::client) fn is_sent_whole(value: &[u8]) -> bool {
     !value.is_empty()
         && value.trim_ascii() == value
         && value.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// A key as part of a header's name, as client-go writes it: what a name cannot hold, and `%`, as
-/// `%XX`.
+/// Encodes a key as part of a header's name, as client-go does: characters that a name cannot
+/// contain, and `%`, become `%XX`.
 fn escaped(key: &str) -> String {
     let mut text = String::new();
     for byte in key.bytes() {
@@ -114,8 +116,8 @@ fn escaped(key: &str) -> String {
 }
 
 impl ClientConfig {
-    /// The API server at `server` (`https://host:port`, perhaps with a path), with the credentials
-    /// that are here already.
+    /// Sets the API server to `server` (`https://host:port`, perhaps with a path); the credentials
+    /// remain.
     ///
     /// # Errors
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) when `server` is not such an address.
@@ -124,36 +126,37 @@ impl ClientConfig {
         Ok(self)
     }
 
-    /// Uses `namespace` where none is named.
+    /// Sets the namespace of calls that name none.
     #[must_use]
     pub fn with_namespace(mut self, namespace: &str) -> Self {
         self.namespace = namespace.to_owned();
         self
     }
 
-    /// Authenticates by `token`.
+    /// Authenticates with `token`.
     #[must_use]
     pub fn with_token(mut self, token: impl Into<Secret>) -> Self {
         self.auth = AuthSource::Token(token.into());
         self
     }
 
-    /// Authenticates by the token in a file, which is read again each minute and after a 401.
+    /// Authenticates with the token in a file, which is read again each minute and after a 401.
     #[must_use]
     pub fn with_token_file(mut self, path: impl AsRef<Path>) -> Self {
         self.auth = AuthSource::TokenFile(path.as_ref().to_owned(), None);
         self
     }
 
-    /// Authenticates by user and password.
+    /// Authenticates with user and password.
     #[must_use]
     pub fn with_basic_auth(mut self, user: &str, password: impl Into<Secret>) -> Self {
         self.auth = AuthSource::Basic(user.to_owned(), password.into());
         self
     }
 
-    /// Authenticates by what a credential plugin prints. Where no
-    /// [policy](Self::with_exec_policy) was set it runs in a Pod, too: the program names it itself.
+    /// Authenticates with the output of a credential plugin. Unless a
+    /// [policy](Self::with_exec_policy) was set, the plugin runs in a Pod, too, because the program
+    /// itself names it.
     #[must_use]
     pub fn with_exec(mut self, plugin: ExecPlugin) -> Self {
         self.auth = AuthSource::Exec(Arc::new(plugin));
@@ -161,9 +164,9 @@ impl ClientConfig {
         self
     }
 
-    /// Which credential plugins may run, also of those that the program names itself. Default: all;
-    /// but in a Pod (`KUBERNETES_SERVICE_HOST` is set) none that a kubeconfig names, because whoever
-    /// can write that file would start programs with the operator's rights.
+    /// Sets the credential plugins that may run, also of those that the program sets itself.
+    /// Default: all; but in a Pod (`KUBERNETES_SERVICE_HOST` is set) none of a kubeconfig, because
+    /// a user who can write that file could start programs with the operator's rights.
     ///
     /// ```
     /// use windlass::client::{ClientConfig, ExecPolicy};
@@ -182,15 +185,15 @@ impl ClientConfig {
         self
     }
 
-    /// Authenticates by a client certificate; certificate (chain) and key as PEM.
+    /// Authenticates with a client certificate; certificate (chain) and key as PEM.
     #[must_use]
     pub fn with_identity(mut self, certificate: &str, key: impl Into<Secret>) -> Self {
         self.tls.identity = Some((Pem::Inline(certificate.into()), Pem::Inline(key.into())));
         self
     }
 
-    /// Authenticates by a client certificate in PEM files, which are looked at again each minute and
-    /// after a 401.
+    /// Authenticates with a client certificate in PEM files, which are checked again each minute
+    /// and after a 401.
     #[must_use]
     pub fn with_identity_files(
         mut self,
@@ -202,11 +205,11 @@ impl ClientConfig {
         self
     }
 
-    /// Acts as somebody else.
+    /// Acts as another user.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when a user, uid, group or extra value is empty,
-    /// begins or ends with a blank, or is more than printable ASCII.
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when a user, uid, group or extra value is
+    /// empty, begins or ends with a blank, or is more than printable ASCII.
     pub fn with_impersonation(mut self, who: &Impersonation) -> Result<Self, Error> {
         self.headers = who.headers("the program")?;
         Ok(self)
@@ -220,8 +223,8 @@ impl ClientConfig {
         self
     }
 
-    /// Trusts the roots in a PEM file instead of the system's; it is looked at again each minute, and
-    /// when a handshake fails.
+    /// Trusts the roots in a PEM file instead of the system's; the file is checked again each
+    /// minute, and when a handshake fails.
     #[must_use]
     pub fn with_ca_file(mut self, path: impl AsRef<Path>) -> Self {
         self.tls.ca = Some(Pem::File(path.as_ref().to_owned()));
@@ -229,14 +232,14 @@ impl ClientConfig {
         self
     }
 
-    /// The server's certificate must carry `name` instead of the address's host.
+    /// Sets the name that the server's certificate must carry, in place of the address's host.
     #[must_use]
     pub fn with_tls_server_name(mut self, name: &str) -> Self {
         self.tls.server_name = Some(name.to_owned());
         self
     }
 
-    /// Trusts whoever answers at the address, also inside a Pod: anybody on the way can read and
+    /// Trusts any server at the address, also inside a Pod: an attacker on the network can read and
     /// change everything, credentials too. For experiments.
     #[must_use]
     pub fn with_insecure_skip_tls_verify(mut self) -> Self {
@@ -246,8 +249,8 @@ impl ClientConfig {
         self
     }
 
-    /// Connects through a proxy: `http://`, `https://` or `socks5://`, perhaps with
-    /// `user:password@`. What the environment says about proxies no longer counts.
+    /// Sets the proxy: `http://`, `https://` or `socks5://`, perhaps with `user:password@`. The
+    /// proxy variables of the environment are then ignored.
     ///
     /// # Errors
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) when `url` is no such address.
@@ -258,15 +261,15 @@ impl ClientConfig {
         Ok(self)
     }
 
-    /// Connects without a proxy, whatever kubeconfig and environment say.
+    /// Connects without a proxy, whatever kubeconfig and environment contain.
     #[must_use]
     pub fn without_proxy(mut self) -> Self {
         self.proxy = ProxyChoice::Direct;
         self
     }
 
-    /// Whether answers may come compressed. Default: yes, unless the kubeconfig's
-    /// `disable-compression` says no.
+    /// Sets whether answers may be compressed. Default: yes, unless the kubeconfig sets
+    /// `disable-compression`.
     #[must_use]
     pub fn with_compression(mut self, compression: bool) -> Self {
         self.compression = compression;

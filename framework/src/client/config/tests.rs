@@ -76,7 +76,7 @@ fn of_several_files_the_first_that_names_something_decides_it() {
     assert_eq!(config.namespace(), "first");
     assert_eq!(config.server(), "https://one.example:6443/");
     assert!(config.origin().contains("a/config, "), "{}", config.origin());
-    // Relative paths count from the folder of the file that names them.
+    // Relative paths are relative to the folder of the file that names them.
     let ca = config.tls.ca.unwrap();
     assert!(matches!(&ca, Pem::File(path) if *path == folder.join("b/pki/ca.crt")), "{ca:?}");
 }

@@ -1,10 +1,10 @@
-//! Which credential plugins may run.
+//! Restrictions on the credential plugins that may run.
 //!
-//! A kubeconfig names a program, and whoever reads the kubeconfig runs it: one that was downloaded,
-//! generated or planted can start anything. So a program may limit what runs, as kubectl's
-//! `credentialPluginPolicy` does since Kubernetes 1.35. The rules are client-go's: an entry of the list
-//! and the plugin's command are both looked up as they would be run, and the paths must be equal; links
-//! are not followed, and no part of a path is enough.
+//! A kubeconfig names a program, and each reader of the kubeconfig runs it: a file that was
+//! downloaded, generated or planted can start any program. So the application may restrict plugins,
+//! as kubectl's `credentialPluginPolicy` does since Kubernetes 1.35. The rules are client-go's: an
+//! entry of the list and the plugin's command are both resolved as for running them, and the paths
+//! must be equal; links are not followed, and a part of a path does not match.
 
 use std::path::{Path, PathBuf};
 
@@ -12,30 +12,30 @@ use super::ExecPlugin;
 use super::run::resolve;
 use crate::error::Error;
 
-/// Which credential plugins may run; set by
+/// Credential plugins that may run; set by
 /// [`ClientConfig::with_exec_policy`](crate::client::ClientConfig::with_exec_policy).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExecPolicy {
-    /// All. client-go's `AllowAll`.
+    /// All plugins. client-go's `AllowAll`.
     #[default]
     AllowAll,
-    /// These programs: absolute paths, or bare names that are looked for in `PATH`. An empty list is
+    /// These programs: absolute paths, or bare names that are searched in `PATH`. An empty list is
     /// refused. client-go's `Allowlist`.
     AllowList(Vec<PathBuf>),
-    /// None. client-go's `DenyAll`.
+    /// No plugin. client-go's `DenyAll`.
     Deny,
 }
 
 impl ExecPolicy {
-    /// Only these programs: absolute paths, or bare names that are looked for in `PATH`.
+    /// Allows only these programs: absolute paths, or bare names that are searched in `PATH`.
     pub fn allow_list<P: Into<PathBuf>>(programs: impl IntoIterator<Item = P>) -> Self {
         Self::AllowList(programs.into_iter().map(Into::into).collect())
     }
 }
 
 impl ExecPlugin {
-    /// Refuses a plugin that may not run. One that is not there is told when it is to run.
+    /// Refuses a plugin that may not run. A missing program is reported only when it is to run.
     pub(crate) fn check(&self) -> Result<(), Error> {
         match (&self.policy, self.program()) {
             (ExecPolicy::AllowList(list), Err(_)) if !list.is_empty() => Ok(()),
@@ -43,7 +43,7 @@ impl ExecPlugin {
         }
     }
 
-    /// May `program`, at its absolute path, be run?
+    /// Refuses `program`, an absolute path, if it may not run.
     pub(super) fn admit(&self, program: &Path) -> Result<(), Error> {
         match &self.policy {
             ExecPolicy::AllowAll => Ok(()),
@@ -65,7 +65,7 @@ impl ExecPlugin {
     }
 }
 
-/// What to do when a plugin is refused.
+/// Advice for a plugin that is refused.
 const ALLOW: &str = "In a Pod no plugin of a kubeconfig runs by default, and elsewhere the program may \
                      limit them: if you trust this one, name it (`ClientConfig::with_exec_policy`, or \
                      --credential-plugins on the command line); otherwise use a token file or the \

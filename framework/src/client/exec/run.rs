@@ -1,4 +1,4 @@
-//! Runs a plugin once: in an environment of its own, within limits, and reads what it printed.
+//! One run of a plugin: its input, its limits, and the parsing of its output.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -23,23 +23,28 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::wire::times;
 
+/// Longest run of a plugin.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// For a plugin that talks to a person.
+/// Longest run of a plugin that interacts with a person.
 const INTERACTIVE_TIME_LIMIT: Duration = Duration::from_secs(300);
+/// Largest output, in bytes.
 const OUTPUT_LIMIT: usize = 1024 * 1024;
-/// Time for the rest of the output once the plugin has ended. A process that it left behind may hold
-/// the pipe open for ever.
+/// Time for the rest of the output once the plugin has ended. A process that it left behind may
+/// keep the pipe open for ever.
 const REST_TIME: Duration = Duration::from_secs(1);
 
-/// What a plugin handed out.
+/// Credentials from a plugin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecCredential {
+    /// Bearer token.
     pub(crate) token: Option<Secret>,
     /// Client certificate and key, PEM.
     pub(crate) identity: Option<(Secret, Secret)>,
+    /// Expiry; `None` never.
     pub(crate) expires: Option<Timestamp>,
 }
 
+/// Output of a plugin: an `ExecCredential`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -51,6 +56,7 @@ struct Answer {
     status: Option<AnswerStatus>,
 }
 
+/// The field `status` of an `ExecCredential`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct AnswerStatus {
@@ -61,6 +67,7 @@ struct AnswerStatus {
 }
 
 impl InteractiveMode {
+    /// Returns whether the plugin gets standard input, or the reason why it cannot run.
     fn takes_input(self, terminal: bool) -> Result<bool, &'static str> {
         match self {
             Self::Never => Ok(false),
@@ -76,7 +83,7 @@ impl ExecPlugin {
     /// Runs the plugin once.
     ///
     /// # Cancel safety
-    /// Dropping it kills the plugin.
+    /// Dropping the future kills the plugin.
     pub(crate) async fn run(&self, clock: &Clock) -> Result<ExecCredential, Error> {
         let terminal = std::io::stdin().is_terminal();
         let input = self.interactive.takes_input(terminal).map_err(|why| self.error(why))?;
@@ -87,8 +94,10 @@ impl ExecPlugin {
         }
     }
 
+    /// Starts the program and returns its output.
     async fn output(&self, clock: &Clock, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
         let program = self.program()?;
+        // Checked again at each run: the file that a bare name resolves to may have changed.
         self.admit(&program)?;
         tracing::debug!(program = %program.display(), input, "asking the credential plugin");
         let mut command = Command::new(program);
@@ -99,6 +108,7 @@ impl ExecPlugin {
             .stdin(if input { Stdio::inherit() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
+            // A call that is cancelled must not leave the program behind.
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
@@ -110,12 +120,14 @@ impl ExecPlugin {
             };
             self.error(format!("it does not start: {error}{advice}")).because(error)
         })?;
-        // Tokens and certificates fit, so that no smaller buffer is left behind.
+        // Large enough for tokens and certificates, so that no smaller buffer with secrets is freed
+        // on growth.
         let mut output = Zeroizing::new(Vec::with_capacity(32 * 1024));
         let stdout = child.stdout.take();
         let status = {
             let reading = async {
                 let Some(stdout) = stdout else { return Ok(()) };
+                // One byte beyond the limit is enough to notice too much output.
                 let mut stdout = stdout.take(OUTPUT_LIMIT as u64 + 1);
                 match stdout.read_to_end(&mut output).await {
                     Err(error) => Err(self.error("its output cannot be read").because(error)),
@@ -127,6 +139,7 @@ impl ExecPlugin {
             };
             let mut reading = pin!(reading);
             tokio::select! {
+                // Biased: complete output needs no time limit for the rest.
                 biased;
                 read = &mut reading => {
                     read?;
@@ -145,18 +158,19 @@ impl ExecPlugin {
         Ok(output)
     }
 
-    /// The program's absolute path.
+    /// Returns the program's absolute path.
     pub(super) fn program(&self) -> Result<PathBuf, Error> {
         resolve(&self.command).ok_or_else(|| self.missing())
     }
 
+    /// Returns the error of a program that does not exist.
     fn missing(&self) -> Error {
         let hint: String = self.install_hint.trim().chars().map(printable).collect();
         let hint = if hint.is_empty() { hint } else { format!(": {hint}") };
         self.error(format!("there is no such program; install it, or correct its path{hint}"))
     }
 
-    /// What the plugin is told. A secret, because a proxy's password may be in it.
+    /// Returns the input of the plugin. A secret, because it may contain a proxy's password.
     async fn exec_info(&self, input: bool) -> Result<Secret, Error> {
         let mut spec = json!({ "interactive": input });
         if let Some(cluster) = &self.cluster {
@@ -175,8 +189,9 @@ impl ExecPlugin {
         Ok(info.to_string().into())
     }
 
+    /// Parses the output.
     fn read(&self, output: &[u8]) -> Result<ExecCredential, Error> {
-        // serde_json's text may quote the value, so only the place is told.
+        // serde_json's message may quote the value, so the error contains only the position.
         let answer: Answer = times::from_slice(output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             self.error(format!(
@@ -205,6 +220,7 @@ impl ExecPlugin {
         Ok(ExecCredential { token, identity, expires: status.expiration_timestamp })
     }
 
+    /// Returns an error that names the plugin and its origin.
     pub(super) fn error(&self, why: impl fmt::Display) -> Error {
         let command: String = self.command.display().to_string().chars().map(printable).collect();
         let origin = match self.origin.as_str() {
@@ -216,7 +232,7 @@ impl ExecPlugin {
     }
 }
 
-/// The absolute path at which `command` is run: a path as it is, a bare name from `PATH`.
+/// Returns the absolute path of `command`: a path unchanged, a bare name from `PATH`.
 pub(super) fn resolve(command: &Path) -> Option<PathBuf> {
     if command.components().count() > 1 || command.is_absolute() {
         let absolute = std::path::absolute(command);
@@ -225,8 +241,8 @@ pub(super) fn resolve(command: &Path) -> Option<PathBuf> {
     find(&std::env::var_os("PATH").unwrap_or_default(), command)
 }
 
-/// The first program `name` in the absolute folders of `path`. As in Go, nothing that merely lies in
-/// the working directory is run.
+/// Finds the first program `name` in the absolute folders of `path`. As in Go, relative folders are
+/// skipped, so that no program of the working directory is run.
 fn find(path: &OsStr, name: &Path) -> Option<PathBuf> {
     std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
@@ -245,7 +261,7 @@ fn is_program(file: &Path) -> bool {
     file.is_file() || file.with_extension("exe").is_file()
 }
 
-/// Somebody else's text must not steer our terminal.
+/// Replaces control characters: text from a file must not control the user's terminal.
 fn printable(c: char) -> char {
     if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }
 }
@@ -400,7 +416,8 @@ mod tests {
         assert!(text.contains("ca.crt"), "{text}");
     }
 
-    /// The far end of its pipe is closed when it is dead; one that lived on would write to it again.
+    /// The pipe's other end is closed when the plugin is dead; a surviving plugin would write to it
+    /// again.
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_does_not_end_is_killed_after_a_minute() {
@@ -412,7 +429,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let script = "exec 3>PIPE; echo begins >&3; sleep 5 3>&-; echo lives >&3";
         let plugin = shell(&script.replace("PIPE", &pipe.display().to_string()));
-        // The clock stands still until it has begun.
+        // The clock stands still until the plugin has begun.
         let far_end = tokio::task::spawn_blocking(move || {
             let mut file = std::fs::File::open(&pipe).unwrap();
             file.read_exact(&mut [0; 7]).unwrap();

@@ -1,8 +1,9 @@
-//! The proxy that the environment names, by the rules of Go's programs.
+//! The proxy of the environment, by the rules of Go's programs.
 //!
-//! `HTTPS_PROXY` counts for `https://` servers and `HTTP_PROXY` for `http://` ones, `ALL_PROXY` where
-//! that one is not set, `NO_PROXY` excepts hosts; each also in lower case. This machine itself
-//! (`localhost` and loopback addresses) is never reached through a proxy of the environment.
+//! `HTTPS_PROXY` applies to `https://` servers and `HTTP_PROXY` to `http://` ones, `ALL_PROXY` if
+//! that variable is not set; `NO_PROXY` excepts hosts. Each is also read in lower case. This
+//! machine itself (`localhost` and loopback addresses) is never reached through a proxy of the
+//! environment.
 
 use std::net::IpAddr;
 
@@ -11,15 +12,19 @@ use http::Uri;
 use super::Proxy;
 use crate::error::{Error, ErrorKind};
 
-/// What the environment says.
+/// Proxy variables of the environment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Variables {
+    /// Name and value of the variable for `http://` servers.
     http: Option<(String, String)>,
+    /// Name and value of the variable for `https://` servers.
     https: Option<(String, String)>,
+    /// Value of `NO_PROXY`.
     no_proxy: String,
 }
 
 impl Variables {
+    /// Reads the variables of the process.
     pub(super) fn process() -> Self {
         Self::read(|name| std::env::var(name).ok())
     }
@@ -39,11 +44,11 @@ impl Variables {
         }
     }
 
-    /// The proxy for `server`.
+    /// Returns the proxy for `server`.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when a variable holds something else than a proxy's address: going
-    /// without the proxy instead could lead credentials past it.
+    /// [`ErrorKind::Config`] when a variable is not a proxy's address: a connection without the
+    /// proxy could send credentials past it.
     pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Proxy>, Error> {
         let plain = server.scheme_str() == Some("http");
         let Some((name, value)) = (if plain { &self.http } else { &self.https }) else {
@@ -55,7 +60,7 @@ impl Variables {
             return Ok(None);
         }
         let value = value.trim();
-        // Without a scheme, HTTP is meant.
+        // A value without a scheme means an HTTP proxy.
         let url = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
         Proxy::parse(&url, name).map(Some).map_err(|why| {
             let text = format!(
@@ -66,16 +71,18 @@ impl Variables {
     }
 }
 
+/// Returns whether a host is reached through the proxy.
 fn is_proxied(host: &str, port: u16, no_proxy: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     let ip: Option<IpAddr> = host.parse().ok();
+    // As Go: a proxy cannot reach this machine's loopback.
     if host == "localhost" || ip.is_some_and(|ip| ip.is_loopback()) {
         return false;
     }
     !no_proxy.split(',').any(|entry| excepts(&entry.trim().to_ascii_lowercase(), &host, ip, port))
 }
 
-/// Does one entry of `NO_PROXY` name the host?
+/// Returns whether an entry of `NO_PROXY` matches the host.
 fn excepts(entry: &str, host: &str, ip: Option<IpAddr>, port: u16) -> bool {
     if entry.is_empty() {
         return false;
@@ -95,7 +102,7 @@ fn excepts(entry: &str, host: &str, ip: Option<IpAddr>, port: u16) -> bool {
     }
     let name = name.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(name);
     match name.strip_prefix('.') {
-        // `.example.com`: what is below it; `example.com`: that, and itself.
+        // `.example.com` matches names below it; `example.com` matches these and itself.
         Some("") => false,
         Some(_) => host.ends_with(name),
         None if name.is_empty() => false,
@@ -103,7 +110,7 @@ fn excepts(entry: &str, host: &str, ip: Option<IpAddr>, port: u16) -> bool {
     }
 }
 
-/// `10.0.0.0/8`.
+/// Parses a network such as `10.0.0.0/8`.
 fn network(entry: &str) -> Option<(IpAddr, u32)> {
     let (address, bits) = entry.split_once('/')?;
     let address: IpAddr = address.parse().ok()?;
@@ -111,7 +118,9 @@ fn network(entry: &str) -> Option<(IpAddr, u32)> {
     (bits <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, bits))
 }
 
+/// Returns whether `ip` lies in a network.
 fn contains(network: IpAddr, bits: u32, ip: IpAddr) -> bool {
+    // Canonical, so that an IPv4 address in IPv6 form matches an IPv4 network.
     match (network, ip.to_canonical()) {
         (IpAddr::V4(network), IpAddr::V4(ip)) => {
             (network.to_bits() ^ ip.to_bits()).leading_zeros() >= bits
@@ -123,7 +132,7 @@ fn contains(network: IpAddr, bits: u32, ip: IpAddr) -> bool {
     }
 }
 
-/// `host:port`, `[address]:port`, or a host alone.
+/// Splits `host:port`, `[address]:port`, or a host alone.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     if let Some(rest) = entry.strip_prefix('[') {
         let (address, port) = rest.split_once(']').unwrap_or((rest, ""));

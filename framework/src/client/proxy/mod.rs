@@ -1,9 +1,9 @@
-//! A proxy between us and the API server: its address, who named it, and the way through it.
+//! Proxies between the client and the API server: their address, its source, and the tunnel.
 //!
-//! The way is always a tunnel (`CONNECT`, or SOCKS5), also to a server that speaks plain HTTP: then
-//! no proxy reads or changes a request, and an upgrade to WebSocket works as it does without one. A
-//! tunnel is opened with hyper's HTTP/1 client and hyper-util's SOCKS5; nothing here parses what a
-//! proxy says. Absent: proxy auto-configuration, SOCKS4, and authentication other than user and
+//! Every proxy is used as a tunnel (`CONNECT`, or SOCKS5), also to a server that speaks plain HTTP:
+//! then no proxy reads or changes a request, and an upgrade to WebSocket works as without a proxy.
+//! A tunnel is opened with hyper's HTTP/1 client and hyper-util's SOCKS5; no answer of a proxy is
+//! parsed here. Not here: proxy auto-configuration, SOCKS4, and authentication other than user and
 //! password.
 
 mod environment;
@@ -21,23 +21,24 @@ use environment::Variables;
 
 pub(crate) use tunnel::{Failed, open};
 
-/// Which proxy a client uses.
+/// Choice of the proxy of a client.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum ProxyChoice {
-    /// The one that `HTTPS_PROXY` and its kin name, if any.
+    /// The proxy of `HTTPS_PROXY` and related variables, if any.
     #[default]
     Environment,
-    /// None, whatever the environment says.
+    /// No proxy, whatever the environment contains.
     Direct,
-    /// This one.
+    /// The given proxy.
     Through(Arc<Proxy>),
 }
 
 impl ProxyChoice {
-    /// The proxy for `server`, if there is one.
+    /// Returns the proxy for `server`, if there is one.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when the environment names no proxy address.
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when a variable of the environment is no
+    /// proxy address.
     pub(crate) fn resolve(&self, server: &Uri) -> Result<Option<Arc<Proxy>>, Error> {
         match self {
             Self::Environment => Variables::process().proxy_for(server).map(|p| p.map(Arc::new)),
@@ -47,6 +48,7 @@ impl ProxyChoice {
     }
 }
 
+/// Protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Http,
@@ -54,26 +56,27 @@ pub(crate) enum Scheme {
     Socks5,
 }
 
-/// One proxy. Neither `Debug` nor `Display` shows its user and password.
+/// Address of a proxy. Neither `Debug` nor `Display` shows its user and password.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub(crate) scheme: Scheme,
-    /// As in a URL: an IPv6 address has its brackets.
+    /// Host as in a URL: an IPv6 address has its brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
+    /// User and password.
     pub(crate) login: Option<(String, Secret)>,
-    /// The whole URL, for credential plugins.
+    /// Complete URL, for credential plugins.
     url: Secret,
-    /// Who named it, for error texts.
+    /// Source of the address, for error texts.
     named_by: String,
 }
 
 impl Proxy {
-    /// Reads `http://`, `https://`, `socks5://` or `socks5h://` with host, perhaps port, user and
-    /// password. `named_by` is for error texts: `HTTPS_PROXY`.
+    /// Parses `http://`, `https://`, `socks5://` or `socks5h://` with host and optional port, user
+    /// and password. `named_by` is for error texts: `HTTPS_PROXY`.
     ///
     /// # Errors
-    /// What is wrong with it and what to write instead, without the address.
+    /// A text that explains the mistake and its correction, without the address.
     pub(crate) fn parse(url: &str, named_by: &str) -> Result<Self, String> {
         let wrong = || {
             "is no proxy address; write http://host:port, https://host:port or \
@@ -85,7 +88,7 @@ impl Proxy {
         let scheme = match uri.scheme_str() {
             Some("http") => Scheme::Http,
             Some("https") => Scheme::Https,
-            // As in Go, the proxy looks names up in both.
+            // As in Go, the proxy resolves host names in both cases.
             Some("socks5" | "socks5h") => Scheme::Socks5,
             _ => return Err(wrong()),
         };
@@ -112,12 +115,12 @@ impl Proxy {
         if proxy.host.is_empty() { Err(wrong()) } else { Ok(proxy) }
     }
 
-    /// Its whole URL with user and password.
+    /// Returns the complete URL with user and password.
     pub(crate) fn url(&self) -> &Secret {
         &self.url
     }
 
-    /// What stands behind the error texts of its users: `http://proxy:3128 (HTTPS_PROXY)`.
+    /// Returns address and source for error texts: `http://proxy:3128 (HTTPS_PROXY)`.
     fn described(&self) -> String {
         format!("{self} ({})", self.named_by)
     }

@@ -1,4 +1,4 @@
-//! Opens a tunnel over a stream that leads to a proxy.
+//! Tunnels through a proxy, over a stream to it.
 //!
 //! Both handshakes are bounded in size by their libraries and in time by the dialer.
 
@@ -23,21 +23,21 @@ use crate::client::connect::BoxIo;
 
 /// Largest head of an answer to `CONNECT`.
 const HEAD_LIMIT: usize = 16 << 10;
-/// What the SOCKS5 library has room for: user, password and host name together.
+/// Largest sum of the lengths of user, password and host name that the SOCKS5 library accepts.
 const SOCKS_ROOM: usize = 240;
 
-/// A failure that a proxy has a part in. Its text says all, because callers print the innermost
-/// cause; it never holds user or password.
+/// Error in which a proxy is involved. Its text is complete, because callers print the innermost
+/// cause; it never contains user or password.
 #[derive(Debug)]
 pub(crate) struct Failed(String);
 
 impl Failed {
-    /// `proxy` did `what`; `advice` says what to do.
+    /// Returns an error with text; `what` describes the proxy's failure, `advice` its remedy.
     pub(crate) fn error(proxy: &Proxy, what: impl fmt::Display, advice: &str) -> io::Error {
         io::Error::other(Self(format!("the proxy {} {what}; {advice}", proxy.described())))
     }
 
-    /// No connection to the proxy itself.
+    /// Returns the error of a failed connection to the proxy itself.
     pub(crate) fn unreachable(proxy: &Proxy, why: impl fmt::Display) -> io::Error {
         let advice = "correct or remove it, or reach the API server without it (NO_PROXY for a \
                       proxy of the environment)";
@@ -53,7 +53,8 @@ impl fmt::Display for Failed {
 
 impl std::error::Error for Failed {}
 
-/// Has `proxy`, to which `io` leads, connect it to `host` (with brackets if it is an IPv6 address).
+/// Lets `proxy`, at the other end of `io`, connect to `host` (with brackets if it is an IPv6
+/// address).
 ///
 /// # Errors
 /// [`Failed`], within an `io::Error`.
@@ -65,6 +66,7 @@ pub(crate) async fn open(proxy: &Proxy, io: BoxIo, host: &str, port: u16) -> io:
     }
 }
 
+/// Opens a tunnel by `CONNECT`.
 async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     let garbled = |why: hyper::Error| {
         let why = crate::client::dial::innermost(&why);
@@ -84,9 +86,10 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
             status => Err(refused(proxy, target, status)),
         }
     };
-    // The connection moves only while it is polled, and ends when it has become a tunnel.
+    // The connection makes progress only while it is polled, and ends when it has become a tunnel.
     let (mut exchange, connection) = (pin!(exchange), pin!(connection.with_upgrades()));
     let upgraded = tokio::select! {
+        // Biased: an answer counts even if the proxy closed the connection right after it.
         biased;
         upgraded = &mut exchange => upgraded?,
         _ = connection => exchange.await?,
@@ -95,13 +98,15 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
         io::Error::other("the tunnel through a proxy is of a type that was not expected")
     })?;
     if !parts.read_buf.is_empty() {
-        // In TLS and in HTTP the client speaks first: this cannot come from the API server.
+        // In TLS and in HTTP the client speaks first, so these bytes cannot come from the API
+        // server.
         let advice = "it may not be an HTTP proxy";
         return Err(Failed::error(proxy, "sent something behind its answer to CONNECT", advice));
     }
     Ok(parts.io.into_inner())
 }
 
+/// Builds the `CONNECT` request.
 fn request(proxy: &Proxy, target: &str) -> io::Result<Request<Empty<Bytes>>> {
     let mut request = Request::new(Empty::new());
     *request.method_mut() = Method::CONNECT;
@@ -112,12 +117,14 @@ fn request(proxy: &Proxy, target: &str) -> io::Result<Request<Empty<Bytes>>> {
         let plain = Zeroizing::new(format!("{user}:{}", password.expose()));
         let text = Zeroizing::new(format!("Basic {}", STANDARD.encode(plain.as_bytes())));
         let mut header = HeaderValue::from_str(&text).map_err(io::Error::other)?;
+        // Keeps the password out of logs and `Debug` output.
         header.set_sensitive(true);
         request.headers_mut().insert(PROXY_AUTHORIZATION, header);
     }
     Ok(request)
 }
 
+/// Returns the error of a refused `CONNECT`.
 fn refused(proxy: &Proxy, target: &str, status: StatusCode) -> io::Error {
     let advice = match (status, &proxy.login) {
         (StatusCode::PROXY_AUTHENTICATION_REQUIRED, None) => {
@@ -135,9 +142,11 @@ fn refused(proxy: &Proxy, target: &str, status: StatusCode) -> io::Error {
     Failed::error(proxy, format_args!("answered {status} to CONNECT {target}"), advice)
 }
 
+/// Opens a tunnel by SOCKS5.
 async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     let room =
         proxy.login.as_ref().map_or(0, |(user, password)| user.len() + password.expose().len());
+    // Checked here, because the library's buffer has a fixed size.
     if room + target.len() > SOCKS_ROOM {
         let advice = "use shorter ones, or an HTTP proxy";
         return Err(Failed::error(proxy, "takes no user, password and host name so long", advice));

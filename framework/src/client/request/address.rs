@@ -1,11 +1,11 @@
-//! The path of a request, from its parts.
+//! The path of a request, assembled from its parts.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::client::Verb;
 use crate::resource::Scope;
 
-/// Characters that a path may not carry as they are; slashes part its segments.
+/// Characters that a path may not carry as they are; slashes separate its segments.
 const PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -19,29 +19,33 @@ const PATH: &AsciiSet = &CONTROLS
     .add(b'\\')
     .add(b'%');
 
-/// Where a request goes. Parts are kept as they were given and encoded at the end.
+/// Target of a request. The parts are stored as given and encoded at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Address {
     /// Group and version.
     pub(super) version: Option<(String, String)>,
+    /// Path before namespace and resource.
     pub(super) front: Front,
+    /// Namespace; an empty one counts as set.
     pub(super) namespace: Option<String>,
-    /// Whether the kind lives in namespaces, as far as it was told.
+    /// Whether the kind is namespaced, if the builder knows.
     pub(super) scope: Option<Scope>,
     pub(super) resource: Option<String>,
     pub(super) name: Option<String>,
+    /// Segments behind the name.
     pub(super) subresource: Option<Vec<String>>,
+    /// Segments at the end.
     pub(super) suffix: Vec<String>,
 }
 
-/// What stands before namespace and resource.
+/// Path before namespace and resource.
 #[derive(Clone, Debug)]
 pub(super) enum Front {
-    /// The versioned API path and prefixes.
+    /// The versioned API path, followed by these prefixes.
     Versioned(Vec<String>),
-    /// A path that replaces it, without final slash, and whether it had one.
+    /// A path that replaces the versioned one, without its final slash, and whether it had one.
     Absolute(Vec<String>, bool),
-    /// Path and query as they stand in a URI; counted from the server's root.
+    /// Path and query of a URI, relative to the server's root.
     Uri(String),
 }
 
@@ -52,7 +56,7 @@ impl Default for Front {
 }
 
 impl Address {
-    /// The path, percent-encoded.
+    /// Returns the path, percent-encoded.
     pub(super) fn path(&self) -> String {
         let mut path = String::new();
         let mut slash = false;
@@ -71,11 +75,13 @@ impl Address {
             }
             Front::Uri(uri) => path.push_str(uri),
         }
+        // A final slash is kept only when no part has been appended since.
         let bare = path.len();
         if let Some(namespace) = self.namespace.as_deref().filter(|text| !text.is_empty()) {
             add(&mut path, &["namespaces", namespace]);
         }
         if let Some(resource) = &self.resource {
+            // As client-go, which puts the resource into lower case.
             add(&mut path, &[resource.to_lowercase()]);
         }
         if let Some(name) = &self.name {
@@ -89,8 +95,9 @@ impl Address {
         path
     }
 
-    /// What the request does, by its method and what it is about.
+    /// Returns the Kubernetes verb of the request, by its HTTP method and its target.
     pub(super) fn verb(&self, method: &http::Method, apply: bool, watch: bool) -> Verb {
+        // Without a name the request is about all objects of the resource.
         let collection = self.resource.is_some() && self.name.is_none();
         match method.as_str() {
             "GET" | "HEAD" | "OPTIONS" if watch => Verb::Watch,
@@ -105,7 +112,7 @@ impl Address {
         }
     }
 
-    /// What is tried, for error texts: `get status of deployments.apps "home" in "shop"`.
+    /// Describes the request for error texts: `get status of deployments.apps "home" in "shop"`.
     pub(super) fn what(&self, method: &http::Method, verb: Verb) -> String {
         let Some(resource) = &self.resource else {
             return format!("{method} {}", self.path());
@@ -132,7 +139,7 @@ impl Address {
         what
     }
 
-    /// What a namespace that is set but empty makes impossible.
+    /// Fails when the namespace is set but empty and the request needs one.
     pub(super) fn preflight(&self, method: &http::Method) -> Result<(), &'static str> {
         if self.namespace.as_deref() != Some("") {
             return Ok(());
@@ -151,7 +158,7 @@ impl Address {
     }
 }
 
-/// Appends segments; each may hold several, and empty ones count for nothing.
+/// Appends segments. Each may hold several, and empty ones are skipped.
 fn add(path: &mut String, segments: &[impl AsRef<str>]) {
     for segment in segments {
         for part in segment.as_ref().split('/').filter(|part| !part.is_empty()) {
@@ -163,7 +170,7 @@ fn add(path: &mut String, segments: &[impl AsRef<str>]) {
     }
 }
 
-/// Why `text` cannot be one segment of a path.
+/// Fails when `text` cannot be one segment of a path.
 pub(super) fn check_segment(what: &str, text: &str) -> Result<(), String> {
     if text == "." || text == ".." || text.contains(['/', '%']) {
         return Err(format!(

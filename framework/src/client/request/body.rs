@@ -1,4 +1,4 @@
-//! What a request carries.
+//! Bodies of requests.
 
 use std::fmt;
 use std::io::Read;
@@ -14,25 +14,26 @@ use crate::wire::times;
 pub enum Body {
     /// The content of a file, of at most 64 MiB. It is read at once, with a blocking call.
     File(PathBuf),
-    /// These bytes.
+    /// Bytes.
     Bytes(Bytes),
-    /// What the reader gives while it is sent, at most 64 MiB. Such a request is sent once: after
-    /// the first byte was asked for it is not tried again, whatever became of it.
+    /// A stream that is read while the request is sent, at most 64 MiB. Such a request is sent
+    /// once: after the first byte was read from the stream the request is not tried again, whatever
+    /// its outcome.
     Reader(BodyReader),
     /// An object; see [`Body::object`].
     Object(Encoded),
 }
 
-/// An object as JSON, or why it is none.
+/// An object as JSON, or the reason for its failure.
 pub struct Encoded(Result<Vec<u8>, serde_json::Error>);
 
 impl Body {
-    /// `object` as JSON; also sets the content type. An object that is `null` is no body.
+    /// Encodes `object` as JSON and sets the content type. An object that is `null` is no body.
     pub fn object<T: Serialize + ?Sized>(object: &T) -> Self {
         Self::Object(Encoded(serde_json::to_vec(object).map(times::encoded)))
     }
 
-    /// A body that is read while it is sent.
+    /// Wraps a reader whose content is sent while it is read.
     pub fn reader(reader: impl tokio::io::AsyncRead + Send + Unpin + 'static) -> Self {
         Self::Reader(Box::new(reader))
     }
@@ -95,15 +96,17 @@ impl fmt::Debug for Encoded {
     }
 }
 
-/// A body as the builder keeps it.
+/// Body as the builder stores it.
 #[derive(Clone, Default)]
 pub(super) struct Content {
+    /// Complete body; empty for a streamed one.
     pub(super) bytes: Bytes,
+    /// Streamed body.
     pub(super) reader: Option<RequestBody>,
 }
 
 impl Content {
-    /// Reads and encodes what is not yet bytes; the error says what to do.
+    /// Reads files and encodes objects; an error text says how to correct the mistake.
     pub(super) fn of(body: Body) -> Result<Self, String> {
         match body {
             Body::Bytes(bytes) => Ok(Self { bytes, ..Self::default() }),
@@ -111,6 +114,7 @@ impl Content {
             Body::Reader(reader) => {
                 Ok(Self { reader: Some(RequestBody::streamed(reader)), ..Self::default() })
             }
+            // `None` and `()` serialize to `null`, which means no body.
             Body::Object(Encoded(Ok(json))) if json == b"null" => Ok(Self::default()),
             Body::Object(Encoded(Ok(json))) => Ok(Self { bytes: json.into(), ..Self::default() }),
             Body::Object(Encoded(Err(error))) => {
@@ -133,12 +137,14 @@ impl fmt::Debug for Content {
     }
 }
 
+/// Reads a file of at most `MAX_BODY` bytes.
 fn read_file(path: &Path) -> Result<Bytes, String> {
     let unreadable = |error: std::io::Error| {
         format!("the body's file {} cannot be read: {error}", path.display())
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
+    // One byte beyond the limit is enough to notice a file that is too large.
     file.take(MAX_BODY + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BODY {
         let (path, limit) = (path.display(), MAX_BODY >> 20);

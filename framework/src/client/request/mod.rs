@@ -1,9 +1,9 @@
-//! The builder of requests: any path of an API server, one setter at a time.
+//! The builder of requests to any path of an API server.
 //!
 //! A request owns its client, so the value that [`Client::get`] and its siblings return can send
-//! itself. It can be kept, cloned and sent any number of times, from several tasks. The first
-//! mistake is kept, later setters do nothing, and whatever sends it reports the mistake. For kinds
-//! with a Rust type [`Api`](crate::api::Api) is shorter; not here: types, pages, resumed watches.
+//! itself. A request can be stored, cloned and sent any number of times, from several tasks. The
+//! first mistake is recorded and later setters do nothing; sending reports the mistake. For kinds
+//! with a Rust type [`Api`](crate::api::Api) is shorter. Not here: types, pages, resumed watches.
 
 mod address;
 mod body;
@@ -29,7 +29,7 @@ use super::prepared::{Extra, Headers};
 use super::{BackoffManager, Client, RateLimiter, WarningHandler};
 use crate::resource::Scope;
 
-/// How a patch says what to change.
+/// Format of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PatchType {
     /// JSON patch (RFC 6902): an array of operations.
@@ -43,7 +43,7 @@ pub enum PatchType {
 }
 
 impl PatchType {
-    /// The media type that names it.
+    /// Returns the media type of this format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json-patch+json",
@@ -53,7 +53,7 @@ impl PatchType {
         }
     }
 
-    /// What a media type says, parameters left aside.
+    /// Returns the format of a media type, whose parameters are ignored.
     pub(crate) fn of(content_type: &str) -> Option<Self> {
         let name = content_type.split(';').next().unwrap_or_default().trim();
         let all = [Self::Json, Self::Merge, Self::Strategic, Self::Apply];
@@ -61,11 +61,11 @@ impl PatchType {
     }
 }
 
-/// A request being put together, to any path of an API server, one setter at a time.
+/// Builder of a request to any path of an API server.
 ///
-/// It owns its client, so what [`Client::get`] and its siblings return can send itself. It can be
-/// kept, cloned and sent any number of times, from several tasks. The first mistake is kept, later
-/// setters do nothing, and whatever sends it reports the mistake as
+/// A request owns its client, so the value that [`Client::get`] and its siblings return can send
+/// itself. A request can be stored, cloned and sent any number of times, from several tasks. The
+/// first mistake is recorded and later setters do nothing; sending reports the mistake as
 /// [`ErrorKind::Usage`](crate::ErrorKind::Usage).
 ///
 /// ```no_run
@@ -79,38 +79,43 @@ impl PatchType {
 pub struct Request {
     client: Client,
     method: Method,
+    /// Whether the patch is an apply, unless a header changes its media type.
     apply: bool,
     address: Address,
     params: Vec<(String, String)>,
     headers: HeaderMap,
+    /// Body.
     content: Content,
     timeout: Option<Duration>,
     answer_limit: Option<usize>,
     repeatable: bool,
     background: bool,
+    /// Description for error texts, instead of the default.
     words: Option<String>,
+    /// Settings that override the client's.
     extra: Extra,
+    /// First mistake of the builder.
     mistake: Option<String>,
 }
 
 /// Requests of any kind.
 impl Client {
-    /// A request with the method `GET`.
+    /// Returns a request with the method `GET`.
     pub fn get(&self) -> Request {
         self.verb(Method::GET)
     }
 
-    /// A request with the method `POST`.
+    /// Returns a request with the method `POST`.
     pub fn post(&self) -> Request {
         self.verb(Method::POST)
     }
 
-    /// A request with the method `PUT`.
+    /// Returns a request with the method `PUT`.
     pub fn put(&self) -> Request {
         self.verb(Method::PUT)
     }
 
-    /// A request with the method `PATCH`; the content type follows from `patch`.
+    /// Returns a request with the method `PATCH`; the content type follows from `patch`.
     pub fn patch(&self, patch: PatchType) -> Request {
         let mut request = self.verb(Method::PATCH);
         request.apply = patch == PatchType::Apply;
@@ -118,12 +123,12 @@ impl Client {
         request
     }
 
-    /// A request with the method `DELETE`.
+    /// Returns a request with the method `DELETE`.
     pub fn delete(&self) -> Request {
         self.verb(Method::DELETE)
     }
 
-    /// A request with any method.
+    /// Returns a request with any method.
     pub fn verb(&self, method: Method) -> Request {
         Request {
             timeout: self.asked_timeout(),
@@ -144,9 +149,9 @@ impl Client {
     }
 }
 
-/// Where it goes.
+/// Target of the request.
 impl Request {
-    /// The versioned API: `/api/version` for the core group `""`, else `/apis/group/version`.
+    /// Sets the versioned API: `/api/version` for the core group `""`, else `/apis/group/version`.
     pub fn group_version(self, group: &str, version: &str) -> Self {
         self.change(|request| {
             check_segment("group", group)?;
@@ -166,6 +171,7 @@ impl Request {
                 front.extend(segments);
                 Ok(())
             }
+            // A URI stands for the whole path, so a prefix would have no place.
             Front::Uri(_) => Err("a URI takes no prefix; set one or the other".to_owned()),
         })
     }
@@ -179,8 +185,8 @@ impl Request {
         })
     }
 
-    /// The path instead of the versioned API and prefixes. A final slash is kept when there is one
-    /// segment and nothing follows.
+    /// Sets the path, in place of the versioned API and prefixes. A final slash is kept when there
+    /// is one segment and nothing follows.
     pub fn abs_path<S: AsRef<str>>(self, segments: impl IntoIterator<Item = S>) -> Self {
         let segments = owned(segments);
         self.change(|request| {
@@ -190,8 +196,9 @@ impl Request {
         })
     }
 
-    /// Path and query of `uri` instead of what was set before. It counts from the server's root: of
-    /// an address such as `https://proxy/clusters/c1` the path does not precede it.
+    /// Sets path and query to those of `uri`, in place of earlier settings. The path is relative to
+    /// the server's root: the path of an address such as `https://proxy/clusters/c1` does not
+    /// precede it.
     pub fn request_uri(self, uri: &str) -> Self {
         self.change(|request| {
             let wrong = |why: &str| format!("`{uri}` is no request URI: {why}");
@@ -204,14 +211,15 @@ impl Request {
                 Front::Uri(if path.is_empty() { "/".into() } else { parsed.path().into() });
             request.extra.from_root = true;
             let parameters = params::parse(parsed.query().unwrap_or_default());
+            // The query of the URI replaces parameters of the same names only.
             request.params.retain(|(old, _)| !parameters.iter().any(|(new, _)| new == old));
             request.params.extend(parameters);
             Ok(())
         })
     }
 
-    /// The namespace. An empty one counts as set: it adds nothing to the path, and a request about
-    /// one object is refused before it is sent.
+    /// Sets the namespace. An empty one counts as set: it adds nothing to the path, and a request
+    /// for one object is refused before it is sent.
     pub fn namespace(self, namespace: &str) -> Self {
         self.change(|request| {
             check_segment("namespace", namespace)?;
@@ -221,7 +229,7 @@ impl Request {
         })
     }
 
-    /// The namespace, if the kind lives in namespaces.
+    /// Sets the namespace if `scoped`; otherwise marks the kind as cluster-scoped.
     pub fn namespace_if_scoped(mut self, namespace: &str, scoped: bool) -> Self {
         if scoped {
             return self.namespace(namespace);
@@ -232,7 +240,7 @@ impl Request {
         self
     }
 
-    /// The resource, in the plural, such as `deployments`; it is put into lower case.
+    /// Sets the resource, in the plural, such as `deployments`; it is put into lower case.
     pub fn resource(self, resource: &str) -> Self {
         self.change(|request| {
             check_segment("resource", resource)?;
@@ -243,7 +251,7 @@ impl Request {
         })
     }
 
-    /// The object's name.
+    /// Sets the object's name.
     pub fn name(self, name: &str) -> Self {
         self.change(|request| {
             if name.is_empty() {
@@ -256,7 +264,7 @@ impl Request {
         })
     }
 
-    /// The subresource, such as `["status"]`, perhaps of several segments.
+    /// Sets the subresource, such as `["status"]`, perhaps of several segments.
     pub fn subresource<S: AsRef<str>>(self, segments: impl IntoIterator<Item = S>) -> Self {
         let segments = owned(segments);
         self.change(|request| {
@@ -268,7 +276,7 @@ impl Request {
     }
 }
 
-/// What it carries.
+/// Parameters, headers and body.
 impl Request {
     /// Adds a query parameter; the same name may be added several times.
     pub fn param(self, name: &str, value: impl Into<String>) -> Self {
@@ -282,8 +290,8 @@ impl Request {
         })
     }
 
-    /// Adds the members of `options`, such as `ListOptions`, as query parameters: texts, numbers and
-    /// booleans as they are, a list as several parameters of one name, `null` not at all.
+    /// Adds the members of `options`, such as `ListOptions`, as query parameters: texts, numbers
+    /// and booleans as they are, a list as several parameters of one name, `null` not at all.
     pub fn versioned_params<T: Serialize>(self, options: &T) -> Self {
         self.change(|request| {
             request.params.extend(params::of(options)?);
@@ -299,7 +307,7 @@ impl Request {
                 .map_err(|_| format!("`{name}` is no name of a header"))?;
             request.headers.remove(&name);
             for value in values {
-                // The value may be a secret, so the text does not show it.
+                // The value may be a secret, so the error text does not contain it.
                 let value = HeaderValue::from_str(&value)
                     .map_err(|_| format!("the value of header `{name}` fits no HTTP header"))?;
                 request.headers.append(name.clone(), value);
@@ -308,17 +316,17 @@ impl Request {
         })
     }
 
-    /// Content type of the body. Default: the client's.
+    /// Sets the content type of the body. Default: the client's.
     pub fn content_type(self, media_type: &str) -> Self {
         self.header(CONTENT_TYPE.as_str(), [media_type])
     }
 
-    /// Media types of the answer. Default: the client's.
+    /// Sets the media types of the answer. Default: the client's.
     pub fn accept(self, media_types: &str) -> Self {
         self.header(ACCEPT.as_str(), [media_types])
     }
 
-    /// The body.
+    /// Sets the body.
     pub fn body(self, body: impl Into<Body>) -> Self {
         let body = body.into();
         self.change(|request| {
@@ -327,22 +335,22 @@ impl Request {
         })
     }
 
-    /// The content of a file as body; see [`Body::File`].
+    /// Sets the body to the content of a file; see [`Body::File`].
     pub fn body_file(self, path: impl Into<PathBuf>) -> Self {
         self.body(Body::File(path.into()))
     }
 
-    /// An object as body; see [`Body::object`].
+    /// Sets the body to an object; see [`Body::object`].
     pub fn object<T: Serialize>(self, object: &T) -> Self {
         self.body(Body::object(object))
     }
 }
 
-/// How it is sent.
+/// Timeouts, limits and retries.
 impl Request {
-    /// Total time for the call with all its retries; for a stream or watch up to its first byte. The
-    /// server is told too, by the query parameter `timeout`, unless it is zero, which is the client's
-    /// default again.
+    /// Sets the total time of the call with all its retries; for a stream or a watch, the time up
+    /// to its first byte. The server receives it too, as the query parameter `timeout`. Zero
+    /// selects the client's default again and is not sent.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|request| {
             request.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
@@ -350,8 +358,8 @@ impl Request {
         })
     }
 
-    /// Largest answer that [`send`](Self::send) reads, in bytes, decoded, and largest event of a
-    /// [`watch`](Self::watch). Default: the client's (64 MiB), and 16 MiB for an event.
+    /// Sets the largest answer that [`send`](Self::send) reads, in bytes, decoded, and the largest
+    /// event of a [`watch`](Self::watch). Default: the client's (64 MiB), and 16 MiB for an event.
     pub fn answer_limit(self, bytes: usize) -> Self {
         self.change(|request| {
             request.answer_limit = Some(bytes);
@@ -359,7 +367,7 @@ impl Request {
         })
     }
 
-    /// Waits for permits of `limiter` instead of the client's.
+    /// Sets the rate limiter, in place of the client's.
     pub fn throttle(self, limiter: Arc<dyn RateLimiter>) -> Self {
         self.change(|request| {
             request.extra.limiter = Some(limiter);
@@ -367,7 +375,7 @@ impl Request {
         })
     }
 
-    /// Backs off as `manager` says, instead of the client's.
+    /// Sets the backoff manager, in place of the client's.
     pub fn backoff(self, manager: Arc<dyn BackoffManager>) -> Self {
         self.change(|request| {
             request.extra.backoff = Some(manager);
@@ -375,7 +383,7 @@ impl Request {
         })
     }
 
-    /// Tells warnings to `handler` instead of the client's.
+    /// Sets the handler of warnings, in place of the client's.
     pub fn warning_handler(self, handler: Arc<dyn WarningHandler>) -> Self {
         self.change(|request| {
             request.extra.warnings = Some(handler);
@@ -383,7 +391,7 @@ impl Request {
         })
     }
 
-    /// Tries again at most so often; 0 is one attempt. Default: 10.
+    /// Sets the maximum number of retries; 0 means one attempt. Default: 10.
     pub fn max_retries(self, retries: u32) -> Self {
         self.change(|request| {
             request.extra.max_retries = Some(retries);
@@ -391,8 +399,9 @@ impl Request {
         })
     }
 
-    /// Says that sending it twice does no harm, as of a replace that carries a resourceVersion: it
-    /// is then tried again after failures that leave its fate unknown. Reads and applies always are.
+    /// Declares that a second execution does no harm, as of a replace that carries a
+    /// resourceVersion. The request is then tried again after failures that leave it unknown
+    /// whether it was executed. Reads and applies always are.
     pub fn repeatable(self) -> Self {
         self.change(|request| {
             request.repeatable = true;
@@ -400,7 +409,7 @@ impl Request {
         })
     }
 
-    /// Says that the caller tries again by itself, as caches do; see
+    /// Declares that the caller retries by itself, as caches do; see
     /// [`Prepared::background`](super::Prepared::background).
     pub fn background(self) -> Self {
         self.change(|request| {
@@ -409,7 +418,8 @@ impl Request {
         })
     }
 
-    /// What is tried, for error texts, such as `run a command in pod "a"`. Default: from the parts.
+    /// Sets the description for error texts, such as `run a command in pod "a"`. Default: from the
+    /// parts.
     pub fn describe(self, what: &str) -> Self {
         self.change(|request| {
             request.words = Some(what.to_owned());
@@ -417,7 +427,7 @@ impl Request {
         })
     }
 
-    /// Applies a setter, unless there was a mistake before it.
+    /// Applies a setter, unless a mistake was recorded before.
     fn change(mut self, set: impl FnOnce(&mut Self) -> Result<(), String>) -> Self {
         if self.mistake.is_none()
             && let Err(mistake) = set(&mut self)
@@ -428,7 +438,7 @@ impl Request {
     }
 }
 
-/// Sets what may be set once.
+/// Sets `slot`, which may be set once.
 fn once<T: fmt::Debug>(what: &str, slot: &mut Option<T>, value: T) -> Result<(), String> {
     if let Some(old) = slot {
         return Err(format!("{what} is set already, to {old:?}, and cannot be {value:?} as well"));
@@ -437,6 +447,7 @@ fn once<T: fmt::Debug>(what: &str, slot: &mut Option<T>, value: T) -> Result<(),
     Ok(())
 }
 
+/// Collects texts into owned strings.
 fn owned<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> Vec<String> {
     texts.into_iter().map(|text| text.as_ref().to_owned()).collect()
 }

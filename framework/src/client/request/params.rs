@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The members of `options`, in their order.
+/// Returns the members of `options` as parameters, in their order.
 pub(super) fn of<T: Serialize>(options: &T) -> Result<Vec<(String, String)>, String> {
     let members = match serde_json::to_value(options) {
         Ok(Value::Object(members)) => members,
@@ -27,6 +27,7 @@ pub(super) fn of<T: Serialize>(options: &T) -> Result<Vec<(String, String)>, Str
     Ok(parameters)
 }
 
+/// Returns the text of one value; nested objects and arrays are refused.
 fn scalar(name: &str, value: Value) -> Result<String, String> {
     match value {
         Value::String(text) => Ok(text),
@@ -35,7 +36,7 @@ fn scalar(name: &str, value: Value) -> Result<String, String> {
     }
 }
 
-/// The parameters of a URI's query, decoded.
+/// Parses the parameters of a URI's query, percent-decoded.
 pub(super) fn parse(query: &str) -> Vec<(String, String)> {
     let decode =
         |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
@@ -49,8 +50,9 @@ pub(super) fn parse(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A duration as Go reads it, which is what API servers do: `30s`, `1500ms`.
+/// Formats a duration in Go's syntax, which API servers expect: `30s`, `1500ms`.
 pub(super) fn duration(duration: std::time::Duration) -> String {
+    // API servers read zero as their own default, so a shorter time is rounded up.
     match duration.as_millis() {
         0 => "1ms".to_owned(),
         millis if millis % 1000 == 0 => format!("{}s", millis / 1000),

@@ -1,4 +1,4 @@
-//! What ends the building of a request: sending it, or showing it.
+//! The end of the builder: sending a request, or showing it.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -12,18 +12,19 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::Scope;
 
 impl Request {
-    /// Sends it and reads the whole answer, of at most 64 MiB; error answers become errors.
+    /// Sends the request and reads the whole answer, of at most 64 MiB; error answers become
+    /// errors.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for the first mistake of the building; otherwise those of
+    /// [`ErrorKind::Usage`] for the first mistake of the builder; otherwise those of
     /// [`Client::send`](crate::client::Client::send).
     /// # Cancel safety
-    /// Dropping it cancels the request; a write may have been executed.
+    /// Dropping the future cancels the request; a write may have been executed.
     pub async fn send(&self) -> Result<Response, Error> {
         self.client.send(self.prepare()?).await
     }
 
-    /// As [`send`](Self::send), for the body alone.
+    /// As [`send`](Self::send), but returns the body alone.
     ///
     /// # Errors
     /// Those of [`send`](Self::send).
@@ -33,26 +34,27 @@ impl Request {
         Ok(self.send().await?.into_raw())
     }
 
-    /// Sends it and streams the answer's body, without an end in time; error answers become errors.
+    /// Sends the request and streams the answer's body, without a time limit; error answers become
+    /// errors.
     ///
     /// # Errors
     /// Those of [`send`](Self::send).
     /// # Cancel safety
-    /// Dropping it cancels the request.
+    /// Dropping the future cancels the request.
     pub async fn stream(&self) -> Result<ByteStream, Error> {
         self.client.stream(self.prepare()?).await
     }
 
-    /// Starts a watch; adds the parameter `watch=true`. It waits for no permit of a rate limiter.
+    /// Starts a watch; adds the parameter `watch=true`. A watch needs no permit of a rate limiter.
     ///
-    /// When a server that was reached does not answer, or loses the connection, until the retries
-    /// are used up, the watch is an empty one: it ends at once, and its caller begins a new one as
-    /// after any end of a watch.
+    /// When a server accepts the connection but does not answer, or closes it, until the retries
+    /// are used up, the returned watch is empty: it ends at once, and its caller begins a new one
+    /// as after any end of a watch.
     ///
     /// # Errors
     /// Those of [`send`](Self::send), when there is no connection or the server refuses.
     /// # Cancel safety
-    /// Dropping it cancels the request.
+    /// Dropping the future cancels the request.
     pub async fn watch(&self) -> Result<RawWatch, Error> {
         let prepared = self.assemble(true)?;
         let what = prepared.what.clone();
@@ -60,49 +62,51 @@ impl Request {
         Ok(self.answer_limit.into_iter().fold(watch, RawWatch::limited))
     }
 
-    /// The absolute URL, with its query.
+    /// Returns the absolute URL, with its query.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for the first mistake of the building.
+    /// [`ErrorKind::Usage`] for the first mistake of the builder.
     pub fn url(&self) -> Result<String, Error> {
         Ok(self.uri()?.to_string())
     }
 
-    /// The path with `{namespace}` and `{name}` for what differs from object to object, as spans and
-    /// logs show it.
+    /// Returns the path with `{namespace}` and `{name}` in place of the values that differ from
+    /// object to object, as in spans and logs.
     pub fn url_template(&self) -> String {
         place::template(&self.address.path())
     }
 
-    /// A command line of `curl` that sends the same request, for people to read: without the
+    /// Returns a `curl` command line that sends the same request, for people to read: without the
     /// client's credentials, and without contents of Secrets and tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for the first mistake of the building.
+    /// [`ErrorKind::Usage`] for the first mistake of the builder.
     pub fn curl(&self) -> Result<String, Error> {
         let prepared = self.client.dress(self.prepare()?)?;
         trace::curl(&self.client, &prepared)
     }
 
-    /// The request as plain data.
+    /// Returns the request as plain data.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for the first mistake of the building.
+    /// [`ErrorKind::Usage`] for the first mistake of the builder.
     pub fn prepare(&self) -> Result<Prepared, Error> {
         self.assemble(false)
     }
 
+    /// Returns the absolute URI, after the restrictions of the client.
     fn uri(&self) -> Result<Uri, Error> {
         let prepared = self.client.dress(self.prepare()?)?;
         attempt::uri(&self.client, &prepared)
     }
 
+    /// Checks the parts and returns the request as plain data; a watch gets the parameter `watch`.
     fn assemble(&self, watch: bool) -> Result<Prepared, Error> {
         let asked = self
             .params
             .iter()
             .any(|(name, value)| name == "watch" && matches!(value.as_str(), "true" | "1" | ""));
-        // An apply may be repeated; what is sent under another media type is none.
+        // An apply may be repeated; a patch of another media type is no apply, whatever built it.
         let media_type = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let apply = self.apply && media_type.and_then(PatchType::of) == Some(PatchType::Apply);
         let verb = self.address.verb(&self.method, apply, watch || asked);
@@ -112,6 +116,7 @@ impl Request {
             return Err(refuse(mistake));
         }
         self.address.preflight(&self.method).map_err(refuse)?;
+        // Without a resource the name would take its place in the path.
         if self.address.name.is_some() && self.address.resource.is_none() {
             return Err(refuse("it has a name and no resource; set `resource`"));
         }
@@ -141,6 +146,7 @@ impl Request {
         prepared.scope = self.scope();
         prepared.extra = self.extra.clone();
         prepared.extra.reader = self.content.reader.clone();
+        // A reader can be read once: a second send would find an empty or truncated body.
         if prepared.extra.reader.is_some() && !prepared.is_sendable() {
             let text = "its body was read already; give each request a reader of its own";
             return Err(Error::new(ErrorKind::Usage, format!("cannot {}: {text}", prepared.what)));
@@ -148,12 +154,13 @@ impl Request {
         Ok(prepared)
     }
 
-    /// Of a resource that nothing more is told about, a client that is bound to a namespace takes it
-    /// that it lives there.
+    /// Returns the scope of the kind. A client that is restricted to a namespace takes a resource
+    /// of unknown scope as namespaced, except `namespaces` themselves.
     fn scope(&self) -> Option<Scope> {
         let core = self.address.version.as_ref().is_none_or(|(group, _)| group.is_empty());
         let namespaces = core && self.address.resource.as_deref() == Some("namespaces");
         match (self.address.scope, &self.address.front) {
+            // Namespaces themselves are cluster-scoped.
             (None, _) if namespaces => Some(Scope::Cluster),
             (None, Front::Versioned(_)) if self.address.resource.is_some() => {
                 self.client.is_bound().then_some(Scope::Namespaced)

@@ -1,4 +1,5 @@
-//! A8 and A9: tokens, certificates and CAs that change while requests are on their way.
+//! A8 (rotated tokens) and A9 (rotated CA or client certificate): changes while requests are under
+//! way.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -122,12 +123,12 @@ async fn a_token_that_stands_beside_its_files_name_is_used_until_the_file_can_be
 /// A TLS server with HTTP/2 whose certificate and trusted CAs can be swapped.
 struct Secure {
     config: Mutex<Arc<rustls::ServerConfig>>,
-    /// Client certificates of the requests that were seen, in order.
+    /// Client certificates of the received requests, in order.
     peers: Mutex<Vec<Vec<u8>>>,
     connections: AtomicU32,
-    /// Ends all connections politely, each time it changes.
+    /// Each change shuts all connections down gracefully.
     farewell: watch::Sender<u32>,
-    /// Lets `/stream` go on.
+    /// Lets `/stream` continue.
     go: Notify,
     /// Client certificate that gets 401.
     revoked: Mutex<Vec<u8>>,
@@ -234,7 +235,7 @@ impl Secure {
     }
 }
 
-/// Frames as they come.
+/// Body of the frames from a channel.
 struct Frames(tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, BoxError>>);
 
 impl http_body::Body for Frames {
@@ -249,14 +250,14 @@ impl http_body::Body for Frames {
     }
 }
 
-/// Lets time pass, while no request is on its way.
+/// Lets time pass, while no request is under way.
 async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
 }
 
-/// Eight tasks that read and create; how many requests there were. None may fail.
+/// Runs eight tasks that read and create, and returns the number of requests. None may fail.
 async fn load(client: &Client) -> usize {
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..8 {
@@ -314,30 +315,30 @@ async fn a9_a_client_certificate_rotated_under_load_loses_no_request_and_cuts_no
     load(&client).await;
     assert_eq!(server.connections(), before);
 
-    // Whole: noticed soon, and used by every request from then on.
+    // Complete: noticed soon, and used by every request from then on.
     let second = write_identity(&folder, &new);
     pass(Duration::from_secs(5)).await;
     let from = server.peers.lock().len();
     let sent = load(&client).await;
     let peers = server.peers.lock()[from..].to_vec();
     assert_eq!(peers.len(), sent);
-    // Nobody waits while the files are read, so the first few still use the old one.
+    // No request waits while the files are read, so the first few still use the old one.
     assert!(peers[sent - 80..].iter().all(|peer| *peer == second));
 
-    // And within a minute when nothing was wrong.
+    // Also within a minute without a failure.
     let third = write_identity(&folder, &new);
     pass(Duration::from_secs(60)).await;
     load(&client).await;
     assert_eq!(*server.peers.lock().last().unwrap(), third);
     assert!(server.connections() <= before + 4, "{}", server.connections());
 
-    // The stream goes on where it began.
+    // The stream continues on its first connection.
     server.go.notify_one();
     assert_eq!(stream.next().await.unwrap().unwrap(), "second\n");
     assert!(stream.next().await.is_none());
 }
 
-/// All of them are refused at once; each finds the new certificate, whoever reads it.
+/// All requests are refused at once; each finds the new certificate, whichever of them reads it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a9_a_client_certificate_revoked_under_load_is_replaced_by_the_new_one_in_every_request() {
     let folder = folder("revoked-certificate");
@@ -374,7 +375,7 @@ async fn a9_a_ca_swapped_at_the_server_is_noticed_by_the_handshake_that_fails() 
     };
     tokio::join!(loading, rotation);
     load(&client).await;
-    // A CA that nobody has: told, and found again when it comes.
+    // A CA that clients do not trust: reported, and resolved when its file comes.
     *server.config.lock() = server_config(&old, &[&old]);
     server.farewell.send_modify(|times| *times += 1);
     let failed = async {
@@ -420,7 +421,7 @@ async fn a9_another_client_certificate_of_a_plugin_leads_to_new_connections() {
     let folder = folder("plugin");
     let pki = Pki::new();
     let shown = folder.display();
-    // It has expired already, so that it is asked for again every 5 s.
+    // The credential has expired already, so that the plugin runs again every 5 s.
     let script = format!("cat {shown}/credential");
     let credential = || {
         let (certificate, key) = pki.sign("admin", ExtendedKeyUsagePurpose::ClientAuth);
@@ -459,7 +460,7 @@ async fn any_crypto_provider_is_taken_as_a_value() {
     let pki = Pki::new();
     let port = pki.serve("127.0.0.1", &["h2"], false).await;
     let mut provider = (*super::super::tls::default_provider().unwrap()).clone();
-    // One suite of TLS 1.2 alone: the server's answer shows which provider was asked.
+    // A single suite of TLS 1.2: the server's answer shows which provider was used.
     provider.cipher_suites.retain(|suite| suite.tls13().is_none());
     provider.cipher_suites.truncate(1);
     let config = super::tls::at(port).with_ca(&pki.ca);

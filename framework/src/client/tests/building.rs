@@ -1,4 +1,4 @@
-//! What the builder makes of its setters: paths, mistakes, headers, bodies.
+//! Results of the builder's setters: paths, mistakes, headers, bodies.
 
 use std::time::Duration;
 
@@ -285,7 +285,7 @@ fn mechanism_13_preflight() {
             (result, expected) => panic!("{result:?} {expected:?}"),
         }
     }
-    // One that was never set is not empty: the kind may have no namespaces.
+    // A namespace that was never set is not an empty one: the kind may have no namespaces.
     assert!(client.get().resource("nodes").name("a").prepare().is_ok());
 }
 

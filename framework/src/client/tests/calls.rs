@@ -1,4 +1,4 @@
-//! Deadlines, retries, credentials, the gate, and the words of errors.
+//! Deadlines, retries, credentials, the gate, and error texts.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::metrics::names::{REST_REQUESTS, REST_RETRIES};
 
 const STATUS_409: &str = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"configmaps \"home\" already exists","reason":"AlreadyExists","code":409}"#;
 
-/// A1: the wait is capped, not obeyed.
+/// A1 (429 with `Retry-After`): a wait beyond the cap fails the call.
 #[tokio::test(start_paused = true)]
 async fn a_retry_after_of_a_day_fails_at_once_and_says_so() {
     let server = Server::with([Reply::With(429, "retry-after", "86400", "slow down")]);
@@ -38,7 +38,7 @@ async fn a_short_retry_after_is_waited_for_with_every_verb() {
     }
 }
 
-/// A2: executed, but the answer got lost in a proxy.
+/// A2 (504): the request was executed, but the answer got lost in a proxy.
 #[tokio::test(start_paused = true)]
 async fn a_create_with_generate_name_answered_504_is_never_sent_twice() {
     for reply in [
@@ -81,7 +81,7 @@ async fn reads_and_applies_survive_a_lost_answer() {
     }
 }
 
-/// A6: accepts and never answers.
+/// A6 (an answer that trickles): the server accepts the request and never answers.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_hits_the_deadline() {
     let server = Server::with([Reply::Silence]);
@@ -112,7 +112,7 @@ async fn a_stream_outlives_the_deadline_of_its_head() {
     assert!(stream.next().await.is_none());
 }
 
-/// A3: never sent, so any verb may be tried again.
+/// A3 (connection refused): the request was never sent, so any verb may be tried again.
 #[tokio::test(start_paused = true)]
 async fn a_refused_connection_is_tried_again_with_every_verb() {
     let server = Server::with([Reply::Answer(201, "{}")]);
@@ -138,7 +138,7 @@ async fn a_server_that_is_down_ends_in_a_connect_error_within_the_deadline() {
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
-/// Opens nothing, ever.
+/// Connector whose connections never open.
 #[derive(Debug)]
 struct BlackHole;
 
@@ -155,7 +155,8 @@ async fn a_write_without_a_connection_was_certainly_not_executed() {
     assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
 }
 
-/// Repeated after doubt, a refusal may be the echo of our own success: it proves nothing.
+/// After a retry that followed an unknown outcome, a refusal may be caused by the success of the
+/// first attempt, so it proves nothing.
 #[tokio::test(start_paused = true)]
 async fn g_r3_a_refusal_after_a_repeated_write_leaves_its_fate_unknown() {
     for first in [vec![Reply::Answer(504, "")], vec![Reply::Answer(200, "{}"), Reply::Cut]] {
@@ -186,7 +187,7 @@ async fn g_r3_throttling_that_outlasts_a_doubtful_write_does_not_deny_it() {
     assert_eq!(error.retry_after(), Some(Duration::from_secs(1000)));
 }
 
-/// As of a field that the kind does not have: a typo, and no doubt about what happened.
+/// An intent with a field that the kind does not have: a mistake, and certainly not executed.
 #[tokio::test(start_paused = true)]
 async fn an_intent_that_fits_no_schema_was_certainly_not_applied() {
     const TYPO: &str = r#"{"kind":"Status","status":"Failure","reason":"InternalError","code":500,
@@ -217,7 +218,7 @@ async fn a_refusal_of_a_repeated_dry_run_is_certain_because_nothing_was_stored()
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
 }
 
-/// G-R4
+/// G-R4: retries are at most a tenth of the traffic.
 #[tokio::test(start_paused = true)]
 async fn retries_of_a_failing_server_stay_within_the_budget() {
     let server = Server::with([Reply::Answer(503, "")]);
@@ -254,7 +255,7 @@ async fn an_error_says_what_was_tried_on_what_and_why() {
     );
 }
 
-/// A14
+/// A14: HTML or text instead of a Status.
 #[tokio::test(start_paused = true)]
 async fn a_proxys_page_becomes_an_error_by_its_code() {
     let server = Server::with([Reply::Answer(403, "<html><h1>Blocked</h1>\n</html>")]);
@@ -320,7 +321,7 @@ fn with_token_file(server: &Arc<Server>, path: &std::path::Path) -> Client {
         .unwrap()
 }
 
-/// A8
+/// A8: expired, rotated or revoked tokens.
 #[tokio::test(start_paused = true)]
 async fn a_401_reads_the_token_again_once_and_tries_again() {
     let path = token_file("refreshed", "old");
@@ -353,7 +354,8 @@ async fn no_error_of_a_call_shows_the_token() {
     }
 }
 
-/// Answers so many questions with 7.5 s; a write asks before and after a connection is found.
+/// Gate that permits a number of checks with 7.5 s each; a write is checked before and after a
+/// connection is found.
 #[derive(Debug)]
 struct Lease(AtomicU32);
 
@@ -388,7 +390,7 @@ async fn l4_a_gated_write_ends_within_the_leases_validity_and_tells_the_server()
     assert!(server.seen()[0].target.ends_with("&timeout=7s"), "{}", server.seen()[0].target);
 }
 
-/// Takes 5 s to connect.
+/// Connector that takes 5 s.
 #[derive(Debug)]
 struct SlowWire(Wire);
 
@@ -401,7 +403,8 @@ impl Connect for SlowWire {
     }
 }
 
-/// Valid until a moment, without the limit that tokio's clock could enforce by itself.
+/// Gate that permits writes until an instant, without a limit that the client could enforce by
+/// itself.
 #[derive(Debug)]
 struct Until(Instant);
 
@@ -443,7 +446,7 @@ async fn l4_the_gate_is_asked_before_each_attempt() {
     assert_eq!(error.kind(), ErrorKind::NotLeader);
     assert_eq!(server.count(), 2);
 
-    // The first attempt may have worked, so "not leader" alone would be a lie.
+    // The first attempt may have been executed, so "not leader" alone would be wrong.
     let server = Server::with([Reply::Answer(504, "")]);
     let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(2))));
     let error = gated.send(apply()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Keeps what is traced, as text, for one thread.
+//! Capture of traces as text, for one thread.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// What was traced, a line for each span and event.
+/// Captured traces, a line for each span and event.
 #[derive(Clone, Default)]
 pub(crate) struct Captured {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Captured {
-    /// Captures what this thread traces at `level` and below, until the guard is dropped.
+    /// Captures the traces of this thread at `level` and below, until the guard is dropped.
     pub(crate) fn at(level: Level) -> (Self, DefaultGuard) {
         let captured = Self::default();
         let lines = Arc::clone(&captured.lines);
@@ -29,7 +29,7 @@ impl Captured {
         self.lines.lock().clone()
     }
 
-    /// The lines that contain `text`.
+    /// Returns the lines that contain `text`.
     pub(crate) fn with(&self, text: &str) -> Vec<String> {
         self.lines().into_iter().filter(|line| line.contains(text)).collect()
     }

@@ -1,4 +1,4 @@
-//! What somebody reads who got a configuration wrong: the file, the context, and what to do.
+//! Error texts for a wrong configuration: they name the file, the context, and the remedy.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn attempt(path: &Path, context: Option<&str>) -> Error {
     client.send(request).await.unwrap_err()
 }
 
-/// The error's text and its causes', as a command line prints them.
+/// Returns the texts of the error and its causes, as a command line prints them.
 fn read(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

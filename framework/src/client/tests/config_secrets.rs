@@ -1,4 +1,4 @@
-//! Secrets in every place that holds one, and nothing of them in anything that is printed.
+//! Secrets in every place of a configuration, and their absence from all output.
 
 use std::fmt::{Debug, Write};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::client::config::Impersonation;
 use crate::client::exec::ExecPlugin;
 use crate::error::Error;
 
-/// Everything that was printed: logs at every level, `Debug` of values, errors with their causes.
+/// All output: logs at every level, `Debug` of values, errors with their causes.
 #[derive(Clone, Debug, Default)]
 struct Printed(Arc<Mutex<String>>);
 
@@ -80,7 +80,7 @@ impl Subscriber for Printed {
     fn exit(&self, _: &Id) {}
 }
 
-/// A layer of a user who logs what he sees.
+/// A user's layer that logs requests and answers.
 #[derive(Clone)]
 struct Nosy(Stack, Printed);
 
@@ -99,7 +99,7 @@ impl Service<HttpRequest> for Nosy {
     }
 }
 
-/// Words that are secret, as they are and as they travel.
+/// Secret words, in plain and encoded form.
 fn canaries(key: &str) -> Vec<String> {
     let mut all = vec!["canary".to_owned(), "CANARY".to_owned()];
     for login in ["us:canary-proxy", "us:canary-password"] {
@@ -111,7 +111,7 @@ fn canaries(key: &str) -> Vec<String> {
     all
 }
 
-/// An answer to everything, then the end.
+/// A server that answers every request with `text`, then closes.
 async fn speak(text: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -247,12 +247,12 @@ async fn failures(pki: &Pki, folder: &Path, printed: &Printed) {
         own(&ca, &format!("client-certificate: '{file}', client-key-data: {key}")),
         own(&ca, &format!("client-certificate-data: {certificate}, client-key-data: canary!")),
         own(&ca, &format!("client-key-data: {key}")),
-        // Tokens that fit no header, files that are missing, too much of a good thing.
+        // Tokens that fit no header, missing files, files that are too large.
         own(&ca, "token: \"canary\\ntoken\""),
         own(&ca, "token: canary-token, username: us, password: canary-password"),
         own(&ca, "tokenFile: /nonexistent/token"),
         own(&ca, "token: [canary]"),
-        // Plugins that fail, and say why.
+        // Plugins that fail and print a reason.
         own(&ca, &plugin("'echo canary-output; exit 3'", "")),
         own(&ca, &plugin("'echo canary-output'", "")),
         own(&ca, &plugin("\"printf '{\\\"apiVersion\\\":\\\"canary-version\\\"}'\"", "")),
@@ -273,7 +273,7 @@ async fn failures(pki: &Pki, folder: &Path, printed: &Printed) {
     }
 }
 
-/// Answers 401 to everything, over memory.
+/// Answers 401 to every request, over memory.
 async fn refusals(printed: &Printed) {
     let sources = [
         ClientConfig::new("http://localhost").unwrap().with_token("canary-token"),
@@ -307,11 +307,11 @@ async fn no_secret_is_in_anything_that_is_printed() {
     tracing::debug!(secret = "the end");
     drop(guard);
     let text = printed.0.lock().clone();
-    // What should be there is: our own lines, those of the HTTP library, and redaction.
+    // Expected output is present: our own lines, those of the HTTP library, and redactions.
     for expected in ["the end", "asking the credential plugin", "[redacted]", "Sensitive", "h2"] {
         assert!(text.contains(expected), "{expected} is missing in {} bytes", text.len());
     }
-    // The server's certificate check echoes nothing of ours; the test's own paths are no secret.
+    // The server's certificate check repeats none of our data; the test's own paths are no secret.
     for canary in canaries(&key) {
         if let Some(at) = text.find(&canary) {
             let from = text[..at].rfind('\n').map_or(0, |at| at + 1);

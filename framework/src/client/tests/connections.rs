@@ -1,4 +1,4 @@
-//! Which connections requests travel on.
+//! Choice of the connections for requests.
 
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ async fn a_connection_retired_while_in_use_is_not_used_again() {
     assert_eq!((server.count(), server.connections()), (2, 2));
 }
 
-/// A10: a rolling restart of API servers.
+/// A10 (an API server that moves or restarts): a rolling restart of API servers.
 #[tokio::test(start_paused = true)]
 async fn after_goaway_new_requests_take_a_new_connection_and_those_in_flight_finish() {
     let gate = Arc::new(Semaphore::new(0));
@@ -143,7 +143,7 @@ async fn after_goaway_new_requests_take_a_new_connection_and_those_in_flight_fin
         tokio::task::yield_now().await;
     }
     server.farewell.add_permits(1);
-    // Long enough for the farewell to arrive, short enough for no deadline.
+    // Long enough for GOAWAY to arrive, short enough for no deadline.
     tokio::time::sleep(Duration::from_secs(1)).await;
     client.send(create()).await.unwrap();
     assert_eq!((server.count(), server.connections()), (2, 2));
@@ -225,7 +225,7 @@ async fn a_connection_that_breaks_in_a_watch_is_told_to_its_reader() {
     assert_eq!(server.connections(), 2);
 }
 
-/// Counts how often a task was woken.
+/// Counts the wake-ups of a task.
 #[derive(Default)]
 struct Count(AtomicU32);
 
@@ -235,7 +235,8 @@ impl std::task::Wake for Count {
     }
 }
 
-/// Each such wake-up would queue the task anew and wake another thread for it, once for every event.
+/// Each such wake-up would queue the task again and wake another thread for it, once for every
+/// event.
 #[tokio::test(start_paused = true)]
 async fn a_watch_is_not_woken_by_the_connection_that_it_runs_itself() {
     let server = Server::with([Reply::Answer(200, EVENTS)]);

@@ -1,4 +1,4 @@
-//! What a gate learns of the writes that it let out.
+//! Reports to a gate about the writes that it admitted.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Lets every write out for 7.5 s, and counts it.
+/// Gate that permits every write for 7.5 s, and counts it.
 #[derive(Debug)]
 pub(crate) struct Counting(pub(crate) Flights);
 
@@ -26,7 +26,7 @@ fn counted(server: &Arc<Server>) -> (Client, Flights) {
     (client(server).gated(Arc::new(Counting(flights.clone()))), flights)
 }
 
-/// For how long a write may be executed that `reply` was the answer to.
+/// Returns the time for which a write may still be executed after `reply`.
 async fn doubt_after(reply: Reply) -> Duration {
     let (client, flights) = counted(&Server::with([reply]));
     let _ = client.send(create()).await;
@@ -42,7 +42,7 @@ async fn l8_a_write_that_its_caller_gives_up_may_be_executed_for_what_the_server
         let given_up = client.seams().clock.within(SECOND, client.send(create())).await;
         assert!(given_up.is_none());
         assert!(server.seen()[0].target.ends_with("timeout=7s"), "{:?}", server.seen());
-        // The 7 s that the server was told and the margin, less the second that is over.
+        // The 7 s that were sent to the server and the margin, less the second that has passed.
         assert_eq!(flights.doubts(), (0, 8 * SECOND));
     }
 }
@@ -73,7 +73,8 @@ async fn l8_an_answer_ends_the_doubt_unless_it_leaves_one() {
 #[tokio::test(start_paused = true)]
 async fn l8_a_lost_or_late_answer_leaves_the_doubt() {
     assert_eq!(doubt_after(Reply::Cut).await, 9 * SECOND);
-    // Waited for until the gate's limit, half a second longer than the server was told.
+    // The client waits until the gate's limit, half a second longer than the limit sent to the
+    // server.
     assert_eq!(doubt_after(Reply::Silence).await, Duration::from_millis(1_500));
 }
 

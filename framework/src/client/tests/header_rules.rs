@@ -1,4 +1,4 @@
-//! Credentials over plain HTTP and impersonations that say nothing, whatever part of a program adds them.
+//! Credentials over plain HTTP and ineffective impersonations, from any part of a program.
 
 use http::header::{AUTHORIZATION, HeaderValue};
 use tower::layer::layer_fn;
@@ -37,7 +37,7 @@ async fn a_requests_own_credentials_are_not_sent_over_plain_http() {
         assert!(text.contains("use https://") && !text.contains("canary"), "{text}");
     }
     assert_eq!((server.connections(), server.count()), (0, 0));
-    // What is no credential may be read by anybody.
+    // Other headers may be sent in the clear.
     client.send(with_token("x-own", "shown")).await.unwrap();
     assert_eq!(server.count(), 1);
 }
@@ -71,8 +71,8 @@ async fn a_requests_own_credentials_are_sent_to_this_machine_and_over_tls() {
     }
 }
 
-/// A connector opens connections in place of TCP and TLS; whether they are encrypted is the
-/// address's to say.
+/// A connector opens connections in place of TCP and TLS; the address decides whether they count as
+/// encrypted.
 #[test]
 fn a_connector_of_ones_own_is_no_way_around_the_rule_for_plain_http() {
     let server = Server::with([Reply::Answer(200, "{}")]);
@@ -100,7 +100,7 @@ async fn an_upgrade_carries_no_credentials_over_plain_http() {
     assert_eq!(server.connections(), 0);
 }
 
-/// S4: a name from an object may be blank, and then nobody is impersonated.
+/// A name from an object may be blank, and then no user is impersonated.
 #[tokio::test(start_paused = true)]
 async fn a_header_that_impersonates_nobody_is_refused_wherever_it_comes_from() {
     let server = Server::with([Reply::Answer(200, "{}")]);

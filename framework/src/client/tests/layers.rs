@@ -1,4 +1,4 @@
-//! Layers of a user's own in the stack.
+//! Layers of the user in the stack.
 
 use std::task::{Context, Poll};
 
@@ -77,7 +77,7 @@ async fn layers_added_later_are_further_out_and_see_answers_too() {
     assert_eq!(*order.lock(), ["outer", "inner", "answer"]);
 }
 
-/// Refuses each request without sending it.
+/// Layer that refuses each request without sending it.
 struct Refusing<E>(fn() -> E);
 
 impl<E> Clone for Refusing<E> {

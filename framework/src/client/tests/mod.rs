@@ -1,4 +1,4 @@
-//! A scripted server over pipes, and what the client does with it on a paused clock.
+//! A scripted server over pipes, and tests of the client against it on a paused clock.
 
 mod attacks;
 mod auth_rotation;
@@ -44,24 +44,24 @@ use crate::entropy::Entropy;
 use crate::error::BoxError;
 use crate::metrics::Metrics;
 
-/// What the server does with one request.
+/// Reaction of the server to one request.
 #[derive(Clone, Debug)]
 enum Reply {
-    /// Answers.
+    /// Sends an answer.
     Answer(u16, &'static str),
-    /// Answers with a header.
+    /// Sends an answer with a header.
     With(u16, &'static str, &'static str, &'static str),
-    /// Accepts it and never answers.
+    /// Accepts the request and never answers.
     Silence,
     /// Closes the connection without an answer.
     Cut,
     /// Sends half of the answer, then closes the connection.
     Half,
-    /// Answers when the gate opens.
+    /// Answers when the semaphore has a permit.
     Later(Arc<Semaphore>),
 }
 
-/// A request that the server saw.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 struct Seen {
     /// Path and query.
@@ -70,16 +70,16 @@ struct Seen {
     body: Bytes,
 }
 
-/// A server whose replies are written down beforehand; the last one is repeated.
+/// A server with scripted replies; the last one is repeated.
 #[derive(Debug)]
 struct Server {
     replies: Mutex<VecDeque<Reply>>,
     seen: Mutex<Vec<Seen>>,
     connections: AtomicU32,
-    /// So many connections are refused first.
+    /// Connections to refuse before the first is accepted.
     refusals: AtomicU32,
     http2: bool,
-    /// Ends connections politely: one permit each.
+    /// Permits to shut a connection down gracefully, one each.
     farewell: Arc<Semaphore>,
 }
 
@@ -185,7 +185,7 @@ fn response(code: u16, body: &'static str) -> http::Response<UnsyncBoxBody<Bytes
     response
 }
 
-/// One piece, a pause in which it is flushed, then an error.
+/// One chunk, a pause in which it is flushed, then an error.
 struct HalfBody(u32);
 
 impl http_body::Body for HalfBody {

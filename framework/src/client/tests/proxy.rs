@@ -1,4 +1,4 @@
-//! Proxies on loopback, well-behaved and not, and what the client does with them.
+//! Proxies on loopback, correct and faulty, and the client's behaviour with them.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use super::tls::Pki;
 use super::*;
 use crate::error::{Error, ErrorKind};
 
-/// What a proxy does with a request for a tunnel.
+/// Reaction of a proxy to a request for a tunnel.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
-    /// Leads it to this port of loopback, whatever it asks for.
+    /// Connects to this port of loopback, whatever the target.
     Relay(u16),
     /// Answers with these bytes and closes.
     Say(&'static [u8]),
@@ -26,7 +26,7 @@ enum Manner {
     Silence,
 }
 
-/// What a proxy was asked: the head of a `CONNECT`, or `user:password host:port` in SOCKS5.
+/// Requests to a proxy: the head of a `CONNECT`, or `user:password host:port` in SOCKS5.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 async fn listen() -> (TcpListener, u16) {
@@ -140,7 +140,7 @@ async fn text(io: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8(text).unwrap())
 }
 
-/// A cluster whose name nobody but the proxy can look up.
+/// A cluster whose name only the proxy can resolve.
 fn far_away(pki: &Pki) -> ClientConfig {
     ClientConfig::new("https://api.invalid:6443").unwrap().with_ca(&pki.ca)
 }
@@ -152,7 +152,7 @@ async fn answer(config: ClientConfig) -> Result<String, Error> {
     Ok(String::from_utf8(answer.body.to_vec()).unwrap())
 }
 
-/// What the first attempt failed with, in all its words, and the call's error. A later attempt may
+/// Returns the complete error text of the first attempt, and the call's error. A later attempt may
 /// have been cut short by the call's deadline.
 async fn refused(config: ClientConfig) -> (String, Error) {
     let failures = Arc::new(Mutex::new(Vec::new()));
@@ -171,7 +171,7 @@ async fn refused(config: ClientConfig) -> (String, Error) {
     (first, error)
 }
 
-/// The error's text and all its causes'.
+/// Returns the texts of the error and all its causes.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
@@ -261,7 +261,7 @@ async fn a_server_of_plain_http_is_reached_through_a_tunnel_too() {
     let config = config.with_proxy(&format!("http://127.0.0.1:{port}")).unwrap();
     assert_eq!(answer(config.clone()).await.unwrap(), "{}");
     assert!(asked.lock().concat().starts_with("CONNECT api.invalid:80 HTTP/1.1"));
-    // Behind a proxy nothing is this machine, so no token goes there in the clear.
+    // Behind a proxy no address is this machine, so no token is sent there in the clear.
     let local = config.with_server("http://localhost:8080").unwrap().with_token("t");
     assert_eq!(Client::new(local.clone()).unwrap_err().kind(), ErrorKind::Config);
     Client::new(local.without_proxy()).unwrap();
@@ -290,7 +290,7 @@ async fn what_a_proxy_answers_instead_of_a_tunnel_is_told_with_what_to_do() {
         (b"HTTP/1.1 200 OK\r\n\r\nearly", false, &["behind its answer"]),
         (long.leak().as_bytes(), false, &["no answer to CONNECT"]),
     ];
-    // All at once: the client tries each of them again for a while.
+    // In parallel: the client retries each of them for a while.
     let mut rows = tokio::task::JoinSet::new();
     for (said, login, parts) in table {
         rows.spawn(refused_by_http(said, login, parts));
@@ -393,7 +393,7 @@ async fn a_refusal_of_socks5_is_told_with_its_reason_and_without_the_password() 
     assert!(text.contains("use shorter ones"), "{text}");
 }
 
-/// The other half of the next test: in a process of its own, with an environment of its own.
+/// Second half of the next test, run in a process with an environment of its own.
 async fn ask_through_the_environments_proxy() {
     let proxied = ClientConfig::new("https://api.invalid:6443").unwrap();
     let direct = ClientConfig::new("https://direct.invalid:6443").unwrap().without_proxy();

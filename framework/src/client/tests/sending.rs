@@ -1,4 +1,4 @@
-//! What becomes of a request that is sent: answers, retries, doubt, cancellation.
+//! Outcomes of a request that is sent: answers, retries, doubt, cancellation.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -153,7 +153,8 @@ async fn mechanism_12_429_and_5xx_with_retry_after_are_tried_again_as_often_as_a
     assert_eq!(server.count(), 11, "ten retries unless the request says otherwise");
 }
 
-/// Upstream: `TestConnectionResetByPeerIsRetried`; ours also for what is safe beside `GET`.
+/// Upstream: `TestConnectionResetByPeerIsRetried`; here also for requests other than `GET` that are
+/// safe to repeat.
 #[tokio::test(start_paused = true)]
 async fn mechanism_12_a_lost_connection_is_tried_again_for_reads_and_what_is_repeatable() {
     let put = |client: &Client| {
@@ -188,7 +189,8 @@ async fn mechanism_12_the_final_error_wraps_those_of_earlier_attempts() {
     assert_eq!(chain.len(), 2);
 }
 
-/// G-R4: the waits are random below a bound that doubles; upstream's are fixed.
+/// G-R4 (backoff has full jitter): the waits are random below a bound that doubles; upstream's are
+/// fixed.
 #[tokio::test(start_paused = true)]
 async fn g_r4_waits_are_jittered_and_their_bound_grows() {
     let server = Server::with([Reply::Answer(503, "")]);
@@ -199,7 +201,8 @@ async fn g_r4_waits_are_jittered_and_their_bound_grows() {
     assert_ne!(waited.as_millis() % 100, 0, "{waited:?}");
 }
 
-/// G-R4: a cache whose kind fails takes nothing from other callers of the same client.
+/// G-R4 (caches have a budget of their own): a cache whose kind fails uses up no retries of other
+/// callers of the same client.
 #[tokio::test(start_paused = true)]
 async fn g_r4_background_requests_have_a_budget_of_their_own() {
     let server = Server::with([Reply::Answer(503, "")]);
@@ -262,7 +265,7 @@ async fn g_r2_dropping_the_call_cancels_the_request() {
         while server.count() == 0 {
             tokio::task::yield_now().await;
         }
-        // One here, one in the script, one with the request that waits.
+        // References: this test, the script, and the request that waits.
         assert_eq!(Arc::strong_count(&gate), 3);
         call.abort();
         call.await.unwrap_err();
@@ -309,7 +312,7 @@ async fn mechanism_15_a_status_is_preferred_over_the_http_code() {
     }
     let server = Server::with([Reply::Answer(200, DONE)]);
     home(&client(&server)).send().await.unwrap();
-    // An object that merely speaks of a Status is an object.
+    // An object that merely contains the word Status is an object.
     let server = Server::with([Reply::Answer(200, r#"{"kind":"ConfigMap","a":"Status"}"#)]);
     home(&client(&server)).send().await.unwrap();
 }
@@ -425,14 +428,14 @@ async fn mechanism_12_a_reset_by_the_peer_is_tried_again_until_it_passes_for_rea
         assert_eq!(request.send().await.unwrap_err().kind(), ErrorKind::Ambiguous, "{method}");
         assert_eq!(server.count(), 1, "{method}");
     }
-    // Also for a stream and a watch.
+    // The same for a stream and a watch.
     let server = Server::with(cuts());
     drop(version(&client(&server)).stream().await.unwrap());
     drop(version(&client(&server)).watch().await.unwrap());
     assert_eq!(server.count(), 4);
 }
 
-/// A patch of another form is none that may be repeated, whatever the request began as.
+/// A patch of another media type may not be repeated, even if the request began as an apply.
 #[tokio::test(start_paused = true)]
 async fn mechanism_12_an_apply_under_another_media_type_is_a_patch() {
     let server = Server::with([Reply::Answer(504, ""), Reply::Answer(200, "{}")]);

@@ -1,4 +1,4 @@
-//! What is told beside the answer: warnings, spans, bodies, metrics.
+//! Output besides the answer: warnings, spans, bodies, metrics.
 
 use serde_json::json;
 use tracing::Level;
@@ -8,7 +8,7 @@ use super::*;
 use crate::client::{NoWarnings, Warning, WarningHandler};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES};
 
-/// Keeps what it is told.
+/// Warning handler that records its input.
 #[derive(Debug, Default)]
 struct Heard(Mutex<Vec<(String, String)>>);
 

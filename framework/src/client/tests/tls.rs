@@ -1,4 +1,4 @@
-//! The whole way over loopback TCP and TLS.
+//! Requests over loopback TCP and TLS.
 
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use rustls_pki_types::PrivateKeyDer;
@@ -9,7 +9,7 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::error::ErrorKind;
 
-/// Certificates of one test: a CA, and what it signed.
+/// Certificates of one test: a CA, and certificates signed by it.
 pub(super) struct Pki {
     pub(super) ca: String,
     issuer: Issuer<'static, KeyPair>,
@@ -31,7 +31,7 @@ impl Pki {
         (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
     }
 
-    /// A server that asks for a client certificate if `mutual`, and echoes protocol and host.
+    /// Runs a server that requires a client certificate if `mutual`, and echoes protocol and host.
     pub(super) async fn serve(&self, name: &str, protocols: &[&str], mutual: bool) -> u16 {
         let (certificate, key) = self.sign(name, ExtendedKeyUsagePurpose::ServerAuth);
         let provider = super::super::tls::default_provider().unwrap();
@@ -63,8 +63,8 @@ impl Pki {
     }
 }
 
-/// Answers 401 to clients whose certificate is not the one in `accepted`, as an API server does once
-/// a certificate has expired on an open connection.
+/// Runs a server that answers 401 to clients whose certificate is not in `accepted`, as an API
+/// server does once a certificate has expired on an open connection.
 async fn serve_only(pki: &Pki, accepted: Arc<Mutex<Vec<u8>>>) -> u16 {
     let (certificate, key) = pki.sign("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
     let provider = super::super::tls::default_provider().unwrap();

@@ -1,4 +1,4 @@
-//! What calls wait for: permits, backoff, retries; and in which order.
+//! Waits of a call for permits, backoff and retries, and their order.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn version(client: &Client) -> Request {
     client.get().abs_path(["/version"])
 }
 
-/// The line of a histogram's count for requests by `GET`.
+/// Returns the count of a histogram for requests by `GET`.
 fn observed(client: &Client, name: &str) -> usize {
     let start = format!("{name}_count{{verb=\"GET\",host=\"localhost\"}} ");
     let text = client.seams().metrics.encode();
@@ -86,7 +86,7 @@ async fn mechanism_10_each_retry_waits_for_a_permit_again() {
     assert_eq!(server.count(), 3);
 }
 
-/// The wait does not count for the attempt, whose head may take 10 s.
+/// The wait for a permit does not count towards the 10 s for the head of the attempt's answer.
 #[tokio::test(start_paused = true)]
 async fn mechanism_10_the_wait_for_a_permit_comes_before_the_attempts_own_time() {
     let gate = Arc::new(Semaphore::new(0));
@@ -115,7 +115,7 @@ async fn mechanism_10_a_wait_beyond_the_deadline_is_an_error_at_once_with_its_re
          comes in 10.0 s, and the deadline is in 4.0 s; raise the limit or the timeout"
     );
     assert_eq!((started.elapsed().as_secs(), server.count()), (0, 1));
-    // It took no permit: the next caller waits no longer for it.
+    // The failed request took no permit: the next caller waits no longer because of it.
     version(&client).send().await.unwrap();
     assert_eq!(started.elapsed().as_secs(), 10);
 }
@@ -133,7 +133,7 @@ async fn mechanism_10_a_request_may_have_a_limiter_of_its_own() {
     assert_eq!(started.elapsed().as_secs(), 3);
 }
 
-/// A limiter that keeps no promise.
+/// Limiter that ignores the deadline.
 #[derive(Debug)]
 struct Forgetful;
 
@@ -174,7 +174,7 @@ async fn mechanism_10_very_long_waits_are_logged_with_their_reason_but_not_each(
     assert_eq!((lines.len(), info.len()), (12, 3), "{lines:#?}");
     let reason = "the client's rate limit of 0.5 a second, not the API server";
     assert!(info[0].contains(reason) && info[0].contains("/version"), "{}", info[0]);
-    // Waits below 50 ms are nobody's business, those below 1 s are for DEBUG.
+    // Waits below 50 ms are not logged, those below 1 s at DEBUG.
     let (captured, _guard) = Captured::at(Level::DEBUG);
     for (qps, lines) in [(25.0, 0), (10.0, 1)] {
         let client = limited(&server, qps, 1);
@@ -189,7 +189,7 @@ async fn mechanism_10_very_long_waits_are_logged_with_their_reason_but_not_each(
     }
 }
 
-/// Writes down who was asked, and when.
+/// Recorder of calls and their times.
 #[derive(Clone, Debug, Default)]
 struct Diary(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! Dry runs, one namespace only, field managers: alone and together, in both layers.
+//! Dry runs, one namespace only, field managers: alone and combined, in both layers.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -153,7 +153,7 @@ async fn wrappers_compose_and_a_second_namespace_opens_none() {
         let error = twice.namespace::<ConfigMap>(namespace).get("home").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     }
-    // The client that it was made from is as it was.
+    // The original client is unchanged.
     plain.namespace::<ConfigMap>("other").create(&config_map(None)).await.unwrap();
     assert_eq!(targets(&server)[1], "/api/v1/namespaces/other/configmaps?fieldManager=windlass");
 }
@@ -173,13 +173,13 @@ async fn raw_writes_carry_the_field_manager_unless_they_name_one_and_deletes_do_
     );
 }
 
-/// What each request carried in its body.
+/// Returns the bodies of the requests.
 fn bodies(server: &Server) -> Vec<serde_json::Value> {
     let read = |seen: Seen| serde_json::from_slice(&seen.body).unwrap_or_default();
     server.seen().into_iter().map(read).collect()
 }
 
-/// Upstream: an API server that gets options in the body does not read those of the query.
+/// Upstream: an API server that gets options in the body ignores those of the query.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_is_a_dry_run_says_so_in_its_body_too_where_it_has_one() {
     let server = Server::with([Reply::Answer(200, r#"{"kind":"Status","status":"Success"}"#)]);
@@ -206,7 +206,7 @@ async fn a_deletion_that_is_a_dry_run_says_so_in_its_body_too_where_it_has_one()
     }
     let streamed = raw(&dry).body(crate::client::Body::reader(&b"{}"[..]));
     assert_eq!(streamed.send().await.unwrap_err().kind(), ErrorKind::Usage);
-    // Without a body the query is what counts.
+    // Without a body the query counts.
     raw(&dry).send().await.unwrap();
     assert_eq!(server.count(), sent + 1);
 }
@@ -279,7 +279,7 @@ async fn a_bound_client_refuses_paths_that_are_spelled_in_disguise() {
         }
     }
     assert_eq!(server.count(), 0);
-    // A name may carry what has to be encoded.
+    // A name may contain characters that have to be encoded.
     let name = "/api/v1/namespaces/shop/configmaps/a%20b";
     bound.get().request_uri(name).send().await.unwrap();
     assert_eq!(targets(&server), [name]);

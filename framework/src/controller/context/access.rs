@@ -1,4 +1,4 @@
-//! Reading and writing other objects, as far as the controller was granted it.
+//! Reads and writes of other objects, limited to the controller's grants.
 
 use super::children::is_controlled_by;
 use super::is_namespaced;
@@ -13,30 +13,31 @@ use crate::resource::{ObjectKey, Resource, ResourceExt, Selector, Whole};
 use crate::store::Store;
 
 impl<C: Reconciler> Context<C> {
-    /// Kind `K` in the object's namespace (in all, when the object or `K` has none), for what the
-    /// checked methods do not cover. An escape hatch: no grant is checked at compile time, so what
-    /// you use it for has to stand in `can(…)` to be in the manifest. A clone of it is as one of
-    /// [`client`](Self::client).
+    /// Returns the API of kind `K` in the object's namespace (in all namespaces when the object or
+    /// `K` has none), for requests that the checked methods do not cover. An escape hatch: no grant
+    /// is checked at compile time, so its use has to be listed in `can(…)` to be in the manifest. A
+    /// clone of it behaves as a clone of [`client`](Self::client).
     pub fn api<K: Resource>(&self) -> Api<K> {
         self.nearby_by(self.client())
     }
 
-    /// Reads an object near this one from the API server.
+    /// Reads an object in the object's namespace from the API server.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and whatever the API server says.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and any error of the API server.
     pub fn get<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, K>
     where
         C: CanGet<K>,
     {
-        // A future without `C` in its type: what is not granted is said once, at the call.
+        // The boxed future has no `C` in its type: a missing grant is reported once, at the call.
         Box::pin(async move { self.nearby::<K>().get(name).await })
     }
 
-    /// Reads an object near this one from the API server; `None` when it does not exist.
+    /// Reads an object in the object's namespace from the API server; `None` when it does not
+    /// exist.
     ///
     /// # Errors
-    /// Whatever the API server says.
+    /// Any error of the API server.
     pub fn get_opt<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, Option<K>>
     where
         C: CanGet<K>,
@@ -44,10 +45,10 @@ impl<C: Reconciler> Context<C> {
         Box::pin(async move { self.nearby::<K>().get_opt(name).await })
     }
 
-    /// Reads the objects near this one that `labels` matches from the API server.
+    /// Lists the objects in the object's namespace that `labels` matches, from the API server.
     ///
     /// # Errors
-    /// Whatever the API server says.
+    /// Any error of the API server.
     pub fn list<'a, K: Resource>(&'a self, labels: &'a Selector) -> ApiFuture<'a, Vec<K>>
     where
         C: CanList<K>,
@@ -61,12 +62,12 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Creates an object near this one, without making it a child
-    /// ([`create_owned`](Self::create_owned) does that).
+    /// Creates an object in the object's namespace, without making it a child (see
+    /// [`create_owned`](Self::create_owned)).
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists), and whatever the API server
-    /// says.
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists), and any error of the API
+    /// server.
     pub fn create<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
         C: CanCreate<K>,
@@ -74,19 +75,20 @@ impl<C: Reconciler> Context<C> {
         Box::pin(async move { self.send_create(&self.nearby(), object).await })
     }
 
-    /// Replaces an object near this one by `object`, which has to carry the resourceVersion it was
-    /// made of. Its status is not written where that is a subresource.
+    /// Replaces an object in the object's namespace by `object`, which has to carry the
+    /// resourceVersion that it was derived from. Its status is not written where that is a
+    /// subresource.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when somebody wrote since, and whatever
-    /// the API server says.
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when another client wrote since, and any
+    /// error of the API server.
     pub fn replace<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
         C: CanUpdate<K>,
     {
         Box::pin(async move {
             let (replaced, answer) = self.answered(self.nearby::<K>().replace(object)).await?;
-            // Accepted on top of the version that it carried alone.
+            // The API server accepts a replace only upon the version that it carries.
             match object.resource_version() {
                 from if self.is_own(object) && !from.is_empty() => {
                     self.wrote_upon(from, &replaced, &answer)
@@ -97,13 +99,14 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Sends a creation and shows its answer to the cache. Whether a child exists whose name is not
-    /// known is asked by whoever counts children, so its fate is noted whatever happens here.
+    /// Sends a create and puts its answer into the cache. The fate of a child with a generated name
+    /// is recorded in any case: a reconcile that counts children depends on it.
     pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
         let clock = &self.reach.seams.clock;
         let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
         let kind = Kind::of::<K>().filter(|_| is_unnamed);
         let ledger = &self.reach.memory.applied.ledger;
+        // Before the request: the watch may show the child before the answer comes.
         let flight = kind.map(|kind| ledger.creating(self.whose(), kind, clock.now()));
         match (self.answered(api.create(child)).await, flight) {
             (Ok((created, answer)), Some(flight)) => {
@@ -125,11 +128,12 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Patches an object near this one. A patch of the reconciled object wakes it once more: what the
-    /// patch was made upon is not known. [`patcher`](Self::patcher) does not.
+    /// Patches an object in the object's namespace. A patch of the reconciled object reconciles it
+    /// once more, because the version under the patch is not known. [`patcher`](Self::patcher)
+    /// avoids that.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and whatever the API server says.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and any error of the API server.
     pub fn patch<'a, K: Resource>(&'a self, name: &'a str, patch: Patch) -> ApiFuture<'a, K>
     where
         C: CanPatch<K>,
@@ -141,10 +145,10 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Deletes an object near this one; it is no error when there is none.
+    /// Deletes an object in the object's namespace; a missing object is no error.
     ///
     /// # Errors
-    /// Whatever the API server says.
+    /// Any error of the API server.
     pub fn delete<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
     where
         C: CanDelete<K>,
@@ -155,13 +159,13 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Sends a deletion and shows it to the cache; it is no error when the object is gone.
+    /// Sends a deletion and applies it to the cache; a missing object is no error.
     pub(super) async fn send_delete<K: Resource>(
         &self,
         key: &ObjectKey,
         delete: Delete<K>,
     ) -> Result<(), Error> {
-        // What is cached before the request is sent is gone by the time of a 404.
+        // Read before the request: an object that is cached now is gone if the answer is a 404.
         let known = self.cached_uid::<K>(key);
         match delete.answer().await {
             Ok(answer) => {
@@ -178,7 +182,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Is it the reconciled object, in whatever form?
+    /// Whether `object` is the reconciled object, as whatever type.
     pub(super) fn is_own<K: Resource>(&self, object: &K) -> bool {
         let kind = K::static_info().map(|info| info.group_resource());
         kind.is_some_and(|kind| kind == self.reach.info.group_resource())
@@ -186,13 +190,13 @@ impl<C: Reconciler> Context<C> {
             && object.namespace().is_none_or(|namespace| Some(namespace) == self.key.namespace())
     }
 
-    /// The key of kind `K` and this name where [`api`](Self::api) looks.
+    /// Returns the key of this name and kind `K` in the namespace that [`api`](Self::api) uses.
     pub(super) fn near_key<K: Resource>(&self, name: &str) -> ObjectKey {
         let namespace = self.key.namespace().filter(|_| is_namespaced::<K>());
         ObjectKey::new(namespace, name).in_cluster(self.key.cluster())
     }
 
-    /// The cache of a kind of children.
+    /// The cache of an owned kind.
     pub fn store_of<K: Resource>(&self) -> Store<K>
     where
         C: OwnsCache<K>,
@@ -201,8 +205,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// The cache of a kind that the controller watches, by `watches(…)` or by
-    /// `can(get list watch …)`, in all namespaces that it works in. It is filled before the first
-    /// reconcile. Without `watches(…)` changes of these objects wake nothing.
+    /// `can(get list watch …)`, in all namespaces of the operator. The cache is filled before the
+    /// first reconcile. Without `watches(…)` changes of these objects reconcile nothing.
     pub fn watched<K: Resource>(&self) -> Store<K>
     where
         C: CanList<K> + CanWatch<K>,
@@ -211,8 +215,8 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
-/// Is it certain that nothing was created? Of what may have been executed the client says that it is
-/// ambiguous; an answer that does not decode is an answer.
+/// Whether it is certain that nothing was created. The client marks requests that may have been
+/// executed as ambiguous; an answer that does not decode proves an execution.
 fn is_refusal(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Ambiguous | ErrorKind::Decode)
 }

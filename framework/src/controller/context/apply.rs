@@ -1,9 +1,10 @@
-//! The apply of a child: create it or own it, and take nothing away from anybody else.
+//! Apply of a child: creates it or updates an owned one, and never overwrites a foreign object.
 //!
-//! Whether a child is there and whose it is decides the API server, when it executes the apply, and not the
-//! cache: each carries a uid and a resourceVersion. A child that the cache shows as ours is applied upon
-//! the version that was shown. One that is not shown is applied upon a version that no object is ever at:
-//! API servers ignore it when there is no such object, and answer 409 when there is one.
+//! The API server decides whether a child exists and is owned, when it executes the apply, and not
+//! the cache: each apply carries a resourceVersion, and a uid for an existing child. A child that
+//! the cache shows as owned is applied upon the cached version. A child that is not cached is
+//! applied upon a version that no object ever has: API servers ignore it when there is no such
+//! object, and answer 409 when there is one.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -22,14 +23,15 @@ use crate::events::{Normal, Warning};
 use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 use crate::store::Cached;
 
-/// How often what stands in the place of a child is looked at, while others keep writing.
+/// Most checks of the object in the child's place while others keep writing.
 pub(super) const TRIES: u32 = 5;
-/// No object is ever at this version: API servers count in 63 bits, from 1.
+/// A version that no object ever has: API servers count in 63 bits, from 1.
 const NO_VERSION: &str = "9223372036854775807";
 
+/// Decides whether an existing object may become a child.
 type MayAdopt<'a, K> = Box<dyn Fn(&K) -> bool + Send + Sync + 'a>;
 
-/// A child about to be applied, from [`Context::apply_owned`]; await it for the child as it is stored.
+/// A child about to be applied, from [`Context::apply_owned`]; await it for the stored child.
 #[must_use = "nothing is applied until it is awaited"]
 pub struct ApplyOwned<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
@@ -48,19 +50,19 @@ impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
         Self { cx, child, may_adopt: None }
     }
 
-    /// Takes over whatever object of that kind and name is there, unless another object controls it: it
-    /// becomes a child, its fields become as the child says, and it is deleted with the reconciled object.
-    /// For children that were restored from a backup, or orphaned on purpose.
+    /// Takes over any existing object of that kind and name, unless another object controls it: it
+    /// becomes a child, its fields are set as in the child, and it is deleted with the reconciled
+    /// object. For children that were restored from a backup, or orphaned on purpose.
     ///
-    /// If users choose the name of the child through the object, they choose by it which object is
-    /// overwritten, with the rights of the operator: [`adopt_if`](Self::adopt_if) limits it to objects that
-    /// say they may be.
+    /// If users choose the name of the child through the object, they thereby choose which object
+    /// is overwritten, with the rights of the operator: [`adopt_if`](Self::adopt_if) limits that to
+    /// objects that opt in.
     pub fn adopt(self) -> Self {
         self.adopt_if(|_| true)
     }
 
-    /// As [`adopt`](Self::adopt), of objects that `may` lets pass; it is asked about the object as the API
-    /// server has it, and the object is taken over at exactly that version.
+    /// As [`adopt`](Self::adopt), for objects for which `may` returns true; it is given the object
+    /// as stored in the API server, and the object is taken over at exactly that version.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -98,13 +100,14 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
     }
 }
 
-/// The object in the place of the child.
+/// The object found in the place of the child.
 enum There<K> {
     Nothing,
     Ours(Version),
     Other(Box<K>),
 }
 
+/// Identity and version of an owned child.
 struct Version {
     uid: String,
     resource_version: String,
@@ -117,6 +120,7 @@ impl Version {
     }
 }
 
+/// One apply of a child, through all its tries.
 struct Apply<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
     child: (ResourceInfo, ObjectKey),
@@ -127,9 +131,10 @@ struct Apply<'a, C: Reconciler, K> {
 }
 
 impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
+    /// Applies the child, and handles conflicts with the object in its place.
     async fn run(mut self) -> Result<K, Error> {
         let (cx, key) = (self.cx, &self.child.1);
-        // Was a child of ours there? That it is not there any more may be garbage collection's work.
+        // Whether an owned child was there. Its absence now may be the work of garbage collection.
         let mut was_ours = false;
         let mut there = match cx.cached::<K>(key) {
             Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
@@ -139,7 +144,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     resource_version: cached.head().resource_version().to_owned(),
                 }),
             },
-            // It was there, and is not shown: the cache is limited to other objects, or behind.
+            // Applied before, but not cached: the cache is limited to other objects, or lags
+            // behind.
             None if cx.reach.memory.applied.knows(&cx.key, &self.child) => {
                 was_ours = true;
                 match self.api().get_opt(key.name()).await? {
@@ -155,6 +161,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             let upon = match (there, refused.take()) {
                 (There::Ours(version), _) => Some(version),
                 (There::Other(live), Some(error)) => self.take_over(*live, error).await?,
+                // The child vanished: garbage collection may have removed it because its owner is
+                // gone.
                 (There::Nothing, _) if was_ours => {
                     cx.ensure_alive(&self.what()).await?;
                     None
@@ -176,7 +184,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         Err(error.note(&format!("tried {TRIES} times: others keep writing")))
     }
 
-    /// The child as it is cached, if the same was applied before and nobody changed it since.
+    /// Returns the cached child, if the same intent was applied before and the child is unchanged
+    /// since.
     fn unchanged(&self, cached: &Cached<K>) -> Option<K> {
         let head = cached.head();
         let found = Found { uid: head.uid(), resource_version: head.resource_version() };
@@ -188,17 +197,19 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         cached.get().ok().map(Arc::unwrap_or_clone)
     }
 
-    /// The same of what the API server has.
+    /// As [`unchanged`](Self::unchanged), for the object in the API server.
     fn stands(&self, live: &K) -> bool {
         let found = Found { uid: live.uid(), resource_version: live.resource_version() };
         let applied = &self.cx.reach.memory.applied;
         applied.stands(&self.cx.key, &self.child, self.hash, (found, || content(live)))
     }
 
+    /// Whether the reconciled object controls `live`.
     fn is_ours(&self, live: &K) -> bool {
         is_controlled_by(live, self.cx.object.uid())
     }
 
+    /// Classifies the object in the child's place.
     fn place(&self, live: Option<K>) -> There<K> {
         match live {
             None => There::Nothing,
@@ -211,15 +222,17 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         self.cx.api_of(&self.child.1)
     }
 
+    /// Returns kind and key of the child, for messages.
     fn what(&self) -> String {
         format!("{} \"{}\"", self.child.0.kind, self.child.1)
     }
 
-    /// Applies upon that version of a child of ours; without one, creates the child.
+    /// Applies upon that version of an owned child; without a version, creates the child.
     ///
-    /// It is forced: fields of a child belong to its controller, and one that somebody edited is put
-    /// right. What others are to decide, as an autoscaler the number of replicas, the child leaves out.
-    /// Nothing is taken from an object of somebody else, because the version keeps it from being touched.
+    /// The apply is forced: fields of a child belong to its controller, and foreign edits of them
+    /// are reset. Fields that others decide on, as an autoscaler on the number of replicas, are
+    /// left out of the child. A foreign object is never overwritten, because the version keeps it
+    /// from being touched.
     async fn send(&mut self, upon: Option<Version>) -> Result<K, Error> {
         let what = if upon.is_none() { What::Created } else { What::Changed };
         let metadata = &mut self.intent["metadata"];
@@ -244,11 +257,11 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         Ok(child)
     }
 
-    /// What becomes of an object of somebody else in the place of the child: it is adopted if it may be, and
-    /// then is ours. `None` when it changed meanwhile.
+    /// Handles a foreign object in the place of the child: adopts it if that is allowed. `None`
+    /// when it changed meanwhile.
     async fn take_over(&self, live: K, refused: Error) -> Result<Option<Version>, Error> {
         let cx = self.cx;
-        // Children that are to outlive their owner lose it before it is gone.
+        // Children that are orphaned lose their owner reference before the owner is gone.
         cx.ensure_alive(&self.what()).await?;
         let owners = live.metadata().owner_references.iter().flatten();
         let holder = owners.clone().find(|owner| owner.controller == Some(true));
@@ -286,7 +299,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }
     }
 
-    /// Becomes the controller of the object as it was looked at, before anything else of it is changed.
+    /// Makes the object a child, in exactly the version that was checked, before any other field is
+    /// changed.
     async fn adopt(&self, live: &K, references: Value) -> Result<Option<Version>, Error> {
         let patch = json!({ "metadata": {
             "resourceVersion": live.resource_version(),
@@ -301,12 +315,13 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                 cx.event(Normal, "ChildAdopted", text);
                 Ok(Some(Version::of(&child)))
             }
-            // The create that follows is refused, and the object looked at anew.
+            // The following create is refused, and the object is checked again.
             Err(error) if error.code() == Some(409) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
+    /// Returns the error for a taken name, and reports it by an Event.
     fn taken(&self, why: &str) -> Error {
         let text =
             format!("cannot make {} a child of {}: {why}", self.what(), self.cx.object_ref());

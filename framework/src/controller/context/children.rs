@@ -1,7 +1,7 @@
-//! Children: applied as a whole, owned, and left alone when nothing would change.
+//! Children of an object: applied as a whole, owned, and not written when nothing would change.
 //!
-//! An owner reference is a claim: whoever may create an object can write one. What is done because of one
-//! is limited to the object that makes the claim.
+//! An owner reference is only a claim: every user who may create an object can write one. So all
+//! consequences of an owner reference are limited to the object that carries it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use crate::rbac::Owns;
 use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 use crate::store::Cached;
 
-/// What the API server fills in, or refuses to be told by an apply.
+/// Metadata that the API server fills in, or refuses in an apply.
 const SERVER_FIELDS: [&str; 7] = [
     "managedFields",
     "resourceVersion",
@@ -27,33 +27,34 @@ const SERVER_FIELDS: [&str; 7] = [
     "selfLink",
 ];
 
-/// A child, what is applied for it, and the reference that makes it one.
+/// A child, the value that is applied for it, and its owner reference.
 type Intent = ((ResourceInfo, ObjectKey), Value, OwnerReference);
 
 impl<C: Reconciler> Context<C> {
-    /// Makes a child exist and look as `child` says, by server-side apply: fields it names are owned
-    /// (taken over if need be), fields it leaves out are left to others, and fields it named last
-    /// time and leaves out now are removed. It gets the object as controller owner, and the object's
-    /// namespace. Its status is not written.
+    /// Makes a child exist and match `child`, by server-side apply: fields that `child` names are
+    /// owned (taken over if need be), fields that it leaves out are left to others, and fields that
+    /// it named last time and leaves out now are removed. The child gets the object as controller
+    /// owner, and the object's namespace. Its status is not written.
     ///
-    /// It is created, or it is a child of this very object already (by uid): an object of that name that is
-    /// not is left as it is, and an Event `ChildTaken` says so, unless it may be
-    /// [adopted](ApplyOwned::adopt). A child that an earlier object of the same name left is waited for
-    /// until garbage collection has deleted it.
+    /// The child is created, or it is already a child of this very object (by uid): another object
+    /// of that name is left as it is, and reported by an Event `ChildTaken`, unless it may be
+    /// [adopted](ApplyOwned::adopt). For a child that an earlier object of the same name left, the
+    /// apply fails until garbage collection has deleted it.
     ///
-    /// Costs no request when the same intent was applied before and of the child nothing but its status
+    /// Costs no request when the same intent was applied before and nothing but the child's status
     /// has changed since.
     ///
-    /// Of a field that somebody else is to decide on, as an autoscaler on `spec.replicas`, say nothing:
-    /// what a child names is put right whenever others change it.
+    /// Leave out fields that another controller decides on, as an autoscaler on `spec.replicas`:
+    /// every field that a child names is reset whenever others change it.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the child has no name, or lies where the object cannot own it;
-    /// [`ErrorKind::Conflict`] when an object of that name is there that is no child of this one;
-    /// [`ErrorKind::NotFound`] when the object itself turns out to be gone: such a reconcile ends without
-    /// being counted as a failure; whatever the API server says.
+    /// [`ErrorKind::Usage`] when the child has no name, or lies in a place where the object cannot
+    /// own it; [`ErrorKind::Conflict`] when an object of that name exists that is no child of this
+    /// one; [`ErrorKind::NotFound`] when the object itself turns out to be gone: such a reconcile
+    /// ends without being counted as a failure; any error of the API server.
     /// # Cancel safety
-    /// Dropping it cancels the request; it may have been executed, and does no harm when it is repeated.
+    /// Dropping it cancels the request; the request may have been executed, and is harmless when
+    /// repeated.
     pub fn apply_owned<K: Whole>(&self, child: K) -> ApplyOwned<'_, C, K>
     where
         C: Owns<K>,
@@ -61,21 +62,22 @@ impl<C: Reconciler> Context<C> {
         ApplyOwned::new(self, child)
     }
 
-    /// Creates a child, with a name of its own or one that the API server makes of `generateName`. It
-    /// gets the object as controller owner, and the object's namespace. For a child of a fixed name
-    /// [`apply_owned`](Self::apply_owned) is better: it may be called again and again.
+    /// Creates a child, with a name of its own or a name that the API server makes from
+    /// `generateName`. The child gets the object as controller owner, and the object's namespace.
+    /// For a child of a fixed name [`apply_owned`](Self::apply_owned) is better: it may be called
+    /// repeatedly.
     ///
-    /// The next reconcile of the object finds the child in the cache. When it is not known whether a
-    /// child of a generated name was created, because no answer came or the reconcile was dropped,
-    /// [`expectations`](Self::expectations) wait for it.
+    /// The next reconcile of the object finds the child in the cache. When it is not known whether
+    /// a child of a generated name was created, because no answer came or the reconcile was
+    /// dropped, [`expectations`](Self::expectations) include it.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when the child lies where the object cannot own it;
-    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::Ambiguous`] when it may have been created; whatever
-    /// the API server says.
+    /// [`ErrorKind::Usage`] when the child lies in a place where the object cannot own it;
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::Ambiguous`] when it may have been created; any
+    /// error of the API server.
     /// # Cancel safety
-    /// Dropping it cancels the request; it may have been executed, and is expected if its name is
-    /// generated.
+    /// Dropping it cancels the request; the child may have been created, and is expected if its
+    /// name is generated.
     pub fn create_owned<K: Whole>(&self, child: K) -> ApiFuture<'_, K>
     where
         C: Owns<K>,
@@ -83,6 +85,7 @@ impl<C: Reconciler> Context<C> {
         Box::pin(self.create_child(child))
     }
 
+    /// Completes the child with namespace and owner, and creates it.
     async fn create_child<K: Whole>(&self, mut child: K) -> Result<K, Error> {
         let usage = |text: String| Error::new(ErrorKind::Usage, text);
         let Some(info) = K::static_info() else {
@@ -96,6 +99,7 @@ impl<C: Reconciler> Context<C> {
         })?;
         let metadata = child.metadata_mut();
         let owners = metadata.owner_references.get_or_insert_default();
+        // Replaces a reference to the same owner that the child already has.
         owners.retain(|other| other.uid != owner.uid);
         owners.push(owner);
         metadata.namespace = namespace;
@@ -104,20 +108,21 @@ impl<C: Reconciler> Context<C> {
         self.send_create(&api, &child).await
     }
 
-    /// Deletes a child of that name near the object, and what it owns; it is no error when there is
-    /// none. An object of that name that the object does not control is left alone, also when it stopped
-    /// to be a child a moment ago.
+    /// Deletes the child of that name in the object's namespace, and all that the child owns; a
+    /// missing child is no error. An object of that name that the object does not control is left
+    /// alone, also when it stopped being a child a moment ago.
     ///
-    /// The children of a cluster-scoped object are looked for in all namespaces.
-    /// [`delete_owned_in`](Self::delete_owned_in) is better there: an owner reference is a claim that
-    /// whoever creates an object can make, so in a namespace of others there may be an object that calls
-    /// itself a child of this name. Of several, the one is deleted that this process applied, or the only
-    /// one that this controller applied by its `managedFields`.
+    /// For a cluster-scoped object children are looked up in all namespaces;
+    /// [`delete_owned_in`](Self::delete_owned_in) is better there. An owner reference is a claim
+    /// that every creator of an object can make, so a foreign namespace may contain an object that
+    /// claims to be a child of this name. Of several such objects, the deleted one is the object
+    /// that this process applied, or the only one that this controller applied by its
+    /// `managedFields`.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when children of that name are in several namespaces and it cannot be told
-    /// which is meant; [`ErrorKind::Conflict`] when others keep writing to it; whatever the API server
-    /// says.
+    /// [`ErrorKind::Usage`] when children of that name are in several namespaces and the meant one
+    /// cannot be determined; [`ErrorKind::Conflict`] when others keep writing to it; any error of
+    /// the API server.
     pub fn delete_owned<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
     where
         C: Owns<K>,
@@ -135,8 +140,8 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Deletes a child in that namespace, as [`delete_owned`](Self::delete_owned): for the children of
-    /// cluster-scoped objects.
+    /// Deletes a child in that namespace, as [`delete_owned`](Self::delete_owned); for the children
+    /// of cluster-scoped objects.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when `K` is cluster-scoped, or the object lies in another namespace;
@@ -163,7 +168,7 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
-    /// Deletes what is at that key as it was looked at, if it is ours.
+    /// Deletes the object at that key, in exactly the version that was checked, if it is a child.
     async fn delete_child<K: Resource>(&self, key: &ObjectKey) -> Result<(), Error> {
         let api = self.api_of::<K>(key);
         let mut found = match self.cached::<K>(key) {
@@ -172,7 +177,7 @@ impl<C: Reconciler> Context<C> {
                 let head = child.head();
                 Some((head.uid().to_owned(), head.resource_version().to_owned()))
             }
-            // The cache may lag behind: ask the API server.
+            // The cache may lag behind the API server.
             None => self.live_child(&api, key.name()).await?,
         };
         if let Some(info) = K::static_info().filter(|_| found.is_some()) {
@@ -184,7 +189,7 @@ impl<C: Reconciler> Context<C> {
             let delete = delete.uid(&uid).resource_version(&version);
             tries += 1;
             match self.send_delete::<K>(key, delete).await {
-                // Somebody wrote since: is it still ours?
+                // Another client wrote since: the object is checked again before the next try.
                 Err(error) if error.code() == Some(409) && tries < TRIES => {
                     found = self.live_child(&api, key.name()).await?;
                 }
@@ -194,7 +199,8 @@ impl<C: Reconciler> Context<C> {
         Ok(())
     }
 
-    /// Uid and version of the child of that name, if it is ours, by the API server.
+    /// Returns uid and version of the child of that name by the API server; `None` if it is no
+    /// child.
     async fn live_child<K: Resource>(
         &self,
         api: &Api<K>,
@@ -205,11 +211,12 @@ impl<C: Reconciler> Context<C> {
         Ok(child.map(|child| (child.uid().to_owned(), child.resource_version().to_owned())))
     }
 
-    /// The key of the one child of that name in any namespace.
+    /// Returns the key of the only child of that name in all namespaces.
     async fn find_anywhere<K: Resource>(&self, name: &str) -> Result<Option<ObjectKey>, Error> {
         let ours = self.reach.informers.pinned::<K>().store().owned_by(self.object.uid());
         let ours = ours.iter().filter(|child| child.key().name() == name && self.controls(child));
         let mut found: Vec<ObjectKey> = ours.clone().map(|child| child.key().clone()).collect();
+        // Several objects claim to be this child: only an applied one is certain to be it.
         if found.len() > 1 && K::static_info().is_some() {
             let applied = ours.filter(|child| self.has_applied::<K>(child));
             found = applied.map(|child| child.key().clone()).collect();
@@ -217,7 +224,7 @@ impl<C: Reconciler> Context<C> {
         if let [one] = found.as_slice() {
             return Ok(Some(one.clone()));
         }
-        // The cache may lag behind, and does not keep who wrote what: ask the API server.
+        // The cache may lag behind, and does not keep `managedFields`: the API server is asked.
         let named = format!("metadata.name={name}");
         let children = self.reach.client.all::<K>().list().fields(&named).await?.items;
         let mut claims = children;
@@ -241,13 +248,14 @@ impl<C: Reconciler> Context<C> {
         Ok(claims.pop().map(|child| child.key().in_cluster(self.key.cluster())))
     }
 
-    /// Did this process apply this very child?
+    /// Whether this process applied exactly this child.
     fn has_applied<K: Resource>(&self, child: &Cached<K>) -> bool {
         let Some(info) = K::static_info() else { return false };
         let uid = self.reach.memory.applied.uid_of(&self.key, &(info, child.key().clone()));
         uid.as_deref() == Some(child.head().uid())
     }
 
+    /// Whether `managedFields` show an apply by this controller.
     fn is_applied_by_us<K: Resource>(&self, child: &K) -> bool {
         let mut entries = child.metadata().managed_fields.iter().flatten();
         entries.any(|entry| {
@@ -256,17 +264,18 @@ impl<C: Reconciler> Context<C> {
         })
     }
 
+    /// Whether the reconciled object is the child's controller owner.
     pub(super) fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
         let mut owners = child.head().owners();
         owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 
-    /// What the cache of the kind shows there.
+    /// Returns the cached object of kind `K` at `key`.
     pub(super) fn cached<K: Resource>(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.reach.informers.pinned::<K>().store().get(key)
     }
 
-    /// Kind `K` where `key` is.
+    /// Returns the API of kind `K` in the namespace of `key`.
     pub(super) fn api_of<K: Resource>(&self, key: &ObjectKey) -> Api<K> {
         match key.namespace() {
             Some(namespace) => self.reach.client.namespace(namespace),
@@ -274,7 +283,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// What is applied for `child`, and where; and the reference that makes it one.
+    /// Returns the key and the complete value to apply for `child`, and its owner reference.
     pub(super) fn intent<K: Resource>(&self, child: K) -> Result<Intent, Error> {
         let usage = |text: String| Error::new(ErrorKind::Usage, text);
         let info = K::static_info().ok_or_else(|| {
@@ -302,12 +311,14 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
+/// Whether the object of that uid is the child's controller owner.
 pub(super) fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
     let owners = child.metadata().owner_references.iter().flatten();
     owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
 }
 
-/// Adds what the user need not write, drops what may not be applied.
+/// Adds kind, namespace and owner reference to an intent, and removes fields that may not be
+/// applied.
 fn complete(
     intent: &mut Value,
     info: &ResourceInfo,

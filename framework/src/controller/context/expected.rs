@@ -1,4 +1,4 @@
-//! Is the view of the children complete, as far as this process changed it?
+//! Expectations of a reconcile: own creates and deletes that the caches do not show yet.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use crate::rbac::Owns;
 use crate::resource::{Resource, ResourceExt};
 use crate::store::Cached;
 
-/// What was created and deleted for an object and its caches do not show; from
+/// Creates and deletes for an object that its caches do not show yet; from
 /// [`Context::expectations`].
 ///
-/// A reconcile that counts its children, and creates or deletes by the count, asks
-/// [`satisfied`](Self::satisfied) first. It is woken by the change that it waits for:
+/// A reconcile that counts its children, and creates or deletes by the count, checks
+/// [`satisfied`](Self::satisfied) first. The awaited change enqueues the object again:
 ///
 /// ```
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -36,63 +36,64 @@ use crate::store::Cached;
 /// # }
 /// ```
 ///
-/// [`Context::create_owned`], [`Context::create`] and the deletions of the context raise them by
-/// themselves. Expectations end when caches show what is expected, after 5 min (as in
-/// kube-controller-manager), and with the object. A cache that is limited by a selector never shows what
-/// does not match it: a child that is created without the labels that the cache asks for is expected for the
-/// whole 5 min.
+/// [`Context::create_owned`], [`Context::create`] and the deletions of the context raise
+/// expectations by themselves. Expectations end when caches show the expected state, after 5 min
+/// (as in kube-controller-manager), and with the object. A cache that is limited by a selector
+/// never shows objects that do not match: a child that is created without the labels of the
+/// selector is expected for the whole 5 min.
 #[derive(Debug)]
 pub struct Expectations<'a, C: Reconciler> {
     cx: &'a Context<C>,
 }
 
-/// What a view lacks.
+/// The creates and deletes that a view lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// Objects that were created, or may have been, and are not shown.
+    /// Objects that were created, or may have been, and are not shown yet.
     pub created: usize,
-    /// Objects that were deleted and are shown as if they were not.
+    /// Objects that were deleted and are still shown as not deleted.
     pub deleted: usize,
-    /// When the last of them is waited for no longer; `None` when nothing is missing.
+    /// Time until the last of them expires; `None` when nothing is missing.
     pub expires_in: Option<Duration>,
 }
 
 impl Pending {
-    /// Is nothing missing?
+    /// Whether nothing is missing.
     pub fn is_none(&self) -> bool {
         self.created + self.deleted == 0
     }
 }
 
 impl<C: Reconciler> Context<C> {
-    /// What this process created and deleted for the object, and the caches do not show. Nothing is
-    /// expected after a restart: first views are complete.
+    /// Returns the creates and deletes of this process for the object that the caches do not show.
+    /// Nothing is expected after a restart: first views are complete.
     pub fn expectations(&self) -> Expectations<'_, C> {
         Expectations { cx: self }
     }
 
+    /// Returns the reconciled object as the parent of expectations.
     pub(super) fn whose(&self) -> Whose<'_> {
         Whose { key: &self.key, uid: self.object.uid() }
     }
 }
 
 impl<C: Reconciler> Expectations<'_, C> {
-    /// Do the caches show all that was created for the object, and nothing that was deleted? Own
-    /// writes that the cache shows before the watch does count as shown.
+    /// Whether the caches show all objects that were created for this object, and none that was
+    /// deleted. Own writes that the cache shows before the watch does count as shown.
     pub fn satisfied(&self) -> bool {
         self.pending().is_none()
     }
 
-    /// What is missing.
+    /// Returns the missing creates and deletes.
     pub fn pending(&self) -> Pending {
         let reach = &self.cx.reach;
         let ledger = &reach.memory.applied.ledger;
         ledger.pending(&self.cx.key, &reach.informers, reach.seams.clock.now())
     }
 
-    /// `count` more children of kind `K` are to appear: for those that are created past the context.
-    /// Call it before they are created, and [`withdraw_created`](Self::withdraw_created) for those
-    /// that were not after all.
+    /// Expects `count` more children of kind `K`: for children that are created without the
+    /// context. Call it before they are created, and [`withdraw_created`](Self::withdraw_created)
+    /// for those that were not created after all.
     pub fn expect_created<K: Resource>(&self, count: usize)
     where
         C: Owns<K>,
@@ -100,7 +101,7 @@ impl<C: Reconciler> Expectations<'_, C> {
         self.announce::<K>(isize::try_from(count).unwrap_or(isize::MAX));
     }
 
-    /// `count` of the children of kind `K` that were announced will not appear.
+    /// Withdraws the expectation of `count` children of kind `K` that will not appear.
     pub fn withdraw_created<K: Resource>(&self, count: usize)
     where
         C: Owns<K>,
@@ -108,8 +109,8 @@ impl<C: Reconciler> Expectations<'_, C> {
         self.announce::<K>(isize::try_from(count).map_or(isize::MIN, |count| -count));
     }
 
-    /// This child is to disappear, or to be marked for deletion: for one that is deleted past the
-    /// context. Call it once the deletion was accepted.
+    /// Expects this child to disappear, or to be marked for deletion: for a child that is deleted
+    /// without the context. Call it once the deletion was accepted.
     pub fn expect_deleted<K: Resource>(&self, child: &Cached<K>)
     where
         C: Owns<K>,
@@ -117,6 +118,7 @@ impl<C: Reconciler> Expectations<'_, C> {
         self.cx.sent::<K>(What::Deleted, child.key(), child.head().uid());
     }
 
+    /// Adds to the number of announced children, or subtracts from it.
     fn announce<K: Resource>(&self, more: isize) {
         let Some(kind) = Kind::of::<K>() else { return };
         let reach = &self.cx.reach;

@@ -1,7 +1,7 @@
-//! Is the object still there? Asked of the API server, where the cache may not know yet.
+//! Lookup of the reconciled object in the API server, for cases in which the cache may lag.
 //!
-//! Caches of two kinds hear of the API server independently. When an object is deleted, the garbage
-//! collection deletes its children, and their events may arrive before the object's own.
+//! Caches of two kinds lag independently. When an object is deleted, garbage collection deletes its
+//! children, and their events may arrive before the object's own.
 
 use std::sync::atomic::Ordering;
 
@@ -9,15 +9,16 @@ use crate::controller::{Context, Failure, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceExt;
 
-/// The state of the object by a consistent read.
+/// State of the object by a consistent read.
 enum Life {
     Alive,
     Terminating,
-    /// Also when another object has its name.
+    /// Gone, or replaced by another object of the same name.
     Gone,
 }
 
 impl<C: Reconciler> Context<C> {
+    /// Reads the object's metadata from the API server.
     async fn look_up(&self) -> Result<Life, Error> {
         let name = self.key.name();
         let info = &self.reach.info;
@@ -30,18 +31,19 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Before a child is made: has the cache shown the end of a child since the object was last looked up?
-    /// Then it is looked up now, and nothing is made for one that is gone. The first children of an object
-    /// cost no such request.
+    /// Called before a child is made. If the cache has shown the end of a child since the last
+    /// lookup, the object is looked up now, and nothing is made for an object that is gone. The
+    /// first children of an object cost no such request.
     pub(super) async fn before_making(&self, child: &str) -> Result<(), Error> {
         let applied = &self.reach.memory.applied;
         let Some(event) = applied.bereaved(&self.key) else { return Ok(()) };
         self.ensure_alive(child).await?;
+        // Settles only the end that was known before the lookup: a later one needs its own.
         applied.is_alive(&self.key, event);
         Ok(())
     }
 
-    /// Fails when the object is gone, or is being deleted and this reconcile does not know it.
+    /// Fails when the object is gone, or is being deleted without this reconcile knowing it.
     pub(super) async fn ensure_alive(&self, child: &str) -> Result<(), Error> {
         let end = match self.look_up().await? {
             Life::Alive => return Ok(()),
@@ -49,6 +51,7 @@ impl<C: Reconciler> Context<C> {
             Life::Terminating => "is being deleted",
             Life::Gone => "is gone",
         };
+        // Relaxed: written and read by the task of this reconcile.
         self.has_ended.store(true, Ordering::Relaxed);
         let text = format!(
             "{child} is not made: {} {end}, which the cache will show soon",
@@ -57,8 +60,8 @@ impl<C: Reconciler> Context<C> {
         Err(Error::new(ErrorKind::NotFound, text))
     }
 
-    /// Did the reconcile fail because the object has ended? A 404 alone does not say so: a subresource, a
-    /// kind or a namespace may be missing as well, so the object is looked up.
+    /// Whether the reconcile failed because the object has ended. A 404 alone does not prove it: a
+    /// subresource, a kind or a namespace may be missing as well, so the object is looked up.
     pub(in crate::controller) async fn has_ended(&self, failure: &Failure) -> bool {
         self.has_ended.load(Ordering::Relaxed)
             || failure.is_not_found() && matches!(self.look_up().await, Ok(Life::Gone))

@@ -1,4 +1,4 @@
-//! Changing a copy within a reconcile: what is sent is shown to the next one.
+//! Patching a copy of an object within a reconcile; the result is put into the caches.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::rbac::CanPatch;
 use crate::resource::{Resource, ResourceExt, Whole};
 
-/// A copy of an object, to be changed as one likes; [`send`](Self::send) sends what differs. As
-/// [`Patcher`], and the caches show what was written.
+/// A copy of an object, to be changed freely; [`send`](Self::send) sends the difference. As
+/// [`Patcher`], and the caches show the written state at once.
 pub struct ContextPatcher<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
     patcher: Patcher<K>,
@@ -39,8 +39,8 @@ impl<C: Reconciler, K> DerefMut for ContextPatcher<'_, C, K> {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// A copy of the reconciled object to be changed, its status too; what was changed is sent by
-    /// [`ContextPatcher::send`], as at most two patches.
+    /// Returns a copy of the reconciled object to be changed, including its status; the changes are
+    /// sent by [`ContextPatcher::send`], as at most two patches.
     ///
     /// ```
     /// # use windlass::controller::{Action, Context, Reconciler, Result};
@@ -65,7 +65,7 @@ impl<C: Reconciler> Context<C> {
         ContextPatcher { cx: self, patcher, is_own: true }
     }
 
-    /// A copy of another object to be changed, as [`patcher`](Self::patcher).
+    /// Returns a copy of another object to be changed, as [`patcher`](Self::patcher).
     pub fn patcher_of<K: Whole>(&self, object: &K) -> ContextPatcher<'_, C, K>
     where
         C: CanPatch<K>,
@@ -79,8 +79,9 @@ impl<C: Reconciler> Context<C> {
 }
 
 impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
-    /// As [`Patcher::unlocked`]. What it sends of the reconciled object wakes it once more: between
-    /// the version that was read and the one that it left, somebody else may have written.
+    /// As [`Patcher::unlocked`]. Such a patch of the reconciled object reconciles it once more:
+    /// another client may have written between the version that was read and the version that the
+    /// patch left.
     #[must_use]
     pub fn unlocked(self) -> Self {
         Self { patcher: self.patcher.unlocked(), ..self }
@@ -91,19 +92,20 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
         self.patcher.is_changed()
     }
 
-    /// As [`Patcher::send`]: sends what was changed, if anything was; true when it was. The next
-    /// reconcile sees it, and is not woken by it when the object is the reconciled one and the patch
-    /// is not [unlocked](Self::unlocked).
+    /// As [`Patcher::send`]: sends the changes, if there are any; true when something was sent. The
+    /// next reconcile sees the result, and is not caused by it when the object is the reconciled
+    /// one and the patch is not [unlocked](Self::unlocked).
     ///
     /// # Errors
-    /// As [`Patcher::send`]. Also a write to the object by other methods of the context, since the
-    /// copy was made, is a conflict: its version is another by now.
+    /// As [`Patcher::send`]. A write to the object by other methods of the context since the copy
+    /// was made also leads to a conflict: the object's version has changed.
     pub async fn send(&mut self) -> Result<bool, Error> {
         let (cx, is_own) = (self.cx, self.is_own);
         self.patcher
             .send_telling(|from, written, answer| match from {
                 Some(from) if is_own => cx.wrote_upon(from, written, answer),
-                // Somebody else may have had a part in what it left.
+                // Without a version check the result may contain another client's change, so it
+                // must still enqueue the object: it is no known echo.
                 None if is_own => cx.show::<K>(answer),
                 _ => cx.wrote(What::Changed, written, answer),
             })

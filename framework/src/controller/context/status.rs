@@ -1,9 +1,9 @@
-//! Writing the status: only differences, only onto the version they were computed from.
+//! Writes of the status: only differences, only upon the version that they were computed from.
 //!
-//! All of it goes through one loop: compute the status wanted from the newest one known, send the
+//! All writes go through one loop: compute the wanted status from the newest known one, send the
 //! difference as a merge patch that carries the resourceVersion, and on 409 read the object and try
-//! again. A merge patch and not a server-side apply, because it is right for every kind, whether or
-//! not its schema declares `conditions` as a map; the resourceVersion guards the list as a whole.
+//! again. A merge patch, not a server-side apply, because it works for every kind, whether or not
+//! its schema declares `conditions` as a map; the resourceVersion guards the list as a whole.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,10 +15,10 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::{DynamicObject, Resource, ResourceExt};
 use crate::wire::Undecodable;
 
-/// How often a status write looks again after somebody else's write.
+/// Most tries of a status write against other writers.
 const TRIES: u32 = 5;
 
-/// The newest status known.
+/// The newest known status and its version.
 #[derive(Clone, Debug)]
 pub(super) struct Latest {
     resource_version: String,
@@ -38,9 +38,9 @@ impl Latest {
 }
 
 impl<C: Reconciler> Context<C> {
-    /// Puts `condition` into `status.conditions`, in the place of the one of its type. It is stamped
-    /// with the generation that was reconciled (unless it names one), and with the time of its last
-    /// transition, which moves only when its status changes. Nothing is written when nothing changes.
+    /// Puts `condition` into `status.conditions`, replacing the condition of the same type. It is
+    /// stamped with the reconciled generation (unless it names one), and with the time of its last
+    /// transition, which moves only when its status changes. Writes nothing when nothing changes.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the object is gone, or has no status subresource;
@@ -65,7 +65,7 @@ impl<C: Reconciler> Context<C> {
         .await
     }
 
-    /// The condition of that type, as the newest status known has it.
+    /// Returns the condition of that type from the newest known status.
     pub(in crate::controller) async fn condition(
         &self,
         type_: &str,
@@ -76,8 +76,8 @@ impl<C: Reconciler> Context<C> {
         Ok(conditions.and_then(|conditions| conditions.get(type_).cloned()))
     }
 
-    /// Makes the status `status`. Conditions stay as they are unless it brings some. Nothing is
-    /// written when nothing changes.
+    /// Replaces the status by `status`. Conditions stay as they are unless `status` contains some.
+    /// Writes nothing when nothing changes.
     ///
     /// # Errors
     /// As [`set_condition`](Self::set_condition).
@@ -92,6 +92,7 @@ impl<C: Reconciler> Context<C> {
         self.write_status(&move |status| {
             let mut wanted = wanted.clone();
             let brings_some = wanted["conditions"].as_array().is_some_and(|all| !all.is_empty());
+            // An absent or empty list means that the caller does not set conditions.
             match status.get("conditions") {
                 Some(conditions) if !brings_some => wanted["conditions"] = conditions.clone(),
                 _ if wanted["conditions"].is_null() => drop_nulls(&mut wanted),
@@ -102,8 +103,8 @@ impl<C: Reconciler> Context<C> {
         .await
     }
 
-    /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced). Nothing is
-    /// written when nothing changes.
+    /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced). Writes
+    /// nothing when nothing changes.
     ///
     /// # Errors
     /// As [`set_condition`](Self::set_condition).
@@ -116,6 +117,8 @@ impl<C: Reconciler> Context<C> {
         .await
     }
 
+    /// Applies `change` to the newest known status and sends the difference; repeats both after a
+    /// conflict.
     async fn write_status(
         &self,
         change: &(dyn Fn(&Value) -> Result<Value, Error> + Send + Sync),
@@ -135,6 +138,8 @@ impl<C: Reconciler> Context<C> {
             let write = api.patch(self.key.name(), Patch::Merge(body)).status();
             match self.answered(write).await {
                 Ok((object, answer)) => {
+                    // The next write of this reconcile starts from this version, and so is no
+                    // conflict.
                     *self.latest.lock() = self.known(&object)?;
                     self.wrote_own(version, &object, &answer);
                     return Ok(());
@@ -142,6 +147,8 @@ impl<C: Reconciler> Context<C> {
                 Err(error) if error.is_conflict() && tries < TRIES => {
                     tries += 1;
                     let newest = api.get(self.key.name()).await?;
+                    // The status belongs to an object that is gone; its successor is reconciled on
+                    // its own.
                     if newest.uid() != self.object.uid() {
                         return Err(error);
                     }
@@ -152,6 +159,7 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
+    /// Returns the newest known status; at first the status of the reconciled object.
     async fn latest(&self) -> Result<Latest, Error> {
         if let Some(latest) = self.latest.lock().clone() {
             return Ok(latest);
@@ -164,12 +172,13 @@ impl<C: Reconciler> Context<C> {
         Ok(latest)
     }
 
-    /// The status in `object`; `None` of a projection, which may show a part of it only.
+    /// Returns the status in `object`; `None` for a projection, which may contain only a part of
+    /// it.
     fn known(&self, object: &C::Object) -> Result<Option<Latest>, Error> {
         if C::Object::projection().is_some() { Ok(None) } else { Latest::of(object).map(Some) }
     }
 
-    /// The status as the API server has it, of an object that is cached in part.
+    /// Reads the whole status from the API server, for an object that is cached in part.
     async fn whole(&self) -> Result<Latest, Error> {
         let api = self.reach.client.dynamic(self.reach.info.clone(), self.key.namespace());
         let object: DynamicObject = api.get(self.key.name()).await?;
@@ -184,6 +193,7 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
+/// Decodes `status.conditions`; `None` when there are none.
 fn read_conditions(value: &Value) -> Result<Option<Conditions>, Error> {
     let read = Option::<Conditions>::deserialize(value);
     read.map_err(|error| {
@@ -197,7 +207,7 @@ fn unreadable_conditions(error: Undecodable) -> Error {
     Error::new(ErrorKind::Usage, text).because(error)
 }
 
-/// The merge patch that makes `from` into `to`; `None` when they are equal.
+/// Returns the merge patch that turns `from` into `to`; `None` when they are equal.
 fn difference(from: &Value, to: &Value) -> Option<Value> {
     if from == to {
         return None;
@@ -214,7 +224,7 @@ fn difference(from: &Value, to: &Value) -> Option<Value> {
     Some(Value::Object(patch))
 }
 
-/// In a merge patch `null` means "remove": what is absent anyway is left out.
+/// Removes nulls: in a merge patch `null` means "remove", so absent fields are left out.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -22,7 +22,7 @@ fn info() -> ResourceInfo {
     ResourceInfo::of::<ConfigMap>()
 }
 
-/// A ledger, caches of nothing, and the time.
+/// Expectations, caches without objects, and the time.
 struct World {
     ledger: Ledger,
     informers: InformerRegistry,
@@ -101,7 +101,7 @@ async fn one_child_does_not_stand_for_another_whose_answer_was_lost() {
 async fn a_child_that_was_answered_before_does_not_stand_for_one_whose_answer_was_lost() {
     let world = World::new();
     world.creating().landed(&child("web-1"), "a", Instant::now());
-    // The cache may show it before its event is told.
+    // The cache may show the child before its event is delivered.
     world.begin();
     drop(world.creating());
     world.ledger.appeared(&key(), &info(), "a");
@@ -115,7 +115,7 @@ async fn announced_children_are_counted_down_and_may_be_withdrawn() {
     let world = World::new();
     world.ledger.announce(world.whose(), kind(), 3, Instant::now());
     world.ledger.appeared(&key(), &info(), "a");
-    // Told twice, by a list and by a watch.
+    // Delivered twice, by a list and by a watch.
     world.ledger.appeared(&key(), &info(), "a");
     assert_eq!(world.created(), 2);
     world.ledger.announce(world.whose(), kind(), -1, Instant::now());
@@ -163,14 +163,14 @@ async fn writes_are_bounded_and_forgotten_once_nobody_can_miss_them() {
         world.ledger.sent(world.whose(), kind(), (What::Created, &key, "u"), Instant::now());
     }
     assert_eq!(world.ledger.parents.of(&key()).lock()[&key()].rooms[0].sent.len(), WRITES);
-    // No cache of them.
+    // The kind has no cache.
     world.begin();
     tokio::time::advance(LINGER).await;
     world.begin();
     assert!(world.ledger.parents.is_empty());
 }
 
-/// A limited cache shows no own writes: only the watch can tell.
+/// A limited cache shows no own writes: only the watch can confirm them.
 async fn limited(options: CacheOptions) -> (World, Informer<ConfigMap>) {
     let world = World::new();
     world.informers.set_options(info(), options).expect("not used before");
@@ -236,11 +236,11 @@ async fn a_change_of_a_child_that_was_seen_does_not_make_it_a_creation_again() {
     sent(What::Created);
     sent(What::Changed);
     assert_eq!(what(), Some(What::Created), "nobody has seen it yet");
-    // The caches show it, by an event that came before the answer to its creation.
+    // The caches show the child, by an event that came before the answer to its create.
     world.begin();
     sent(What::Changed);
     assert_eq!(what(), Some(What::Changed));
-    // Its event may still come, and is not that of another child.
+    // Its event may still come, and must not be taken for another child's.
     tokio::time::advance(Duration::from_secs(5)).await;
     world.begin();
     assert_eq!(what(), Some(What::Changed));

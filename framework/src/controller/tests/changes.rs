@@ -1,4 +1,4 @@
-//! What a reconcile is told of the last successful one.
+//! Changes since the last successful reconcile.
 
 use super::*;
 

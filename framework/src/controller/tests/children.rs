@@ -1,4 +1,4 @@
-//! Children: owned, put right, left alone, deleted.
+//! Children: owned, corrected, left alone, deleted.
 
 use super::*;
 
@@ -69,7 +69,7 @@ async fn an_object_that_nobody_owns_is_not_deleted_as_a_child() {
     assert!(world.maps().get_opt("home").await.expect("an answer").is_some());
 }
 
-/// Cluster-scoped, with a config map in each namespace it names.
+/// Cluster-scoped, with a config map in each namespace that it names.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", cluster)]
 struct Tenant {
@@ -143,7 +143,8 @@ async fn a_child_in_another_namespace_is_refused_before_anything_is_sent() {
     assert_eq!(world.writes().len(), 1, "the creation");
 }
 
-/// Tenant `acme` with a child in `shop`, and an object in `default` that calls itself a child, too.
+/// Creates tenant `acme` with a child in `shop`, and an object in `default` that claims to be its
+/// child.
 async fn forged(by: &str) -> (World, Tenants, Running) {
     let world = World::with(Tenant::crd().expect("a schema")).await;
     let tenants = Tenants::default();

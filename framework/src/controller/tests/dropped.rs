@@ -1,12 +1,12 @@
-//! Reconciles that are dropped before their end, and what they left behind.
+//! Reconciles that are dropped before their end, and the tasks that they left behind.
 
 use super::*;
 use crate::error::ErrorKind;
 
-/// Has a task write every ten seconds, and does what the host says.
+/// Spawns a task that writes every ten seconds, and acts as the host says.
 #[derive(Clone, Default)]
 struct Leaving {
-    /// What became of the task's writes, by the host.
+    /// Results of the task's writes, by the host.
     log: Arc<Mutex<Vec<String>>>,
 }
 

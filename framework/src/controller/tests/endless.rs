@@ -1,4 +1,4 @@
-//! Reconciles that wake themselves.
+//! Reconciles that cause themselves.
 
 use super::*;
 use crate::controller::{LoopGuard, Timer};
@@ -15,7 +15,7 @@ impl Reconciler for Restless {
     async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
         let run = self.runs.fetch_add(1, Ordering::SeqCst);
         match site.spec.host.as_str() {
-            // Past the context, so that nobody knows it for an own write.
+            // Without the context, so that it is not known as an own write.
             "label" | "slow label" => {
                 if site.spec.host != "label" {
                     pass_ms(200).await;
@@ -162,7 +162,7 @@ async fn an_object_that_is_gone_does_not_wait_for_its_rate() {
     assert!(running.stop().await);
 }
 
-/// What waits for its turn is not forgotten, and its reasons are told.
+/// Reasons that wait for the rate limit are not lost.
 #[tokio::test(start_paused = true)]
 async fn an_object_with_a_rate_is_reconciled_no_more_often_and_not_less() {
     let (world, notes) = (World::start().await, Noting::default());

@@ -1,18 +1,18 @@
-//! What follows a failed reconcile: retries, reports, conflicts.
+//! Handling of failed reconciles: retries, reports, conflicts.
 
 use std::sync::atomic::AtomicBool;
 
 use super::*;
 use crate::controller::Timer;
 
-/// Does what the host of the site says.
+/// Acts as the host of the site says.
 #[derive(Clone, Default)]
 struct Failing {
     attempts: Arc<Mutex<Vec<u32>>>,
     tries: Arc<Mutex<Vec<tokio::time::Instant>>>,
     reports: Arc<Mutex<Vec<String>>>,
     is_well: Arc<AtomicBool>,
-    /// Reporting panics, or never ends.
+    /// Makes reports panic, fail or hang.
     reports_badly: Arc<AtomicU32>,
 }
 
@@ -191,7 +191,7 @@ async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew
     assert!(running.stop().await);
 }
 
-/// What happens meanwhile has a failing object looked at, and does not make it wait longer.
+/// Other causes reconcile a failing object earlier, and do not lengthen its backoff.
 #[tokio::test(start_paused = true)]
 async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
     let (world, failing) = (World::start().await, Failing::default());
@@ -245,7 +245,7 @@ async fn a_report_that_fails_panics_or_hangs_disturbs_nothing() {
         pass(100).await;
         let reports = failing.reports().len();
         assert!(reports > 5, "{how}: {reports}");
-        // One may be in work.
+        // One reconcile may be running.
         let errors = world.counted(&names::RECONCILE_ERRORS);
         assert!(failing.tries() as u64 - errors <= 1, "{how}: {errors}");
         assert_eq!(world.counted(&names::RECONCILE_PANICS), 0);
@@ -307,7 +307,7 @@ async fn the_last_errors_are_known_until_the_object_is_well_or_gone() {
     assert!(running.stop().await);
 }
 
-/// Writes a label of the site as it was when the reconcile began.
+/// Writes a label of the site upon the version at the start of the reconcile.
 #[derive(Clone, Default)]
 struct Labelling {
     tries: Arc<AtomicU32>,
@@ -330,7 +330,7 @@ impl Reconciler for Labelling {
     }
 }
 
-/// The watch lags: whoever tries again before it has caught up loses again.
+/// The watch lags: a retry before it has caught up loses again.
 #[tokio::test(start_paused = true)]
 async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner() {
     let (world, labelling) = (World::start().await, Labelling::default());
@@ -342,7 +342,7 @@ async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner
     world.server.faults().pause_watches("sites");
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     let tries = count(&labelling.tries);
-    // It looks again every 10 s, and sees the old state.
+    // The retry comes every 10 s, and sees the old state.
     while count(&labelling.tries) == tries {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -395,7 +395,7 @@ async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
     running.stop.cancel();
 }
 
-/// The watch tells of the write before it is answered.
+/// The watch delivers the write before it is answered.
 #[tokio::test(start_paused = true)]
 async fn c2_what_a_failing_reconcile_writes_does_not_bring_it_back_before_its_backoff() {
     let mut tries = Vec::new();
@@ -428,8 +428,7 @@ async fn c2_being_told_that_it_is_given_up_gives_an_object_no_new_retries() {
     }
 }
 
-/// What is written to tell of the failure is written upon the user's change, which nobody has
-/// reconciled.
+/// The condition with the failure is written upon the user's change, which is not reconciled yet.
 #[tokio::test(start_paused = true)]
 async fn a_change_during_a_reconcile_that_fails_is_reconciled_at_once() {
     let (world, failing) = (World::start().await, Failing::default());
@@ -461,7 +460,7 @@ async fn an_object_that_is_given_up_again_for_another_reason_is_told_again() {
     assert!(running.stop().await);
 }
 
-/// A look at one that rests is no reason to begin anew.
+/// A reconcile without a change does not restart the retries of an object that was given up.
 #[tokio::test(start_paused = true)]
 async fn time_that_passes_gives_an_object_that_rests_no_new_retries() {
     let (world, failing) = (World::start().await, Failing::default());

@@ -1,9 +1,11 @@
-//! Objects that are gone before the cache shows it: nothing is made for them, and nobody is told of a failure.
+//! Objects that are gone before the cache shows it: no child is made for them, and no failure is
+//! reported.
 
 use super::*;
 
 impl World {
-    /// Deletes a site, and its map as the garbage collection does; the cache hears of the map alone.
+    /// Deletes a site, and its map as garbage collection does; only the map's cache shows the
+    /// deletion.
     async fn delete_unseen(&self, name: &str) {
         self.server.faults().pause_watches("sites");
         self.sites().delete(name).await.expect("deleted");
@@ -81,7 +83,7 @@ async fn a_child_that_somebody_deleted_is_made_again_at_once() {
     assert_eq!(world.counted(&names::RECONCILE_ERRORS), 0);
 }
 
-/// The own write that the cache showed goes with the epoch in which it was made.
+/// The own write in the cache ends with the epoch in which it was made.
 #[tokio::test(start_paused = true)]
 async fn b8_a_child_that_a_restored_store_does_not_have_is_made_again() {
     let (world, sites) = (World::start().await, Sites::default());
@@ -100,7 +102,7 @@ async fn b8_a_child_that_a_restored_store_does_not_have_is_made_again() {
     running.stop().await;
 }
 
-/// Deletes its site and then writes to it, as a site that is deleted while it is reconciled.
+/// Deletes its site and then writes to it, as for a site that is deleted while it is reconciled.
 #[derive(Clone, Default)]
 struct Late(Arc<AtomicU32>);
 

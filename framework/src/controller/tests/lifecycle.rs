@@ -1,4 +1,4 @@
-//! What an object gets, keeps, and what a restart or a panic does to it.
+//! Life of an object: children, finalizer, restarts, panics.
 
 use super::*;
 
@@ -83,7 +83,7 @@ async fn c3_a_reconciler_that_panics_takes_no_other_object_down() {
     assert!(world.maps().get_opt("bad").await.expect("an answer").is_some());
 }
 
-/// Asks for times that are spread.
+/// Requests requeues with spread delays.
 #[derive(Clone, Default)]
 struct Spreading(Arc<Mutex<Vec<Duration>>>);
 

@@ -1,4 +1,4 @@
-//! B14: what a controller does while a namespace that it writes into goes and comes.
+//! Controllers while a namespace that they write into is deleted and created (B14).
 
 use k8s_openapi::api::core::v1::Namespace;
 use tokio::time::Instant;
@@ -36,7 +36,7 @@ fn named(name: &str) -> Namespace {
 }
 
 impl World {
-    /// A namespace that is being deleted and does not go.
+    /// Creates a namespace that stays in deletion.
     async fn doomed(&self, name: &str) {
         self.client.all().create(&named(name)).await.expect("created");
         let mut held = child("holds", "x");
@@ -51,7 +51,7 @@ impl World {
         maps.patch("holds", patch).await.expect("released");
     }
 
-    /// Lists and watches of namespaces.
+    /// Returns the lists and watches of namespaces.
     fn reads_of_namespaces(&self) -> usize {
         let requests = self.server.requests().into_iter();
         let reads = requests.filter(|r| r.resource == "namespaces");
@@ -117,7 +117,7 @@ async fn b14_without_the_right_to_read_namespaces_there_is_the_backoff() {
     assert!(running.stop().await);
 }
 
-/// A cache of one namespace outlives it: its watch goes on, and shows what comes after.
+/// The cache of one namespace outlives it: its watch goes on, and shows later objects.
 #[tokio::test(start_paused = true)]
 async fn b14_a_cache_of_one_namespace_follows_it_through_its_end_and_its_return() {
     let world = World::start().await;

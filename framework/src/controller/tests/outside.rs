@@ -1,4 +1,4 @@
-//! What wakes objects from outside of the cluster: triggers, polls, timers.
+//! Causes from outside of the cluster: triggers, polls, timers.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -74,7 +74,7 @@ async fn who_waits_for_a_controller_that_is_dropped_waits_no_more() {
     sending.await.expect("there is nobody to wait for");
 }
 
-/// A run is a term of leadership.
+/// Each run stands for a term of leadership.
 #[tokio::test(start_paused = true)]
 async fn a_trigger_goes_on_between_two_runs_and_tells_every_controller() {
     let (world, one, two) = (World::start().await, Noting::default(), Noting::default());
@@ -105,7 +105,7 @@ async fn a_trigger_goes_on_between_two_runs_and_tells_every_controller() {
         tokio::time::sleep(SECOND).await;
         ended.cancel();
         assert!(work.await.expect("no panic"));
-        // Each term goes through all objects: who led in between may not have come to an end.
+        // Each term reconciles all objects: the leader in between may have stopped halfway.
         assert_eq!(one.noted(), ["home: started, trigger hook"]);
     }
     assert_eq!(two.noted(), ["home: started", "home: trigger hook", "home: trigger hook"]);
@@ -113,7 +113,7 @@ async fn a_trigger_goes_on_between_two_runs_and_tells_every_controller() {
     other.stop().await;
 }
 
-/// An external system: what it lists, and how it behaves.
+/// An external system: its values, and its behaviour.
 #[derive(Clone, Default)]
 struct Outside {
     values: Arc<Mutex<BTreeMap<ObjectKey, u32>>>,
@@ -175,7 +175,7 @@ async fn a_poll_wakes_those_whose_value_came_changed_or_went() {
     running.stop().await;
 }
 
-/// Each reconcile may ask for one.
+/// Each reconcile may request a poll.
 #[tokio::test(start_paused = true)]
 async fn polls_that_are_asked_for_keep_a_distance() {
     let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
@@ -265,7 +265,7 @@ async fn a_timer_wakes_each_object_at_its_interval_and_ends_with_it() {
     assert_eq!(notes.noted(), ["home: changed"]);
     tokio::time::sleep(12 * SECOND).await;
     assert_eq!(notes.noted(), ["home: timer probe"], "the initial delay");
-    // Other reconciles do not move it.
+    // Other reconciles do not move the timer.
     tokio::time::sleep(40 * SECOND).await;
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     running.settled().await;
@@ -294,7 +294,7 @@ async fn an_idle_timer_waits_until_the_spec_was_left_alone() {
         tokio::time::sleep(20 * SECOND).await;
         world.patch("home", json!({ "spec": { "host": format!("h{n}") } })).await;
     }
-    // Metadata are not the spec.
+    // Metadata are not part of the spec.
     tokio::time::sleep(20 * SECOND).await;
     world.patch("home", json!({ "metadata": { "labels": { "by": "us" } } })).await;
     running.settled().await;
@@ -304,7 +304,7 @@ async fn an_idle_timer_waits_until_the_spec_was_left_alone() {
     running.stop().await;
 }
 
-/// A run of its own, as a term of leadership is.
+/// Runs the controller once, as in a term of leadership.
 async fn term(world: &World, handle: &Arc<dyn ErasedController>, caches: &InformerRegistry) {
     let ended = CancellationToken::new();
     let run = ControllerRun {
@@ -365,7 +365,7 @@ async fn what_a_poll_finds_at_the_start_does_not_go_before_what_changes() {
     caches.shutdown().await;
 }
 
-/// While another replica led, all were due once.
+/// While another replica led, all timers were due once.
 #[tokio::test(start_paused = true)]
 async fn timers_that_became_due_while_another_led_are_spread_over_the_interval() {
     let (world, notes) = (World::start().await, Noting::default());

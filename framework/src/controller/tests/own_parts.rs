@@ -1,4 +1,4 @@
-//! What a reconcile wrote is seen whole in caches that keep a part.
+//! Own writes are shown whole in caches that keep a part of each object.
 
 use super::*;
 use crate::informer::CacheOptions;
@@ -6,7 +6,7 @@ use crate::rbac::{Can, verbs};
 use crate::resource::Selector;
 use crate::store::Representation;
 
-/// A config map without its labels, and without what an index is on.
+/// A config map without its labels, and without the field of an index.
 #[derive(crate::Projection, Clone, Debug)]
 #[projection(of = ConfigMap, skip(labels))]
 struct Bare {
@@ -15,7 +15,7 @@ struct Bare {
     host: Option<String>,
 }
 
-/// One that does not decode here.
+/// A part that does not decode for these objects.
 #[derive(crate::Projection, Clone, Debug)]
 #[projection(of = ConfigMap)]
 struct Needy {
@@ -26,7 +26,7 @@ struct Needy {
 
 const ZONE: Index<Bare, String> = Index::on_path("zone", &["data", "zone"]);
 
-/// Does one thing per reconcile of `one`, by its number, and says where the caches have what.
+/// Takes one action per reconcile of `one`, by its number, and notes the content of the caches.
 #[derive(Clone, Default)]
 struct Zoned {
     turns: Arc<Mutex<Vec<String>>>,
@@ -38,6 +38,7 @@ impl Can<verbs::Delete, ConfigMap> for Zoned {}
 impl Can<verbs::Patch, ConfigMap> for Zoned {}
 impl Can<verbs::Patch, Bare> for Zoned {}
 impl Can<verbs::Patch, Needy> for Zoned {}
+impl Can<verbs::List, ConfigMap> for Zoned {}
 impl Can<verbs::Watch, ConfigMap> for Zoned {}
 
 fn map(name: &str, zone: &str, team: &str) -> ConfigMap {
@@ -93,7 +94,7 @@ impl Reconciler for Zoned {
     }
 }
 
-/// What is seen before and after each of these, while nothing is watched.
+/// Returns the notes before and after each of these actions, without a watch.
 async fn run(script: &[&'static str]) -> Vec<String> {
     let world = World::start().await;
     world.maps().create(&map("one", "z1", "red")).await.expect("created");

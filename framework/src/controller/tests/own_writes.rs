@@ -1,4 +1,4 @@
-//! What a reconcile wrote is seen by the next one, however far the watch lags behind.
+//! Own writes are seen by the next reconcile, however far the watch lags behind.
 
 use k8s_openapi::api::core::v1::Service;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::rbac::{Can, verbs};
 use crate::resource::ObjectKey;
 
-/// Does one thing to children per reconcile, by its number, and says what it sees of them.
+/// Takes one action on children per reconcile, by its number, and notes the visible children.
 #[derive(Clone, Default)]
 struct Writer {
     turns: Arc<Mutex<Vec<String>>>,
@@ -121,7 +121,7 @@ impl Context<Writer> {
     }
 }
 
-/// Runs the script while the watches of children stand still, or lag if `lag` says so.
+/// Runs the script while the watches of children are stopped, or lag if `lag` is set.
 async fn run(world: &World, script: &[&'static str]) -> Vec<String> {
     let writer = Writer::of(script);
     let running = world.run(writer.controller()).await;
@@ -163,7 +163,7 @@ async fn g_c8_deletions_are_seen_whatever_the_api_server_answers() {
     let turns = run(&world, &script).await;
     let ones: Vec<_> = turns.iter().map(|turn| turn.contains("one: a")).collect();
     assert_eq!(ones, [false, true, false, true, false, false], "{turns:?}");
-    // A Service answers with its last state.
+    // The deletion of a Service is answered with its last state.
     let world = World::start().await;
     let turns = run(&world, &["create service", "delete service", "look"]).await;
     let services: Vec<_> = turns.iter().map(|turn| turn.contains("services 1")).collect();
@@ -177,7 +177,7 @@ async fn g_c8_a_deletion_of_what_is_gone_already_is_seen_too() {
     world.maps().create(&child("one", "a")).await.expect("created");
     let running = world.run(writer.controller()).await;
     world.server.faults().pause_watches("configmaps");
-    // Somebody else is faster.
+    // Another client deletes first.
     world.maps().delete("one").await.expect("deleted");
     world.create("home", "x").await;
     running.settled().await;
@@ -256,7 +256,7 @@ async fn a_deletion_past_the_context_is_expected_until_the_watch_shows_it() {
     assert_eq!(writer.turns().last().expect("one"), "0 owned, one: -, services 0");
 }
 
-/// The create is executed and its answer lost: nobody knows the child's name.
+/// The create is executed and its answer lost: the child's name is unknown.
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_create_was_not_answered_is_expected_until_it_appears() {
     use windlass_apiserver::faults::{Action as Do, Fault};
@@ -284,7 +284,7 @@ struct Host {
     host: Option<String>,
 }
 
-/// Makes one child of a generated name, and looks again; its children are cached as parts.
+/// Creates one child of a generated name, and counts it; its children are cached as parts.
 #[derive(Clone, Default)]
 struct Projecting(Arc<Mutex<Vec<String>>>);
 
@@ -324,7 +324,7 @@ async fn g_c8_own_writes_of_the_whole_are_seen_in_a_cache_of_a_part() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let told = projecting.0.lock().clone();
     let one = r#"["a"], satisfied true"#;
-    // After the deletion it is made again.
+    // After the deletion the child is created again.
     assert_eq!(told[..3], ["[], satisfied true", one, "[], satisfied true"]);
     running.stop().await;
 }

@@ -1,15 +1,15 @@
-//! Copies that a reconcile changes and sends: seen by the next one, and not mistaken for others' work.
+//! Patched copies: shown to the next reconcile, and distinguished from writes of others.
 
 use super::*;
 use crate::rbac::{Can, verbs};
 use crate::sync::Notify;
 
-/// Annotates its object, or the config map `one`, once, and says what it sees.
+/// Annotates its object, or the config map `one`, once, and notes what is visible.
 #[derive(Clone, Default)]
 struct Patching {
     turns: Arc<Mutex<Vec<String>>>,
     is_unlocked: bool,
-    /// It waits for this before it sends.
+    /// Opened when the patch may be sent.
     go: Option<Arc<Notify>>,
 }
 
@@ -92,7 +92,7 @@ async fn what_a_patcher_of_the_context_sent_does_not_wake_its_object() {
     running.stop().await;
 }
 
-/// Labels its site once, in one way or another.
+/// Labels its site once, in one of several ways.
 #[derive(Clone, Default)]
 struct Replacing(Arc<Mutex<Vec<String>>>);
 
@@ -136,7 +136,7 @@ async fn c4_what_was_replaced_upon_the_reconciled_version_does_not_wake_its_obje
     }
 }
 
-/// The patch is accepted upon a version that nobody has reconciled.
+/// The patch is accepted upon a version that is not reconciled yet.
 #[tokio::test(start_paused = true)]
 async fn what_somebody_wrote_before_an_unlocked_patch_is_reconciled() {
     let (world, go) = (World::start().await, Arc::new(Notify::new()));

@@ -1,20 +1,20 @@
-//! What is promised of each object's reconciles, whatever comes in meanwhile.
+//! Promises about each object's reconciles, whatever changes meanwhile.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// Takes a second for each object, and notes what it saw.
+/// Takes a second for each object, and notes the state that it saw.
 #[derive(Clone, Default)]
 struct Patient(Arc<Mutex<Seen>>);
 
 #[derive(Default)]
 struct Seen {
-    /// Names whose reconcile runs.
+    /// Names of the objects that are being reconciled.
     now: Vec<String>,
     at_once: usize,
     twice: Vec<String>,
-    /// The last of each object: what it was, and the child beside it.
+    /// The last reconciled state of each object and of its child.
     last: BTreeMap<String, (Option<String>, bool)>,
     runs: usize,
 }
@@ -59,7 +59,7 @@ async fn k1_k2_an_object_has_one_reconcile_at_a_time_and_one_after_its_last_chan
         }
         tokio::time::sleep(Duration::from_millis(130)).await;
     }
-    // The last change is one of a child, while its owner's reconcile runs.
+    // The last change is a change of a child, while its owner's reconcile runs.
     let info = ResourceInfo::of::<Site>();
     for site in &sites {
         let mut child = child(site.name(), "-");
@@ -79,7 +79,7 @@ async fn k1_k2_an_object_has_one_reconcile_at_a_time_and_one_after_its_last_chan
     }
 }
 
-/// Takes two seconds to look at a host, and panics at one.
+/// Takes two seconds per host, and panics at one.
 #[derive(Clone, Default)]
 struct Looking(Arc<Mutex<Vec<String>>>);
 
@@ -94,14 +94,14 @@ impl Reconciler for Looking {
     }
 }
 
-/// Keys are queued, and not objects: what a key stands for is looked up when its turn comes.
+/// The queue holds keys, not objects: the object is looked up when its key is taken.
 #[tokio::test(start_paused = true)]
 async fn mechanism_67_a_key_shows_its_newest_object_when_its_turn_comes_and_none_if_it_is_gone() {
     let (world, looking) = (World::start().await, Looking::default());
     let running = world.run(Wiring::new().workers(1).build(looking.clone())).await;
     world.create("busy", "1").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // While the one worker is busy.
+    // The only worker is busy.
     for name in ["changed", "gone"] {
         world.create(name, "old").await;
     }
@@ -117,7 +117,7 @@ async fn mechanism_67_a_key_shows_its_newest_object_when_its_turn_comes_and_none
     assert!(running.stop().await);
 }
 
-/// Upstream defers `Done`: a key whose work panicked can be worked on again.
+/// client-go defers `Done`: a key whose work panicked can be taken again.
 #[tokio::test(start_paused = true)]
 async fn mechanism_67_the_key_of_a_reconcile_that_panicked_is_done_with_and_tried_again() {
     let (world, looking) = (World::start().await, Looking::default());

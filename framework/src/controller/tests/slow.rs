@@ -1,4 +1,4 @@
-//! Predicates that take long to answer, while more happens.
+//! Predicates that take long while further changes come.
 
 use std::sync::mpsc;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::controller::Predicate;
 use crate::informer::Change;
 
-/// Waits until somebody says that it may go on; blocks its thread, as code of users may.
+/// Blocks its thread until the test opens it, as user code may.
 #[derive(Clone)]
 struct Gate {
     opened: Arc<Mutex<mpsc::Receiver<()>>>,
@@ -26,7 +26,7 @@ impl Gate {
     }
 }
 
-/// On the machine's clock: something blocks a thread.
+/// Waits on the machine's clock, because a thread is blocked.
 async fn until(what: &str, met: impl Fn() -> bool) {
     let began = tokio::time::Instant::now();
     while !met() {
@@ -35,7 +35,7 @@ async fn until(what: &str, met: impl Fn() -> bool) {
     }
 }
 
-/// More steps wait than are kept apart: what they come to says nothing of what was between.
+/// More changes wait than are kept apart: their sum does not show the states in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn g_k2_a_slow_predicate_loses_no_change_however_many_wait() {
     let (world, notes, (open, gate)) = (World::start().await, Noting::default(), Gate::new());
@@ -72,7 +72,7 @@ async fn g_k2_a_slow_predicate_loses_no_change_however_many_wait() {
     let label = |n: u32| json!({ "metadata": { "labels": { "n": n.to_string() } } });
     world.patch("home", label(0)).await;
     until("the predicate is asked", || gate.reached.load(Ordering::SeqCst) == 1).await;
-    // The first of those that wait is kept.
+    // The first waiting change is kept apart.
     shown(world.patch("home", label(100)).await).await;
     for host in ["x", "a"] {
         shown(world.patch("home", json!({ "spec": { "host": host } })).await).await;

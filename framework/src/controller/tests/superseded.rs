@@ -1,8 +1,8 @@
-//! Reconciles that outlive the state they were started for.
+//! Reconciles that outlive the state that they were started for.
 
 use super::*;
 
-/// Takes a minute, and says whether it was told.
+/// Takes a minute, and notes whether it was superseded.
 #[derive(Clone, Default)]
 struct Slow {
     log: Arc<Mutex<Vec<String>>>,

@@ -1,12 +1,12 @@
-//! Children whose name is taken: by an object that nobody controls, by another controller's, by one of an
-//! earlier parent, by one that appears meanwhile.
+//! Children whose name is taken: by an uncontrolled object, by a child of another controller, by a
+//! child of an earlier parent, by an object that appears meanwhile.
 
 use k8s_openapi::api::core::v1::Pod;
 
 use super::*;
 
 impl World {
-    /// Reasons of the Events about sites.
+    /// Returns the reasons of the Events about sites.
     async fn told(&self) -> Vec<String> {
         let events = self.client.namespace::<Event>("shop").list().await.expect("an answer").items;
         let mut reasons: Vec<String> =
@@ -16,7 +16,7 @@ impl World {
         reasons
     }
 
-    /// What `maps` holds under that name: its host, and its controller's uid.
+    /// Returns the host in the config map of that name, and its controller's uid.
     async fn map(&self, name: &str) -> (String, Option<String>) {
         let map = self.maps().get(name).await.expect("it is there");
         let owners = map.metadata.owner_references.unwrap_or_default();
@@ -44,14 +44,14 @@ async fn an_object_that_nobody_controls_is_neither_changed_nor_owned_nor_deleted
 async fn an_object_that_appears_between_the_look_and_the_create_is_not_taken() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
-    // The cache does not know of it.
+    // The cache does not show the object.
     world.server.faults().pause_watches("configmaps");
     world.maps().create(&child("home", "theirs")).await.expect("created");
     world.create("home", "ours").await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(world.map("home").await, ("theirs".to_owned(), None));
     world.server.faults().clear();
-    // What stood in the way is gone: the child is made without waiting for anything else.
+    // The obstacle is gone: the child is made without any other cause.
     world.maps().delete("home").await.expect("deleted");
     tokio::time::sleep(Duration::from_secs(600)).await;
     running.settled().await;

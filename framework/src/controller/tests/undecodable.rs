@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The same kind as `Site`, with a schema that takes more than `Site` decodes.
+/// The same kind as `Site`, with a schema that accepts more than `Site` decodes.
 mod loose {
     use super::*;
 

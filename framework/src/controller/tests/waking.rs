@@ -1,4 +1,4 @@
-//! Which changes wake an object, why it says it was woken, and what keeps it asleep.
+//! Changes that cause reconciles, their reasons, and filters that suppress them.
 
 use super::*;
 use crate::controller::predicates::{
@@ -28,7 +28,7 @@ async fn a_reconcile_is_told_every_reason_that_it_merges() {
     let first = noting_.noted();
     assert_eq!(first[0], "home: started");
     assert!(first[1..].iter().all(|note| note == "home: owned configmaps"), "{first:?}");
-    // Both are there before a worker gets to run.
+    // Both changes are there before a worker runs.
     let patch = Patch::Merge(json!({ "data": { "host": "y" } }));
     let (sites, maps) = (world.sites(), world.maps());
     let label = Patch::Merge(json!({ "metadata": { "labels": { "by": "us" } } }));
@@ -116,7 +116,8 @@ async fn two_predicates_of_one_wiring_both_have_to_let_a_change_pass() {
     running.stop().await;
 }
 
-/// As controller-runtime's predicates it would keep the object for ever.
+/// If it could hold back deletions, as controller-runtime's predicates do, the object would stay
+/// for ever.
 #[tokio::test(start_paused = true)]
 async fn no_predicate_keeps_a_clean_up_from_running() {
     let (world, notes) = (World::start().await, Noting::default());
@@ -207,12 +208,12 @@ async fn a_paused_object_is_left_alone_and_told_once_and_reconciled_when_that_en
     let metrics = &world.client.seams().metrics;
     assert_eq!(metrics.level(&names::PAUSED, &["site"]), Some(1.0));
     assert_eq!(logged.with("paused: left alone").len(), 1, "{}", logged.text());
-    // Not even its clean-up runs.
+    // The clean-up is paused, too.
     world.sites().delete("home").await.expect("deleted");
     running.settled().await;
     assert!(world.sites().get_opt("home").await.expect("an answer").is_some());
     assert!(notes.noted().is_empty());
-    // Another value than "true" ends it, whatever the predicate says.
+    // Another value than "true" ends the pause, whatever the predicate returns.
     annotated(&world, "home", PAUSED, json!("no")).await;
     running.settled().await;
     assert_eq!(notes.noted(), ["home: changed, cleaned up"]);
@@ -236,7 +237,7 @@ async fn a_burst_is_one_reconcile_after_it_ended() {
     assert!(notes.noted().is_empty());
     tokio::time::sleep(2 * second).await;
     assert_eq!(notes.noted(), ["home: changed"]);
-    // A burst that does not end is cut.
+    // An endless burst is cut off.
     for n in 0..65 {
         tokio::time::sleep(second).await;
         labelled(&world, "home", &format!("again{n}")).await;
@@ -259,8 +260,8 @@ async fn every_object_is_looked_at_once_per_period_and_not_all_at_once() {
     tokio::time::sleep(Duration::from_secs(300)).await;
     let half = notes.noted();
     assert!((1..20).contains(&half.len()), "{half:?}");
-    // Those whose time it was when all began had just been looked at: theirs is the next period's
-    // first part.
+    // Objects of the first part had just been reconciled at the start: they are due in the first
+    // part of the next period.
     assert!(first.iter().all(|note| note.ends_with(": started")), "{first:?}");
     tokio::time::sleep(Duration::from_secs(337)).await;
     let rest = notes.noted();
@@ -288,7 +289,7 @@ async fn the_default_period_is_controller_runtimes_and_none_is_possible() {
     other.stop().await;
 }
 
-/// What was there at the start does not stand in the way of what happens.
+/// Objects found at the start do not delay changes.
 #[tokio::test(start_paused = true)]
 async fn what_changes_goes_before_what_was_there_at_the_start() {
     let (world, notes) = (World::start().await, Noting::default());
@@ -339,7 +340,7 @@ async fn no_resync_and_no_timer_looks_at_what_a_predicate_keeps_out() {
     running.stop().await;
 }
 
-/// What a burst and a rate hold back together.
+/// A burst and a rate limit together.
 #[tokio::test(start_paused = true)]
 async fn the_reasons_of_a_burst_that_has_to_wait_are_told_when_it_goes() {
     let (world, notes) = (World::start().await, Noting::default());
@@ -350,7 +351,7 @@ async fn the_reasons_of_a_burst_that_has_to_wait_are_told_when_it_goes() {
     tokio::time::sleep(70 * second).await;
     assert_eq!(notes.noted(), ["home: changed", "home: owned configmaps"]);
     labelled(&world, "home", "us").await;
-    // The queue knows of the key already: this is a reason of the burst alone.
+    // The key is in the queue already: the burst alone holds this reason.
     let patch = Patch::Merge(json!({ "data": { "more": "y" } }));
     world.maps().patch("home", patch).await.expect("patched");
     tokio::time::sleep(40 * second).await;

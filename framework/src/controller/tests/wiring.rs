@@ -1,4 +1,4 @@
-//! What a wiring watches, indexes and needs.
+//! Watches, indexes and permissions of a wiring.
 
 use super::*;
 
@@ -18,7 +18,7 @@ async fn an_object_named_by_an_index_is_reconciled_when_what_it_names_changes() 
     assert_eq!((sites.runs("home"), sites.runs("other")), (home + 1, other));
 }
 
-/// Its lookups would find nothing, and a reconciler would believe it.
+/// Lookups would find nothing, and a reconciler would take that for a fact.
 #[tokio::test(start_paused = true)]
 async fn a_controller_with_an_index_that_cannot_be_built_does_not_start() {
     let world = World::start().await;

@@ -1,4 +1,4 @@
-//! Kinds of other clusters.
+//! Watches on kinds of other clusters.
 
 use super::Wiring;
 use crate::controller::{Cluster, Reconciler, sources};
@@ -6,10 +6,10 @@ use crate::resource::{ClusterId, ObjectKey, Resource};
 use crate::store::Cached;
 
 impl<C: Reconciler> Wiring<C> {
-    /// Objects of kind `K` in another cluster: a change of one reconciles the objects of the
-    /// operator's own cluster whose keys `mapper` makes of it; it is asked about the old and the new
-    /// state. What may be read there is a matter of that cluster's credentials: no rule is printed
-    /// for it. When the manager was not given the cluster, too, by
+    /// Watches objects of kind `K` in another cluster: a change reconciles the objects of the
+    /// operator's own cluster whose keys `mapper` returns for the old and for the new state. Reads
+    /// there are authorized by that cluster's credentials, so no rule is printed for them. When the
+    /// manager was not given the cluster, too, by
     /// [`Manager::cluster`](crate::manager::Manager::cluster), the controller does not start.
     ///
     /// # Panics
@@ -24,6 +24,8 @@ impl<C: Reconciler> Wiring<C> {
         let reason = self.names.add(format!("watched {watched} of {}", cluster.name()));
         let cluster = cluster.clone();
         self.sources.push(Box::new(move |at| {
+            // Reconciled objects live in the operator's own cluster, whatever cluster the mapped
+            // key names.
             let here = move |other: &Cached<K>| {
                 let keys = mapper(other).into_iter();
                 keys.map(|key| key.in_cluster(ClusterId::default())).collect()

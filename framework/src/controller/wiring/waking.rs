@@ -1,4 +1,4 @@
-//! What makes a controller look again, beyond changes of what it owns and watches.
+//! Settings of a wiring for the causes of reconciles, and their filters.
 
 use std::time::Duration;
 
@@ -16,13 +16,14 @@ use crate::resource::{ObjectKey, Resource};
 use crate::store::{Cached, Index, IndexValue};
 
 impl<C: Reconciler> Wiring<C> {
-    /// Only changes of the reconciled kind that `predicate` lets pass reconcile an object. Called
-    /// again, both have to. See [`predicates`](crate::controller::predicates).
+    /// Lets only changes of the reconciled kind that pass `predicate` reconcile an object. After
+    /// several calls a change has to pass all predicates. See
+    /// [`predicates`](crate::controller::predicates).
     ///
-    /// An object that is marked for deletion is reconciled whatever a predicate says, and so is one
-    /// whose [pause](crate::controller::PAUSED) begins or ends; the task of one that is gone ends.
-    /// Resyncs, timers and polls look at those objects that pass as found at the start, or as shown
-    /// once more unchanged. Triggers, children and watched objects are not asked about.
+    /// An object that is marked for deletion is reconciled whatever a predicate returns, and so is
+    /// an object whose [pause](crate::controller::PAUSED) begins or ends; the task of a deleted
+    /// object ends. Resyncs, timers and polls apply to the objects that pass as found at the start,
+    /// or as shown once more unchanged. Triggers, children and watched objects are not filtered.
     pub fn when(mut self, predicate: Predicate<C::Object>) -> Self {
         self.when = Some(match self.when.take() {
             Some(before) => before.and(predicate),
@@ -31,7 +32,7 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// As [`owns`](Self::owns), for changes that `predicate` lets pass.
+    /// As [`owns`](Self::owns), for changes that pass `predicate`.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -44,7 +45,7 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// As [`watches`](Self::watches), for changes that `predicate` lets pass.
+    /// As [`watches`](Self::watches), for changes that pass `predicate`.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -59,7 +60,7 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// As [`watches_by`](Self::watches_by), for changes that `predicate` lets pass.
+    /// As [`watches_by`](Self::watches_by), for changes that pass `predicate`.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -75,7 +76,7 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// Keys that are sent to `trigger` are reconciled.
+    /// Reconciles the keys that are sent to `trigger`.
     pub fn triggered_by(mut self, trigger: &Trigger<C::Object>) -> Self {
         let reason = self.names.add(format!("trigger {}", trigger.name()));
         let target = trigger.target(reason);
@@ -87,13 +88,15 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// Objects whose value in `polled` comes, changes or goes are reconciled. A poll has one
-    /// controller: a second one that is wired to it does not start.
+    /// Reconciles objects whose value in `polled` appears, changes or disappears. A poll has one
+    /// controller: a second controller that is wired to it does not start.
     pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &Polled<V>) -> Self {
         let reason = self.names.add(format!("poll {}", polled.name()));
         match polled.pump(reason) {
             Some(pump) => self.pumps.push(pump),
             None => {
+                // A builder method cannot fail: the error is returned when the sources are
+                // attached.
                 let text = format!(
                     "poll {} is wired to a controller already: share its `Polled`, and wake the other \
                      controller by a `Trigger`",
@@ -106,7 +109,7 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// Each object is reconciled at intervals, whether anything changed or not.
+    /// Reconciles each object at intervals, whether anything changed or not.
     pub fn timer(mut self, timer: Timer) -> Self {
         let reason = self.names.add_quiet(format!("timer {}", timer.name()));
         let alarm = Alarm::new(timer, reason);
@@ -116,22 +119,24 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// Every object is reconciled once per `period` (at least 1 s), though nothing changed: spread over
-    /// the period, and after what did change. Default: 10 h, controller-runtime's `SyncPeriod`.
+    /// Reconciles every object once per `period` (at least 1 s) without a change: spread over the
+    /// period, and at a lower priority than changes. Default: 10 h, controller-runtime's
+    /// `SyncPeriod`.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(Resync::every(period));
         self
     }
 
-    /// No periodic resync.
+    /// Disables the periodic resync.
     pub fn without_resync(mut self) -> Self {
         self.resync = None;
         self
     }
 
-    /// An object is reconciled once nothing concerned it for `quiet`, and at the latest after `most`:
-    /// a burst of changes is one reconcile. What was there at the start, retries, requeues and timers
-    /// begin no such wait; what comes due during one is part of it. Default: nothing is waited for.
+    /// Reconciles an object once `quiet` has passed without a further cause, and at the latest
+    /// after `most`: a burst of changes is one reconcile. Objects found at the start, retries,
+    /// requeues and timers start no such wait; if they are due during one, they join it. Default:
+    /// no wait.
     pub fn debounce(mut self, quiet: Duration, most: Duration) -> Self {
         self.debounce = Some((quiet, most));
         self

@@ -1,4 +1,4 @@
-//! What follows a failed reconcile: whom it is told, and when it is tried again.
+//! Handling of a failed reconcile: report, retry, give-up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -15,40 +15,41 @@ use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::workqueue::Work;
 
-/// Telling of a failure takes at most so long.
+/// Longest time for reporting a failure.
 const TELL_LIMIT: Duration = Duration::from_secs(10);
-/// So many reconciles of an object in a row may lose a race with another writer; one more is a
-/// failure like others.
+/// Most reconciles of an object in a row that may lose a race with another writer; the next lost
+/// race counts as an ordinary failure.
 const RACES: u64 = 5;
-/// After a lost race the object is reconciled when the cache shows the winner, and at the latest
-/// after this time.
+/// Longest wait after a lost race. The object is reconciled earlier when the cache shows the
+/// winner's write.
 const RACE_LIMIT: Duration = Duration::from_secs(1);
-/// A retry that comes so much before its time is on time: what was promised is noted a moment after the
-/// queue was told.
+/// Tolerance for retries: a retry that comes at most this much before its promised time is on time,
+/// because the queue and the promise do not read the clock at the same moment.
 const ON_TIME: Duration = Duration::from_millis(1);
 
-/// When a failed reconcile is tried again.
+/// Schedule of the next attempt after a failure.
 enum Next {
-    /// Not before something changes.
+    /// Not before a change.
     Never,
     After(Duration),
-    /// By its backoff; as a first failure, when it had been given up and something happened since.
+    /// By its backoff; as after a first failure, when the object had been given up and changed
+    /// since.
     Backoff {
         delay: Duration,
         draw: f64,
         is_anew: bool,
     },
-    /// When the backoff has it anyway: it was reconciled earlier because something happened, and that
-    /// is no reason to wait longer.
+    /// At the time that the backoff had promised: a change led to an earlier reconcile, which must
+    /// not lengthen the wait.
     AsPromised(Duration),
-    /// When the cache shows who wrote first.
+    /// When the cache shows the write that won the race.
     LostRace,
-    /// Its retries are used up.
+    /// Retries are used up; the next attempt comes after this time, if at all.
     GiveUp(Option<Duration>),
 }
 
 impl Worker {
-    /// Tells of a failure, and gives the verdict.
+    /// Reports a failure, and gives the verdict.
     pub(super) async fn fail(
         &self,
         work: Work<ObjectKey>,
@@ -66,6 +67,7 @@ impl Worker {
             let is_for_good = matches!(next, Next::Never);
             self.last.gave_up(work.key(), self.step.stamp(work.key()), is_for_good);
         }
+        // A lost race is part of ordinary work: it is not reported.
         if !matches!(next, Next::LostRace) {
             let is_news = noted.is_news || gave_up_now;
             let told = Told { failure: &failure, failures, is_news, gave_up: gave_up_now };
@@ -78,11 +80,12 @@ impl Worker {
         verdict(work, (&failure, failures), next, how)
     }
 
-    /// Notes when the object is tried again, before anybody else can have its key.
+    /// Notes the time of the next attempt, before another worker can take the key.
     fn settle(&self, work: &Work<ObjectKey>, next: &Next, noted: Noted) {
         let after = |delay| self.seams.clock.after(delay);
         let again = match *next {
-            // Who wrote first is news.
+            // The winner's write is a change that must be reconciled, so nothing is noted that
+            // could skip it.
             Next::LostRace => return,
             Next::Never | Next::GiveUp(None) => None,
             Next::After(delay) | Next::GiveUp(Some(delay)) => Some(after(delay)),
@@ -95,8 +98,8 @@ impl Worker {
         self.step.concluded(work.key(), Concluded { again, has_failed: true });
     }
 
-    /// Had the object been given up, and did something happen since? Its retries are counted from the
-    /// start then; when it is its spec that changed, its failures are told anew, too.
+    /// Whether the object had been given up and changed since. Its retries are then counted from
+    /// the start; after a change of its spec, its failures are also reported anew.
     fn is_anew(&self, key: &ObjectKey, reasons: u64) -> bool {
         let Some(stamp) = self.last.given_up(key) else { return false };
         let is_anew = self.waking.tells_a_change(reasons);
@@ -108,6 +111,7 @@ impl Worker {
         is_anew
     }
 
+    /// Chooses the schedule of the next attempt.
     fn what_next(
         &self,
         failure: &Failure,
@@ -122,13 +126,14 @@ impl Worker {
             Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
             Retry::Backoff if left > ON_TIME => Next::AsPromised(left),
             Retry::Backoff => match self.retry.bound(failures) {
-                // A look at one that rests is no reason to begin anew.
+                // An attempt without a change, on an object that was given up, does not restart its
+                // retries.
                 Some(bound) if !noted.rests => {
                     let draw = work.draw();
                     Next::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
                 }
                 _ => {
-                    // The function is code of users.
+                    // The function is the user's code and may panic: then the object rests.
                     let delay = || self.then.delay(failure, failures);
                     Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
                 }
@@ -136,7 +141,8 @@ impl Worker {
         }
     }
 
-    /// Whatever happens while telling changes nothing.
+    /// Reports a failure. Errors, panics and delays of the report are logged and have no other
+    /// effect.
     async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, about: &Cancel) {
         let turn = self.a_turn(work, work.reasons());
         turn.cancel.begins_like(about);
@@ -158,7 +164,7 @@ impl Worker {
     }
 }
 
-/// Logs a failure, and gives the verdict on its key; returns how it ended.
+/// Logs a failure, and gives the verdict on its key; returns the kind of end for the metrics.
 fn verdict(
     work: Work<ObjectKey>,
     (failure, failures): (&Failure, u32),
@@ -172,7 +178,7 @@ fn verdict(
             return Ended::Terminal;
         }
         Next::LostRace => {
-            // The change that was written first is on its way, and wakes the key.
+            // The winner's change is on its way through the watch, and makes the key due earlier.
             work.retry_after(RACE_LIMIT);
             tracing::debug!(error = %failure, "somebody else wrote first: waiting to see what");
             return how;

@@ -1,8 +1,9 @@
-//! How long a worker goes on before the other tasks of its thread get their turn.
+//! Limit on attempts that a worker runs in a row before it yields to the other tasks of its thread.
 //!
-//! Reconciles that never wait would keep a thread for themselves. tokio's budget asks for a pause after
-//! 128 of whatever was asked of it; a pause makes tokio wake an idle thread, whom it then has nothing to
-//! give, and that costs as much as dozens of a queue's turns. So turns are counted here, and their time.
+//! Reconciles that never wait would keep a thread for themselves. tokio's budget demands a yield
+//! after 128 operations; each yield makes tokio wake an idle thread for which there is no work, and
+//! that costs as much as dozens of queue operations. So attempts and their time are counted here
+//! instead.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,33 +13,36 @@ use std::time::Duration;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-/// The most turns in a row: where time stands still, as in tests, nothing else ends them.
+/// Most attempts in a row: where time stands still, as in tests, nothing else ends them.
 const MOST: u32 = 4096;
-/// A turn that begins later than this is not one more in a row. A tenth of what Go lets a goroutine run.
+/// An attempt that begins later than this ends the streak. A tenth of the time slice of a goroutine
+/// in Go.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// How often a task was polled: whenever it is, it has waited, and others had their turn.
+/// Number of polls of a worker's task. A new poll means that the task has waited, and other tasks
+/// ran.
 #[derive(Debug, Default)]
 pub(super) struct Polls(AtomicU32);
 
 impl Polls {
-    /// Counts how often `task` is polled.
+    /// Runs `task`, and counts its polls.
     pub(super) async fn count<F: Future>(&self, task: F) -> F::Output {
         let mut task = pin!(task);
         poll_fn(|context| {
-            // Nobody else writes it.
+            // Load and store instead of an atomic addition: only this task writes the counter.
             self.0.store(self.now().wrapping_add(1), Ordering::Relaxed);
             task.as_mut().poll(context)
         })
         .await
     }
 
+    /// Returns the number of polls so far.
     fn now(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Turns since the worker waited last.
+/// Attempts since the worker last waited.
 #[derive(Debug)]
 pub(super) struct Streak<'a> {
     polls: &'a Polls,
@@ -48,19 +52,21 @@ pub(super) struct Streak<'a> {
 }
 
 impl<'a> Streak<'a> {
-    /// None yet.
+    /// An empty streak.
     pub(super) fn new(polls: &'a Polls, now: Instant) -> Self {
         Self { polls, seen: polls.now(), turns: 0, since: now }
     }
 
-    /// A turn has ended: may another one follow at once?
+    /// Notes the end of an attempt; returns whether another may follow at once.
     pub(super) fn goes_on(&mut self, now: Instant) -> bool {
         let polls = self.polls.now();
+        // Polled again, so the task has waited: a new streak begins.
         if polls != self.seen {
             *self = Self { polls: self.polls, seen: polls, turns: 0, since: now };
         }
         self.turns += 1;
         let took = now.saturating_duration_since(self.since);
+        // Without budget the next operation yields in any case.
         self.turns < MOST && took < LONGEST && has_budget_remaining()
     }
 }

@@ -13,16 +13,16 @@ use crate::workqueue::QueueSettings;
 
 mod turns;
 
-/// Does what the name of the key says, and counts.
+/// Acts as the name of the key says, and counts.
 #[derive(Default)]
 struct Script {
     runs: Mutex<BTreeMap<String, Vec<tokio::time::Instant>>>,
     now: Mutex<(usize, usize)>,
     gate: Option<Semaphore>,
     told: Mutex<Vec<String>>,
-    /// Which attempt each turn was.
+    /// Number of each attempt.
     attempts: Mutex<Vec<u32>>,
-    /// What is said of every key.
+    /// Follow-up that is returned for every key.
     left: Mutex<Option<Concluded>>,
 }
 
@@ -31,7 +31,7 @@ impl Script {
         self.runs.lock().get(name).map_or(0, Vec::len)
     }
 
-    /// Most steps that ran at once.
+    /// The greatest number of steps that ran at once.
     fn most(&self) -> usize {
         self.now.lock().1
     }

@@ -263,7 +263,7 @@ struct Ruled {
     status: Option<Range>,
 }
 
-/// A rule that is lost is an object that the API server accepts and should not.
+/// With a lost rule the API server accepts objects that it should not.
 #[test]
 fn rules_on_fields_on_types_and_on_the_roots_of_spec_and_status_are_in_the_definition() {
     let crd = serde_json::to_value(Ruled::crd().unwrap()).unwrap();
@@ -299,7 +299,7 @@ fn rules_on_fields_on_types_and_on_the_roots_of_spec_and_status_are_in_the_defin
     assert_eq!(named["reason"], "FieldValueRequired");
 }
 
-/// The first write of a status is a condition, as a rule, and nothing else is there then.
+/// The first write of a status is mostly a condition, and no other field exists then.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Demanding {

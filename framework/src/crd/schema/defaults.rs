@@ -1,4 +1,4 @@
-//! Defaults must satisfy the schema they stand in: the API server refuses the definition otherwise.
+//! Checks that defaults satisfy their schema: otherwise the API server refuses the definition.
 
 use serde_json::Value;
 
@@ -25,6 +25,7 @@ pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
     }
 }
 
+/// Checks the defaults of a nested schema.
 fn below(step: &str, schema: &Value, lower: &mut Lower<'_>) {
     if let Value::Object(schema) = schema {
         lower.enter(step);
@@ -33,9 +34,10 @@ fn below(step: &str, schema: &Value, lower: &mut Lower<'_>) {
     }
 }
 
+/// Place and description of a fault.
 type Misfit = (String, String);
 
-/// Does `value` satisfy `schema`? If not: where, and what is wrong.
+/// Checks `value` against `schema`; the error is the place and the fault.
 fn fits(value: &Value, schema: &Node) -> Result<(), Misfit> {
     let wrong = |message: String| Err((String::new(), message));
     if value.is_null() {
@@ -56,12 +58,14 @@ fn fits(value: &Value, schema: &Node) -> Result<(), Misfit> {
     children(value, schema)
 }
 
+/// Whether `value` is of this JSON type.
 fn is_of(value: &Value, expected: &str) -> bool {
     match expected {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
+        // In JSON Schema a number without a fraction is an integer.
         "integer" => {
             value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0)
         }
@@ -70,6 +74,7 @@ fn is_of(value: &Value, expected: &str) -> bool {
     }
 }
 
+/// Checks lengths, sizes and numbers.
 fn bounds(value: &Value, schema: &Node) -> Result<(), String> {
     let size = match value {
         Value::String(text) => Some(("Length", text.chars().count())),
@@ -105,6 +110,7 @@ fn bounds(value: &Value, schema: &Node) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks the items of a list, or the fields of an object.
 fn children(value: &Value, schema: &Node) -> Result<(), Misfit> {
     let inside = |step: String, value: &Value, schema: Option<&Value>| match schema {
         Some(Value::Object(schema)) => {
@@ -124,6 +130,7 @@ fn children(value: &Value, schema: &Node) -> Result<(), Misfit> {
             for (name, value) in map {
                 let listed = properties.and_then(|properties| properties.get(name));
                 let known = listed.or(schema.get("additionalProperties"));
+                // The API server refuses a default with fields that it would prune.
                 if known.is_none() && !open {
                     return Err((
                         String::new(),
@@ -143,6 +150,7 @@ fn children(value: &Value, schema: &Node) -> Result<(), Misfit> {
     Ok(())
 }
 
+/// Puts a step before the place of a fault.
 fn join(step: String, place: &str, message: String) -> Misfit {
     let place = place.strip_prefix(" at ").unwrap_or(place);
     (format!(" at {step}{place}"), message)

@@ -1,4 +1,4 @@
-//! One schema, keyword by keyword.
+//! Translation of one schema, keyword by keyword.
 
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ const FORMATS: &[&str] = &[
     "hexcolor",
     "rgbcolor",
 ];
-/// Keywords with the same meaning on both sides.
+/// Keywords with the same meaning in JSON Schema and in structural schemas.
 const COPIED: &[&str] = &[
     "description",
     "maxItems",
@@ -51,16 +51,16 @@ const COPIED: &[&str] = &[
     "required",
 ];
 
-/// A schema being built: always a JSON object.
+/// A schema under construction: always a JSON object.
 pub(super) type Node = Map<String, Value>;
 
-/// The translation of one root field, with where it stands.
+/// The translation of one root field, with the current position in it.
 #[derive(Debug)]
 pub(super) struct Lower<'a> {
     definitions: &'a Map<String, Value>,
     faults: &'a mut Faults,
     path: Vec<String>,
-    /// References that are being resolved: a second one is a recursion.
+    /// References on the way to the current position: a second one to the same type is a recursion.
     open: Vec<String>,
 }
 
@@ -69,28 +69,29 @@ impl<'a> Lower<'a> {
         Self { definitions, faults, path: Vec::new(), open: Vec::new() }
     }
 
-    /// Goes into a field.
+    /// Moves down into a field.
     pub(super) fn enter(&mut self, step: &str) {
         self.path.push(step.to_owned());
     }
 
-    /// Goes back out.
+    /// Moves back up.
     pub(super) fn leave(&mut self) {
         self.path.pop();
     }
 
-    /// Adds an error at the field in hand.
+    /// Adds an error at the current position.
     pub(super) fn fault(&mut self, message: &str) {
         let place = self.place();
         self.faults.add(format!("{place}: {message}"));
     }
 
-    /// Adds a warning at the field in hand.
+    /// Adds a warning at the current position.
     pub(super) fn warn(&mut self, message: &str) {
         let place = self.place();
         self.faults.warn(format!("{place}: {message}"));
     }
 
+    /// The current position, for error texts.
     fn place(&self) -> String {
         if self.path.is_empty() {
             "the type".to_owned()
@@ -99,7 +100,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The structural form of a schema.
+    /// Translates a schema into its structural form.
     pub(super) fn schema(&mut self, raw: &Value) -> Node {
         match raw {
             Value::Object(raw) => self.object(raw),
@@ -111,7 +112,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The structural form of a field's schema.
+    /// Translates the schema of a field.
     pub(super) fn field(&mut self, step: &str, raw: &Value) -> Node {
         self.enter(step);
         let node = self.schema(raw);
@@ -119,12 +120,14 @@ impl<'a> Lower<'a> {
         node
     }
 
+    /// Translates a schema that is an object.
     fn object(&mut self, raw: &Node) -> Node {
         if let Some(Value::String(reference)) = raw.get("$ref") {
             return self.reference(raw, reference);
         }
         let mut node = Node::new();
         let combined = ["allOf", "anyOf", "oneOf"].iter().any(|key| raw.contains_key(*key));
+        // A schema of remarks alone allows any value.
         if raw.keys().all(|key| is_remark(key)) {
             node = any();
             copy(raw, &mut node);
@@ -144,7 +147,7 @@ impl<'a> Lower<'a> {
         node
     }
 
-    /// Resolves a reference; one to a type that is being resolved is cut.
+    /// Resolves a reference; a recursive one is cut.
     fn reference(&mut self, raw: &Node, reference: &str) -> Node {
         let name = reference.rsplit('/').next().unwrap_or_default().to_owned();
         let Some(Value::Object(target)) = self.definitions.get(&name) else {
@@ -152,9 +155,11 @@ impl<'a> Lower<'a> {
             return any();
         };
         let mut target = target.clone();
+        // Keywords beside the reference are the field's, and win over those of the type.
         for (key, value) in raw.iter().filter(|(key, _)| *key != "$ref") {
             target.insert(key.clone(), value.clone());
         }
+        // Inlining would not end.
         if self.open.contains(&name) {
             self.warn(
                 "the type contains itself, which an API server cannot describe: from here on it \
@@ -168,7 +173,7 @@ impl<'a> Lower<'a> {
         node
     }
 
-    /// `type`: one of them, `nullable` for null, and int-or-string.
+    /// Translates `type`: one type, `nullable` for null, and int-or-string.
     fn types(&mut self, raw: &Node, node: &mut Node, combined: bool) {
         let mut types: Vec<&str> = match raw.get("type") {
             Some(Value::String(name)) => vec![name],
@@ -178,6 +183,7 @@ impl<'a> Lower<'a> {
         if types.contains(&"null") {
             node.insert("nullable".to_owned(), true.into());
             types.retain(|name| *name != "null");
+            // A field that is always null: structural schemas need a type.
             if types.is_empty() && !combined {
                 types.push("object");
             }
@@ -188,11 +194,14 @@ impl<'a> Lower<'a> {
         if types.is_empty() {
             types.extend(implied_type(raw));
         }
+        // Sorted, so that each combination has one order below.
         types.sort_unstable();
         match types.as_slice() {
             [] => {}
             [name] => drop(node.insert("type".to_owned(), (*name).into())),
+            // Every integer is a number.
             ["integer", "number"] => drop(node.insert("type".to_owned(), "number".into())),
+            // The only union of types that structural schemas have.
             ["integer", "string"] => {
                 node.insert("x-kubernetes-int-or-string".to_owned(), true.into());
             }
@@ -203,7 +212,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// `enum` and `const`; null among the values means nullable.
+    /// Translates `enum` and `const`; null among the values means nullable.
     fn choices(&mut self, values: Vec<Value>, node: &mut Node, types: &mut Vec<&str>) {
         let has_null = values.contains(&Value::Null);
         let values: Vec<Value> = values.into_iter().filter(|value| !value.is_null()).collect();
@@ -212,6 +221,7 @@ impl<'a> Lower<'a> {
         }
         if types.is_empty() {
             for value in &values {
+                // Without `type`, the values imply it.
                 let name = type_of(value);
                 if !types.contains(&name) {
                     types.push(name);
@@ -223,7 +233,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Bounds in OpenAPI's spelling, and real bounds for formats that the server does not know.
+    /// Translates bounds, and adds explicit bounds for formats that the server does not know.
     fn numbers(&mut self, raw: &Node, node: &mut Node) {
         for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")]
         {
@@ -245,7 +255,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Patterns: the server's regular expressions run in linear time and know less.
+    /// Translates patterns: the server's regular expressions run in linear time and know less.
     fn texts(&mut self, raw: &Node, node: &mut Node) {
         if let Some(pattern) = raw.get("pattern").and_then(Value::as_str) {
             let unknown = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
@@ -259,7 +269,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// `properties`, and what stands for all other names.
+    /// Translates `properties`, and the schemas of all other names.
     fn properties(&mut self, raw: &Node, node: &mut Node) {
         let mut named = Node::new();
         if let Some(Value::Object(properties)) = raw.get("properties") {
@@ -268,6 +278,7 @@ impl<'a> Lower<'a> {
             }
         }
         match self.other_properties(raw) {
+            // Structural schemas have either `properties` or `additionalProperties`.
             Some(value) if named.is_empty() && !is_any(&value) => {
                 node.insert("additionalProperties".to_owned(), Value::Object(value));
             }
@@ -281,7 +292,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The schema of the values under names that are not listed; `None` when there are none.
+    /// The schema of the values under unlisted names; `None` when there are none.
     fn other_properties(&mut self, raw: &Node) -> Option<Node> {
         let other = |key: &str| raw.get(key).filter(|value| **value != Value::Bool(false));
         let patterns = match raw.get("patternProperties") {
@@ -294,6 +305,7 @@ impl<'a> Lower<'a> {
             .chain(other("unevaluatedProperties").filter(|value| !value.is_null()))
             .collect();
         let first = schemas.first()?;
+        // One schema describes all other names: different ones become any value.
         if schemas.iter().all(|schema| schema == first) {
             Some(self.field("*", first))
         } else {
@@ -301,11 +313,12 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// `items`, tuples and sets.
+    /// Translates `items`, tuples and sets.
     fn items(&mut self, raw: &Node, node: &mut Node) {
         if node.get("type").and_then(Value::as_str) != Some("array") {
             return;
         }
+        // Structural schemas have one schema for all items of a list.
         let tuple = raw.get("prefixItems").or(raw.get("items").filter(|items| items.is_array()));
         let item = if let Some(Value::Array(places)) = tuple {
             let places: Vec<Node> = places.iter().map(|place| self.field("[]", place)).collect();
@@ -319,12 +332,14 @@ impl<'a> Lower<'a> {
                 None => any(),
             }
         };
+        // Definitions must not have `uniqueItems`: a set is the counterpart.
         if raw.get("uniqueItems") == Some(&Value::Bool(true)) && is_set_item(&item) {
             node.insert("x-kubernetes-list-type".to_owned(), "set".into());
         }
         node.insert("items".to_owned(), Value::Object(item));
     }
 
+    /// Translates `allOf`, `oneOf` and `anyOf`.
     fn combinations(&mut self, raw: &Node, node: &mut Node) {
         let list = |key: &str| match raw.get(key) {
             Some(Value::Array(list)) => list.as_slice(),
@@ -338,12 +353,14 @@ impl<'a> Lower<'a> {
             let branches = list(key);
             if !branches.is_empty() {
                 let union = self.union(key, branches, node);
+                // Alternatives beside fields come from a flattened enum.
                 merge(self, node, union, true);
             }
         }
     }
 
-    /// A part of `allOf` beside `node`: what only says things about an object is no schema alone.
+    /// Translates a part of `allOf` beside `node`: a part that only adds alternatives to an object
+    /// is no schema by itself.
     fn part(&mut self, raw: &Value, node: &Node) -> Node {
         let combination = raw
             .as_object()
@@ -357,7 +374,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Keywords that say something about values and have no counterpart.
+    /// Warns of keywords without a counterpart, which the API server does not check.
     fn unsupported(&mut self, raw: &Node) {
         for key in ["not", "if", "dependentRequired", "dependentSchemas", "contains"] {
             if raw.contains_key(key) {
@@ -369,7 +386,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Any value.
+/// The schema of any value.
 pub(super) fn any() -> Node {
     let mut node = Node::new();
     node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
@@ -377,7 +394,7 @@ pub(super) fn any() -> Node {
     node
 }
 
-/// What is left of a type that contains itself.
+/// Replaces a type that contains itself by a schema without checks.
 fn cut(target: &Node) -> Node {
     let mut node = any();
     copy(target, &mut node);
@@ -391,7 +408,7 @@ fn cut(target: &Node) -> Node {
     node
 }
 
-/// Is it a keyword that says nothing about values?
+/// Whether a keyword restricts no value.
 fn is_remark(key: &str) -> bool {
     matches!(
         key,
@@ -409,7 +426,7 @@ fn is_remark(key: &str) -> bool {
     )
 }
 
-/// Copies what means the same on both sides, and what was written for Kubernetes.
+/// Copies keywords of the same meaning, and those written for Kubernetes.
 fn copy(raw: &Node, node: &mut Node) {
     for (key, value) in raw {
         let own = key.starts_with("x-kubernetes-") || key == "nullable";
@@ -422,6 +439,7 @@ fn copy(raw: &Node, node: &mut Node) {
     }
 }
 
+/// The allowed values, if the schema lists them.
 fn choices(raw: &Node) -> Option<Vec<Value>> {
     match (raw.get("const"), raw.get("enum")) {
         (Some(value), _) => Some(vec![value.clone()]),
@@ -430,6 +448,7 @@ fn choices(raw: &Node) -> Option<Vec<Value>> {
     }
 }
 
+/// The type that keywords without `type` imply.
 fn implied_type(raw: &Node) -> Option<&'static str> {
     let has = |keys: &[&str]| keys.iter().any(|key| raw.contains_key(*key));
     if has(&["properties", "additionalProperties", "patternProperties", "required"]) {
@@ -443,6 +462,7 @@ fn implied_type(raw: &Node) -> Option<&'static str> {
     }
 }
 
+/// The JSON type of a value.
 fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -455,7 +475,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Sets are of scalars, none of them null.
+/// Whether items can form a set: API servers have sets of scalars, none of them null.
 fn is_set_item(item: &Node) -> bool {
     let scalar = matches!(
         item.get("type").and_then(Value::as_str),

@@ -1,18 +1,19 @@
-//! Two schemas that hold at once.
+//! Merging of two schemas that both hold.
 
 use serde_json::{Value, json};
 
 use super::lower::{Lower, Node};
 use super::union::RULES;
 
-/// Does it allow anything?
+/// Whether the schema allows any value.
 pub(super) fn is_any(node: &Node) -> bool {
     node.contains_key("x-kubernetes-preserve-unknown-fields") && !node.contains_key("type")
 }
 
-/// Adds `other` to `node`. With `flattened`, `other` is an enum that stands beside the fields of a
-/// struct, where a name on both sides is a mistake; otherwise it says more about the same thing.
+/// Adds `other` to `node`. With `flattened`, `other` is an enum beside the fields of a struct, in
+/// which a name on both sides is a mistake; otherwise it describes the same value.
 pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flattened: bool) {
+    // Any value beside a typed one: the type stays, and unknown fields are kept.
     if is_any(&other) && node.contains_key("type") {
         node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
         return;
@@ -30,13 +31,13 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
             ("type", Some(mine)) if *mine != value => lower.fault(&format!(
                 "it must be of type {mine} and of type {value} at once; use one of them"
             )),
-            // What stands on the field itself wins over what stands on its type.
+            // A keyword of the field wins over the one of its type.
             _ => {}
         }
     }
 }
 
-/// Adds the elements that a list does not have: both lists hold.
+/// Adds the missing elements to a list: both lists hold.
 pub(super) fn append(mine: &mut Value, theirs: Value) {
     if let (Value::Array(mine), Value::Array(theirs)) = (mine, theirs) {
         let new: Vec<_> = theirs.into_iter().filter(|it| !mine.contains(it)).collect();
@@ -44,7 +45,7 @@ pub(super) fn append(mine: &mut Value, theirs: Value) {
     }
 }
 
-/// Two alternatives at once can only stand in `allOf`.
+/// Moves two alternatives into `allOf`, the only place in which both can hold.
 fn both(node: &mut Node, key: &str, value: Value) {
     let mine = node.remove(key).unwrap_or_default();
     let mut all = match node.remove("allOf") {
@@ -55,6 +56,7 @@ fn both(node: &mut Node, key: &str, value: Value) {
     node.insert("allOf".to_owned(), Value::Array(all));
 }
 
+/// Adds properties; a name on both sides is merged, or a mistake if flattened.
 fn properties(lower: &mut Lower<'_>, mine: &mut Node, theirs: Node, flattened: bool) {
     for (name, schema) in theirs {
         let Value::Object(theirs) = schema else { continue };

@@ -1,4 +1,4 @@
-//! Structural schemas: what an API server accepts, from what schemars says.
+//! Structural schemas, the form that API servers accept, from schemars' schemas.
 
 mod defaults;
 mod lower;
@@ -14,19 +14,19 @@ use crate::error::{Error, ErrorKind};
 
 use lower::Lower;
 
-/// A type's schema in the form that API servers accept.
+/// Schema of a type in the form that API servers accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StructuralSchema {
-    /// The schema, as it stands in a definition.
+    /// The schema, as in a definition.
     pub schema: Value,
-    /// Fields that the API server will check less strictly than serde does, and why.
+    /// Fields that the API server checks less strictly than serde, with the reasons.
     pub warnings: Vec<String>,
 }
 
-/// The structural schema of a type.
+/// Returns the structural schema of a type.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] naming every field that has none, and what to change.
+/// [`ErrorKind::Usage`] naming every field without one, and the change that it needs.
 pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     let mut faults = Faults::default();
     let schema = field_schema("", SchemaGenerator::subschema_for::<T>, &mut faults);
@@ -44,6 +44,7 @@ pub(super) fn field_schema(
     let mut generator = settings().into_generator();
     let mut raw = schema(&mut generator).to_value();
     let definitions = generator.take_definitions(false);
+    // Once more with references, for the rules of types; see `rules`.
     let mut by_name = settings().with(|it| it.inline_subschemas = false).into_generator();
     let named = schema(&mut by_name).to_value();
     rules::restore(&mut raw, &named, &by_name.take_definitions(false));
@@ -53,12 +54,13 @@ pub(super) fn field_schema(
     }
     let mut schema = lower.schema(&raw);
     defaults::check(&schema, &mut lower);
+    // After the check of defaults, which expects `enum` in its usual place.
     nullable_choices(&mut schema);
     schema
 }
 
-/// The API server checks `enum` against null even where null is allowed, but not an `enum` inside
-/// of `allOf` (seen on Kubernetes 1.36): there the values of a nullable field are listed.
+/// Moves the `enum` of nullable fields into `allOf`: the API server checks `enum` against null even
+/// if null is allowed, but not an `enum` inside of `allOf` (seen on Kubernetes 1.36).
 fn nullable_choices(node: &mut Map<String, Value>) {
     if node.get("nullable") == Some(&Value::Bool(true))
         && let Some(values) = node.remove("enum")
@@ -81,7 +83,8 @@ fn nullable_choices(node: &mut Map<String, Value>) {
     }
 }
 
-/// References only where a type contains itself; the dialect whose keywords say most.
+/// Settings of the generator: references only for types that contain themselves, and the dialect
+/// with the most keywords.
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -89,7 +92,7 @@ fn settings() -> SchemaSettings {
     })
 }
 
-/// What is wrong with the types, collected.
+/// Collects the faults of the types.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     errors: Vec<String>,
@@ -97,21 +100,21 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Adds what makes a definition impossible.
+    /// Adds a fault that makes a definition impossible.
     pub(super) fn add(&mut self, message: String) {
         if !self.errors.contains(&message) {
             self.errors.push(message);
         }
     }
 
-    /// Adds what the API server will not check.
+    /// Adds a fault that the API server will not check.
     pub(super) fn warn(&mut self, message: String) {
         if !self.warnings.contains(&message) {
             self.warnings.push(message);
         }
     }
 
-    /// All errors as one; warnings are logged.
+    /// Returns all errors as one; warnings are logged.
     pub(super) fn into_result(self, tried: &str) -> Result<(), Error> {
         for warning in self.into_warnings(tried)? {
             tracing::warn!("{tried}: {warning}");

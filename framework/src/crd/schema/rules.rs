@@ -1,19 +1,19 @@
-//! The rules of a type whose field has rules of its own.
+//! Keeps the CEL rules of a type whose field has rules of its own.
 //!
-//! Where types stand inline, what `extend` says on a field takes the place of what it says on the type, and a
-//! rule that is lost is an object that the API server accepts and should not. By name both are there. So the
-//! schema is made both ways, and rules come from the second. Absent: the rules of a flattened struct beside
-//! rules of the struct around it; those are lost before any schema is seen.
+//! In inline schemas, `extend` on a field replaces the one on its type, and with a lost rule the
+//! API server accepts objects that it should not. Schemas by name keep both. So the schema is
+//! generated both ways, and the rules come from the second. Absent: the rules of a flattened struct
+//! beside rules of the struct around it; those are lost before any schema exists.
 
 use serde_json::{Map, Value};
 
 use super::merge::append;
 use super::union::RULES;
 
-/// A field, its type, and what that may refer to.
+/// Most nodes that describe one value: a field, its type, and the references of that.
 const LAYERS: usize = 16;
 
-/// Adds to `inline`, where a field has rules, those of the types that `named` refers to there.
+/// Adds the rules of the types in `named` to the fields of `inline` that have rules of their own.
 pub(super) fn restore(inline: &mut Value, named: &Value, definitions: &Map<String, Value>) {
     let Value::Object(inline) = inline else { return };
     let mut layers = Vec::new();
@@ -39,6 +39,7 @@ pub(super) fn restore(inline: &mut Value, named: &Value, definitions: &Map<Strin
     for key in ["oneOf", "anyOf", "allOf"] {
         if let (Some(Value::Array(inline)), Some(Value::Array(named))) =
             (inline.get_mut(key), find(key))
+            // Branches correspond by their positions.
             && inline.len() == named.len()
         {
             let pairs = inline.iter_mut().zip(named);
@@ -47,13 +48,14 @@ pub(super) fn restore(inline: &mut Value, named: &Value, definitions: &Map<Strin
     }
 }
 
-/// All that is said of one value: on the field, on its type, and of one that may be null.
+/// Collects all nodes that describe one value: the field, its type, and the type of an option.
 fn look_through<'a>(
     named: &'a Value,
     definitions: &'a Map<String, Value>,
     layers: &mut Vec<&'a Map<String, Value>>,
 ) {
     let Value::Object(node) = named else { return };
+    // A type that refers to itself would not end.
     if layers.len() == LAYERS {
         return;
     }

@@ -1,15 +1,15 @@
 //! Alternatives: enums, untagged and tagged, and options.
 //!
-//! A structural schema says the type of every field once, outside of `oneOf` and `anyOf`; inside
-//! them stand only checks of values. So the union of all branches is described first, as wide as
-//! needed, and what each branch requires is added as a check.
+//! A structural schema declares the type of every field once, outside of `oneOf` and `anyOf`, which
+//! contain only checks of values. So the union of all branches is described first, as wide as
+//! needed, and the requirements of each branch are added as a check.
 
 use serde_json::{Value, json};
 
 use super::lower::{Lower, Node, any};
 use super::merge::is_any;
 
-/// Keywords that only check a value: all that may stand inside of alternatives.
+/// Keywords that only check a value: the only ones allowed inside of alternatives.
 const CHECKS: &[&str] = &[
     "allOf",
     "anyOf",
@@ -40,6 +40,7 @@ impl Lower<'_> {
         let is_object = node.get("type").and_then(Value::as_str) == Some("object");
         let is_free = |branch: &&Value| **branch == Value::Bool(true) || **branch == json!({});
         let free = branches.iter().filter(is_free).count();
+        // One branch allows any value, and so does the whole.
         if free > 0 && !is_object {
             self.note_unchecked();
             return any();
@@ -69,6 +70,7 @@ impl Lower<'_> {
         union
     }
 
+    /// The union of several branches, as narrow as a structural schema allows.
     fn several(&mut self, key: &str, nodes: &[Node]) -> Node {
         let kinds: Vec<Kind> = nodes.iter().map(Kind::of).collect();
         let all = |kind: Kind| kinds.iter().all(|found| *found == kind);
@@ -90,7 +92,7 @@ impl Lower<'_> {
         union
     }
 
-    /// The narrowest schema that allows all that any of `nodes` allows.
+    /// The narrowest schema that allows every value that one of `nodes` allows.
     pub(super) fn widen(&mut self, nodes: &[Node]) -> Node {
         let Some(first) = nodes.first() else { return any() };
         if nodes.iter().all(|node| node == first) {
@@ -102,6 +104,7 @@ impl Lower<'_> {
                 kinds.push(kind);
             }
         }
+        // Sorted, so that each combination has one order below.
         kinds.sort_unstable();
         let mut wide = match kinds.as_slice() {
             [Kind::Object] => self.fields(nodes),
@@ -118,6 +121,7 @@ impl Lower<'_> {
             }
             _ => {
                 self.note_unchecked();
+                // For the warning only: a value without a type keeps no rules.
                 self.carry_rules(nodes, &mut Node::new());
                 return any();
             }
@@ -129,7 +133,7 @@ impl Lower<'_> {
         wide
     }
 
-    /// Rules that all of `nodes` have hold for the whole as well; others have no place in it.
+    /// Copies rules that all of `nodes` have to the union; others are lost, with a warning.
     fn carry_rules(&mut self, nodes: &[Node], union: &mut Node) {
         let rules = |node: &Node| node.get(RULES).cloned();
         match nodes.first().and_then(rules) {
@@ -145,6 +149,7 @@ impl Lower<'_> {
         }
     }
 
+    /// Warns of alternatives of different types.
     fn note_unchecked(&mut self) {
         self.warn(
             "its alternatives have different types, which an API server cannot describe: it keeps \
@@ -152,13 +157,14 @@ impl Lower<'_> {
         );
     }
 
-    /// Branches that are all objects: every field described once, and what each branch requires.
+    /// The union of objects: every field described once, and the requirements of each branch.
     fn objects(&mut self, key: &str, nodes: &[Node]) -> Node {
         let mut union = self.fields(nodes);
         let outer = union.get("properties").cloned().unwrap_or_default();
         let checks: Vec<Value> = nodes.iter().map(|node| branch(node, &outer)).collect();
         let empty = json!({});
         let differ = checks.iter().any(|check| *check != checks[0]);
+        // A branch without checks allows everything: the alternatives then restrict nothing.
         if differ && !checks.contains(&empty) {
             union.insert(key.to_owned(), Value::Array(checks));
         }
@@ -197,7 +203,7 @@ impl Lower<'_> {
         union
     }
 
-    /// Names that no branch lists, if any branch allows them.
+    /// Adds names that no branch lists, if any branch allows them.
     fn rest(&mut self, nodes: &[Node], named: bool, union: &mut Node) {
         let values: Vec<Node> = nodes
             .iter()
@@ -205,6 +211,7 @@ impl Lower<'_> {
             .collect();
         let kept =
             nodes.iter().any(|node| node.contains_key("x-kubernetes-preserve-unknown-fields"));
+        // Beside listed names, others can be kept but not described.
         if kept || (named && !values.is_empty()) {
             union.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
         } else if !values.is_empty() {
@@ -220,6 +227,7 @@ impl Lower<'_> {
         }
     }
 
+    /// The union of lists: one schema for the items of all.
     fn arrays(&mut self, nodes: &[Node]) -> Node {
         let items: Vec<Node> = nodes
             .iter()
@@ -234,9 +242,9 @@ impl Lower<'_> {
         union
     }
 
-    /// Unit variants beside variants with data: texts or objects, which no structural schema can
-    /// describe. What is kept without a type can still be checked: a text must be one of the unit
-    /// variants (`maxLength` looks at texts only), an object must name a variant with data.
+    /// The union of unit variants and variants with data: texts or objects, which no structural
+    /// schema can describe. A value without a type can still be checked: a text must be one of the
+    /// unit variants (`maxLength` applies to texts only), an object must name a variant with data.
     fn texts_and_objects(&mut self, nodes: &[Node]) -> Node {
         self.warn(
             "it is a text for some variants and an object for others, which an API server cannot \
@@ -247,6 +255,7 @@ impl Lower<'_> {
         for node in nodes {
             match (node.get("enum"), node.get("required")) {
                 (Some(Value::Array(values)), _) => texts.extend(values.iter().cloned()),
+                // `maxLength` keeps texts out of the branches of objects.
                 (_, Some(required)) => checks.push(json!({ "required": required, "maxLength": 0 })),
                 _ => checks.push(json!({ "maxLength": 0 })),
             }
@@ -259,7 +268,7 @@ impl Lower<'_> {
     }
 }
 
-/// What matters for joining.
+/// Kind of a schema, for its union with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind<'a> {
     Object,
@@ -281,7 +290,8 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// Scalars of one type: their values listed if every one lists its own, with what is said of each.
+/// The union of scalars of one type: all their values if each lists its own, and their
+/// descriptions.
 fn scalars(name: &str, nodes: &[Node]) -> Node {
     let mut union = Node::new();
     union.insert("type".to_owned(), name.into());
@@ -302,6 +312,7 @@ fn scalars(name: &str, nodes: &[Node]) -> Node {
             union.insert(key.to_owned(), same.clone());
         }
     }
+    // The doc comments of variants would be lost with their branches.
     let notes: Vec<String> = nodes.iter().filter_map(variant_note).collect();
     if !notes.is_empty() && !union.contains_key("description") {
         union.insert("description".to_owned(), notes.join("\n").into());
@@ -309,7 +320,7 @@ fn scalars(name: &str, nodes: &[Node]) -> Node {
     union
 }
 
-/// "- `Value`: what its doc comment says", for a documented variant.
+/// The note of a documented variant: "- `Value`: its doc comment".
 fn variant_note(node: &Node) -> Option<String> {
     let description = node.get("description")?.as_str()?;
     let values = node.get("enum")?.as_array()?;
@@ -318,6 +329,7 @@ fn variant_note(node: &Node) -> Option<String> {
     Some(format!("- {}: {description}", names.join(", ")))
 }
 
+/// The fields that every branch requires.
 fn required_by_all(nodes: &[Node]) -> Vec<Value> {
     let list = |node: &Node| match node.get("required") {
         Some(Value::Array(names)) => names.clone(),
@@ -327,7 +339,7 @@ fn required_by_all(nodes: &[Node]) -> Vec<Value> {
     first.into_iter().filter(|name| nodes.iter().all(|node| list(node).contains(name))).collect()
 }
 
-/// What one branch requires beyond the fields as described outside.
+/// Requirements of one branch beyond the fields as described outside.
 fn branch(node: &Node, outer: &Value) -> Value {
     let mut checks = checks(node);
     if let Some(required) = node.get("required") {
@@ -353,6 +365,7 @@ fn checks_of(schema: &Node, outside: &Value) -> Node {
     let same = |key: &str, value: &Value| outside.get(key) == Some(value);
     let mut inside: Node =
         checks(schema).into_iter().filter(|(key, value)| !same(key, value)).collect();
+    // As in `nullable_choices`: null would fail the `enum` itself.
     if schema.get("nullable") == Some(&Value::Bool(true))
         && let Some(values) = inside.remove("enum")
     {

@@ -60,7 +60,7 @@ fn mechanism_20_a_deleted_key_keeps_its_place_and_pops_skip_it() {
     queue.add(("b", 2)).unwrap();
     assert_eq!(objects(&mut queue), [("b", 2), ("c", 1)]);
 
-    // However often a key comes and goes, it has one place.
+    // A key has one place, however often it comes and goes.
     for version in 0..100 {
         queue.add(("a", version)).unwrap();
         queue.delete(("a", version), &()).unwrap();
@@ -153,8 +153,8 @@ fn only_the_first_list_is_initial() {
     assert!(!queue.take().unwrap().is_initial);
 }
 
-/// Upstream's resync puts every key that has an object and no place back in line. Whatever was done before, there
-/// must be no such key after it, and what had a place keeps it.
+/// Upstream's resync queues every key again that has an object and no place. After it there must be
+/// no such key, whatever was done before, and keys with a place keep it.
 #[test]
 fn mechanism_25_after_a_resync_every_object_is_handed_out_once_whatever_happened_before() {
     type Step = fn(&mut Pods);

@@ -1,4 +1,4 @@
-//! Tests of the queues: named cases, each queue against a naive model, and the shell.
+//! Tests of the queues: named cases, each queue against a naive model, and `Shared`.
 
 mod delta_fifo;
 mod fifo;
@@ -23,7 +23,7 @@ pub(super) fn store(pods: &[Pod]) -> Store {
     pods.iter().map(|pod| (pod.0, *pod)).collect()
 }
 
-/// Everything that waits, with whether it is of the first list.
+/// Takes out everything, with whether it is of the first list.
 pub(super) fn drain<Q: Queue>(queue: &mut Q) -> Vec<(Q::Popped, bool)>
 where
     Q::Popped: Clone,
@@ -39,7 +39,7 @@ where
     popped
 }
 
-/// A life that every queue serves.
+/// A life cycle that every queue supports.
 fn serves<Q: Queue<Key = &'static str, Object = Pod>>(mut queue: Q) {
     assert!(queue.is_empty() && !queue.has_synced());
     assert!(queue.pop(|_, _| Outcome::<()>::Done).is_none());

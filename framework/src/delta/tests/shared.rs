@@ -1,4 +1,4 @@
-//! The shell: waiting, waking, closing, and what happens while an item is processed.
+//! `Shared`: waiting, waking, closing, and events while an item is processed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ async fn mechanism_21_producers_add_while_an_item_is_processed() {
     let queue = fifo();
     queue.add(("a", 1)).await.unwrap();
     let outcome = queue.pop(|_, _| {
-        // Polled inside of `process`: with the lock held this would never end.
+        // Polled inside of `process`: if the lock were held, this would never end.
         let mut add = Box::pin(queue.add(("b", 1)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(Future::poll(add.as_mut(), &mut context).is_ready());
@@ -151,7 +151,7 @@ async fn a_pop_that_is_given_up_loses_no_item_and_no_wake_up() {
     });
     tokio::task::yield_now().await;
     queue.add(("a", 1)).await.unwrap();
-    // The first was woken for it, and goes away without looking.
+    // The first was woken for it, and is dropped without a look.
     drop(first);
     assert_eq!(second.await.unwrap(), Ok(Outcome::Done));
 }
@@ -246,7 +246,7 @@ async fn while_processed(
     outcome.await.unwrap();
 }
 
-/// Runs a producer's future, which must not have to wait.
+/// Runs a producer's future, which must not wait.
 fn at_once<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -296,7 +296,7 @@ async fn mechanism_30_a_resync_does_not_tell_the_old_state_of_what_is_being_proc
     assert_eq!(rest(&queue).await, [ObjectDelta::Sync(("b", 1))]);
 }
 
-/// A store in which something is processed between the reading of two keys.
+/// A store in which an item is processed between the reading of two keys.
 struct Slow<'a> {
     store: Store,
     between: &'a (dyn Fn() + Sync),

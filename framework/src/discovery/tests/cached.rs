@@ -1,4 +1,4 @@
-//! One read for many callers, forgotten and renewed when it should be.
+//! One read for many callers; invalidation and renewal.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn a_failure_is_shared_by_those_who_waited_for_it() {
     }
     assert!(started.elapsed() <= Duration::from_secs(32), "{:?}", started.elapsed());
 
-    // Who comes later tries anew.
+    // A later caller starts a new read.
     script.only("/api", ok(aggregated(&[])));
     script.only("/apis", ok(aggregated(&[apps()])));
     assert!(discovery.find("deploy").await.is_ok());

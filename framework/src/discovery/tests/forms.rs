@@ -1,4 +1,4 @@
-//! The aggregated form, the legacy form, and everything that is neither.
+//! The aggregated form, the legacy form, and documents of neither form.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn legacy(kind: &str, plural: &str) -> serde_json::Value {
     })
 }
 
-/// A server that speaks the legacy form only, with a group that is broken.
+/// A server that supports the legacy form only, with a broken group.
 fn old_server() -> Arc<Script> {
     let deployments = json!([
         legacy("Deployment", "deployments"),
@@ -116,7 +116,7 @@ async fn a_server_without_the_aggregated_form_is_read_group_version_by_group_ver
     assert_eq!(subs, [("scale", "autoscaling"), ("status", "apps")]);
     assert_eq!(apps.preferred().unwrap().resources.len(), 1, "no path can be smuggled in");
     assert!(catalog.group("gone.dev").is_none(), "gone by the time it was read");
-    // The server's choice goes before the order of versions.
+    // The server's choice precedes the order of versions.
     assert_eq!(catalog.find("thing").unwrap().info.version, "v2");
 }
 
@@ -132,7 +132,7 @@ async fn a_broken_group_version_hides_no_other_and_is_named() {
     let unread: Vec<String> = catalog.unread().map(ApiVersion::api_version).collect();
     assert_eq!(unread, ["metrics.k8s.io/v1beta1", "last.dev/v3"]);
 
-    // What may be in there is not said to be absent.
+    // A name may be in an unread group: it is not reported as absent.
     let error = discovery.find("podmetrics").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Server, "{error}");
     assert!(error.to_string().contains("metrics.k8s.io/v1beta1 (cannot discover"), "{error}");
@@ -140,7 +140,7 @@ async fn a_broken_group_version_hides_no_other_and_is_named() {
     let missed = NoMatch::of(&error).unwrap();
     assert_eq!(missed.groups, ["core", "apps", "metrics.k8s.io", "last.dev"]);
     assert_eq!(missed.unread.len(), 2);
-    // In a group that was read it is.
+    // In a group that was read, a missing name is absent.
     let error = discovery.resource_for("Widget", Some("apps"), None).await.unwrap_err();
     assert!(error.is_not_found(), "{error}");
     assert_eq!(NoMatch::of(&error).unwrap().groups, ["apps"]);
@@ -174,7 +174,7 @@ async fn each_root_may_speak_its_own_form() {
     let catalog = script.discovery().catalog().await.unwrap();
     assert!(catalog.find("pods").is_ok() && catalog.find("deployments").is_ok());
 
-    // A server without the core group is one, too; one with neither root is none.
+    // A server without the core group is an API server, one with neither root is none.
     let script = Script::new([("/apis", ok(aggregated(&[apps()])))]);
     assert!(script.discovery().find("deploy").await.is_ok());
     let error = Script::new([]).discovery().catalog().await.unwrap_err();

@@ -28,15 +28,15 @@ use crate::error::ErrorKind;
 use crate::metrics::Metrics;
 use crate::seams::Seams;
 
-/// What the server answers.
+/// A scripted reply.
 #[derive(Clone, Debug)]
 enum Reply {
     Answer(u16, String),
-    /// With an entity tag, and 304 to whoever names it.
+    /// With an entity tag, and 304 for a request with that tag.
     Tagged(&'static str, String),
-    /// 406 unless plain JSON is asked for.
+    /// 406, unless the request accepts plain JSON.
     PlainOnly(String),
-    /// When the gate opens.
+    /// Sent when the gate opens.
     Gated(Arc<Semaphore>, String),
     Silence,
 }
@@ -57,12 +57,12 @@ impl Script {
         script
     }
 
-    /// One more reply; a path's last one stays.
+    /// Adds a reply; a path's last one is repeated.
     fn say(&self, path: &'static str, reply: Reply) {
         self.replies.lock().entry(path).or_default().push_back(reply);
     }
 
-    /// From now on only this.
+    /// Replaces all replies of a path.
     fn only(&self, path: &'static str, reply: Reply) {
         self.replies.lock().insert(path, VecDeque::from([reply]));
     }

@@ -1,4 +1,4 @@
-//! From names to resources.
+//! Resources by their names.
 
 use serde_json::json;
 

@@ -17,7 +17,7 @@ fn error(code: u16, retry_after: Option<&'static str>, body: &str) -> Error {
     Error::from_status("try it", status)
 }
 
-/// A Status without the keys that all have.
+/// A Status without the keys that all of them have.
 fn failure(code: u16, rest: &str) -> String {
     format!(
         r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure",{rest},"code":{code}}}"#
@@ -153,7 +153,7 @@ fn answers_of_proxies_and_of_the_servers_own_filters_are_judged_by_their_code() 
     assert_eq!(holds(&error(503, None, "<html>no backend</html>")), ["unavailable"]);
     assert_eq!(holds(&error(413, None, "")), ["too_large"]);
     assert_eq!(holds(&error(504, None, "upstream timed out")), ["timeout"]);
-    // A denial by a webhook goes through with whatever code it chose.
+    // A denial by a webhook keeps the code that the webhook chose.
     assert_eq!(holds(&error(499, None, &failure(499, r#""message":"denied""#))), [""; 0]);
 }
 

@@ -1,4 +1,4 @@
-//! What listeners and readers see when all goes well.
+//! The views of listeners and readers while the server is healthy.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use crate::metrics::names;
 use crate::reflector::ReflectorOptions;
 use crate::resource::{DynamicObject, ResourceInfo};
 
-/// G-C7.
+/// G-C7: `synced` is true only after a first view was applied and handed to the listeners.
 #[tokio::test(start_paused = true)]
 async fn synced_comes_after_every_listener_was_told_the_first_list() {
     let server = Server::new();
@@ -26,7 +26,7 @@ async fn synced_comes_after_every_listener_was_told_the_first_list() {
     task.await.unwrap();
 }
 
-/// G-C6.
+/// G-C6: each listener is notified at least once after any change.
 #[tokio::test(start_paused = true)]
 async fn changes_are_told_in_order_with_the_state_before() {
     let rig = Rig::synced(Server::new()).await;
@@ -52,7 +52,7 @@ async fn a_late_listener_is_told_the_content_and_then_every_change() {
     assert_eq!(late.take(), ["*a=1", "~a=1>a=2", "+b=3"]);
 }
 
-/// G-C9.
+/// G-C9: a bad object, listener or kind delays and stops no other.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_panics_stops_neither_itself_nor_the_others() {
     let rig = Rig::synced(Server::new()).await;
@@ -121,7 +121,7 @@ async fn stopping_ends_every_task_at_once_and_tells_who_waits() {
     assert!(late.synced().await.is_err(), "what is asked for after the end never runs");
 }
 
-/// G-C8.
+/// G-C8: the next reconcile of an object sees the writes of the last one.
 #[tokio::test(start_paused = true)]
 async fn an_own_write_is_read_before_the_watch_shows_it_and_told_only_by_the_watch() {
     let rig = Rig::synced(Server::new()).await;
@@ -185,8 +185,8 @@ async fn namespaces_are_read_apart_and_a_list_of_one_deletes_nothing_of_another(
     task.await.unwrap();
 }
 
-/// G-C8: while a watch is silent nothing tells whether a write was overtaken. What is remembered of
-/// a write outlives the longest silence, whatever that is set to.
+/// While a watch is silent, it cannot be known whether a write was overtaken. The record of a write
+/// outlives the longest silence, whatever limit is set for that (G-C8: own writes are seen).
 #[tokio::test(start_paused = true)]
 async fn g_c8_a_write_that_a_silent_watch_has_not_shown_is_stale_until_the_watch_is_given_up() {
     for minutes in [5, 60] {
@@ -210,7 +210,7 @@ async fn g_c8_a_write_that_a_silent_watch_has_not_shown_is_stale_until_the_watch
         informer.wrote(&mine).unwrap();
         assert!(informer.store().is_stale(&key), "{minutes}");
         assert_eq!(informer.store().stats().own_writes, 2);
-        // It is not kept for ever either.
+        // The record is not kept for ever either.
         tokio::time::sleep(timeout * 3).await;
         informer.wrote(&mine).unwrap();
         assert_eq!(informer.store().stats().own_writes, 1);

@@ -1,12 +1,12 @@
-//! How often an object's bytes are copied between a network read and the cache: once, into a
-//! buffer of about their size. Measured as allocated bytes: what one byte more of an object costs.
+//! Copies of an object's bytes between a network read and the cache: one, into a buffer of about
+//! their size. Measured as allocated bytes: the cost of one more byte of an object.
 
 use allocation_counter::AllocationInfo;
 
 use super::*;
 use crate::reflector::script::frame;
 
-/// Without a listener: to tell one, objects are decoded.
+/// A rig without a listener, because objects are decoded for listeners.
 async fn quiet() -> Rig {
     let (server, seams) = (Server::new(), seams());
     let registry = registry(&server, &seams, &[]);
@@ -18,8 +18,8 @@ async fn quiet() -> Rig {
     Rig { server, registry, informer, told: Told::default(), listening, seams, stop, task }
 }
 
-/// What it costs to take in a watch event of an object whose data are `size` bytes long, with that
-/// many bytes of managed fields, in reads of `read` bytes.
+/// Measures the cost of a watch event of an object whose data are `size` bytes long, with that many
+/// bytes of managed fields, in reads of `read` bytes.
 fn cost(size: usize, managed: usize, read: usize) -> (AllocationInfo, usize) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -28,7 +28,7 @@ fn cost(size: usize, managed: usize, read: usize) -> (AllocationInfo, usize) {
         .expect("a runtime");
     let rig = runtime.block_on(async {
         let rig = quiet().await;
-        // Whatever grows once has grown.
+        // Buffers that grow once have grown after this.
         rig.server.put("warm", data("up"));
         rig.caught_up().await;
         rig

@@ -10,7 +10,7 @@ use crate::reflector::script::{Answer, bookmark, frame, status};
 use crate::resource::ResourceInfo;
 use k8s_openapi::api::core::v1::Secret;
 
-/// B1: closed at once, for ever.
+/// B1: a watch that is closed at once, for ever.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_closed_at_once_for_ever_costs_a_request_in_four_seconds_at_most() {
     let server = Server::new();
@@ -34,7 +34,7 @@ async fn a_watch_that_is_closed_at_once_for_ever_costs_a_request_in_four_seconds
     assert_eq!(rig.server.lists(), 3, "two broken streams and one list: {:?}", rig.server.lists());
 }
 
-/// B2, and the restart of a server that forgets its history.
+/// B2: 410 in the middle of a watch; and the restart of a server that forgets its history.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_restarts_loses_no_event() {
     let rig = Rig::synced(Server::new()).await;
@@ -56,7 +56,7 @@ async fn a_server_that_restarts_loses_no_event() {
     assert_eq!(copied, 0, "nor read into memory to be dropped");
 }
 
-/// B9: kube-rs never tells the owner (experiment E2).
+/// B9: deletions during a gap, of which kube-rs never notifies the owner (experiment E2).
 #[tokio::test(start_paused = true)]
 async fn b9_a_child_that_vanishes_while_its_watch_is_broken_is_told_as_deleted() {
     let rig = Rig::synced(Server::new()).await;
@@ -70,7 +70,7 @@ async fn b9_a_child_that_vanishes_while_its_watch_is_broken_is_told_as_deleted()
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
-/// B10.
+/// B10: deleted and created again under one name.
 #[tokio::test(start_paused = true)]
 async fn b10_an_object_replaced_during_a_gap_is_told_as_deleted_then_added() {
     let rig = Rig::synced(Server::new()).await;
@@ -85,7 +85,8 @@ async fn b10_an_object_replaced_during_a_gap_is_told_as_deleted_then_added() {
     assert_eq!(rig.caught_up().await, ["?a=2", "+a=3"]);
 }
 
-/// C1, G-C9: experiment E1 (no reconcile of any object) is what this prevents.
+/// An object that does not decode stops no other (C1, G-C9); in experiment E1 no object was
+/// reconciled.
 #[tokio::test(start_paused = true)]
 async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_visible() {
     for streaming in [true, false] {
@@ -117,7 +118,7 @@ async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_vi
     }
 }
 
-/// Experiment E7.
+/// Experiment E7: frames without a readable name.
 #[tokio::test(start_paused = true)]
 async fn frames_that_stop_decoding_leave_no_ghost() {
     let rig = Rig::synced(Server::new()).await;
@@ -128,7 +129,7 @@ async fn frames_that_stop_decoding_leave_no_ghost() {
     rig.server.delete("a");
     rig.caught_up().await;
     assert!(rig.get("a").is_none());
-    // Not even the name can be read: the list says what has happened.
+    // Not even the name can be read: only the list shows the change.
     rig.server.lose("b");
     rig.server.send(&frame("DELETED", r#"{"metadata":"oops"}"#));
     eventually("the ghost is found", || rig.get("b").is_none()).await;
@@ -185,7 +186,8 @@ async fn an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody(
     assert_eq!(rig.caught_up().await, ["-huge=small"]);
 }
 
-/// B12, B13, G-C9: experiment E3 (a minute's delay for the healthy kind).
+/// A missing kind delays no other (B12: one kind fails, others are well; B13: a kind that does not
+/// exist; G-C9); in experiment E3 the healthy kind waited for a minute.
 #[tokio::test(start_paused = true)]
 async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
     let (there, absent) = (Server::new(), Server::of(ResourceInfo::of::<Secret>()));
@@ -222,7 +224,7 @@ async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
     task.await.unwrap();
 }
 
-/// B13: the CRD is deleted under a running watch.
+/// B13: a kind that ceases to exist: the CRD is deleted under a running watch.
 #[tokio::test(start_paused = true)]
 async fn the_objects_of_a_kind_that_disappears_are_told_as_deleted_once() {
     let rig = Rig::synced(Server::new()).await;
@@ -238,7 +240,7 @@ async fn the_objects_of_a_kind_that_disappears_are_told_as_deleted_once() {
     assert_eq!(rig.told.take(), ["+a=1"]);
 }
 
-/// B8.
+/// B8: versions that go back.
 #[tokio::test(start_paused = true)]
 async fn versions_that_go_backwards_begin_a_new_epoch_and_everything_is_told_again() {
     let rig = Rig::synced(Server::new()).await;
@@ -253,7 +255,7 @@ async fn versions_that_go_backwards_begin_a_new_epoch_and_everything_is_told_aga
     rig.informer.wrote(&mine).unwrap();
     rig.server.lose("lost");
     rig.server.restore(10);
-    // The same uid and version as before, and still another state.
+    // The same uid and version as before, and another state.
     rig.server.put("same", data("new"));
     rig.server.put("a", data("restored"));
     rig.server.compact();
@@ -274,7 +276,7 @@ async fn versions_that_go_backwards_begin_a_new_epoch_and_everything_is_told_aga
     assert_eq!(rig.caught_up().await, ["~a=restored>a=later"]);
 }
 
-/// B6: frames that were seen already change nothing and are counted.
+/// B6: repeated frames change nothing and are counted.
 #[tokio::test(start_paused = true)]
 async fn older_and_repeated_frames_are_dropped_and_counted() {
     let rig = Rig::synced(Server::new()).await;
@@ -304,7 +306,7 @@ async fn a_truncated_frame_is_not_delivered_and_comes_again_whole() {
     assert_eq!(rig.server.lists(), 1);
 }
 
-/// A5, A6: nothing comes any more, or it drips.
+/// A watch that falls silent (A5: a half-open connection), or that trickles (A6).
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_falls_silent_is_replaced() {
     let rig = Rig::synced(Server::new()).await;
@@ -319,7 +321,7 @@ async fn a_watch_that_falls_silent_is_replaced() {
     assert_eq!(rig.server.lists(), 1, "the version is still good");
 }
 
-/// A6: what drips is one frame, not a stream that always ends inside one.
+/// A6: a frame that trickles is given up; a stream whose reads always end inside a frame is not.
 #[tokio::test(start_paused = true)]
 async fn a6_a_busy_watch_whose_pieces_all_end_inside_a_frame_is_kept() {
     let rig = Rig::synced(Server::new()).await;
@@ -335,7 +337,7 @@ async fn a6_a_busy_watch_whose_pieces_all_end_inside_a_frame_is_kept() {
     assert_eq!(rig.server.requests().len(), 1);
 }
 
-/// A source that panics when it is told to.
+/// A source that panics on request.
 #[derive(Debug)]
 struct Fragile(Arc<Server>, AtomicBool);
 
@@ -369,7 +371,7 @@ async fn a_source_that_panics_is_seen_in_the_status_and_read_again() {
     task.await.unwrap();
 }
 
-/// A cache that nobody keeps in step any more must not look well.
+/// A cache that is no longer updated must not look healthy.
 #[tokio::test(start_paused = true)]
 async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     let rig = Rig::synced(Server::new()).await;
@@ -384,8 +386,8 @@ async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     assert!(!status.synced && status.state.contains("ended by a panic"), "{status:?}");
 }
 
-/// A runtime that ends drops its tasks in any order: that of the reading may go before the informer's,
-/// which stops it.
+/// A runtime that ends drops its tasks in any order: a reflector's task may be dropped before the
+/// informer's, which stops it.
 #[tokio::test(start_paused = true)]
 async fn an_informer_whose_reading_task_is_dropped_speaks_of_no_panic() {
     let rig = Rig::synced(Server::new()).await;

@@ -1,9 +1,10 @@
-//! What is between the frames: halves of them, blank lines, garbage.
+//! Tests of the stream between frames: halves of them, blank lines, garbage.
 
 use super::*;
 use crate::reflector::script::{Answer, frame};
 
-/// A6: reads end within frames all the time on a busy watch; only a frame that itself is old drips.
+/// A6 (an answer that trickles): reads end within frames all the time on a busy watch; only a frame
+/// that itself is old counts.
 #[tokio::test(start_paused = true)]
 async fn a6_a_watch_whose_every_read_ends_inside_a_new_frame_is_not_taken_for_one_that_drips() {
     let rig = Rig::synced(Server::new()).await;
@@ -27,7 +28,8 @@ async fn a6_a_watch_whose_every_read_ends_inside_a_new_frame_is_not_taken_for_on
     assert!((Duration::from_secs(28)..Duration::from_secs(32)).contains(&took), "{took:?}");
 }
 
-/// A6 and keep-alives: blank lines show that the connection lives, not that the watch does.
+/// A6 (an answer that trickles) and keep-alives: blank lines show that the connection lives, not
+/// that the watch does.
 #[tokio::test(start_paused = true)]
 async fn a6_blank_lines_neither_count_as_frames_nor_as_begun_ones() {
     let rig = Rig::synced(Server::new()).await;
@@ -43,7 +45,7 @@ async fn a6_blank_lines_neither_count_as_frames_nor_as_begun_ones() {
     assert_eq!(rig.server.lists(), 1);
 }
 
-/// B3: an ERROR frame that is no Status says nothing of the version's worth.
+/// B3: an ERROR frame that is not a Status says nothing about the version.
 #[tokio::test(start_paused = true)]
 async fn b3_an_error_frame_with_garbage_inside_leads_to_a_new_list() {
     for garbage in ["{}", "null", "7", "\"oops\"", r#"{"kind":"Pod","code":"x"}"#] {
@@ -55,7 +57,7 @@ async fn b3_an_error_frame_with_garbage_inside_leads_to_a_new_list() {
     }
 }
 
-/// A6: each byte of a page comes in time, the page never.
+/// A6: each byte of a page comes in time, but the page never completes.
 #[tokio::test(start_paused = true)]
 async fn a6_a_page_that_drips_in_is_given_up_after_ten_minutes() {
     let server = Server::new();
@@ -76,7 +78,8 @@ async fn a6_a_page_that_drips_in_is_given_up_after_ten_minutes() {
     assert_eq!(rig.caught_up().await, ["*a=1"]);
 }
 
-/// B6: a server that repeats itself after a list does not bring back what the list found gone.
+/// B6: a server that repeats frames after a list does not bring back objects that the list found
+/// gone.
 #[tokio::test(start_paused = true)]
 async fn b6_a_frame_older_than_the_last_list_does_not_bring_back_what_was_gone_by_then() {
     let rig = Rig::synced(Server::new()).await;
@@ -94,7 +97,7 @@ async fn b6_a_frame_older_than_the_last_list_does_not_bring_back_what_was_gone_b
     assert!(rig.get("a").is_none());
 }
 
-/// B6: a deletion that is told again, older than the last one, does not replace it.
+/// B6: a repeated deletion, older than the last one, does not replace it.
 #[tokio::test(start_paused = true)]
 async fn b6_an_older_deletion_told_again_does_not_let_an_old_state_in() {
     let rig = Rig::synced(Server::new()).await;
@@ -111,7 +114,7 @@ async fn b6_an_older_deletion_told_again_does_not_let_an_old_state_in() {
     ];
     for (event, object) in frames.iter().chain(&frames[1..3]) {
         rig.server.send(&frame(event, object));
-        // One by one, so that none is merged with the next.
+        // One by one, so that no event is merged with the next.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let told = ["+a=101", "-a=101", "+a=103", "-a=103"];

@@ -1,11 +1,11 @@
-//! C1: objects that do not decode are visible, told once, and heal.
+//! C1: objects that do not decode are visible, reported once, and recover.
 
 use super::*;
 use crate::informer::{CacheOptions, InvalidObject, Validate};
 use crate::metrics::names;
 use crate::resource::{DynamicObject, ResourceInfo};
 
-/// Nobody reads the objects.
+/// A cache whose objects are not read.
 struct Quiet {
     server: Arc<Server>,
     registry: InformerRegistry,
@@ -88,7 +88,7 @@ async fn c1_without_it_the_first_read_finds_it_and_it_is_reported_once_for_each_
     };
     assert!(read().is_some() && read().is_some());
     assert_eq!((quiet.reports(), quiet.gauge()), (1, Some(1.0)));
-    // The same fault in a later version is no news.
+    // The same fault in a later version is not reported again.
     quiet.server.put("bad", json!({"k": {"not": "text"}}));
     let version = quiet.server.version().to_string();
     eventually("it comes", || quiet.informer.status().resource_version == version).await;
@@ -112,7 +112,7 @@ async fn c1_without_it_the_first_read_finds_it_and_it_is_reported_once_for_each_
     quiet.end().await;
 }
 
-/// A reader of whatever decodes shares the cache: it heals nothing.
+/// An untyped reader shares the cache; its reads do not clear the fault.
 #[tokio::test(start_paused = true)]
 async fn c1_an_object_that_another_type_takes_is_reported_once_all_the_same() {
     let quiet = Quiet::start(Validate::Lazy).await;
@@ -151,7 +151,7 @@ async fn c1_who_asks_for_reports_later_gets_those_that_are_known_and_a_flood_is_
     quiet.end().await;
 }
 
-/// Validation keeps to its task: nobody waits for it.
+/// Validation stays on its own task: no listener waits for it.
 #[tokio::test(start_paused = true)]
 async fn c1_validation_is_no_listener_that_somebody_waits_for() {
     let quiet = Quiet::start(Validate::Eager).await;

@@ -1,4 +1,4 @@
-//! Listeners: who is told what, when, and until when.
+//! Tests of listeners: delivery, order, resync and removal.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -8,7 +8,8 @@ use crate::informer::CacheOptions;
 use crate::metrics::names;
 use crate::resource::ResourceInfo;
 
-/// Mechanism 31: the store first, then the listeners, in order; a first list is told as additions.
+/// Mechanism 31: the store first, then the listeners, in order; a first list is delivered as
+/// additions.
 #[tokio::test(start_paused = true)]
 async fn mechanism_31_the_store_shows_a_change_before_listeners_are_told_it() {
     let server = Server::new();
@@ -90,7 +91,7 @@ async fn mechanism_33_a_relist_tells_what_is_missing_known_and_new_once_each() {
     assert!(rig.told.take().is_empty(), "after the stop nothing is told");
 }
 
-/// Row 94: 1 s is the shortest period; row 93: each listener sees its own only.
+/// Row 94: 1 s is the shortest period; row 93: each listener receives only its own resync.
 #[tokio::test(start_paused = true)]
 async fn mechanism_59_each_listener_is_resynced_by_its_own_period_without_drift() {
     let rig = Rig::synced(Server::new()).await;
@@ -117,7 +118,7 @@ async fn mechanism_59_each_listener_is_resynced_by_its_own_period_without_drift(
     assert!(rig.told.take().is_empty(), "who asked for none is told none");
 }
 
-/// B11, on threads: a listener that really stands still.
+/// B11 (a slow listener), on threads: a listener that is blocked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn b11_mechanism_59_a_listener_that_stands_still_costs_an_entry_a_key_and_delays_nobody() {
     let rig = Rig::synced(Server::new()).await;
@@ -150,7 +151,7 @@ async fn b11_mechanism_59_a_listener_that_stands_still_costs_an_entry_a_key_and_
     })
     .await;
     let lines = told.take();
-    // At most what it had taken out when it stood still, and then a line for each key.
+    // At most the items that it had taken out when it blocked, and then a line for each key.
     assert!(lines.len() <= 20, "{lines:?}");
     assert!(lines.iter().any(|line| line == "-o0=1990"), "{lines:?}");
     for n in 1..10 {
@@ -223,7 +224,7 @@ async fn mechanism_61_a_removed_listener_is_told_nothing_more_and_the_others_are
     assert!(one.has_synced(), "what was told stays told");
 }
 
-/// Row 101: whatever is added and removed, nobody is left.
+/// Row 101: after additions and removals in any order, no listener is left.
 #[tokio::test(start_paused = true)]
 async fn mechanism_61_listeners_that_come_and_go_leave_nothing_behind() {
     let rig = Rig::synced(Server::new()).await;
@@ -265,8 +266,8 @@ async fn mechanism_61_a_listener_added_while_the_first_list_comes_misses_nothing
     }
 }
 
-/// Row 96, and mechanism 60: what a relist shows unchanged is told to nobody; a resync only to
-/// those who are due.
+/// Row 96, and mechanism 60: objects that a relist shows unchanged are not delivered; a resync only
+/// to listeners that are due.
 #[tokio::test(start_paused = true)]
 async fn mechanism_60_what_did_not_change_is_told_only_to_those_due_for_a_resync() {
     let rig = Rig::synced(Server::new()).await;
@@ -304,7 +305,7 @@ async fn a_listener_that_panics_in_its_first_list_is_synced_all_the_same() {
     assert_eq!(rig.status().listeners[1].name, "broken");
 }
 
-/// Row 102: what is added after the end is never told, and waits for nothing.
+/// Row 102: a listener that is added after the end receives nothing, and waits for nothing.
 #[tokio::test(start_paused = true)]
 async fn a_listener_of_a_stopped_informer_is_told_nothing_and_removed_at_once() {
     let rig = Rig::synced(Server::new()).await;
@@ -317,7 +318,7 @@ async fn a_listener_of_a_stopped_informer_is_told_nothing_and_removed_at_once() 
     assert!(rig.listening.has_synced(), "what was told stays told");
 }
 
-/// A mapper sees the states between, so that all that they name is concerned.
+/// A mapper sees the states in between, so that all objects that they map to are affected.
 #[tokio::test(start_paused = true)]
 async fn a_mapper_is_shown_every_state_that_the_cache_held() {
     let rig = Rig::synced(Server::new()).await;
@@ -356,7 +357,7 @@ async fn the_default_resync_period_is_that_of_the_kinds_options() {
     task.await.unwrap();
 }
 
-/// B11: two that block, and the threads of the runtime are for everybody else.
+/// B11 (slow listeners): two listeners block, and the runtime's threads stay free for other tasks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn b11_listeners_that_block_keep_no_thread_of_the_runtime() {
     let rig = Rig::synced(Server::new()).await;
@@ -365,7 +366,7 @@ async fn b11_listeners_that_block_keep_no_thread_of_the_runtime() {
         let (gate, told) = (Mutex::new(gate), Told::default());
         let (heard, is_first) = (told.clone(), AtomicUsize::new(0));
         let listening = rig.informer.on_change(move |change| {
-            // The first call shows that it blocks; the others wait for the gate.
+            // The first call shows that the listener blocks; the others wait for the gate.
             let wait = match is_first.fetch_add(1, Ordering::Relaxed) {
                 0 => Duration::from_millis(30),
                 _ => Duration::from_secs(600),
@@ -405,7 +406,7 @@ async fn mechanism_61_a_removal_waits_for_a_call_that_blocks() {
     let (gate, steps) = (Mutex::new(gate), Arc::new(AtomicUsize::new(0)));
     let made = Arc::clone(&steps);
     let slow = rig.informer.on_change(move |_| {
-        // The first call shows that it blocks.
+        // The first call shows that the listener blocks.
         let is_first = made.fetch_add(1, Ordering::SeqCst) == 0;
         let wait = Duration::from_millis(if is_first { 30 } else { 600_000 });
         let _ = gate.lock().recv_timeout(wait);
@@ -456,13 +457,13 @@ fn mechanism_61_a_removal_does_not_wait_for_a_thread_that_is_not_to_be_had() {
         tokio::time::timeout(limit, slow.remove()).await.expect("it is removed");
         drop(busy);
         busy_thread.await.unwrap();
-        // The thread has nothing before this.
+        // The blocking thread has no earlier work.
         tokio::task::spawn_blocking(|| ()).await.unwrap();
         assert_eq!(calls.load(Ordering::SeqCst), 1, "no call came");
     });
 }
 
-/// B11: none of them is slow, and all of them together are.
+/// B11 (slow listeners): no call is slow, but all of them together are.
 #[tokio::test]
 async fn b11_many_calls_that_are_not_quick_keep_no_thread_of_the_runtime() {
     let server = Server::new();

@@ -1,4 +1,4 @@
-//! The cache against a scripted server, on the paused clock.
+//! Tests of the cache against a scripted server, on the paused clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ mod registries;
 mod requests;
 mod server;
 
-/// An informer of config maps on a scripted server, and what its listener was told.
+/// An informer of config maps on a scripted server, and a log of its listener.
 struct Rig {
     server: Arc<Server>,
     registry: InformerRegistry,
@@ -72,7 +72,7 @@ impl Told {
         });
     }
 
-    /// What was told since the last call.
+    /// Returns the events that were delivered since the last call.
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
     }
@@ -95,7 +95,7 @@ fn run(registry: &InformerRegistry, stop: &CancellationToken) -> JoinHandle<()> 
 }
 
 impl Rig {
-    /// Not running yet.
+    /// Creates a rig that is not running yet.
     fn idle(server: Arc<Server>) -> Self {
         let seams = seams();
         let registry = registry(&server, &seams, &[]);
@@ -107,14 +107,14 @@ impl Rig {
         Self { server, registry, informer, told, listening, seams, stop, task }
     }
 
-    /// Running.
+    /// Creates a running rig.
     fn start(server: Arc<Server>) -> Self {
         let mut rig = Self::idle(server);
         rig.task = run(&rig.registry, &rig.stop);
         rig
     }
 
-    /// Running and synced.
+    /// Creates a running and synced rig.
     async fn synced(server: Arc<Server>) -> Self {
         let rig = Self::start(server);
         let limit = Duration::from_secs(900);
@@ -122,7 +122,7 @@ impl Rig {
         rig
     }
 
-    /// Waits until all that the server has written was told; returns what was.
+    /// Waits until all writes of the server were delivered; returns the events.
     async fn caught_up(&self) -> Vec<String> {
         let version = self.server.version().to_string();
         let is_told = || self.registry.views().iter().all(|view| view.is_told);
@@ -144,7 +144,7 @@ fn data(value: &str) -> Value {
     json!({"k": value})
 }
 
-/// Waits in virtual time; returns how long it took.
+/// Waits in virtual time; returns the time that it took.
 #[track_caller]
 fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<Output = Duration> {
     let caller = std::panic::Location::caller();

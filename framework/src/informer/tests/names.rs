@@ -33,7 +33,7 @@ mod two {
     }
 }
 
-/// How many objects a cache has, by its gauge.
+/// Returns the number of objects of a cache, by its gauge.
 fn counted(seams: &Seams, name: &str) -> Option<f64> {
     seams.metrics.level(&names::INFORMER_OBJECTS, &[name, "", "v1", "configmaps"])
 }
@@ -111,7 +111,7 @@ async fn the_gauges_of_a_cache_outlive_the_end_of_the_one_before_it() {
     let task = run(&registry, &stop);
     registry.synced().await;
     drop(before);
-    // The one before has not had its turn yet to end.
+    // The previous informer's task has not run yet to end it.
     let after = registry.informer::<ConfigMap>();
     after.synced().await.unwrap();
     server.put("a", data("1"));

@@ -8,7 +8,7 @@ use crate::resource::{Resource, ResourceInfo};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Several tasks that wait for the same informer, its listener and the set.
+/// Spawns several tasks that wait for the same informer, its listener and the registry.
 fn wait<K: Resource>(
     log: &Log,
     (registry, informer, listening): (&InformerRegistry, &Informer<K>, &Arc<Registration>),
@@ -23,7 +23,7 @@ fn wait<K: Resource>(
                 log.lock().push(format!("{name} {number} {what} {is_well}"));
             };
             say("cache", informer.synced().await.is_ok());
-            // The first to come so far ends it for all.
+            // The first task that comes this far ends it for all.
             say("listener", listening.synced().await.is_ok());
             registry.synced().await;
             say("set", true);
@@ -40,7 +40,7 @@ async fn trace(seed: u64) -> Vec<String> {
     for number in 0..=seed % 5 {
         one.put(&format!("a{number}"), data("1"));
     }
-    // Failures, so that randomness counts.
+    // Failures, so that the backoff draws random numbers.
     two.script(move |number, _| {
         (number as u64 <= seed % 3).then_some(crate::reflector::script::Answer::Status(500, ""))
     });

@@ -1,4 +1,4 @@
-//! Own writes in caches that change or cut what they keep.
+//! Tests of own writes in caches that transform or project objects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -19,7 +19,7 @@ struct Counted {
     value: Option<String>,
 }
 
-/// A config map of which nobody knows what it holds.
+/// A kind whose type lacks a field (`spec.zone`) of the cached objects.
 #[derive(crate::CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", kind = "Zoned", namespaced)]
 struct Zoned {
@@ -40,7 +40,7 @@ fn answer(version: &str, data: &Value) -> Vec<u8> {
     object.to_string().into_bytes()
 }
 
-/// A cache of `K`, filled, whose watch stands still.
+/// Returns a filled cache of `K` whose watch is silent.
 async fn filled<K: Resource>(options: CacheOptions) -> (Informer<K>, CancellationToken) {
     let server = Server::new();
     server.put("a", data("1"));

@@ -1,4 +1,4 @@
-//! Registries: which informers there are, since when, and until when.
+//! Tests of registries: creation, sharing and end of informers.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -14,7 +14,7 @@ fn maps() -> ResourceInfo {
 
 type Made = Arc<Mutex<Vec<(String, Arc<Server>)>>>;
 
-/// A server for each selection that was asked for, by its labels.
+/// One server per selection, by its labels.
 struct Servers {
     registry: InformerRegistry,
     made: Made,
@@ -29,7 +29,7 @@ impl Servers {
         servers
     }
 
-    /// Not running yet.
+    /// Creates a registry that is not running yet.
     fn idle(seams: &Seams) -> Self {
         let made: Made = Arc::default();
         let making = Arc::clone(&made);
@@ -79,7 +79,7 @@ async fn mechanism_58_one_informer_per_kind_scope_and_options_whoever_asks() {
     servers.end().await;
 }
 
-/// The factory may be started again for kinds that are asked for later.
+/// The registry runs kinds that are asked for later, too.
 #[tokio::test(start_paused = true)]
 async fn mechanism_58_kinds_asked_for_later_start_and_a_shutdown_waits_for_all_tasks() {
     let servers = Servers::start(&seams());
@@ -178,7 +178,7 @@ async fn options_are_set_once_before_the_kind_is_used() {
     assert!(error.to_string().contains("secrets: it is in use already"), "{error}");
 }
 
-/// Mechanism 24's names, row 106: who waits is told whom for.
+/// Mechanism 24's names, row 106: a waiter learns the names of the caches that it waits for.
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
     let servers = Servers::start(&seams());
@@ -198,8 +198,8 @@ async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
     servers.end().await;
 }
 
-/// What `missing` says is what the log shows of an operator that does not start: each cache with its
-/// reason, and each listener. On threads, because one of them stands still.
+/// `missing` returns the texts that the log shows of an operator that does not start: each cache
+/// with its reason, and each listener. On threads, because one of the listeners is blocked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_missing_is_told_by_name_and_with_its_reason() {
     let mut servers = Servers::idle(&seams());
@@ -232,7 +232,8 @@ async fn what_is_missing_is_told_by_name_and_with_its_reason() {
     assert_eq!(registry.missing(), ["cache configmaps: stopped", "cache secrets: stopped"]);
 }
 
-/// B12: what is optional is not waited for; what is required is not ready, and goes on trying.
+/// B12 (one kind fails, others are well): an optional cache is not waited for; a required one is
+/// not ready, and goes on trying.
 #[tokio::test(start_paused = true)]
 async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one_does() {
     let servers = Servers::start(&seams());
@@ -294,7 +295,7 @@ async fn keys_carry_the_cluster_that_the_registry_was_given() {
     task.await.unwrap();
 }
 
-/// B15: how old the view is can be seen.
+/// B15 (a watch that lags): the age of the view is visible.
 #[tokio::test(start_paused = true)]
 async fn b15_the_age_of_the_newest_version_is_measured() {
     let rig = Rig::idle(Server::new());
@@ -313,7 +314,7 @@ async fn b15_the_age_of_the_newest_version_is_measured() {
     task.await.unwrap();
 }
 
-/// B15: whether the server is silent, or only its versions stand still.
+/// B15 (a watch that lags): a silent server and versions that stand still can be told apart.
 #[tokio::test(start_paused = true)]
 async fn b15_the_time_since_the_server_was_heard_of_is_measured() {
     let server = Server::new();
@@ -352,14 +353,14 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
         (informer.on_change(move |_| _ = store.len()), memory)
     };
     let caches = || servers.registry.status().len();
-    // A registration that is dropped takes its listener along, and what that holds.
+    // A dropped registration drops its listener, and everything that the listener holds.
     for is_held in [true, false] {
         let (listening, memory) = listen(is_held);
         listening.synced().await.unwrap();
         drop(listening);
         eventually("the cache goes", || caches() == 0 && memory.strong_count() == 0).await;
     }
-    // One that is kept stays for as long as others use the cache.
+    // A kept registration stays for as long as others use the cache.
     let user = servers.registry.informer::<ConfigMap>();
     let (listening, memory) = listen(false);
     listening.synced().await.unwrap();
@@ -367,7 +368,7 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
     assert_eq!(caches(), 1);
     drop(user);
     eventually("the cache goes", || caches() == 0 && memory.strong_count() == 0).await;
-    // What is documented of `keep`: a held store is such another.
+    // As documented of `keep`: a held store counts as such a user.
     let (listening, memory) = listen(true);
     listening.synced().await.unwrap();
     listening.keep();
@@ -387,7 +388,7 @@ async fn sources_that_ask_their_registry_wait_for_nothing() {
         let registry = place.lock().0.take();
         if let Some(registry) = registry {
             assert!(registry.status().is_empty());
-            // Faster than who asked for the source.
+            // Runs before the caller that asked for the source continues.
             let first = registry.informer::<ConfigMap>();
             place.lock().1 = Some(first);
         }

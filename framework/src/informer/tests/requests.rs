@@ -1,4 +1,4 @@
-//! Which requests the cache makes, and when.
+//! Tests of the requests that the cache makes, and of their times.
 
 use std::pin::Pin;
 
@@ -103,7 +103,8 @@ async fn a_bookmark_moves_the_version_that_the_next_watch_begins_at() {
     assert_eq!(version_of(&reads(&rig.server)[1]), "50", "an older bookmark takes nothing back");
 }
 
-/// B3, A1: 429 waits as told, and lists nothing anew.
+/// 429 is obeyed and causes no new list (B3: an ERROR frame of another code; A1: 429 with
+/// `Retry-After`).
 #[tokio::test(start_paused = true)]
 async fn being_asked_to_slow_down_waits_as_told_and_does_not_list_again() {
     let rig = Rig::synced(Server::new()).await;
@@ -116,7 +117,7 @@ async fn being_asked_to_slow_down_waits_as_told_and_does_not_list_again() {
         assert!(pair[1] - pair[0] >= Duration::from_secs(20), "{:?}", pair[1] - pair[0]);
     }
     assert_eq!(rig.server.lists(), 1);
-    // A day is not obeyed. The small list beside the watch was number 5.
+    // A wait of a day is not obeyed. The small list beside the watch was number 5.
     rig.server
         .script(|number, _| (number < 7).then_some(Answer::SlowDown(Duration::from_secs(86_400))));
     rig.server.close_watches();
@@ -142,7 +143,7 @@ async fn an_error_frame_is_answered_by_its_code() {
     }
 }
 
-/// A15.
+/// A15: 401 or 403 after a change of permissions.
 #[tokio::test(start_paused = true)]
 async fn missing_rights_are_named_and_end_by_themselves() {
     let server = Server::new();
@@ -181,7 +182,8 @@ async fn a_watch_asks_to_be_ended_after_five_to_ten_minutes_and_not_always_the_s
     assert!(timeouts.iter().all(|seconds| (300..=600).contains(seconds)), "{timeouts:?}");
 }
 
-/// A12: an answer that does not begin, or stops in the middle, is given up after 30 s.
+/// An answer that does not begin, or stops in the middle, is given up after 30 s (A12: lists of
+/// gigabytes).
 #[tokio::test(start_paused = true)]
 async fn a_list_without_progress_is_given_up() {
     let server = Server::new();
@@ -200,7 +202,7 @@ async fn a_list_without_progress_is_given_up() {
     assert_eq!(rig.told.take(), ["*a=1"]);
 }
 
-/// An API server that speaks as little HTTP as the cache needs, and keeps what it was asked.
+/// An API server with as little HTTP as the cache needs, which records its requests.
 #[derive(Debug, Default)]
 struct Wire(Arc<Mutex<Vec<String>>>);
 
@@ -238,7 +240,7 @@ async fn serve(mut io: tokio::io::DuplexStream, asked: Arc<Mutex<Vec<String>>>) 
     }
 }
 
-/// A server that can leaves out what the cache would throw away.
+/// A server that supports it leaves out the fields that the cache would drop.
 #[tokio::test(start_paused = true)]
 async fn a_cache_of_metadata_asks_for_metadata_alone_in_lists_streams_and_watches() {
     let accepts = |head: &str| {

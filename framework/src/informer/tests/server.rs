@@ -1,4 +1,4 @@
-//! The cache over the real client, against an API server that was not written for this test.
+//! Tests of the cache over the real client, against the API server of this workspace.
 
 use std::io;
 use std::pin::Pin;
@@ -43,7 +43,8 @@ fn causes(seams: &Seams) -> Vec<(&'static str, u64)> {
         .collect()
 }
 
-/// G-C2, G-C4, B2, B9.
+/// The cache converges and reports deletions (G-C2, G-C4) after a 410 (B2) and deletions during a
+/// gap (B9).
 #[tokio::test(start_paused = true)]
 async fn the_cache_follows_a_server_through_a_restart_that_hides_a_deletion() {
     let server = ApiServer::builder().seed(7).start();
@@ -94,7 +95,7 @@ async fn the_cache_follows_a_server_through_a_restart_that_hides_a_deletion() {
     task.await.unwrap();
 }
 
-/// B13 against a server that knows the kind later.
+/// B13: a kind that does not exist yet.
 #[tokio::test(start_paused = true)]
 async fn a_custom_kind_is_found_after_its_definition_was_created() {
     use crate::resource::{DynamicObject, ResourceInfo, Scope};
@@ -197,7 +198,7 @@ async fn b8_g_c2_a_cache_equals_a_restored_server_and_is_told_what_was_lost() {
     assert_eq!(value("kept"), "old");
     let lines = told.take();
     assert_eq!(lines, ["~kept=149>kept=old", "?lost=1"], "what is the same is not told");
-    // Versions below those of before: an own write is read at once, and the watch goes on.
+    // Versions below the earlier ones: an own write is read at once, and the watch goes on.
     let patch = crate::api::Patch::Merge(json!({"data": {"k": "new"}}));
     let written = api.patch("kept", patch).await.unwrap();
     maps.wrote(&written).unwrap();
@@ -208,7 +209,8 @@ async fn b8_g_c2_a_cache_equals_a_restored_server_and_is_told_what_was_lost() {
     stop.cancel();
 }
 
-/// Kinds share a store: the one whose position is furthest speaks for those that were climbed past.
+/// Kinds share a store: the kind with the newest position detects the fault for those whose
+/// position was passed.
 #[tokio::test(start_paused = true)]
 async fn b8_a_kind_whose_position_was_climbed_past_learns_of_it_from_another_kind() {
     let server = ApiServer::builder().seed(7).controllers(false).start();
@@ -222,7 +224,7 @@ async fn b8_a_kind_whose_position_was_climbed_past_learns_of_it_from_another_kin
         api.create(&config_map(&format!("m{number}"), "1")).await.unwrap();
     }
     eventually("they come", || (maps.store().len(), secrets.store().len()) == (40, 2)).await;
-    // The list of secrets fails for as long as it takes to climb past their position.
+    // The list of secrets fails until the versions have passed their position.
     let fault = Fault::new(Action::Answer(503)).on("list").resource("secrets").always();
     let handle = server.faults().add(fault);
     server.restore(&backup).await;

@@ -1,8 +1,8 @@
 //! The legacy locks: the record as JSON in an annotation of a ConfigMap or of Endpoints.
 //!
-//! The object may be written by others, too: only the annotation's text counts as the version of the
-//! record, so that their writes neither extend nor break a lease. The write itself is guarded by the
-//! object's resourceVersion.
+//! The object may be written by others, too: only the annotation's text counts as the version of
+//! the record, so that their writes neither extend nor break a lease. The write itself is guarded
+//! by the object's resourceVersion.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,20 +25,20 @@ use crate::wire::{Undecodable, times};
 pub const LEADER_ANNOTATION: &str = "control-plane.alpha.kubernetes.io/leader";
 
 /// A lock in an annotation of a ConfigMap, `configmaps` in client-go until 1.23. Legacy: for
-/// migrations only; it wakes everybody who watches ConfigMaps at each renewal.
+/// migrations only; each renewal wakes every watcher of ConfigMaps.
 #[derive(Debug)]
 pub struct ConfigMapLock(Annotated<ConfigMap>);
 
-/// A lock in an annotation of Endpoints, `endpoints` in client-go until 1.23. Legacy: for migrations
-/// only; it wakes every proxy of the cluster at each renewal, and Endpoints are deprecated.
+/// A lock in an annotation of Endpoints, `endpoints` in client-go until 1.23. Legacy: for
+/// migrations only; each renewal wakes every proxy of the cluster, and Endpoints are deprecated.
 #[derive(Debug)]
 pub struct EndpointsLock(Annotated<Endpoints>);
 
 macro_rules! lock {
     ($name:ident, $kind:ty, $word:literal) => {
         impl $name {
-            /// The lock `name` in `namespace`, to be held as `identity`. The client must not be gated
-            /// by this election.
+            /// The lock `name` in `namespace`, to be held as `identity`. The client must not be
+            /// gated by this election.
             pub fn new(client: &Client, namespace: &str, name: &str, identity: &str) -> Self {
                 Self(Annotated::new(client, namespace, name, identity, $word))
             }
@@ -79,6 +79,7 @@ macro_rules! lock {
 lock!(ConfigMapLock, ConfigMap, "ConfigMap");
 lock!(EndpointsLock, Endpoints, "Endpoints");
 
+/// A lock in an annotation of an object of kind `K`.
 struct Annotated<K> {
     api: Api<K>,
     events: Api<Event>,
@@ -87,7 +88,7 @@ struct Annotated<K> {
     namespace: String,
     name: String,
     identity: String,
-    /// The object as last seen: an update keeps everything else of it.
+    /// The object as last seen: an update keeps all other parts of it.
     last: Mutex<Option<K>>,
 }
 
@@ -115,8 +116,10 @@ impl<K: Whole> Annotated<K> {
         format!("the leader annotation of {} {:?} in {:?}", self.kind, self.name, self.namespace)
     }
 
+    /// Keeps the object for the next update, and reads its record.
     fn remember(&self, object: K) -> Result<ObservedRecord, Error> {
         let text = object.annotation(LEADER_ANNOTATION).unwrap_or_default().to_owned();
+        // Remembered also when the record cannot be read: events still refer to the object.
         *self.last.lock() = Some(object);
         let record = read(&text).map_err(|cause| {
             let text = format!(
@@ -146,11 +149,13 @@ impl<K: Whole> Annotated<K> {
         self.remember(self.api.create(&object).await?)
     }
 
+    /// Replaces the record of the object last seen, if that has the text `version`.
     async fn update(
         &self,
         version: String,
         record: LeaderElectionRecord,
     ) -> Result<ObservedRecord, Error> {
+        // Cloned, so that the lock is not held while the request is sent.
         let last = self.last.lock().clone();
         let is_same = |last: &K| last.annotation(LEADER_ANNOTATION).unwrap_or_default() == version;
         let mut object = last.filter(is_same).ok_or_else(|| {
@@ -196,7 +201,7 @@ impl<K> fmt::Debug for Annotated<K> {
     }
 }
 
-/// The record by client-go's names.
+/// The record under client-go's field names.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
@@ -217,6 +222,7 @@ struct Text {
     preferred_holder: Option<String>,
 }
 
+/// Reads a value; null, which other writers leave, counts as the default.
 fn null_is_default<'de, D, T>(from: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -225,7 +231,8 @@ where
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// Times are for people: one that nobody can read must not keep a lock from everybody.
+/// Reads a time; `None` when it is unreadable. Times are for people, and an unreadable one must not
+/// block the lock for every candidate.
 fn time_if_it_is_one<'de, D>(from: D) -> Result<Option<Timestamp>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -234,7 +241,7 @@ where
     Ok(value.as_str().and_then(times::read))
 }
 
-/// No annotation, or an empty one, is a free lock.
+/// Reads the annotation; none, or an empty one, is a free lock.
 fn read(text: &str) -> Result<LeaderElectionRecord, Undecodable> {
     let decoded = if text.is_empty() { Ok(Text::default()) } else { serde_json::from_str(text) };
     let text: Text =
@@ -247,11 +254,12 @@ fn read(text: &str) -> Result<LeaderElectionRecord, Undecodable> {
         transitions: text.leader_transitions,
         strategy: text.strategy,
         preferred_holder: text.preferred_holder,
-        // Legacy locks have no place for it.
+        // Legacy locks have no place for a request.
         requested_by: None,
     })
 }
 
+/// Writes the record into the object's annotation.
 fn annotate<K: Whole>(object: &mut K, record: LeaderElectionRecord) {
     let text = Text {
         holder_identity: record.holder.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The event that tells about a change of leadership, on the object that holds the lock.
+//! Event about a change of leadership, on the object that holds the lock.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
 use crate::client::Client;
 
-/// An event with the reason `LeaderElection`, as client-go records it.
+/// Returns an event with the reason `LeaderElection`, as client-go records it.
 pub(super) fn about(client: &Client, regarding: ObjectReference, who: &str, note: String) -> Event {
     let seams = client.seams();
     let suffix = seams.entropy.next_u64();
@@ -29,7 +29,7 @@ pub(super) fn about(client: &Client, regarding: ObjectReference, who: &str, note
     }
 }
 
-/// The API server allows 128 bytes.
+/// Cuts an identity to 128 bytes, the limit of the API server.
 fn instance(who: &str) -> String {
     let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= 128;
     who.char_indices().take_while(fits).map(|(_, letter)| letter).collect()

@@ -1,4 +1,4 @@
-//! The lock to use: a `coordination.k8s.io/v1` Lease.
+//! The standard lock: a `coordination.k8s.io/v1` Lease.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::{DynamicObject, ResourceExt, ResourceInfo};
 use crate::wire::times;
 
-/// Names who asked the holder of a Lease for it.
+/// Annotation of a Lease with the name of a process that asks its holder for it.
 pub const REQUEST_ANNOTATION: &str = "windlass.dev/requested-by";
 
-/// The server ends a watch of the Lease after this time, and another one begins.
+/// Lifetime of a watch of the Lease; the server ends it then, and another one begins.
 const WATCH: Duration = Duration::from_secs(300);
 
 /// A lock in a `coordination.k8s.io/v1` Lease, client-go's `leases`. An update keeps labels,
 /// annotations and other fields of the Lease.
 #[derive(Debug)]
 pub struct LeaseLock {
-    /// Not typed: a time that nobody can read must not keep the lock from everybody, and a replace
+    /// Not typed: an unreadable time must not block the lock for every candidate, and a replace
     /// keeps fields that this program does not know.
     api: Api<DynamicObject>,
     events: Api<Event>,
@@ -55,12 +55,14 @@ impl LeaseLock {
         }
     }
 
+    /// Keeps the Lease for the next update, and reads its record.
     fn remember(&self, lease: DynamicObject) -> ObservedRecord {
         let seen = seen_of(&lease);
         *self.last.lock() = Some(lease);
         seen
     }
 
+    /// Returns the event of an election, about the Lease last seen.
     fn event(&self, note: String) -> Event {
         let (uid, resource_version) = {
             let last = self.last.lock();
@@ -118,6 +120,7 @@ impl ResourceLock for LeaseLock {
         version: &str,
         record: LeaderElectionRecord,
     ) -> LockFuture<'_, ObservedRecord> {
+        // Cloned, so that the lock is not held while the request is sent.
         let base = self.last.lock().clone().filter(|last| last.resource_version() == version);
         Box::pin(async move {
             let mut lease = base.ok_or_else(|| {
@@ -131,13 +134,13 @@ impl ResourceLock for LeaseLock {
 
     fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
         Some(Box::pin(async move {
-            // Only names in field selectors let a right that is limited to one Lease do.
+            // A field selector by name is enough for a right that is limited to one Lease.
             let only = format!("metadata.name={}", self.name);
             let mut changes = self.api.watch().fields(&only).timeout(WATCH).await?;
             while let Some(event) = changes.next().await {
                 match event? {
                     WatchEvent::Added(lease) | WatchEvent::Modified(lease) => tell(seen_of(&lease)),
-                    // Told as a free lock: a leader makes it again before another does.
+                    // Reported as a free lock: a leader recreates it before another process does.
                     WatchEvent::Deleted(gone) => {
                         let nothing = LeaderElectionRecord::default();
                         tell(ObservedRecord::new(nothing, gone.resource_version()));
@@ -157,6 +160,7 @@ impl ResourceLock for LeaseLock {
     }
 }
 
+/// Reads the record out of a Lease; fields that are missing or unreadable count as absent.
 fn seen_of(lease: &DynamicObject) -> ObservedRecord {
     let field = |name: &str| lease.rest.get("spec").and_then(|spec| spec.get(name));
     let text = |name| field(name).and_then(Value::as_str).map(str::to_owned);
@@ -176,6 +180,7 @@ fn seen_of(lease: &DynamicObject) -> ObservedRecord {
     ObservedRecord::new(record, lease.resource_version())
 }
 
+/// Writes the record into a Lease; other fields stay.
 fn write_record(lease: &mut DynamicObject, record: LeaderElectionRecord) {
     let annotations = &mut lease.metadata.annotations;
     match record.requested_by {
@@ -188,6 +193,7 @@ fn write_record(lease: &mut DynamicObject, record: LeaderElectionRecord) {
         }
     }
     let spec = lease.rest.entry("spec").or_insert_with(|| json!({}));
+    // A Lease that was created by hand may have `spec: null`.
     if !spec.is_object() {
         *spec = json!({});
     }

@@ -1,10 +1,10 @@
-//! Where the record of an election is kept: a Lease, an annotation, both, or anything else with
+//! Locks that hold the record of an election: a Lease, an annotation, both, or any other store with
 //! versioned writes.
 //!
-//! [`LeaseLock`] is what to use. [`ConfigMapLock`] and [`EndpointsLock`] keep the record in the
-//! annotation `control-plane.alpha.kubernetes.io/leader`, as client-go did until 1.23; they are here
-//! to take an election over from an operator that still uses one. [`MultiLock`] holds two locks at
-//! once: run every replica with the old and the new one together, then drop the old one.
+//! New operators use [`LeaseLock`]. [`ConfigMapLock`] and [`EndpointsLock`] keep the record in the
+//! annotation `control-plane.alpha.kubernetes.io/leader`, as client-go did until 1.23; they are
+//! here to take an election over from an operator that still uses one. [`MultiLock`] holds two
+//! locks at once: run every replica with the old and the new one together, then drop the old one.
 
 mod annotation;
 mod event;
@@ -25,10 +25,10 @@ use super::record::{LeaderElectionRecord, ObservedRecord};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 
-/// What a [`ResourceLock`] answers with.
+/// Future of a [`ResourceLock`]'s answer.
 pub type LockFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// Whom a [`ResourceLock`] tells of records as they are stored.
+/// Listener to which a [`ResourceLock`] reports records as they are stored.
 pub type LockListener<'a> = &'a (dyn Fn(ObservedRecord) + Send + Sync);
 
 /// Keeps one [`LeaderElectionRecord`] under optimistic concurrency: client-go's
@@ -36,13 +36,13 @@ pub type LockListener<'a> = &'a (dyn Fn(ObservedRecord) + Send + Sync);
 ///
 /// A lock of your own must refuse a write whose version is not the stored one, or two may lead.
 pub trait ResourceLock: Debug + Send + Sync + 'static {
-    /// What this process calls itself in the record.
+    /// Returns the name of this process in the record.
     fn identity(&self) -> &str;
 
-    /// What it is, for logs and errors: `lease "website-operator" in "websites"`.
+    /// Describes the lock for logs and errors: `lease "website-operator" in "websites"`.
     fn describe(&self) -> String;
 
-    /// The record; `None` when there is none, and [`create`](Self::create) can make one.
+    /// Reads the record; `None` when there is none, and [`create`](Self::create) can make one.
     ///
     /// # Errors
     /// Any; the attempt counts as failed.
@@ -62,26 +62,26 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
     fn update(&self, version: &str, record: LeaderElectionRecord)
     -> LockFuture<'_, ObservedRecord>;
 
-    /// Tells of records as they are stored, beginning with the present one, until the server ends it.
-    /// What it tells may come late or be left out: it makes an election look earlier, and what it then
-    /// reads is what counts. Default: `None`, this lock cannot be followed, and elections look once in a
-    /// retry period.
+    /// Reports records as they are stored, beginning with the present one, until the server ends
+    /// the watch. Reports may come late or be left out: they make an election read earlier, and
+    /// only the read counts. Default: `None`, this lock cannot be followed, and elections read once
+    /// in a retry period.
     ///
     /// # Errors
-    /// [`ErrorKind::Forbidden`] when rights are missing; any error makes it being tried again later.
+    /// [`ErrorKind::Forbidden`] when rights are missing; after any error it is tried again later.
     fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
         let _ = tell;
         None
     }
 
-    /// Tells people what happened, where the lock has a place for it.
+    /// Records an event for people, where the lock has a place for it.
     ///
     /// # Errors
     /// Any; they are logged.
     fn record_event(&self, note: String) -> LockFuture<'_, ()>;
 }
 
-/// Which lock an election uses, by client-go's names (`--leader-elect-resource-lock`).
+/// Kind of lock that an election uses, by client-go's names (`--leader-elect-resource-lock`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LockKind {
     /// `leases`: a `coordination.k8s.io/v1` Lease.
@@ -98,7 +98,7 @@ pub enum LockKind {
 }
 
 impl LockKind {
-    /// The name, as client-go's flags have it.
+    /// Returns the name, as client-go's flags have it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Leases => "leases",
@@ -109,7 +109,8 @@ impl LockKind {
         }
     }
 
-    /// The resources that it reads and writes: API group and plural, the first one decides.
+    /// Returns the resources that the lock reads and writes: API group and plural; the first one
+    /// decides.
     pub fn resources(self) -> &'static [(&'static str, &'static str)] {
         const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
         const CONFIG_MAPS: (&str, &str) = ("", "configmaps");
@@ -123,7 +124,7 @@ impl LockKind {
         }
     }
 
-    /// Makes the lock `name` in `namespace`, to be held as `identity`.
+    /// Creates the lock `name` in `namespace`, to be held as `identity`.
     pub fn lock(
         self,
         client: &Client,

@@ -1,11 +1,12 @@
 //! Two locks held as one: the step between an old kind of lock and a new one.
 //!
-//! Whoever knows only one of them cannot lead beside a holder of both: both name their holder, and a
-//! lock whose two records name different holders is held by [`UNKNOWN_LEADER`], which is nobody. A
-//! candidate then waits until neither record changes any more.
+//! A process that knows only one of the locks cannot lead beside a holder of both: both name their
+//! holder, and a lock whose two records name different holders is held by [`UNKNOWN_LEADER`], which
+//! is no process. A candidate then waits until neither record changes any more.
 //!
-//! A lock that cannot be written must not keep the other one from those who could lead with it. So the
-//! one that refused last is written first: while it refuses, the other is left alone and runs out.
+//! A lock that cannot be written must not keep the other one from candidates that could lead with
+//! it. So the lock that refused last is written first: while it refuses, the other is left alone
+//! and runs out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use parking_lot::Mutex;
 use super::{LeaderElectionRecord, LockFuture, LockListener, ObservedRecord, ResourceLock};
 use crate::error::{Error, ErrorKind};
 
-/// Who holds two locks that name different holders; client-go's word for it.
+/// Holder of two locks that name different holders; client-go's constant.
 pub const UNKNOWN_LEADER: &str = "leaderelection.k8s.io/unknown";
 
 /// A primary and a secondary lock; both must be won.
@@ -23,12 +24,13 @@ pub const UNKNOWN_LEADER: &str = "leaderelection.k8s.io/unknown";
 pub struct MultiLock {
     primary: Arc<dyn ResourceLock>,
     secondary: Arc<dyn ResourceLock>,
-    /// Is the secondary written first?
+    /// Whether the secondary is written first.
     second_first: AtomicBool,
-    /// What the last answer was put together from.
+    /// Versions of which the last answer was composed.
     last: Mutex<Option<Parts>>,
 }
 
+/// A joined version, and the versions of the two locks behind it.
 #[derive(Clone, Debug)]
 struct Parts {
     joined: String,
@@ -43,6 +45,7 @@ impl MultiLock {
         Self { primary, secondary, second_first, last }
     }
 
+    /// Joins the two records into one, and remembers their versions for the next update.
     fn join(&self, primary: ObservedRecord, secondary: Option<ObservedRecord>) -> ObservedRecord {
         let mut record = primary.record;
         if let Some(second) = &secondary
@@ -54,7 +57,7 @@ impl MultiLock {
         }
         let is_partial = secondary.is_none();
         let secondary = secondary.map(|second| second.version);
-        // The length keeps two pairs of versions from looking alike.
+        // The length prefix keeps two pairs of versions from having the same text.
         let second = secondary.as_deref().unwrap_or("-");
         let joined = format!("{}:{}{second}", primary.version.len(), primary.version);
         let parts = Parts { joined: joined.clone(), primary: primary.version, secondary };
@@ -62,17 +65,20 @@ impl MultiLock {
         ObservedRecord { record, version: joined, is_partial }
     }
 
+    /// Reads both locks; `None` without a primary.
     async fn get(&self) -> Result<Option<ObservedRecord>, Error> {
         let Some(primary) = self.primary.get().await? else { return Ok(None) };
         let secondary = self.secondary.get().await?;
         Ok(Some(self.join(primary, secondary)))
     }
 
+    /// Creates the primary, and the secondary or takes it if it is free; a conflict if it is held.
     async fn create(&self, record: LeaderElectionRecord) -> Result<ObservedRecord, Error> {
         let second = self.secondary.get().await?;
         if second.as_ref().is_some_and(|second| second.record.holder.is_some()) {
             let text = format!("{} is held already", self.secondary.describe());
-            // The next read of a primary that is there tells by whom.
+            // Created all the same: without a primary the next read would find no lock, and not
+            // show the holder of the secondary.
             self.primary.create(record).await?;
             return Err(Error::new(ErrorKind::Conflict, text));
         }
@@ -80,6 +86,7 @@ impl MultiLock {
         self.write(None, second, record).await
     }
 
+    /// Replaces both records, if the last answer had the joined version.
     async fn update(
         &self,
         version: String,
@@ -93,19 +100,21 @@ impl MultiLock {
         self.write(Some(&parts.primary), parts.secondary.as_deref(), record).await
     }
 
-    /// Writes both; without a version it makes the lock.
+    /// Writes both records; without a version it creates the lock.
     async fn write(
         &self,
         first: Option<&str>,
         second: Option<&str>,
         record: LeaderElectionRecord,
     ) -> Result<ObservedRecord, Error> {
+        // `Relaxed`, here and below: the flag orders only later writes of this process, and a stale
+        // value costs one attempt.
         let second_first = self.second_first.load(Ordering::Relaxed);
         let is_release = record.holder.is_none();
         let primary = || self.put(false, first, record.clone());
         let secondary = || self.put(true, second, record.clone());
         let (primary, secondary) = if is_release {
-            // What can be given back is.
+            // A release tries both, even if the first fails: each lock that can be given back is.
             let (primary, secondary) = (primary().await, secondary().await);
             (primary?, secondary?)
         } else if second_first {
@@ -118,14 +127,15 @@ impl MultiLock {
         Ok(self.join(primary, Some(secondary)))
     }
 
-    /// Writes one of them, which is the first next time if it refuses or does not answer. That somebody
-    /// else wrote it is no refusal.
+    /// Writes one of the locks, which is written first next time if it refuses or does not answer.
+    /// A conflict with another writer is no refusal.
     async fn put(
         &self,
         is_second: bool,
         version: Option<&str>,
         record: LeaderElectionRecord,
     ) -> Result<ObservedRecord, Error> {
+        // Set before the request: an attempt that is dropped without an answer counts as refused.
         let before = self.second_first.swap(is_second, Ordering::Relaxed);
         let lock = if is_second { &self.secondary } else { &self.primary };
         let answer = match version {

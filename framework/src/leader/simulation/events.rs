@@ -1,4 +1,4 @@
-//! What happens when, to whom.
+//! Events of simulated elections, and the agenda that orders them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use super::super::machine::Ask;
 use super::super::record::ObservedRecord;
 
+/// Kind of an event.
 #[derive(Debug)]
 pub(super) enum What {
     /// A node tries to acquire or renew.
@@ -26,12 +27,13 @@ pub(super) enum What {
     Release,
 }
 
+/// An event at a node, in microseconds of real time.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) at: u64,
     order: u64,
     pub(super) node: usize,
-    /// Which life of the node it belongs to.
+    /// The life of the node that the event belongs to.
     pub(super) life: u32,
     pub(super) what: What,
 }
@@ -53,7 +55,7 @@ impl Ord for Event {
     }
 }
 
-/// Events by time; those of one moment in the order of their making.
+/// Events by time; those of one moment in the order of their creation.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     events: BinaryHeap<Reverse<Event>>,
@@ -61,7 +63,7 @@ pub(super) struct Agenda {
 }
 
 impl Agenda {
-    /// A number that no other event or request has.
+    /// Returns a number that no other event or request has.
     pub(super) fn number(&mut self) -> u64 {
         self.order += 1;
         self.order

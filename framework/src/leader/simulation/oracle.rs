@@ -1,11 +1,11 @@
-//! Knows real time, and counts what must not happen.
+//! Oracle of simulated elections: knows real time, and counts every violation.
 
 use std::fmt;
 
-/// What happened in some elections.
+/// Counts of the events in some elections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How often a node began to lead.
+    /// Terms that began.
     pub elections: u64,
     /// Writes that the server executed.
     pub writes: u64,
@@ -13,7 +13,8 @@ pub struct Tally {
     pub refused: u64,
     /// Writes that began while one of another node was executing.
     pub overlaps: u64,
-    /// Moments at which a write could have begun while one of another node could have been executing.
+    /// Moments at which a write could have begun while a write of another node could have been
+    /// executing.
     pub chances: u64,
     /// Nodes that died, and began again with nothing.
     pub crashes: u64,
@@ -21,20 +22,20 @@ pub struct Tally {
     pub releases: u64,
     /// Leases that were left to expire, because a write that was given up could still be executed.
     pub left: u64,
-    /// Leases that somebody deleted, mostly while their holders hung.
+    /// Leases that were deleted by hand, mostly while their holders hung.
     pub deleted: u64,
     /// Nodes that stood still for up to 45 s, half of them with some of their clocks.
     pub freezes: u64,
     /// Requests or answers that never arrived.
     pub lost: u64,
-    /// Writes of the lease that the server refused, or took from a stranger.
+    /// Writes of the lease that the server refused, and writes by strangers.
     pub conflicts: u64,
-    /// Of all writes: equal digests mean equal histories.
+    /// Digest of all writes: equal digests mean equal histories.
     pub digest: u64,
 }
 
 impl Tally {
-    /// Sums two counts up.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         self.elections += other.elections;
         self.writes += other.writes;
@@ -56,7 +57,7 @@ impl Tally {
         self.digest = (self.digest ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
     }
 
-    /// Was there neither an overlap nor a chance of one?
+    /// Whether there was neither an overlap nor a chance of one.
     pub fn is_safe(&self) -> bool {
         self.overlaps == 0 && self.chances == 0
     }
@@ -85,10 +86,10 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What one node can still be doing at the server.
+/// Extent of one node's work at the server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traces {
-    /// The end of its last write.
+    /// The end of the node's last write.
     until: u64,
     /// The last moment at which a write that it may have admitted can be executing.
     horizon: u64,
@@ -106,7 +107,7 @@ impl Oracle {
         Self { nodes: vec![Traces::default(); nodes], tally: Tally::default() }
     }
 
-    /// The server begins to execute a write.
+    /// Notes that the server begins to execute a write.
     pub(super) fn begins(&mut self, at: u64, node: usize, until: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
         let overlaps = others.filter(|(_, traces)| traces.until > at).count() as u64;
@@ -117,7 +118,7 @@ impl Oracle {
         self.tally.note(at ^ until.rotate_left(32) ^ node as u64);
     }
 
-    /// A gate is open: what it lets out now can be executing until `horizon`.
+    /// Notes that a gate is open: a write that it lets out now can be executing until `horizon`.
     pub(super) fn is_open(&mut self, at: u64, node: usize, horizon: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
         self.tally.chances += others.filter(|(_, traces)| traces.horizon > at).count() as u64;
@@ -125,7 +126,7 @@ impl Oracle {
         traces.horizon = traces.horizon.max(horizon);
     }
 
-    /// All work of the node has ended: nothing of it can be executing.
+    /// Notes that all work of the node has ended: no write of it can be executing.
     pub(super) fn is_quiet(&mut self, at: u64, node: usize) {
         self.nodes[node].horizon = at;
     }

@@ -1,6 +1,7 @@
 use super::*;
 
-/// How many elections a test holds; more with `WINDLASS_ELECTIONS`, or by the program `elections`.
+/// Number of elections that a test holds; more with `WINDLASS_ELECTIONS`, or by the program
+/// `elections`.
 fn elections(default: u64) -> u64 {
     std::env::var("WINDLASS_ELECTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
@@ -25,7 +26,7 @@ fn d6_clocks_that_jump_and_drift_let_no_two_processes_write_at_once() {
     assert!(fooled.overlaps > 0, "clocks did not jump: {fooled}");
 }
 
-/// What the promise names as its condition is one: the same elections beyond it are not safe.
+/// The condition that the promise names is necessary: the same elections beyond it are not safe.
 #[test]
 fn l5_writes_that_are_longer_on_their_way_than_promised_are_counted() {
     let late = Elections::paused().late(Duration::from_secs(8)).hold(1, 2_000);

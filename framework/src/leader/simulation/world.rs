@@ -1,4 +1,4 @@
-//! Nodes, their clocks, a server, and what happens to them.
+//! The world of simulated elections: nodes, their clocks, a server, and their faults.
 
 use std::time::Duration;
 
@@ -16,28 +16,31 @@ use super::{Defect, Elections};
 use crate::clock::{Clock, Mark};
 use crate::entropy::Entropy;
 
+/// Microseconds of a second.
 const SECOND: u64 = 1_000_000;
 
+/// One process on one machine.
 struct Node {
     machine: Machine,
     written: Written,
     life: u32,
     rate: f64,
-    /// How far the monotonic clock is behind, because the machine slept.
+    /// Lag of the monotonic clock, because the machine slept.
     lag: Duration,
-    /// How far the wall clock was moved, in seconds.
+    /// Offset of the wall clock, in seconds.
     wall: i64,
     frozen_until: u64,
     waiting_for: Option<u64>,
     led: bool,
-    /// It is to give the lease back: no new writes.
+    /// Whether the node is to give the lease back: no new writes.
     drains: bool,
-    /// When its work has ended: its last write was answered or given up.
+    /// Time at which its work has ended: its last write was answered or given up.
     busy_until: u64,
-    /// Until when its gate takes a write for possible that was given up.
+    /// Time until which its gate assumes that a write that was given up may still be executed.
     doubt_until: u64,
 }
 
+/// All state of a simulation.
 struct World {
     rules: Elections,
     entropy: Entropy,
@@ -62,6 +65,7 @@ pub(super) fn hold(seed: u64, rules: Elections, elections: u64) -> Tally {
 }
 
 impl World {
+    /// Creates a world of two to five nodes, each with clocks of a rate of its own.
     fn new(seed: u64, rules: Elections) -> Self {
         let entropy = Entropy::seeded(seed);
         let nodes = 2 + entropy.below(4) as usize;
@@ -100,14 +104,14 @@ impl World {
         world
     }
 
-    /// A process without a past; some lend the lease, a few ask for it.
+    /// Creates a process without a past; some lend the lease, a few ask for it.
     fn process(&self, node: usize, life: u32) -> (Machine, Written) {
         let manners = Manners { asks: self.random(8) == 0, lends: self.random(2) == 0 };
         let (written, identity) = (Written::default(), format!("{node}.{life}"));
         (Machine::new(identity, self.rules.timing, written.clone()).with(manners), written)
     }
 
-    /// What a node that was just started does by itself.
+    /// Schedules the first events of a node that was just started.
     fn begin_life(&mut self, at: u64, node: usize, spread: u64) {
         let wake = at + self.random(spread);
         self.push(wake, node, What::Wake);
@@ -129,7 +133,7 @@ impl World {
         self.rules.defect == Some(defect)
     }
 
-    /// The clocks of a node.
+    /// Reads the clocks of a node.
     fn mark(&self, node: usize, at: u64) -> Mark {
         let local = self.local(node, at);
         let wall = self.wall(node, at);
@@ -147,19 +151,23 @@ impl World {
         }
     }
 
+    /// Returns the time that a node's clock has run, sleep included.
     fn local(&self, node: usize, at: u64) -> Duration {
         Duration::from_micros((at as f64 * self.nodes[node].rate) as u64)
     }
 
+    /// Returns the wall clock of a node.
     fn wall(&self, node: usize, at: u64) -> Timestamp {
         let local = self.local(node, at);
         Timestamp::UNIX_EPOCH + local + SignedDuration::from_secs(self.nodes[node].wall)
     }
 
+    /// Handles an event: at the server, at a living node, or later at a frozen one.
     fn happen(&mut self, event: Event) {
         let Event { at, node, life, what, .. } = event;
         match what {
-            // The network and the server live on when a node dies; all else of that life is gone.
+            // The network and the server live on when a node dies; all other events of that life
+            // are void.
             What::Execute { id, ask, sent } => self.execute(at, node, life, id, ask, sent),
             What::Begin { until } => self.oracle.begins(at, node, until),
             _ if life != self.nodes[node].life => {}
@@ -174,6 +182,7 @@ impl World {
         }
     }
 
+    /// Handles an event of a node's election.
     fn step(&mut self, at: u64, node: usize, what: What) {
         let (id, ask, sent, answer) = match what {
             What::Disturb => return self.disturb(at, node),
@@ -190,6 +199,7 @@ impl World {
             What::GiveUp { id, ask, sent } => (id, ask, sent, Answer::Failed),
             What::Execute { .. } | What::Write | What::Begin { .. } => return,
         };
+        // An answer that comes after its timeout, or a timeout after the answer.
         if self.nodes[node].waiting_for != Some(id) {
             return;
         }
@@ -208,6 +218,7 @@ impl World {
         }
     }
 
+    /// Starts an attempt of a node.
     fn wake(&mut self, at: u64, node: usize) {
         let (now, wall) = (self.mark(node, at), self.wall(node, at));
         self.nodes[node].machine.expire(&now);
@@ -219,6 +230,7 @@ impl World {
         self.send(at, node, ask);
     }
 
+    /// Schedules the next attempt of a node, no later than the end of its lease.
     fn rest(&mut self, at: u64, node: usize, now: &Mark) {
         let pause = self.rules.timing.retry_period.mul_f64(1.0 + 0.2 * self.entropy.unit());
         let left = self.nodes[node].machine.time_left(now).unwrap_or(pause);
@@ -227,8 +239,8 @@ impl World {
         self.push(at + pause + late, node, What::Wake);
     }
 
-    /// How long a message is under way: mostly some milliseconds, sometimes up to twice the lease
-    /// duration; `None` when it is lost.
+    /// Draws the delay of a message: mostly some milliseconds, sometimes up to twice the lease
+    /// duration; `None` when the message is lost.
     fn delay(&mut self) -> Option<u64> {
         let longest = 2 * self.rules.timing.lease_duration.as_micros() as u64;
         match self.random(40) {
@@ -242,6 +254,7 @@ impl World {
         }
     }
 
+    /// Sends a request about the lease, and schedules its timeout.
     fn send(&mut self, at: u64, node: usize, ask: Ask) {
         let id = self.agenda.number();
         self.nodes[node].waiting_for = Some(id);
@@ -252,6 +265,7 @@ impl World {
         self.push(at + limit, node, What::GiveUp { id, ask, sent: at });
     }
 
+    /// Executes a request at the server, and sends the answer.
     fn execute(&mut self, at: u64, node: usize, life: u32, id: u64, ask: Ask, sent: u64) {
         let stored = self.stored.as_ref().map(|lease| lease.version.as_str());
         let careless = self.is_broken(Defect::NoVersions);
@@ -276,7 +290,7 @@ impl World {
         }
     }
 
-    /// The work of a node writes, if the gate lets it.
+    /// Lets the work of a node write, if the gate allows it.
     fn write(&mut self, at: u64, node: usize) {
         let next = 1 + self.random(2 * SECOND);
         self.push(at + next, node, What::Write);
@@ -297,15 +311,15 @@ impl World {
         self.let_out(at, node, left);
     }
 
-    /// A write that has `left` of the lease by its node's clock leaves, arrives, and is executed. What the
-    /// server was told counts from the arrival, by the server's clock.
+    /// Sends a write that has `left` of the lease by its node's clock: it leaves, arrives, and is
+    /// executed. The server counts its timeout from the arrival, by its own clock.
     fn let_out(&mut self, at: u64, node: usize, left: Duration) {
         let micros = |time: Duration, rate: f64| (time.as_micros() as f64 / rate) as u64;
         let told = Duration::from_secs(left.as_secs().max(1));
         let longest = micros(self.rules.pause + self.rules.late, 1.0);
         let begin = at + self.random(1 + longest);
         let end = begin + micros(told, self.rate);
-        // Most end at once; some last as long as they may.
+        // Most writes end at once; some last as long as they may.
         let quick = begin + 1 + self.random(50_000);
         let until = if self.random(4) == 0 { end } else { quick.min(end) };
         self.push(begin, node, What::Begin { until });
@@ -321,7 +335,8 @@ impl World {
         }
     }
 
-    /// Freezes, puts to sleep, crashes, releases, writes or deletes the lease, or moves a wall clock.
+    /// Freezes, puts to sleep, crashes, releases, writes or deletes the lease, or moves a wall
+    /// clock.
     fn disturb(&mut self, at: u64, node: usize) {
         let next = self.random(60 * SECOND);
         self.push(at + next, node, What::Disturb);
@@ -344,12 +359,13 @@ impl World {
         }
     }
 
+    /// Stops a node's execution until `until`.
     fn freeze(&mut self, until: u64, node: usize) {
         self.oracle.tally.freezes += 1;
         self.nodes[node].frozen_until = until;
     }
 
-    /// Somebody labels the Lease: the record stays, its version does not.
+    /// Labels the Lease by hand: the record stays, its version does not.
     fn meddle(&mut self) {
         if let Some(lease) = &mut self.stored {
             self.version += 1;
@@ -358,7 +374,7 @@ impl World {
         }
     }
 
-    /// Somebody deletes the Lease, mostly while its holder hangs.
+    /// Deletes the Lease by hand, mostly while its holder hangs.
     fn delete(&mut self, until: u64) {
         let Some(lease) = self.stored.take() else { return };
         self.oracle.tally.deleted += 1;
@@ -369,7 +385,8 @@ impl World {
         }
     }
 
-    /// The node is to stop: it writes no more, and gives the lease back when its writes have ended.
+    /// Starts to stop the node: it writes no more, and gives the lease back when its writes have
+    /// ended.
     fn drain(&mut self, at: u64, node: usize) {
         if self.nodes[node].machine.held().is_none() || self.nodes[node].drains {
             return;
@@ -383,7 +400,8 @@ impl World {
         self.push(ended, node, What::Release);
     }
 
-    /// The work of a node has ended. What was given up is waited for, unless it takes too long.
+    /// Ends the work of a node. A write that was given up is waited for, unless that takes too
+    /// long.
     fn release(&mut self, at: u64, node: usize) {
         let forgets = [Defect::ReleasedEarly, Defect::DroppedWritesForgotten];
         let is_careful = self.rules.defect.is_none_or(|defect| !forgets.contains(&defect));
@@ -410,7 +428,7 @@ impl World {
         self.restart(at, node, SECOND);
     }
 
-    /// A new process under a new identity, after a while.
+    /// Starts a new process under a new identity, after a while.
     fn restart(&mut self, at: u64, node: usize, long: u64) {
         let process = self.process(node, self.nodes[node].life + 1);
         let state = &mut self.nodes[node];
@@ -423,7 +441,7 @@ impl World {
         self.begin_life(at + long, node, 1);
     }
 
-    /// Tells the oracle what the node may do, after every step of it.
+    /// Reports to the oracle, after every step of the node, whether its gate is open.
     fn observe(&mut self, at: u64, node: usize) {
         let now = self.mark(node, at);
         let held = self.nodes[node].machine.held();
@@ -434,7 +452,8 @@ impl World {
         if !std::mem::replace(&mut self.nodes[node].led, true) {
             self.oracle.tally.elections += 1;
         }
-        // The server works on nothing for longer than was left, and its clock may be the slower one.
+        // The server works on no write for longer than was left, and its clock may be the slower
+        // one.
         let last = (left.as_micros() as f64 / self.rate.min(self.nodes[node].rate)) as u64;
         let way = (self.rules.pause + self.rules.late).as_micros() as u64;
         self.oracle.is_open(at, node, at + last + way);

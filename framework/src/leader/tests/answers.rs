@@ -1,4 +1,4 @@
-//! What an election makes of answers that are errors, and what it says then.
+//! Answers that are errors: the election's reaction, and its reports.
 
 use super::*;
 use crate::client::tests::capture::Captured;
@@ -8,9 +8,9 @@ use crate::error::ApiStatus;
 #[derive(Debug)]
 struct Refusing {
     handle: Handle,
-    /// The next update is answered with this code, under a kind that does not say it.
+    /// Code of the answer to the next update, under a kind that does not say it.
     once: Mutex<Option<u16>>,
-    /// Requests of that name find no namespace.
+    /// Name of the requests that find no namespace.
     always: Option<&'static str>,
 }
 
@@ -77,7 +77,7 @@ fn elector(bench: &Bench, always: Option<&'static str>) -> (Elector, Arc<Refusin
     (bench.introduce(elector, &seams), lock)
 }
 
-/// A client that sent a write twice may be told so of its own first try.
+/// A client that sent a write twice may receive an error about its own first try.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_is_answered_by_a_conflict_or_not_found_looks_at_the_lock_at_once() {
     for code in [409, 404] {

@@ -15,7 +15,7 @@ impl Log {
     }
 }
 
-/// Work that ends `delay` after it was told to.
+/// Returns callbacks whose work ends `delay` after its cancellation.
 fn callbacks(log: &Arc<Log>, delay: Duration) -> LeaderCallbacks {
     let (started, stopped, heard) = (log.clone(), log.clone(), log.clone());
     LeaderCallbacks::new(
@@ -197,7 +197,7 @@ async fn a_term_that_is_dropped_writes_no_more_and_nobody_calls_it_leading() {
     assert!(check.check().is_ok(), "a candidate is healthy");
 }
 
-/// A lock that panics once it is told to.
+/// A lock that panics on demand.
 #[derive(Debug)]
 struct Brittle {
     handle: Handle,

@@ -4,7 +4,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Lets a write out of which the server was told to end after `told`, and gives it up.
+/// Lets a write out whose timeout at the server is `told`, and gives it up.
 fn give_up(gate: &LeaseGate, told: Duration) {
     let mut out = gate.let_out().unwrap();
     out.sent(Instant::now() + told);
@@ -81,7 +81,7 @@ async fn l8_a_write_that_nobody_answers_holds_a_stop_up_for_two_seconds() {
     assert_eq!(bench.store.holder().as_deref(), Some("a"));
 }
 
-/// The doubt belongs to the process: a term that comes after knows what the one before sent.
+/// The doubt belongs to the process: a later term knows the writes of an earlier one.
 #[tokio::test(start_paused = true)]
 async fn l8_a_write_of_an_earlier_term_counts_as_one_of_the_last() {
     let bench = Bench::new();

@@ -19,7 +19,7 @@ impl Probe {
         Self { machine, written, clock }
     }
 
-    /// What follows a read with that answer.
+    /// Returns the request that follows a read with that answer.
     fn reads(&mut self, answer: Answer) -> Option<Ask> {
         let (now, wall) = (self.clock.mark(), self.clock.wall());
         assert_eq!(self.machine.attempt(&now, wall), Ask::Read);
@@ -124,7 +124,7 @@ impl Probe {
         self.machine.answered(ask, answer, &now, &now, wall)
     }
 
-    /// One that leads; the record as it is stored at version 5.
+    /// Returns a machine that leads, and the record as it is stored at version 5.
     fn leading(manners: Manners) -> (Self, LeaderElectionRecord) {
         let mut probe = Self::new(manners);
         let free = ObservedRecord::new(released(), "4");

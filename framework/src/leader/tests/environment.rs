@@ -1,5 +1,5 @@
-//! Name and namespace of a process by its environment. The environment belongs to the whole process, so each test
-//! runs itself in another one.
+//! Name and namespace of a process by its environment. The environment belongs to the whole
+//! process, so each test runs itself in another one.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use super::pace::Counted;
 use super::*;
 use crate::client::{Client, Connect};
 
-/// Says to a test that it runs in the environment that it wanted, and what it should find.
+/// Signals to a test that it runs in the intended environment, and holds the expected value.
 const EXPECTED: &str = "WINDLASS_TEST_EXPECTED";
 
 /// Runs the test of that name in another process.
@@ -40,7 +40,8 @@ fn a_process_is_called_by_its_pod_or_by_its_machine() {
     }
 }
 
-/// `expected` is the namespace that the election is given, `-` for none, and the one in which its lock is then.
+/// `expected` holds the namespace that the election is given, `-` for none, and the namespace of
+/// its lock.
 async fn locks_in(expected: &str) {
     let connector = Arc::new(Counted::default()) as Arc<dyn Connect>;
     let client = Client::builder().connector(connector).build().unwrap();

@@ -1,8 +1,8 @@
-//! Elections over a lock that tells of its changes.
+//! Elections over a lock that reports its changes.
 
 use super::*;
 
-/// The store in memory; it tells of changes, if the rights are there.
+/// The store in memory; it reports changes, if the rights are there.
 #[derive(Debug)]
 pub(super) struct Followed {
     pub(super) handle: Handle,
@@ -137,7 +137,7 @@ async fn a_lease_that_is_free_over_and_over_is_asked_about_some_times_a_second_a
     let elector = bench.ops("a");
     let term = elector.campaign(&bench.stop).await.unwrap();
     term.end(true).await;
-    // Told as free, but never found so.
+    // Reported as free, but never found so.
     bench.foreign("other");
     let stop = bench.stop.clone();
     let waiting = tokio::spawn(async move { elector.campaign(&stop).await.is_none() });
@@ -154,7 +154,7 @@ async fn a_lease_that_is_free_over_and_over_is_asked_about_some_times_a_second_a
     assert!(waiting.await.unwrap());
 }
 
-/// Cannot be followed for long; notes when that was tried.
+/// A lock that cannot be followed for long; records the times at which that was tried.
 #[derive(Debug)]
 struct Failing {
     handle: Handle,

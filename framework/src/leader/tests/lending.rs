@@ -15,7 +15,7 @@ impl Bench {
         self.store.stored.lock().as_ref()?.record.requested_by.clone()
     }
 
-    /// Leads whenever it can; the work ends when it is told to.
+    /// Leads whenever it can; the work ends when it is cancelled.
     fn operate(&self, elector: Elector) -> tokio::task::JoinHandle<Vec<Outcome>> {
         let stop = self.stop.clone();
         tokio::spawn(async move {
@@ -60,7 +60,7 @@ async fn other_replicas_let_the_asker_have_the_lease_first() {
         ["one", "two", "three"].map(|identity| bench.operate(bench.follower(identity, lender())));
     seconds(5).await;
     let leader = bench.store.holder();
-    // One that nobody tells anything, so that all others look before it.
+    // A candidate that receives no reports, so that all others read before it.
     let (laptop, _) = bench.elector("laptop");
     let asks = LeaderElectionRecord {
         requested_by: Some("laptop".to_owned()),
@@ -219,7 +219,7 @@ async fn a_lender_takes_its_lease_back_when_the_asker_is_gone() {
     assert!(since.elapsed() <= Duration::from_secs(23), "{:?}", since.elapsed());
 }
 
-/// Nobody else could have it first.
+/// No other process could have the lock first.
 #[tokio::test(start_paused = true)]
 async fn a_term_that_was_cut_is_followed_by_the_next_at_once_unless_its_lender_was_asked() {
     for (lends, asks) in [(true, false), (false, true), (false, false)] {

@@ -1,5 +1,5 @@
-//! Who makes a lock writes nothing for a lease duration: the lock of a holder that hangs may have been
-//! deleted.
+//! A process that creates a lock writes nothing for a lease duration: the lock of a holder that
+//! hangs may have been deleted.
 
 use super::*;
 
@@ -8,13 +8,13 @@ const SECOND: Duration = Duration::from_secs(1);
 impl Bench {
     fn delete(&self) {
         *self.store.stored.lock() = None;
-        // As a lock tells of a deletion that can.
+        // Reports the deletion as a lock does that can be followed.
         let version = self.store.version.fetch_add(1, Ordering::Relaxed).to_string();
         let nothing = ObservedRecord::new(LeaderElectionRecord::default(), version);
         self.store.told.send_replace(Some(nothing));
     }
 
-    /// Campaigns, and tells how long it took.
+    /// Campaigns, and returns the time that it took.
     async fn led_after(&self, elector: &Elector) -> (Term, Duration) {
         let since = Instant::now();
         let term = elector.campaign(&self.stop).await.unwrap();
@@ -133,7 +133,7 @@ async fn an_answer_that_is_lost_shortens_no_wait() {
         *bench.store.misled.lock() = None;
     };
     let ((_term, waited), ()) = tokio::join!(bench.led_after(&ann), told);
-    // It sees its record when it looks again.
+    // The process sees its record when it reads again.
     assert!(waited >= 17 * SECOND, "{waited:?}");
     assert!(waited <= 18 * SECOND, "{waited:?}");
 }
@@ -179,7 +179,7 @@ async fn l5_a_leader_whose_validity_ended_waits_when_it_makes_the_lock_again() {
     assert_one_lease(waited);
 }
 
-/// The candidate's last look shows nothing: the holder may have renewed since.
+/// The candidate's last read shows nothing: the holder may have renewed since.
 #[tokio::test(start_paused = true)]
 async fn l5_a_candidate_that_has_seen_the_holder_waits_a_lease_duration_after_it_made_the_lock() {
     let bench = Bench::old();
@@ -194,7 +194,7 @@ async fn l5_a_candidate_that_has_seen_the_holder_waits_a_lease_duration_after_it
     let (term, deleted) = tokio::join!(ann.campaign(&bench.stop), renewed_and_deleted);
     let waited = deleted.elapsed();
     assert!(waited >= 15 * SECOND, "{waited:?}");
-    // Two looks, and the time that a living leader has to make it again.
+    // Two reads, and the time that a living leader has to recreate it.
     assert!(waited <= Duration::from_millis(15_000 + 3 * 2_450), "{waited:?}");
     drop(term);
 }

@@ -111,7 +111,7 @@ async fn l1_an_update_of_a_version_that_was_not_read_is_a_conflict() {
     assert_eq!(error.kind(), ErrorKind::Conflict);
 }
 
-/// Runs for the lock and keeps the term for so long.
+/// Campaigns for the lock and keeps the term for that time.
 fn candidate(
     elector: Elector,
     stop: &CancellationToken,

@@ -1,4 +1,4 @@
-//! Which records a process takes for its own: those that it wrote, not those under its name.
+//! Records that a process takes for its own: those that it wrote, not those under its name.
 
 use super::*;
 
@@ -58,7 +58,7 @@ async fn who_is_never_told_that_its_writes_were_stored_leaves_the_lease_to_other
         let limit = Duration::from_secs(60);
         let term = tokio::time::timeout(limit, bob.campaign(&bench.stop)).await;
         let term = term.expect("nobody else leads").unwrap();
-        // When it is told again, it leads as soon as it may.
+        // Once it gets answers again, it leads as soon as it may.
         *bench.store.misled.lock() = None;
         term.end(true).await;
         let led = tokio::time::timeout(Duration::from_secs(5), ann).await;

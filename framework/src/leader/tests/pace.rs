@@ -1,4 +1,4 @@
-//! An election does not queue behind the requests of those whom it lets work.
+//! An election does not queue behind the requests of the workers whose writes it gates.
 
 use std::io;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU32;
 use super::*;
 use crate::client::{BoxIo, Client, Connect, Permit, RateLimiter};
 
-/// All permits are taken; counts who waits for one.
+/// A limiter whose permits are all taken; counts the requests that wait for one.
 #[derive(Debug, Default)]
 struct Exhausted(AtomicU32);
 
@@ -26,7 +26,7 @@ impl RateLimiter for Exhausted {
     }
 }
 
-/// Counts the requests that come so far as to need a connection.
+/// Counts the requests that get as far as needing a connection.
 #[derive(Debug, Default)]
 pub(super) struct Counted(AtomicU32);
 

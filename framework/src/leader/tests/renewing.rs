@@ -1,4 +1,4 @@
-//! What is in the records that a holder writes, and what it says when it stops.
+//! Contents of the records that a holder writes, and its reports when it stops.
 
 use super::*;
 
@@ -9,7 +9,7 @@ impl Bench {
         self.store.stored.lock().as_ref().unwrap().record.clone()
     }
 
-    /// Somebody writes the record as it is, but for what `edit` does.
+    /// Writes the record by hand, changed only by `edit`.
     fn edit(&self, edit: impl FnOnce(&mut LeaderElectionRecord)) {
         let mut record = self.record();
         edit(&mut record);
@@ -21,7 +21,7 @@ fn seconds(second: i64) -> Option<Timestamp> {
     Some(Timestamp::from_second(second).unwrap())
 }
 
-/// The second of a time, whose fraction is that of the answers.
+/// Returns the seconds of a time; its fraction is that of the answers.
 fn second(time: Option<Timestamp>) -> i64 {
     time.unwrap().as_second()
 }
@@ -50,7 +50,7 @@ async fn mechanism_38_renewals_change_the_time_of_renewal_and_nothing_else() {
         assert_eq!(now, LeaderElectionRecord { renewed: now.renewed, ..first.clone() });
         before = now;
     }
-    // After a look, too: an answer was lost.
+    // After a read, too: an answer was lost.
     *bench.store.misled.lock() = Some(("ann", ErrorKind::Server));
     tokio::time::sleep(3 * SECOND).await;
     *bench.store.misled.lock() = None;

@@ -1,4 +1,4 @@
-//! What settings mean, and which are refused.
+//! Meaning of the settings, and the refused ones.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn two_processes_of_one_pod_name_call_themselves_differently() {
     assert_eq!(a.rsplit('_').next().map(str::len), Some(8));
 }
 
-/// What is just safe is accepted, and what is a little beyond it is not.
+/// Settings that are just safe are accepted, and settings a little beyond are not.
 #[test]
 fn mechanism_41_each_rule_about_durations_holds_from_its_bound_on() {
     let millis = |[lease, renew, retry, margin]: [u64; 4]| {
@@ -101,7 +101,7 @@ fn mechanism_41_each_rule_about_durations_holds_from_its_bound_on() {
     for (safe, beyond, rule) in [
         // Renew deadline, 1.2 times the retry period and the margin fill the lease.
         ([15_000, 10_000, 2_000, 2_600], [15_000, 10_000, 2_000, 2_601], "must not exceed"),
-        // What is valid lasts for a wait and a second.
+        // Validity lasts for a wait and a second.
         ([5_000, 900, 500, 3_400], [5_000, 900, 500, 3_401], "from one renewal to the next"),
         ([15_000, 2_401, 2_000, 2_000], [15_000, 2_400, 2_000, 2_000], "shorter than the renew"),
         ([15_000, 10_000, 2_000, 1], [15_000, 10_000, 2_000, 0], "the margin is zero"),

@@ -1,4 +1,4 @@
-//! What is a loss, and what is none.
+//! Changes of a definition that are a loss, and changes that are none.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn object(properties: Value) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-/// What of `stored`'s `spec` the schema `own` loses.
+/// Returns the losses of `stored`'s `spec` under the schema `own`.
 fn lost_of(own: &Value, stored: &Value) -> Vec<String> {
     lost(&read(&definition(own)), &read(&definition(stored)))
 }
@@ -113,7 +113,7 @@ fn a_schema_that_keeps_any_field_loses_nothing_and_its_end_is_a_loss() {
     assert_eq!(lost_of(&any, &map), [""; 0]);
     assert_eq!(lost_of(&map, &any), lost);
     assert_eq!(lost_of(&any, &closed), [""; 0]);
-    // What stands in the schema is pruned by it, though other fields are kept.
+    // Fields in the schema are pruned by it, though other fields are kept.
     let mut known = any.clone();
     known["properties"] = json!({ "tls": object(json!({})) });
     let stored = object(json!({ "tls": object(json!({ "issuer": text })), "other": text }));

@@ -1,4 +1,4 @@
-//! The Pod, what it may do, and who may talk to whom: namespace, network policy, Deployment.
+//! The Pod, its namespace, and the connections it may have: namespace, network policy, Deployment.
 
 use serde_json::{Value, json};
 
@@ -8,16 +8,16 @@ use super::Sheet;
 const HEALTH: &str = "health";
 const METRICS: &str = "metrics";
 
-/// Where API servers listen: that of the Service and of most providers, kubeadm's and its relatives',
-/// that of `minikube` and that of `microk8s`.
+/// Ports of API servers: the Service's and that of most providers, kubeadm's and its relatives',
+/// `minikube`'s and `microk8s`'s.
 const API_PORTS: [u16; 4] = [443, 6443, 8443, 16443];
 
-/// DNS, and where the DNS of `OpenShift` listens behind its Service.
+/// Ports of DNS, and the port of `OpenShift`'s DNS behind its Service.
 const DNS_PORTS: [(u16, &str); 4] = [(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")];
 
 impl Sheet<'_> {
-    /// Only Pods that need no privileges start in it. But where others have Pods, too, that is not the
-    /// operator's to say.
+    /// Returns the namespace, in which only Pods that need no privileges start. A namespace that
+    /// others share has no such rule: it is not the operator's to set.
     pub(super) fn own_namespace(&self) -> Value {
         let mut namespace = self.object("v1", "Namespace", json!({}));
         let is_shared = self.namespace == "default" || self.namespace.starts_with("kube-");
@@ -30,19 +30,21 @@ impl Sheet<'_> {
         namespace
     }
 
-    /// Lets through what the operator needs, and nothing else. Policies add up: whatever a runnable or a
-    /// reconciler connects to besides, or serves, another policy for the same Pods lets through.
+    /// Returns a policy that lets through the connections that the operator needs, and no other.
+    /// Policies add up: a further policy for the same Pods can allow any other connection of a
+    /// runnable or a reconciler.
     ///
-    /// No rule names its peers by their addresses or labels, but that for metrics: kubelets ask from
-    /// addresses of nodes, an API server mostly has one of a node or of none that the cluster knows, and
-    /// DNS may be a cache on the node. Some network plugins see the Service's port of the API server,
-    /// others the one that it listens on.
+    /// No rule names its peers by their addresses or labels, except that for metrics: kubelets ask
+    /// from addresses of nodes, an API server mostly has one of a node or of none that the cluster
+    /// knows, and DNS may be a cache on the node. Some network plugins see the Service's port of
+    /// the API server, others the port that it listens on.
     pub(super) fn network_policy(&self) -> Value {
         let port = |port: Value, protocol: &str| json!({ "port": port, "protocol": protocol });
         let ingress: Vec<Value> = self
             .ports()
             .map(|(name, _)| match name {
                 HEALTH => json!({ "ports": [port(json!(name), "TCP")] }),
+                // Metrics are for Pods of the cluster, in whichever namespace the scraper runs.
                 _ => json!({
                     "from": [{ "namespaceSelector": {} }], "ports": [port(json!(name), "TCP")],
                 }),
@@ -62,7 +64,8 @@ impl Sheet<'_> {
         )
     }
 
-    /// The ports that are served beyond the Pod, by name. Metrics may share that of the probes.
+    /// Returns the ports that are served beyond the Pod, by name. Metrics may share that of the
+    /// probes.
     fn ports(&self) -> impl Iterator<Item = (&'static str, u16)> {
         let health = self.manager.health.addr().map(|at| at.port());
         let metrics = self.manager.metrics.addr().filter(|at| !at.ip().is_loopback());
@@ -71,10 +74,12 @@ impl Sheet<'_> {
         named.into_iter().filter_map(|(name, port)| Some((name, port?)))
     }
 
+    /// Returns the labels by which the Pods are selected.
     fn labels(&self) -> Value {
         json!({ "app.kubernetes.io/name": self.name, "control-plane": "controller-manager" })
     }
 
+    /// Returns the Deployment: one replica, without privileges.
     pub(super) fn deployment(&self) -> Value {
         let labels = self.labels();
         // The process must have ended by itself before the kubelet kills it: after the drain come
@@ -104,6 +109,7 @@ impl Sheet<'_> {
         )
     }
 
+    /// Returns the container: image, environment, limits, probes and ports.
     fn container(&self) -> Value {
         let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
         let mut environment =

@@ -1,8 +1,9 @@
 //! Controllers at work, from their start to the end of the drain.
 //!
-//! Whatever ends the work (a stop, a lost lease, somebody who asks for it, a controller that ends by
-//! itself), all of it is told at once, has its time, and is dropped after that. Who gives the lease back
-//! learns from here whether everything ended by itself.
+//! On any end of the work (a stop, a lost lease, a request for the lease, a controller that ends by
+//! itself), all controllers and runnables are cancelled at once, have their time, and are dropped
+//! after it. The result says whether everything ended by itself, which decides about the release of
+//! the lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +19,19 @@ use crate::controller::ControllerRun;
 use crate::events::{Recorder, Warning};
 use crate::leader::LOST;
 
-/// Beyond the drain time that controllers were given, for the Events of reconciles that ended in its
-/// last moment (2 s at the most), and to drop those that did not.
+/// Time beyond the drain time that controllers were given, for the Events of reconciles that ended
+/// in its last moment (2 s at the most), and to drop the reconciles that did not end.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 impl Operator {
-    /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when every
-    /// reconcile ended by itself.
+    /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when
+    /// every reconcile ended by itself.
     pub(super) async fn run_controllers(
         &self,
         client: Client,
         ends: Option<(CancellationToken, CancellationToken)>,
     ) -> bool {
+        // Ends with the operator, and can end with a term alone.
         let stop = self.stop.child_token();
         let mut reporting = self.report_invalid(&client, stop.clone());
         let beside = self.crew(When::Leading, &client, stop.child_token());
@@ -48,7 +50,10 @@ impl Operator {
         let mut early_ended = true;
         let (limit, more) = tokio::select! {
             biased;
+            // `biased`: a stop goes first and keeps its drain time; after a lost lease the gate
+            // refuses the writes in any case.
             () = stop.cancelled() => (self.drain, LAST_WORDS),
+            // Nothing can be written any more, so there is no time for Events.
             () = lost.cancelled() => (LOST, Duration::ZERO),
             () = asked.cancelled() => (self.drain, LAST_WORDS),
             Some(early) = running.join_next() => {
@@ -61,10 +66,12 @@ impl Operator {
             }
         };
         stop.cancel();
+        // Side by side: both have the same deadline.
         let (drained, ended) = tokio::join!(
             self.drained(&mut running, limit.saturating_add(more)),
             beside.dismiss(limit.saturating_add(more.min(GRACE)))
         );
+        // The recorder's client belongs to this term.
         self.vitals.informers.report_invalid(None);
         self.clock.within(GRACE, reporting.join_next()).await;
         drained && ended && early_ended
@@ -82,6 +89,8 @@ impl Operator {
         writing
     }
 
+    /// Waits for all controllers, for at most `limit`; returns whether every reconcile ended by
+    /// itself.
     async fn drained(&self, running: &mut JoinSet<(String, bool)>, limit: Duration) -> bool {
         let mut all_ended = true;
         let drain = async {
@@ -91,6 +100,7 @@ impl Operator {
         };
         if self.clock.within(limit, drain).await.is_none() {
             warn!(controllers = running.len(), "reconciles did not end in time and are cut off");
+            // Awaited, so that no reconcile of this term runs beside the next.
             running.shutdown().await;
             return false;
         }

@@ -1,4 +1,4 @@
-//! What a replica that does not lead may do about definitions.
+//! Rights and reactions of a replica that does not lead, with regard to definitions.
 
 use std::io;
 
@@ -10,7 +10,8 @@ use super::*;
 use crate::client::{BoxIo, Connect};
 use crate::seams::Seams;
 
-/// Has no definitions, and answers writes with a code; notes the first lines of requests.
+/// A server without definitions that answers writes with a code; records the first lines of
+/// requests.
 #[derive(Debug)]
 struct Strict {
     code: u16,
@@ -39,7 +40,8 @@ impl Connect for Strict {
     }
 }
 
-/// What a replica makes of a definition that nobody has installed yet, and what it asked for.
+/// Returns the result of a look at a definition that no replica has installed yet, and the requests
+/// for it.
 async fn looked(code: u16) -> (Result<bool, Error>, Vec<String>) {
     let seen = Arc::default();
     let connector = Arc::new(Strict { code, seen: Arc::clone(&seen) });

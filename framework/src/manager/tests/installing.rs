@@ -1,4 +1,4 @@
-//! What is in the caches when controllers begin, of kinds whose definitions were just installed.
+//! Contents of the caches when controllers begin, for kinds whose definitions were just installed.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ async fn mechanism_69_a_leader_works_when_it_sees_the_objects_of_a_version_that_
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// Something on the way answers 404 while the first lists are made.
+/// A proxy on the way answers 404 while the first lists are made.
 #[tokio::test(start_paused = true)]
 async fn c7_controllers_do_not_begin_without_a_kind_that_was_missing_for_a_moment() {
     let (world, story) = (World::start().await, Story::default());
@@ -64,7 +64,7 @@ async fn b13_controllers_begin_without_a_kind_that_never_comes_and_the_log_names
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// A cluster that nobody runs the caches of.
+/// A cluster whose caches no manager runs.
 #[tokio::test(start_paused = true)]
 async fn an_operator_that_watches_a_cluster_which_it_was_not_given_does_not_start() {
     let (world, story) = (World::start().await, Story::default());
@@ -83,14 +83,15 @@ async fn an_operator_that_watches_a_cluster_which_it_was_not_given_does_not_star
     }
     let maps: Api<ConfigMap> = east.client().namespace("shop");
     assert_eq!(maps.delete("any").await.unwrap_err().kind(), ErrorKind::Usage);
-    // Given in whatever order.
+    // Given in any order.
     let running = operator().controller_with(Trips(story.clone()), wiring()).cluster(&east).start();
     until("it works", || story.told().len() >= 4).await;
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// Others may keep rules in a definition: they lose no stored data, so the definition is replaced.
+/// Other managers may keep rules in a definition: dropping them loses no stored data, so the
+/// definition is replaced.
 #[tokio::test(start_paused = true)]
 async fn a_definition_that_is_replaced_over_a_rule_of_others_is_a_warning_that_names_the_rule() {
     let (logged, _guard) = Captured::at(tracing::Level::WARN);

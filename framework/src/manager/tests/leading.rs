@@ -1,4 +1,4 @@
-//! What probes say of an election.
+//! Reports of probes about an election.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::leader::{
 use crate::metrics::Metrics;
 use crate::seams::Seams;
 
-/// A lock that whoever asks gets.
+/// A lock that every candidate gets.
 #[derive(Debug)]
 struct Free;
 
@@ -60,7 +60,7 @@ async fn liveness_fails_when_a_lease_is_over_and_the_election_does_not_notice() 
     *vitals.gate.lock() = Some(term.gate());
     let answer = ask(&endpoints, &get("/healthz?verbose")).await;
     assert!(answer.contains("[+]leaderElection ok"), "{answer}");
-    // Only the monotonic clock wakes the election, and it does not count this.
+    // Only the monotonic clock wakes the election, and that clock does not count this time.
     clock.sleep_machine(Duration::from_secs(30));
     let answer = ask(&endpoints, &get("/healthz")).await;
     assert!(answer.ends_with("ok"), "an election that is a little late: {answer}");

@@ -1,4 +1,4 @@
-//! Settings that Kubernetes would refuse later, without a word to who made them.
+//! Settings that Kubernetes would refuse later, without a message to the operator's author.
 
 use super::world::{Story, Trips};
 use super::*;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 
 use super::*;
 
-/// What happened, in order.
+/// Log of events, in order.
 #[derive(Clone, Debug, Default)]
 struct Story(Arc<Mutex<Vec<String>>>);
 
@@ -18,7 +18,7 @@ impl Story {
         self.0.lock().unwrap().clone()
     }
 
-    /// Tells when it starts and when it ends, and runs until it must stop.
+    /// Returns a runnable that logs its start and its end, and runs until it must stop.
     fn patient(&self, name: &'static str) -> Runnable {
         let story = self.clone();
         Runnable::new(name, move |cx| {

@@ -1,4 +1,5 @@
-//! Probes, metrics and the debug page: what is said to whom, and that none of them starves another.
+//! Probes, metrics and the debug page: the detail that each client gets, and that none starves
+//! another.
 
 use super::*;
 
@@ -31,11 +32,11 @@ async fn the_debug_page_and_metrics_on_loopback_are_refused_to_a_foreign_name() 
         let absolute = get_from("127.0.0.1", &format!("http://evil.example{path}"));
         assert!(ask(&endpoints, &absolute).await.starts_with("HTTP/1.1 403"), "{path}");
     }
-    // Probes are asked by whatever name.
+    // Probes are answered under any name.
     assert!(ask(&endpoints, &get_from("evil.example", "/healthz")).await.contains("200 OK"));
 }
 
-/// S9: kubelets need the verdict; why it is so, and who leads, is said on this machine.
+/// S9: kubelets need the verdict; the reason, and the leader, are shown on this machine only.
 #[tokio::test(start_paused = true)]
 async fn probes_give_reasons_and_identities_over_loopback_only() {
     let endpoints = endpoints();
@@ -72,7 +73,7 @@ async fn a_connection_over_loopback_is_told_details_by_a_server_of_every_interfa
     let server = tokio::spawn(serve(listener, endpoints));
     let answer = fetch((Ipv4Addr::LOCALHOST, port).into(), "/readyz").await;
     assert!(answer.contains("canary-why"), "{answer}");
-    // From an address that is not loopback, this machine's own included, nothing more is said.
+    // From an address that is not loopback, this machine's own included, no more is shown.
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
     if let Ok(own) = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr()) {
         let answer = fetch((own.ip(), port).into(), "/readyz").await;
@@ -81,14 +82,15 @@ async fn a_connection_over_loopback_is_told_details_by_a_server_of_every_interfa
     server.abort();
 }
 
-/// The network may have whatever the operator was told to serve to it, by whatever name it asks.
+/// The network may have every page that the operator was told to serve to it, under any name.
 #[tokio::test(start_paused = true)]
 async fn metrics_that_are_served_to_the_network_are_asked_for_by_any_name() {
     let answer = ask_from(false, &endpoints(), &get_from("ops.sites.svc:8080", "/metrics")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
-/// S9: with probes and metrics at one address, readers that do not read must leave room.
+/// S9: with probes and metrics at one address, clients that do not read their answers must leave
+/// places.
 #[tokio::test]
 async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
     let endpoints = endpoints();
@@ -119,7 +121,7 @@ async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
     assert_eq!(served, 8, "so many bodies are held for readers at once, and no more");
     let probe = tokio::time::timeout(Duration::from_secs(10), fetch(addr, "/healthz")).await;
     assert!(probe.expect("the probe is answered").ends_with("ok"));
-    // Those that go away make room.
+    // Readers that disconnect free their places.
     drop(readers);
     let served = async {
         while !fetch(addr, "/metrics").await.starts_with("HTTP/1.1 200") {

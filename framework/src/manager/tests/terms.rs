@@ -1,4 +1,4 @@
-//! What ends with a term of leadership, and begins again with the next.
+//! Parts of an operator that end with a term of leadership, and begin again with the next.
 
 use std::future::pending;
 
@@ -17,7 +17,7 @@ impl Reconciler for Probes {
     }
 }
 
-/// Tells its end, however that comes.
+/// Logs its end, in whatever way it ends.
 struct Ends(Story);
 
 impl Drop for Ends {
@@ -57,7 +57,7 @@ async fn l9_tasks_end_with_the_lease_in_two_seconds_and_begin_again_with_the_nex
     world.free_the_lease().await;
     until("each has one again", || count("begins") == 6).await;
     running.stop();
-    // They do not end by themselves.
+    // The tasks do not end by themselves.
     assert_eq!(running.join().await.unwrap(), Exit::Cut);
     assert_eq!(count("ends"), 6);
 }

@@ -1,4 +1,4 @@
-//! Caches that are not filled, and what begins without them.
+//! Caches that are not filled, and the parts that begin without them.
 
 use std::time::Duration;
 
@@ -81,10 +81,10 @@ async fn b12_a_replica_whose_caches_stay_empty_asks_for_the_lease_after_30_s() {
     let mut operator = world
         .operator(&story, definition(&["v1", "v2"]))
         .controller_with(Maps(story.clone()), Wiring::new().name("maps"));
-    // Nothing to install: its caches come before the lease.
+    // No definition to install: its caches come before the lease.
     operator.definitions.clear();
     install::install_all(&world.client, &[definition(&["v1", "v2"])], false).await.unwrap();
-    // Nor a lease to make: whoever makes one waits.
+    // Nor a lease to create: a process that creates one waits.
     let released = json!({
         "metadata": { "name": "trips" },
         "spec": { "leaseDurationSeconds": 1, "acquireTime": "2026-01-01T00:00:00.000000Z" },
@@ -98,7 +98,7 @@ async fn b12_a_replica_whose_caches_stay_empty_asks_for_the_lease_after_30_s() {
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// The cache that it owns children in is one of its own; and it stops while it waits.
+/// The cache of its children is one of its own; and it stops while it waits.
 #[tokio::test(start_paused = true)]
 async fn b12_a_controller_waits_for_the_kinds_that_it_owns_and_of_other_clusters() {
     let (_logged, _guard) = Captured::at(tracing::Level::WARN);
@@ -125,7 +125,7 @@ async fn b12_a_controller_waits_for_the_kinds_that_it_owns_and_of_other_clusters
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// Follows what it never acts on.
+/// Follows a kind that it never acts on.
 struct Following;
 
 impl Reconciler for Following {
@@ -136,7 +136,7 @@ impl Reconciler for Following {
     }
 }
 
-/// Who reads it nobody knows, also when a controller waits for it by itself.
+/// The readers of such a cache are not known, also when a controller waits for it by itself.
 #[tokio::test(start_paused = true)]
 async fn everybody_waits_for_a_cache_that_the_program_asked_for_itself() {
     for is_elected in [false, true] {
@@ -155,7 +155,7 @@ async fn nobody_starts(world: &World, story: &Story, is_elected: bool) {
     let mut operator = world.operator(story, definition(&["v1", "v2"])).cluster(&east);
     operator = operator.controller_with(Following, wiring);
     if is_elected {
-        // A candidate that has nothing to install.
+        // A candidate without definitions to install.
         operator.definitions.clear();
         install::install_all(&world.client, &[definition(&["v1", "v2"])], false).await.unwrap();
         operator = operator.leader_election_with(elected());

@@ -40,7 +40,7 @@ pub(super) struct TripSpec {
     to: String,
 }
 
-/// Its definition, with these versions.
+/// Returns its definition, with these versions.
 pub(super) fn definition(versions: &[&str]) -> CustomResourceDefinition {
     let mut definition = Trip::crd().unwrap();
     let one = definition.spec.versions.remove(0);
@@ -65,8 +65,8 @@ impl Connect for Pipe {
     }
 }
 
-/// An API server with a namespace, a first version of the kind, three objects of it, and a lease that
-/// somebody holds.
+/// An API server with a namespace, a first version of the kind, three objects of it, and a lease
+/// that another process holds.
 pub(super) struct World {
     pub(super) server: ApiServer,
     pub(super) client: Client,
@@ -98,7 +98,7 @@ impl World {
         Self { server, client }
     }
 
-    /// An operator that reconciles the second version, with that definition.
+    /// Returns an operator that reconciles the second version, with that definition.
     pub(super) fn operator(&self, story: &Story, definition: CustomResourceDefinition) -> Manager {
         let told = story.clone();
         let beside = Runnable::new("beside", move |cx| {
@@ -135,7 +135,7 @@ impl World {
         self.give_the_lease_to("").await;
     }
 
-    /// Whoever holds it now.
+    /// Gives the lease to `holder`, in place of its present holder.
     pub(super) async fn give_the_lease_to(&self, holder: &str) {
         let given = json!({ "spec": { "holderIdentity": holder, "leaseDurationSeconds": 3600 } });
         self.leases().patch("trips", Patch::Merge(given)).await.unwrap();
@@ -146,7 +146,7 @@ pub(super) fn object<T: for<'a> Deserialize<'a>>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// What happened, with how many objects the cache showed.
+/// Log of events, with the number of objects that the cache showed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Story(Arc<Mutex<Vec<(&'static str, usize)>>>);
 

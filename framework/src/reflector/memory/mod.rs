@@ -1,9 +1,9 @@
 //! An API server for one kind, in memory and scripted: a source for tests, and for systems that are
-//! no API server.
+//! not API servers.
 //!
 //! It lists, pages, streams lists, watches and sends bookmarks as a real one does, with versions,
-//! uids and a bounded history; and it fails as it is told to. No network, no validation of objects,
-//! no selectors.
+//! uids and a bounded history; and it fails by script. No network, no validation of objects, no
+//! selectors.
 
 mod world;
 
@@ -22,37 +22,37 @@ use crate::clock::Clock;
 use crate::error::{ApiStatus, Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
-/// What a [`MemorySource`] does instead of answering well.
+/// A scripted answer of a [`MemorySource`].
 #[derive(Debug)]
 pub enum Answer {
     /// An error answer, or a failure to reach the server.
     Error(Error),
     /// A body in pieces, then its end.
     Body(Vec<Bytes>),
-    /// A body in pieces, then silence; what the source sends later on all watches comes, too.
+    /// A body in pieces, then silence; bytes that the source later sends on all watches follow.
     Hang(Vec<Bytes>),
     /// No answer.
     Never,
 }
 
 impl Answer {
-    /// An error answer of an API server, such as `Answer::status(410, "Expired")`.
+    /// Returns an error answer of an API server, such as `Answer::status(410, "Expired")`.
     pub fn status(code: u16, reason: &str) -> Self {
         Self::Error(Error::from_status("read", failure(code, reason)))
     }
 
-    /// 429 with `Retry-After`.
+    /// Returns a 429 with `Retry-After`.
     pub fn slow_down(after: Duration) -> Self {
         let error = Error::from_status("read", failure(429, "TooManyRequests"));
         Self::Error(error.with_retry_after(Some(after)))
     }
 
-    /// A connection that breaks before an answer.
+    /// Returns the error of a connection that breaks before an answer.
     pub fn reset() -> Self {
         Self::Error(Error::new(ErrorKind::Transport, "the connection was reset"))
     }
 
-    /// A connection that is refused.
+    /// Returns the error of a connection that is refused.
     pub fn refused() -> Self {
         Self::Error(Error::new(ErrorKind::Connect, "the connection was refused"))
     }
@@ -68,10 +68,11 @@ fn failure(code: u16, reason: &str) -> ApiStatus {
     }
 }
 
+/// A function that replaces answers: by the number of earlier requests and the request.
 type Script = Arc<dyn Fn(usize, &Read) -> Option<Answer> + Send + Sync>;
 
-/// An API server for one kind, in memory: its watches follow its writes, and it answers by a script
-/// where there is one. Clones share it.
+/// An API server for one kind, in memory: its watches follow its writes, and a script can replace
+/// its answers. Clones share the server.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -111,40 +112,41 @@ impl fmt::Debug for MemorySource {
 }
 
 impl MemorySource {
-    /// An empty one, at version 10.
+    /// Returns an empty server, at version 10.
     pub fn new(info: ResourceInfo) -> Self {
         let world = Arc::new(Mutex::new(World::new(&info)));
         Self { world, info, namespace: None, streams_lists: true, clock: Clock::system() }
     }
 
-    /// The clock by which [`requests`](Self::requests) are dated. Default: the machine's.
+    /// Sets the clock by which [`requests`](Self::requests) are dated. Default: the machine's.
     #[must_use]
     pub fn clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
     }
 
-    /// The same server, of which only this namespace is read.
+    /// Returns a handle of the same server that reads only this namespace.
     #[must_use]
     pub fn in_namespace(&self, namespace: Option<&str>) -> Self {
         Self { namespace: namespace.map(str::to_owned), ..self.clone() }
     }
 
-    /// The same server, which says that it cannot stream lists.
+    /// Returns a handle of the same server that reports no support for streaming lists.
     #[must_use]
     pub fn without_streaming_lists(&self) -> Self {
         Self { streams_lists: false, ..self.clone() }
     }
 
-    /// Lists come in pieces of so many bytes, at least 1, as from a network. Default: 64 KiB.
+    /// Sets the size of the pieces of a list in bytes, at least 1, as from a network. Default: 64
+    /// KiB.
     pub fn piece_size(&self, bytes: usize) {
         self.world.lock().piece = bytes.max(1);
     }
 
-    /// Creates or changes an object, told on every watch; returns its resourceVersion. Kind, uid and
-    /// version are filled in.
+    /// Creates or changes an object, with an event on every watch; returns its resourceVersion.
+    /// Kind, uid and version are filled in.
     ///
     /// # Errors
-    /// [`Usage`](ErrorKind::Usage) when `object` is no JSON object with a `metadata.name`.
+    /// [`Usage`](ErrorKind::Usage) when `object` is not a JSON object with a `metadata.name`.
     pub fn put<T: Serialize + ?Sized>(&self, object: &T) -> Result<u64, Error> {
         let usage = |text: &str| Error::new(ErrorKind::Usage, format!("cannot put: {text}"));
         let object = serde_json::to_value(object)
@@ -156,29 +158,29 @@ impl MemorySource {
         Ok(self.world.lock().put(object))
     }
 
-    /// Deletes an object, told on every watch; returns its last state, or `None` when it was not
-    /// there.
+    /// Deletes an object, with an event on every watch; returns its last state, or `None` when it
+    /// did not exist.
     pub fn delete(&self, namespace: Option<&str>, name: &str) -> Option<Value> {
         self.world.lock().delete(namespace, name)
     }
 
-    /// Deletes an object without a word on any watch, as a gap in the history does.
+    /// Deletes an object without an event on any watch, as a gap in the history does.
     pub fn lose(&self, namespace: Option<&str>, name: &str) -> Option<Value> {
         self.world.lock().lose(namespace, name)
     }
 
-    /// Answers by `script` from now on, where it gives an answer. It is told how many requests there
-    /// were before, and must not call the source.
+    /// Answers by `script` from now on, where it returns an answer. Its first argument is the
+    /// number of earlier requests; it must not call the source.
     pub fn script(&self, script: impl Fn(usize, &Read) -> Option<Answer> + Send + Sync + 'static) {
         self.world.lock().script = Some(Arc::new(script));
     }
 
-    /// Answers well again.
+    /// Removes the script.
     pub fn heal(&self) {
         self.world.lock().script = None;
     }
 
-    /// Sends bytes on every watch: frames of one's own.
+    /// Sends bytes on every watch, such as custom frames.
     pub fn send(&self, bytes: impl Into<Bytes>) {
         self.world.lock().send(&bytes.into(), None, None);
     }
@@ -198,29 +200,30 @@ impl MemorySource {
         self.world.lock().break_watches();
     }
 
-    /// Forgets the history: watches from before, and continue tokens, are answered by 410.
+    /// Forgets the history: watches from earlier versions, and continue tokens, are answered by
+    /// 410.
     pub fn expire(&self) {
         self.world.lock().expire();
     }
 
-    /// Goes on at another version without a history, as a server does whose backup was restored and that
-    /// was started again: watches break. As with a kube-apiserver, one that comes back at a version that
-    /// is not there yet is opened and silent until versions have got there.
+    /// Continues at another version without a history, as a server does after a restored backup and
+    /// a restart: watches break. As with a kube-apiserver, a watch from a version that is not
+    /// reached yet is opened and silent until the versions have reached it.
     pub fn restore(&self, version: u64) {
         self.world.lock().restore(version);
     }
 
-    /// The version now.
+    /// Returns the present version.
     pub fn version(&self) -> u64 {
         self.world.lock().version
     }
 
-    /// Number of watches that are open, streaming lists included.
+    /// Returns the number of open watches, streaming lists included.
     pub fn watches(&self) -> usize {
         self.world.lock().open_watches()
     }
 
-    /// Every request so far, oldest first, with its moment; of more than 20 000 the last.
+    /// Returns every request so far, oldest first, with its time; of more than 20 000 the last.
     pub fn requests(&self) -> Vec<(tokio::time::Instant, Read)> {
         self.world.lock().requests.iter().cloned().collect()
     }
@@ -233,7 +236,7 @@ impl ListWatch for MemorySource {
             let number = world.note(self.clock.now(), read.clone());
             (world.script.clone(), number)
         };
-        // User code, outside of the lock.
+        // The script is user code and runs outside of the lock.
         let scripted = script.and_then(|script| script(number, &read));
         let answer = self.world.lock().answer(&read, scripted, self.namespace.as_deref());
         Box::pin(async move {

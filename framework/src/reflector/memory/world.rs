@@ -1,4 +1,4 @@
-//! What a source in memory holds: objects, history, open watches.
+//! State of an in-memory source: objects, history, open watches.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -12,33 +12,37 @@ use super::{Answer, Read, Script, failure};
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
-/// Events that are kept for watches from an earlier version.
+/// Most events that are kept for watches from an earlier version.
 const MOST_HISTORY: usize = 10_000;
-/// Requests that are remembered.
+/// Most requests that are recorded.
 const MOST_REQUESTS: usize = 20_000;
-/// A watch that is so many pieces behind is cut.
+/// Most undelivered pieces of a watch, which is cut beyond that.
 const MOST_BEHIND: usize = 4096;
-/// Bytes of a piece of a list, unless told otherwise.
+/// Default size of a piece of a list in bytes.
 const PIECE: usize = 64 * 1024;
-/// How far a bookmark is ahead.
+/// Distance of a bookmark from the version before.
 const BOOKMARK_STEP: u64 = 40;
 
+/// Namespace and name.
 type Key = (Option<String>, String);
 type Body = mpsc::Receiver<Result<Bytes, Error>>;
 
+/// An event of the history.
 struct Past {
     version: u64,
     namespace: Option<String>,
     frame: Bytes,
 }
 
+/// An open watch.
 pub(super) struct Watcher {
     namespace: Option<String>,
-    /// It is told what is later than this.
+    /// It receives events after this version.
     after: u64,
     sender: mpsc::Sender<Result<Bytes, Error>>,
 }
 
+/// The server's state.
 pub(super) struct World {
     kind: String,
     api_version: String,
@@ -75,6 +79,7 @@ fn version_of(object: &Value) -> &str {
     object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
 }
 
+/// Returns a frame of a watch.
 pub(in crate::reflector) fn frame(event: &str, object: &str) -> Bytes {
     Bytes::from(format!("{{\"type\":\"{event}\",\"object\":{object}}}\n"))
 }
@@ -96,7 +101,7 @@ impl World {
         }
     }
 
-    /// The object's text, as API servers write it: kind and metadata before the content.
+    /// Returns the object's text, as API servers write it: kind and metadata before the content.
     fn text(&self, object: &Value) -> String {
         let mut text = format!(
             r#"{{"kind":{},"apiVersion":{},"metadata":{}"#,
@@ -113,6 +118,7 @@ impl World {
         text
     }
 
+    /// Creates or changes an object; returns its version.
     pub(super) fn put(&mut self, mut object: Value) -> u64 {
         self.version += 1;
         let key = key_of(&object);
@@ -144,6 +150,7 @@ impl World {
         Some(object)
     }
 
+    /// Sends an event to the open watches and adds it to the history.
     fn tell(&mut self, event: &str, object: &Value, namespace: Option<String>) {
         let frame = frame(event, &self.text(object));
         self.send(&frame, namespace.as_deref(), Some(self.version));
@@ -155,7 +162,8 @@ impl World {
         }
     }
 
-    /// Sends to the watches of a namespace, or to all; what has a version not to those that begin later.
+    /// Sends bytes to the watches of a namespace, or to all; bytes with a version are not sent to
+    /// watches that begin later.
     pub(super) fn send(&mut self, bytes: &Bytes, namespace: Option<&str>, version: Option<u64>) {
         self.watchers.retain(|watcher| {
             if version.is_some_and(|version| version <= watcher.after) {
@@ -164,10 +172,12 @@ impl World {
             let is_theirs = namespace.is_none()
                 || watcher.namespace.is_none()
                 || watcher.namespace.as_deref() == namespace;
+            // A full channel drops the watch: it is `MOST_BEHIND` pieces behind.
             !is_theirs || watcher.sender.try_send(Ok(bytes.clone())).is_ok()
         });
     }
 
+    /// Returns a bookmark, which may end a streaming list.
     fn mark(&self, ends_list: bool) -> Bytes {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), json!(self.version.to_string()));
@@ -187,7 +197,7 @@ impl World {
     pub(super) fn break_watches(&mut self) {
         for watcher in self.watchers.drain(..) {
             let error = Error::new(ErrorKind::Transport, "the connection was reset");
-            // The other end may have gone already.
+            // The receiver may be gone already.
             let _ = watcher.sender.try_send(Err(error));
         }
     }
@@ -197,12 +207,14 @@ impl World {
         self.watchers.len()
     }
 
+    /// Forgets the history.
     pub(super) fn expire(&mut self) {
         self.version += 1;
         self.oldest = self.version;
         self.history.clear();
     }
 
+    /// Continues at another version, without a history.
     pub(super) fn restore(&mut self, version: u64) {
         self.version = version;
         self.oldest = 0;
@@ -210,7 +222,7 @@ impl World {
         self.break_watches();
     }
 
-    /// Remembers a request; returns how many there were before.
+    /// Records a request; returns the number of earlier ones.
     pub(super) fn note(&mut self, now: Instant, read: Read) -> usize {
         let number = self.asked;
         self.asked += 1;
@@ -223,7 +235,7 @@ impl World {
         number
     }
 
-    /// The body; `None` when no answer comes.
+    /// Returns the body; `None` when no answer comes.
     pub(super) fn answer(
         &mut self,
         read: &Read,
@@ -239,7 +251,7 @@ impl World {
         };
         let (sender, receiver) = mpsc::channel(pieces.len() + MOST_BEHIND);
         for piece in pieces {
-            // There is room for all of them.
+            // The channel has space for all of them.
             let _ = sender.try_send(Ok(piece));
         }
         if stays_open {
@@ -253,7 +265,7 @@ impl World {
         Ok(Some(receiver))
     }
 
-    /// The pieces of a good answer, and whether it goes on.
+    /// Returns the pieces of an unscripted answer, and whether it stays open.
     fn well(&self, read: &Read, namespace: Option<&str>) -> Result<(Vec<Bytes>, bool), Error> {
         match read {
             Read::Page { limit, continue_token, .. } => {
@@ -280,12 +292,14 @@ impl World {
         }
     }
 
+    /// Returns the objects of a namespace, or all.
     fn scope(&self, namespace: Option<&str>) -> impl Iterator<Item = &Value> {
         let within = move |key: &Key| namespace.is_none() || key.0.as_deref() == namespace;
         self.objects.iter().filter(move |(key, _)| within(key)).map(|(_, object)| object)
     }
 
-    /// A page. A continue token holds the version of the first page and the place.
+    /// Returns a page. A continue token holds the version of the first page and the index of the
+    /// next item.
     fn list(
         &self,
         limit: Option<u32>,
@@ -304,7 +318,7 @@ impl World {
         let objects: Vec<_> = self.scope(namespace).collect();
         let next = if end < objects.len() { format!("{version}:{end}") } else { String::new() };
         let page = &objects[start.min(objects.len())..end.min(objects.len())];
-        // What has changed since the first page is told by the watch that follows.
+        // Changes since the first page are sent by the watch that follows.
         let items: Vec<_> = page.iter().map(|object| self.text(object)).collect();
         let newest = page.iter().filter_map(|object| version_of(object).parse().ok()).max();
         let version = version.max(newest.filter(|_| token.is_none()).unwrap_or(0));

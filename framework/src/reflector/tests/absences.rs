@@ -1,5 +1,5 @@
-//! What is believed of a server that says less than it should: 404, half a list, other kinds, nothing
-//! while it is not read.
+//! Tests of incomplete answers: 404, half a list, other kinds, and no events while the stream is
+//! not read.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,10 +16,10 @@ use crate::resource::Scope;
 
 type Documents = BTreeMap<&'static str, &'static str>;
 
-/// Stands for a document that cannot be had at the moment.
+/// Stands for a document that is unavailable at present.
 const BROKEN: &str = "broken";
 
-/// A server with these documents, and 404 for everything else.
+/// A server with these documents, and 404 for all other paths.
 #[derive(Debug)]
 struct Gateway(Documents);
 
@@ -51,7 +51,8 @@ async fn serve(mut io: DuplexStream, documents: Documents) {
     }
 }
 
-/// B13: a balancer that answers 404 to everything empties no cache.
+/// B13 (a kind that does not exist): a load balancer that answers every request by 404 empties no
+/// cache.
 #[tokio::test(start_paused = true)]
 async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
     let of = |group: &str, plural: &str| ResourceInfo {
@@ -84,7 +85,8 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
             vec![("/apis/example.dev/v1", r#"{"resources":[{"name":"trips"}]}"#)],
             Served::Yes,
         ),
-        // Only 404 leads to the list of groups: any other failure says nothing of the group.
+        // Only 404 leads to the list of groups: any other failure gives no information on the
+        // group.
         (
             &trips,
             vec![("/apis/example.dev/v1", BROKEN), ("/apis", r#"{"groups":[]}"#)],
@@ -103,7 +105,7 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
     }
 }
 
-/// A source that knows whether its kind is served, and counts the questions.
+/// A source that knows whether its kind is served, and counts the queries.
 #[derive(Debug)]
 struct Discovered {
     source: MemorySource,
@@ -159,7 +161,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     rig.watching().await;
     assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
     assert_eq!(rig.value("a").as_deref(), Some("1"));
-    // The kind goes again: so do its objects.
+    // The kind is deleted again, and its objects with it.
     rig.source.script(|_, _| Some(Answer::status(404, "NotFound")));
     rig.source.close_watches();
     eventually("its objects are gone", || rig.store.is_empty()).await;
@@ -169,7 +171,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     assert!(took <= Duration::from_secs(5), "{took:?}");
 }
 
-/// B13: one answer of something on the way does not empty a cache.
+/// B13 (a kind that does not exist): one answer of a proxy does not empty a cache.
 #[tokio::test(start_paused = true)]
 async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
     let source = source();
@@ -183,7 +185,7 @@ async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
     let rig = Rig::over(over, source, ReflectorOptions::new());
     rig.watching().await;
     for (answers, is_emptied) in [(1, false), (3, false), (100, true)] {
-        // Pauses begin anew.
+        // Pauses begin anew after this time.
         tokio::time::sleep(Duration::from_secs(180)).await;
         let first = rig.source.requests().len();
         let refused = first..first + answers;
@@ -320,7 +322,7 @@ async fn items_of_another_kind_are_told_by_the_state_until_a_whole_list() {
     }
 }
 
-/// Takes its time when it was told of an object.
+/// A target that waits after it received an object.
 #[derive(Default)]
 struct Slow(Option<Duration>);
 
@@ -362,7 +364,7 @@ async fn the_time_that_a_target_takes_is_not_counted_as_the_servers_silence() {
     task.await.unwrap();
 }
 
-/// Panics on the next request when it is told to.
+/// A source that panics on the next request if asked to.
 #[derive(Debug)]
 struct Once(MemorySource, Mutex<bool>);
 
@@ -392,7 +394,7 @@ async fn a_source_that_panics_is_listed_anew_after_a_pause() {
     rig.stopped().await;
 }
 
-/// Each such telling has every listener look at its objects again.
+/// Each absence makes every listener look at its objects again.
 #[tokio::test(start_paused = true)]
 async fn b13_that_a_kind_is_absent_is_told_once_while_its_lists_show_nothing() {
     let source = source();
@@ -411,7 +413,7 @@ async fn b13_that_a_kind_is_absent_is_told_once_while_its_lists_show_nothing() {
     task.abort();
 }
 
-/// Controllers would start with an empty view of a kind that has objects.
+/// Controllers would otherwise start with an empty view of a kind that has objects.
 #[tokio::test(start_paused = true)]
 async fn b13_c7_a_passing_404_at_the_first_list_is_not_believed() {
     for (served, times) in [(Served::Unknown, 1), (Served::Yes, 1), (Served::Yes, 8)] {

@@ -1,4 +1,4 @@
-//! The fault catalogue's rows that are the reflector's: ids are those of the book.
+//! The reflector's rows of the fault catalogue: ids are those of the book.
 
 use tracing::Level;
 
@@ -6,7 +6,8 @@ use super::*;
 use crate::client::tests::capture::Captured;
 use crate::metrics::names;
 
-/// A list of `items` objects of `size` bytes that is made while it is read, a piece at a time.
+/// A list of `items` objects of `size` bytes that is generated while it is read, one piece at a
+/// time.
 #[derive(Debug)]
 struct Endless {
     items: usize,
@@ -50,7 +51,7 @@ impl ListWatch for Endless {
     }
 }
 
-/// Looks at each object and keeps none.
+/// A target that counts objects and stores none.
 struct Counting(Arc<Mutex<usize>>);
 
 impl Target for Counting {
@@ -132,7 +133,7 @@ async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
         rig.watching().await;
         assert!(started.elapsed() <= Duration::from_secs(30), "{:?}", started.elapsed());
     }
-    // 401: it is not a right that is missing.
+    // 401: the credentials are refused, and no right is missing.
     let source = source();
     source.script(|_, _| Some(Answer::status(401, "Unauthorized")));
     let rig = Rig::start(source, ReflectorOptions::new());
@@ -240,7 +241,7 @@ async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
         }
         rig.stopped().await;
     }
-    // An ERROR frame that is no Status.
+    // An ERROR frame that is not a Status.
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;
     rig.source.send(frame("ERROR", r#""oops""#));
     eventually("it lists", || rig.lists() == 2).await;
@@ -297,7 +298,8 @@ async fn b5_a_stream_whose_list_never_ends_is_given_up_said_so_and_remembered() 
     let (log, _guard) = Captured::at(Level::WARN);
     let source = source();
     source.put(&map("a", "1")).unwrap();
-    // A server that takes no notice: the objects, then changes for ever, and no end mark.
+    // A server that does not know streaming lists: the objects, then changes for ever, and no end
+    // mark.
     let objects = [frame("ADDED", &shown("a", 11, "1"))];
     source.script(move |_, read| if is_stream(read) { hang(&objects) } else { None });
     let rig = Rig::start(source, ReflectorOptions::new());
@@ -360,7 +362,7 @@ async fn b15_the_age_of_the_view_is_known_by_events_and_bookmarks() {
     rig.source.bookmark();
     tokio::time::sleep(seconds(1)).await;
     assert_eq!(ages(), (seconds(40), seconds(40)));
-    // Something is heard, and nothing new.
+    // Data arrives, but no newer version.
     tokio::time::sleep(seconds(9)).await;
     rig.source.send(frame("MODIFIED", &shown("a", 12, "old")));
     tokio::time::sleep(seconds(10)).await;
@@ -370,7 +372,8 @@ async fn b15_the_age_of_the_view_is_known_by_events_and_bookmarks() {
     assert_eq!(ages(), (seconds(60), seconds(60)));
 }
 
-/// B6: a deletion is remembered for as long as there are few; the stream's own position is for ever.
+/// B6 (older or repeated frames): deletions are remembered while they are few; the stream's own
+/// position is remembered for ever.
 #[tokio::test(start_paused = true)]
 async fn b6_after_thousands_of_deletions_a_repeated_old_frame_makes_no_ghost() {
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;
@@ -392,7 +395,7 @@ async fn b6_after_thousands_of_deletions_a_repeated_old_frame_makes_no_ghost() {
     assert_eq!(rig.store.len(), 1, "the ghost came back");
 }
 
-/// One bad item costs itself, whatever it is.
+/// A bad item of any sort costs only itself.
 #[tokio::test(start_paused = true)]
 async fn items_of_a_list_that_are_no_objects_are_set_aside_and_the_kind_goes_on() {
     for bad in ["null", "7", "-1.5", "\"a\"", "[]", "[{}]", "true"] {

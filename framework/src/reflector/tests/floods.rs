@@ -1,13 +1,13 @@
-//! Servers that send without end, or name no end: deadlines hold all the same.
+//! Tests of servers that send without end, or name no end: deadlines hold nevertheless.
 
 use super::*;
 
-/// Deadlines hold also while there is always something to read, and so nothing waits.
+/// Deadlines hold also while there is always something to read, so that no timer is polled.
 #[tokio::test(start_paused = true)]
 async fn b5_a_server_that_floods_a_streaming_list_with_no_progress_is_listed_in_pages() {
     let source = source();
     source.put(&map("a", "1")).unwrap();
-    // More than is read in 31 s of the time that the other task makes pass.
+    // More frames than are read in 31 s of the time that the other task lets pass.
     let flood = vec![frame("MODIFIED", &shown("b", 7, "1")); 60_000];
     source.script(move |number, _| (number == 0).then(|| body(&flood)).flatten());
     let rig = Rig::start(source, ReflectorOptions::new());
@@ -22,7 +22,7 @@ async fn b5_a_server_that_floods_a_streaming_list_with_no_progress_is_listed_in_
     assert_eq!(rig.store.len(), 1);
 }
 
-/// The watch that follows would begin anywhere.
+/// The watch that follows would begin at an arbitrary version.
 #[tokio::test(start_paused = true)]
 async fn b5_an_end_mark_without_a_version_ends_no_list() {
     let source = source();

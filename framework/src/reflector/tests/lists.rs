@@ -1,4 +1,4 @@
-//! Which lists are made: versions, pages, what follows when they fail (mechanisms 49 to 52).
+//! Tests of lists: versions, pages, and the consequences of their failure (mechanisms 49 to 52).
 
 use super::*;
 use crate::error::{ApiStatus, StatusCause, StatusDetails};
@@ -203,7 +203,8 @@ async fn mechanism_52_items_are_told_while_the_list_streams_and_replace_what_was
     let task = tokio::spawn(reflector.run(stop.clone()));
     status.wait_for(|state| *state == State::Watching).await;
     assert_eq!(noted.take(), ["list", "=a", "=b", "Listed 12"]);
-    // The items of a list that breaks are told; that is harmless, because no `Listed` follows.
+    // The items of a list that breaks are handed over; that is harmless, because no `Listed`
+    // follows.
     source.script(|number, read| match read {
         Read::Page { .. } if number < 4 => {
             body(&[format!(r#"{{"items":[{},"#, shown("a", 11, "1"))])
@@ -220,7 +221,7 @@ async fn mechanism_52_items_are_told_while_the_list_streams_and_replace_what_was
     task.await.unwrap();
 }
 
-/// Upstream's row 89: what the store does to an object, it does once.
+/// Upstream's row 89: the store transforms each object once.
 #[tokio::test(start_paused = true)]
 async fn mechanism_52_each_version_of_an_object_is_told_once_a_list() {
     let source = source();
@@ -258,7 +259,7 @@ async fn lists_are_measured_by_cause_duration_and_items() {
     }
 }
 
-/// As with an object without a name: it may stand where the missing one was.
+/// As with an object without a name: it may stand for the missing one.
 #[tokio::test(start_paused = true)]
 async fn a_list_with_objects_of_another_kind_deletes_nothing() {
     let source = source();
@@ -278,7 +279,7 @@ async fn a_list_with_objects_of_another_kind_deletes_nothing() {
     assert_eq!(rig.store.len(), 2);
 }
 
-/// Who waits for `Watching` may run on another thread.
+/// A waiter for `Watching` may run on another thread.
 #[test]
 fn a_store_holds_the_list_when_its_target_is_told_the_end() {
     let (mut reflector, store): (_, Store<ConfigMap>) =

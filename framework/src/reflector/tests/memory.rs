@@ -1,4 +1,4 @@
-//! The source in memory behaves as an API server does, and an API server as a source.
+//! Tests that the in-memory source behaves as an API server does, and an API server as a source.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use crate::resource::Scope;
 async fn text(source: &MemorySource, read: Read) -> Result<String, Error> {
     let mut chunks = source.open(read).await?;
     let mut text = String::new();
-    // A watch stays open: what is there now is enough.
+    // A watch stays open: its present pieces are enough.
     while let Ok(Some(piece)) = tokio::time::timeout(Duration::from_millis(1), chunks.next()).await
     {
         text.push_str(&String::from_utf8_lossy(&piece?));
@@ -95,7 +95,8 @@ impl Connect for InMemory {
     }
 }
 
-/// B13: no rights on definitions are needed to see what is served.
+/// B13 (a kind that does not exist): no rights on definitions are needed to see which kinds are
+/// served.
 #[tokio::test(start_paused = true)]
 async fn b13_an_api_server_tells_whether_a_kind_is_served() {
     let server = ApiServer::builder().seed(7).start();

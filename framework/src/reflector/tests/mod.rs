@@ -1,4 +1,4 @@
-//! The reflector by itself, against a scripted source, on the paused clock.
+//! Tests of the reflector alone, against a scripted source, on the paused clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,12 +45,12 @@ fn source() -> MemorySource {
     MemorySource::new(info())
 }
 
-/// A config map `n/name`.
+/// Returns a config map `n/name`.
 fn map(name: &str, value: &str) -> Value {
     json!({"metadata": {"namespace": "n", "name": name}, "data": {"k": value}})
 }
 
-/// The object's text in the version, as a frame shows it.
+/// Returns the object's text in this version, as a frame shows it.
 fn shown(name: &str, version: u64, value: &str) -> String {
     format!(
         r#"{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"namespace":"n","name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},"data":{{"k":"{value}"}}}}"#
@@ -81,7 +81,7 @@ fn hang(pieces: &[String]) -> Option<Answer> {
     Some(Answer::Hang(pieces.iter().map(|piece| piece.clone().into()).collect()))
 }
 
-/// Is it the small list that tells whether the store was set back?
+/// Returns whether a request is the small list that detects a store that was set back.
 fn is_look(read: &Read) -> bool {
     *read == Read::Page { resource_version: None, limit: Some(1), continue_token: None }
 }
@@ -90,7 +90,7 @@ fn is_stream(read: &Read) -> bool {
     matches!(read, Read::StreamingList { .. })
 }
 
-/// A reflector that fills a store, running.
+/// A running reflector that fills a store.
 struct Rig {
     source: MemorySource,
     store: Store<ConfigMap>,
@@ -107,7 +107,7 @@ impl Rig {
         Self::over(over, source, options)
     }
 
-    /// Reads from `over`, which reads from `source` in the end.
+    /// Starts a reflector that reads from `over`, which reads from `source` in the end.
     fn over(over: Arc<dyn ListWatch>, source: MemorySource, options: ReflectorOptions) -> Self {
         let seams = seams();
         let (reflector, store): (Reflector<StoreTarget>, _) = Reflector::into_store(info(), over);
@@ -123,7 +123,7 @@ impl Rig {
         Self { source, store, status, troubles, seams, stop, task }
     }
 
-    /// Running and in step.
+    /// Starts a reflector and waits until it is synced.
     async fn synced(source: MemorySource, options: ReflectorOptions) -> Self {
         let rig = Self::start(source, options);
         rig.watching().await;
@@ -145,23 +145,23 @@ impl Rig {
         Some(object.head().resource_version().to_owned())
     }
 
-    /// Every request but looks.
+    /// Returns every request, except looks.
     fn reads(&self) -> Vec<Read> {
         let all = self.source.requests().into_iter().map(|(_, read)| read);
         all.filter(|read| !is_look(read)).collect()
     }
 
-    /// How often it was looked whether the store was set back.
+    /// Returns the number of looks for a store that was set back.
     fn looks(&self) -> usize {
         self.source.requests().iter().filter(|(_, read)| is_look(read)).count()
     }
 
-    /// Requests that were lists, streaming ones included.
+    /// Returns the number of lists, streaming ones included.
     fn lists(&self) -> usize {
         self.reads().iter().filter(|read| !matches!(read, Read::Watch { .. })).count()
     }
 
-    /// Waits until so many requests were made, beside looks.
+    /// Waits until this many requests were made, looks not counted.
     async fn asked(&self, requests: usize) -> Duration {
         eventually("the requests are made", || self.reads().len() >= requests).await
     }
@@ -174,7 +174,7 @@ impl Rig {
     }
 }
 
-/// The versions that each request named, in order; `-` for none.
+/// Returns the version that each request named, in order; `-` for none.
 fn versions(reads: &[Read]) -> Vec<String> {
     let version = |read: &Read| match read {
         Read::Page { resource_version, .. } | Read::StreamingList { resource_version, .. } => {
@@ -185,7 +185,7 @@ fn versions(reads: &[Read]) -> Vec<String> {
     reads.iter().map(version).collect()
 }
 
-/// Waits in virtual time; returns how long it took.
+/// Waits in virtual time; returns the time that it took.
 #[track_caller]
 fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<Output = Duration> {
     let caller = std::panic::Location::caller();
@@ -200,7 +200,7 @@ fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<O
     }
 }
 
-/// A target that notes what it is told.
+/// A target that records its calls.
 #[derive(Clone, Default)]
 struct Noted {
     lines: Arc<Mutex<Vec<String>>>,

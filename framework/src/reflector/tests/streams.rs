@@ -1,4 +1,4 @@
-//! Streaming lists (mechanism 57): upstream's rows 91 and 92.
+//! Tests of streaming lists (mechanism 57): upstream's rows 91 and 92.
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn mechanism_57_a_stream_is_not_in_step_before_its_end_mark_and_goes_on_as
     let rig = Rig::start(source, ReflectorOptions::new());
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(rig.status.get(), State::Listing);
-    // The value of the annotation counts, not that it is there.
+    // The value of the annotation counts, not its presence.
     rig.source.send(end_mark(9, "false"));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(rig.status.get(), State::Listing);
@@ -100,7 +100,7 @@ async fn mechanism_57_a_stream_that_breaks_twice_before_its_end_mark_is_followed
     let kinds: Vec<_> = rig.reads().iter().take(3).map(is_stream).collect();
     assert_eq!(kinds, [true, true, false]);
     assert_eq!(rig.store.len(), 1, "what only the broken streams showed is gone");
-    // It is not held against the server for ever.
+    // The refusal does not count for ever.
     rig.source.heal();
     rig.source.expire();
     rig.source.break_watches();
@@ -131,7 +131,7 @@ async fn mechanism_57_it_stops_before_and_after_the_end_mark() {
     }
 }
 
-/// B5: what is remembered of a server is not remembered for ever.
+/// B5 (no end of the initial events): findings about a server expire.
 #[tokio::test(start_paused = true)]
 async fn b5_a_refusal_of_streaming_lists_counts_for_an_hour() {
     let source = source();

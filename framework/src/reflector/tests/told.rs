@@ -1,9 +1,10 @@
-//! What a target is told of a watch, in which portions, and what a watch that ends says of itself.
+//! Tests of the calls that a target receives from a watch, of their batches, and of the reported
+//! end of a watch.
 
 use super::*;
 use crate::metrics::names;
 
-/// A reflector that fills a [`Noted`], running.
+/// Starts a reflector that fills a [`Noted`].
 fn noting(source: &MemorySource, options: ReflectorOptions) -> (Noted, Arc<Status>, Stopping) {
     let target = Noted::default();
     let noted = target.clone();
@@ -57,8 +58,8 @@ async fn mechanism_54_objects_before_the_end_mark_are_listed_and_those_behind_it
     assert_eq!(told, ["~c", "~b", "-c"]);
 }
 
-/// A piece by itself costs its own hand-over; all that there is at once would never end on a busy
-/// watch.
+/// A single piece costs a hand-over of its own; reading all available pieces would never end on a
+/// busy watch.
 #[tokio::test(start_paused = true)]
 async fn events_that_are_there_already_are_handed_over_together_up_to_64() {
     let source = source();
@@ -81,7 +82,7 @@ async fn mechanism_56_no_resync_is_asked_for_without_a_period_before_it_is_due_o
         let lines = noted.lines.lock();
         lines.iter().filter(|line| *line == "resync").count()
     };
-    // The watch is looked at when it is a second old.
+    // The watch is checked when it is a second old.
     let paged = ReflectorOptions::new().streaming(false);
     for (options, expected) in [(paged.clone(), 0), (paged.resync(seconds(30)), 2)] {
         let (noted, _, _stop) = noting(&source(), options);
@@ -90,7 +91,7 @@ async fn mechanism_56_no_resync_is_asked_for_without_a_period_before_it_is_due_o
         tokio::time::sleep(seconds(40)).await;
         assert_eq!(resyncs(&noted), expected);
     }
-    // A streaming list that takes longer than the period, and gives cause to look at it.
+    // A streaming list that takes longer than the period, with an event that causes a check.
     let source = source();
     source.script(|_, _| hang(&[]));
     let (noted, _, _stop) = noting(&source, ReflectorOptions::new().resync(seconds(5)));
@@ -104,7 +105,7 @@ async fn mechanism_56_no_resync_is_asked_for_without_a_period_before_it_is_due_o
     eventually("it is made up for", || resyncs(&noted) == 1).await;
 }
 
-/// A6: what is said of it counts from the last whole frame.
+/// A6 (an answer that trickles): the reported silence counts from the last whole frame.
 #[tokio::test(start_paused = true)]
 async fn a6_a_frame_that_is_not_ended_within_half_a_minute_ends_the_watch_and_says_so() {
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;
@@ -134,7 +135,7 @@ async fn b5_a_streaming_list_goes_on_for_as_long_as_its_objects_come() {
     assert_eq!((rig.reads().len(), rig.value("a").as_deref()), (1, Some("1")));
 }
 
-/// A13: it is there, although its state is not taken.
+/// A13 (one huge object): the object exists, although its state is not cached.
 #[tokio::test(start_paused = true)]
 async fn a13_an_object_beyond_the_frame_limit_counts_as_one_that_was_listed() {
     for streams in [true, false] {
@@ -151,7 +152,7 @@ async fn a13_an_object_beyond_the_frame_limit_counts_as_one_that_was_listed() {
     }
 }
 
-/// A source that says nothing of streaming lists.
+/// A source with the default answer on streaming lists.
 #[derive(Debug)]
 struct Plain(MemorySource);
 
@@ -170,7 +171,7 @@ async fn mechanism_57_a_source_is_taken_to_stream_lists_unless_it_says_that_it_c
     assert_eq!(rig.reads().len(), 1);
 }
 
-/// A target that says nothing of resyncs, but does them.
+/// A target with the default answer on resyncs, which performs them.
 #[derive(Clone, Default)]
 struct Resynced(Arc<Mutex<usize>>);
 

@@ -1,4 +1,4 @@
-//! What a watch does and what follows from its end (mechanisms 48 and 53 to 56).
+//! Tests of watches and of the consequences of their end (mechanisms 48 and 53 to 56).
 
 use super::*;
 use crate::client::tests::capture::Captured;
@@ -7,9 +7,9 @@ use crate::metrics::names;
 /// Upstream's row 68.
 #[tokio::test(start_paused = true)]
 async fn mechanism_48_it_runs_until_it_is_stopped_whatever_it_is_doing() {
-    // In a watch.
+    // During a watch.
     Rig::synced(source(), ReflectorOptions::new()).await.stopped().await;
-    // In a list that hangs, in one that does not begin, and in a pause.
+    // During a list that hangs, one that does not begin, and a pause.
     for number in 0..3 {
         let source = source();
         source.put(&map("a", "1")).unwrap();
@@ -198,7 +198,7 @@ async fn mechanism_53_the_version_of_the_list_is_where_the_watch_begins_and_even
     assert_eq!(versions(&rig.reads()), ["-", "watch 10", "watch 11", "watch 12", "watch 13"]);
 }
 
-/// Upstream's row 72: whatever ends the watch, no event is lost.
+/// Upstream's row 72: no end of a watch loses an event.
 #[tokio::test(start_paused = true)]
 async fn mechanism_53_no_event_is_lost_over_errors_of_any_kind() {
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;
@@ -328,7 +328,7 @@ async fn mechanism_56_the_target_is_asked_to_resync_each_period_when_it_wants_to
             .seams(seams())
             .options(ReflectorOptions::new().resync(Duration::from_secs(30)));
         let task = tokio::spawn(reflector.run(CancellationToken::new()));
-        // Busy or silent.
+        // The watch may be busy or silent.
         for i in 0..60 {
             tokio::time::sleep(Duration::from_secs(1)).await;
             source.put(&map("a", &i.to_string())).unwrap();

@@ -1,4 +1,4 @@
-//! Every form of keeping objects answers as the compact one does.
+//! Every form of keeping objects gives the answers of the compact form.
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -13,7 +13,7 @@ use crate::resource::{
 };
 use crate::store::{Applied, Cached, Core, Event, Index, Mark, Milestone, Run, Sighting, Store};
 
-/// A part of a Pod: without its node, which an index is on.
+/// A part of a Pod: without its node, which has an index.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(annotations))]
 struct PodView {
@@ -91,13 +91,13 @@ fn names<K: Resource>(found: &[Cached<K>]) -> String {
     names.join(" ")
 }
 
-/// An index on a path of the spec; of metadata, on what the spec would say.
+/// An index on a path of the spec; for metadata, a function with the spec's values.
 fn by_node<K: Resource>() -> Index<K, String> {
     let is_metadata = TypeId::of::<K>() == TypeId::of::<PartialObject>();
     Index::on_path("node", if is_metadata { &["metadata", "none"] } else { &["spec", "nodeName"] })
 }
 
-/// Everything that readers can ask, which is the same in all forms.
+/// All answers to readers, which are the same in all forms.
 fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
     let by_app: Index<K, String> = Index::on_path("app", &["metadata", "labels", "app"]);
     let by_node = by_node::<K>();
@@ -129,7 +129,7 @@ fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
     said
 }
 
-/// A cache's life: a list, changes, an own write, deletions, a relist.
+/// The life of a cache: a list, changes, an own write, deletions, a relist.
 fn life<K: Resource>(mode: Mode) -> Vec<String> {
     let core = core(mode);
     let store: Store<K> = Store::new(Arc::clone(&core));
@@ -175,7 +175,7 @@ fn every_form_answers_alike() {
     assert_eq!(life::<Pod>(mode::<Pod>(Representation::Cold)), compact);
     assert_eq!(life::<PodView>(mode::<PodView>(Representation::Compact)), compact);
     assert_eq!(life::<PodView>(mode::<PodView>(Representation::Typed)), compact);
-    // Of metadata an index cannot be on the spec.
+    // With metadata only, no index can be on the spec.
     let but_nodes = |said: Vec<String>| -> Vec<String> {
         said.into_iter().filter(|line| !line.starts_with("node-3")).collect()
     };
@@ -185,7 +185,7 @@ fn every_form_answers_alike() {
     assert_eq!(life::<DynamicObject>(mode::<DynamicObject>(Representation::Typed)), compact);
 }
 
-/// An own write through `Bare`, over a Pod with two more labels; `change` is what was written.
+/// An own write through `Bare`, over a Pod with two more labels; `change` is the write.
 fn own_of_bare(representation: Representation, change: fn(&mut Bare)) -> (Arc<Core>, Store<Bare>) {
     let core = core(mode::<Bare>(representation));
     let store = Store::<Bare>::new(Arc::clone(&core));
@@ -295,7 +295,7 @@ fn a_projection_keeps_what_it_names_and_nothing_else() {
     }
 }
 
-/// A part of a Pod without what its head is read from.
+/// A part of a Pod without the members that its head is read from.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(labels, annotations))]
 struct Bare {
@@ -322,7 +322,7 @@ fn a_part_of_an_object_decodes_as_the_whole_does() {
         core.apply(vec![Delta::Put(seen)]);
         Store::<Bare>::new(core).list().remove(0)
     };
-    // A name with escapes on the way: nothing is left out.
+    // A name with escapes on the path: nothing is left out.
     let escaped = text.replacen("\"spec\"", "\"sp\\u0065c\"", 1);
     let indented = serde_json::to_string_pretty(&pod(1, 7)).unwrap();
     for (text, is_cut) in [(&text, true), (&indented, true), (&escaped, false)] {
@@ -353,7 +353,7 @@ thread_local! {
     static DECODES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A text; counts how often somebody tried to read one.
+/// A text; counts the attempts to read one.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Counted(String);
 
@@ -392,7 +392,7 @@ fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
                 || store.get(&key).expect("it is there").get().map(|view| view.priority.clone());
             let first = read().expect_err("a number is no text").message;
             let tries = DECODES.get();
-            // By the scanner, by serde_json, and once more for words that name no value.
+            // By the scanner, by serde_json, and once more for an error text without values.
             assert!((1..=3).contains(&tries), "{tries}");
             assert!((0..5).all(|_| read().is_err_and(|invalid| invalid.message == first)));
             assert_eq!(DECODES.get(), tries, "version {version}");
@@ -405,7 +405,7 @@ fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
     }
 }
 
-/// C1: in the forms that decode at once, too.
+/// C1 (an object that does not decode): in the forms that decode at once, too.
 #[test]
 fn an_object_that_does_not_decode_is_kept_and_heals() {
     for (mode, decodes_at_once) in [
@@ -531,7 +531,7 @@ mod cold {
             };
             (0..length).map(|at| format!("{:016x}", mix(at))).collect()
         };
-        // What all new objects say, and no old one.
+        // Content that all new objects have, and no old one.
         let news = noise(77, 60);
         let mut sizes = Vec::new();
         for number in 0..6_000 {

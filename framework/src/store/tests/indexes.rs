@@ -1,4 +1,4 @@
-//! Indexes: their values, their members, and what they cost when nothing changes.
+//! Indexes: their values, their members, and their costs when nothing changes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,7 +13,7 @@ fn hosts(object: &ConfigMap) -> Vec<String> {
 
 const BY_FUNCTION: Index<ConfigMap, String> = Index::new("function", hosts);
 
-/// G-C5.
+/// G-C5 (an index fits the objects of its moment).
 #[test]
 fn an_index_follows_every_change_and_leaves_no_empty_value_behind() {
     let core = core();
@@ -52,7 +52,7 @@ fn an_index_on_a_path_does_not_decode_and_a_function_sees_each_version_once() {
 
 static SLOW: std::sync::OnceLock<Store<ConfigMap>> = std::sync::OnceLock::new();
 
-/// Stands for a reader that asks for a new index while a batch is being prepared.
+/// An index function that builds another index while a batch is being prepared, as a reader may.
 fn builds_another(_: &ConfigMap) -> Vec<String> {
     if let Some(store) = SLOW.get() {
         store.ensure_index(BY_HOST).unwrap();
@@ -169,7 +169,8 @@ fn panics_at_two(object: &ConfigMap) -> Vec<String> {
     host
 }
 
-/// `TestCacheTransactionShouldIndexErrors`, `TestKeyError`: in a batch one object's fault is its own.
+/// `TestCacheTransactionShouldIndexErrors`, `TestKeyError`: in a batch a fault of one object does
+/// not affect the others.
 #[test]
 fn an_object_that_an_index_function_fails_on_is_kept_without_values_and_the_batch_goes_on() {
     let core = core();
@@ -187,7 +188,7 @@ fn an_object_that_an_index_function_fails_on_is_kept_without_values_and_the_batc
     assert!(store.get(&key("two")).is_some());
 }
 
-/// `TestAddIndexersWithConflict`'s other half: indexes may come late, and again.
+/// The other half of `TestAddIndexersWithConflict`: indexes may come late, and again.
 #[test]
 fn mechanism_62_an_index_may_be_added_when_objects_are_there() {
     let core = core();

@@ -1,4 +1,4 @@
-//! What objects cost: bytes after many updates, and allocations of what did not change.
+//! Memory of objects: bytes after many updates, and allocations when nothing changed.
 
 use super::*;
 use crate::store::Representation;
@@ -67,14 +67,14 @@ fn what_is_counted_is_what_is_there_and_goes_when_objects_do() {
     assert!(left < 20_000, "{left} bytes are left of {full:?}");
 }
 
-/// An object of 1 KB is to cost no more than 1.2 KB, everything included.
+/// An object of 1 KB costs no more than 1.2 KB, everything included.
 #[test]
 fn an_object_is_small_beside_its_bytes() {
     assert_eq!(size_of::<super::super::content::Content>(), 24);
     assert!(size_of::<Object>() <= 152, "{}", size_of::<Object>());
 }
 
-/// Part 6 of the cache: a list of what is cached already costs a look at the metadata.
+/// Part 6 of the cache: a list of cached objects costs a scan of their metadata.
 #[test]
 fn an_unchanged_object_of_a_relist_costs_no_allocation() {
     const OBJECTS: usize = 1_000;
@@ -101,12 +101,12 @@ fn an_unchanged_object_of_a_relist_costs_no_allocation() {
     let applied = allocation_counter::measure(|| {
         assert!(core.apply(std::mem::take(&mut batch)).events.is_empty());
     });
-    // A few for each lock that is taken, none for an object.
+    // A few for each lock, none for an object.
     assert!(applied.count_total < 40, "{}", applied.count_total);
     assert_eq!(store.len(), OBJECTS);
 }
 
-/// An update takes the buffer that the version before last has left.
+/// An update takes the buffer of the version before last.
 #[test]
 fn an_update_of_the_same_size_allocates_the_object_and_no_bytes() {
     let core = core();
@@ -125,7 +125,7 @@ fn an_update_of_the_same_size_allocates_the_object_and_no_bytes() {
     assert!(counted.count_total < 12, "{} allocations", counted.count_total);
 }
 
-/// Reading by key allocates nothing, reading by index the result.
+/// A read by key allocates nothing, a read by index allocates the result.
 #[test]
 fn a_lookup_allocates_its_result_and_nothing_else() {
     let core = core();
@@ -152,14 +152,14 @@ struct View {
     host: Option<String>,
 }
 
-/// What an update takes from the process's allocator lies in the arena of whatever thread runs it, and
-/// what it frees goes back to the arena of another: twice as much may be resident before long. The
-/// buffers are the store's own. So what is not in a buffer must be a fifth of an object at most.
+/// An update allocates in the arena of the thread that runs it, and frees into the arena of
+/// another: twice as much may be resident before long. The buffers are the store's own, so the
+/// memory outside of buffers must be a fifth of an object at most.
 #[test]
 fn after_twenty_updates_a_projection_holds_no_more_than_a_fifth_more() {
     let share = outside_of_buffers(Representation::Compact);
     assert!((0.0..0.2).contains(&share), "{share}");
-    // What was kept before, and grew to twice its size.
+    // The former form, which grew to twice its size.
     let decoded = outside_of_buffers(Representation::Typed);
     assert!(decoded > 0.5, "{decoded}");
 }
@@ -205,8 +205,8 @@ fn outside_of_buffers(representation: Representation) -> f64 {
     general as f64 / first as f64
 }
 
-/// Who holds an object keeps it; the block of one that nobody holds is the next one's, and goes with its
-/// store.
+/// An object lives as long as its last reference; the block of an object without references serves
+/// the next one, and is freed with its store.
 #[test]
 fn the_block_of_an_object_that_nobody_holds_is_the_next_ones() {
     let core = core();

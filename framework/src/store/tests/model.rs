@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::delta::DeltaQueue;
 
-/// Names that the server has objects of; more than a group keeps in order.
+/// Names of the server's objects; more than a group keeps in order.
 const NAMES: u8 = 12;
 
 /// One write at the server.
@@ -19,21 +19,21 @@ struct Write {
     label: u8,
 }
 
-/// What happens next between the server and the reader.
+/// The next step of the server or the reader.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The watch brings so many events.
+    /// The watch delivers this many events.
     Next(usize),
-    /// The watch loses so many: it is not trusted before the next list.
+    /// The watch loses this many events, and is not trusted before the next list.
     Skip(usize),
     /// The last events come again, in their order or backwards.
     Again(usize, bool),
     Relist,
-    /// The server goes back to the state of so many events ago.
+    /// The server goes back to its state of this many events ago.
     Restore(usize),
     /// A reader takes a snapshot.
     Snapshot,
-    /// A reader asks for an index for the first time.
+    /// A reader needs an index for the first time.
     Index,
 }
 
@@ -97,11 +97,11 @@ fn picture_of(found: &[Cached<ConfigMap>]) -> Picture {
     found.iter().map(|cached| (cached.key().clone(), state(cached))).collect()
 }
 
-/// A listener that believes only what it is told.
+/// A listener that knows only the events that it received.
 #[derive(Default)]
 struct Listener {
     view: Picture,
-    /// The epoch in which it was told of each key.
+    /// The epoch of each key's last event.
     epochs: BTreeMap<ObjectKey, u32>,
 }
 
@@ -131,7 +131,7 @@ impl Listener {
     }
 }
 
-/// A store, what feeds it and who listens.
+/// A store, its source and its listener.
 struct World {
     core: Arc<Core>,
     store: Store<ConfigMap>,
@@ -141,7 +141,7 @@ struct World {
     /// Events of the history that the watch has passed.
     at: usize,
     run: Run,
-    /// Nothing is trusted but a list.
+    /// Only a list is trusted.
     gap: bool,
     snapshots: Vec<(Snapshot<ConfigMap>, Picture, Vec<Vec<ObjectKey>>)>,
 }
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// `reuse`: may what is cached stand for what is listed?
+    /// `reuse`: whether cached objects may stand for listed ones.
     fn list(&mut self, reuse: bool) {
         self.run.number += 1;
         let state = self.at.checked_sub(1).map(|at| &self.history[at].state);
@@ -241,7 +241,7 @@ impl World {
         found.iter().map(|cached| cached.key().clone()).collect()
     }
 
-    /// Everything that can be asked agrees with everything else.
+    /// Checks that all reads agree with each other.
     fn check(&self) -> Result<(), TestCaseError> {
         let all = self.store.list();
         prop_assert!(all.is_sorted_by(|a, b| a.key() < b.key()));
@@ -282,9 +282,8 @@ trait ByState<'a>: Iterator<Item = &'a Cached<ConfigMap>> + Sized {
 impl<'a, I: Iterator<Item = &'a Cached<ConfigMap>>> ByState<'a> for I {}
 
 proptest! {
-    /// G-C1, G-C2, G-C3, G-C4, G-C5, G-C6: the store never goes back within an epoch, its listener's
-    /// picture is the store's after every step, snapshots stay as they were, and it ends where the
-    /// server ended.
+    /// G-C1 to G-C6: the store never goes back within an epoch, the listener's picture is the
+    /// store's after every step, snapshots do not change, and the store ends in the server's state.
     #[test]
     fn the_store_follows_the_server_through_gaps_repeats_relists_and_epochs(
         writes in writes(), steps in steps(), split in 1_usize..5,

@@ -1,10 +1,10 @@
-//! What this process wrote, beside what the watch shows.
+//! Own writes, beside the state that the watch shows.
 
 use std::time::Duration;
 
 use super::*;
 
-/// G-C8.
+/// G-C8 (the next reconcile sees the writes of the last).
 #[tokio::test(start_paused = true)]
 async fn an_own_write_is_seen_at_once_by_every_kind_of_read() {
     let core = core();
@@ -24,7 +24,7 @@ async fn an_own_write_is_seen_at_once_by_every_kind_of_read() {
     assert_eq!(names(&store.list()), ["new"]);
 }
 
-/// G-C8.
+/// G-C8 (the next reconcile sees the writes of the last).
 #[tokio::test(start_paused = true)]
 async fn an_own_write_gives_way_to_the_watch_and_to_time() {
     let core = core();
@@ -62,7 +62,8 @@ async fn an_own_creation_survives_a_list_that_is_older() {
     assert!(store(&core).get(&key("a")).is_none());
 }
 
-/// G-C8: a watch that repeats itself shows what stood at the key before the deleted object.
+/// G-C8 (own writes are visible): a watch that repeats itself shows the object before the deleted
+/// one.
 #[tokio::test(start_paused = true)]
 async fn g_c8_an_older_frame_does_not_take_back_an_own_deletion() {
     let core = core();
@@ -75,8 +76,8 @@ async fn g_c8_an_older_frame_does_not_take_back_an_own_deletion() {
     assert!(store.is_stale(&key("a")), "the watch has not shown the deletion");
 }
 
-/// G-C5, G-C8: an own deletion that the watch never confirms hides the object for its time only, from
-/// whole lists as from everything else.
+/// G-C5 (reads of one moment), G-C8 (own writes are visible): an own deletion that the watch never
+/// confirms hides the object only for its time, in whole lists as in all other reads.
 #[tokio::test(start_paused = true)]
 async fn g_c5_an_object_hidden_by_an_own_deletion_is_listed_again_when_the_deletion_has_lapsed() {
     let core = core();
@@ -90,7 +91,8 @@ async fn g_c5_an_object_hidden_by_an_own_deletion_is_listed_again_when_the_delet
     assert_eq!(names(&store.list()), ["a", "b"]);
 }
 
-/// G-C8: an index finds what was written, whether it was there before the write or came after it.
+/// G-C8 (own writes are visible): an index finds a written object, also an index that was built
+/// after the write.
 #[tokio::test(start_paused = true)]
 async fn g_c8_an_index_knows_own_writes_from_before_and_after_it_was_built() {
     let core = core();
@@ -103,7 +105,7 @@ async fn g_c8_an_index_knows_own_writes_from_before_and_after_it_was_built() {
     wrote(&core, &with_host("seen", 7, "y"));
     assert_eq!(names(&store.by_index(BY_HOST, "y")), ["early", "late", "seen"]);
     assert!(store.by_index(BY_HOST, "x").is_empty());
-    // Another value, a deletion and the watch each take a write out of where it was.
+    // Another value, a deletion and the watch each remove a write from its place.
     wrote(&core, &with_host("late", 8, "z"));
     core.deleted(&key("early"), "u");
     put(&core, &with_host("seen", 9, "x"));
@@ -115,7 +117,8 @@ async fn g_c8_an_index_knows_own_writes_from_before_and_after_it_was_built() {
     assert!(store.by_index(BY_HOST, "z").is_empty(), "it has lapsed");
 }
 
-/// G-C8: what was written and never shown in time is known, all the same, when it is deleted.
+/// G-C8 (own writes are visible): the deletion of an object whose write was never shown in time
+/// counts.
 #[tokio::test(start_paused = true)]
 async fn g_c8_an_own_deletion_hides_a_creation_that_had_lapsed() {
     let core = core();
@@ -131,7 +134,7 @@ async fn g_c8_an_own_deletion_hides_a_creation_that_had_lapsed() {
     assert!(!store.is_stale(&key("a")));
 }
 
-/// G-C8: the second of two own deletions does not forget the first.
+/// G-C8 (own writes are visible): the second of two own deletions does not replace the first.
 #[tokio::test(start_paused = true)]
 async fn g_c8_each_of_two_own_deletions_hides_what_it_deleted() {
     let core = core();
@@ -147,7 +150,8 @@ async fn g_c8_each_of_two_own_deletions_hides_what_it_deleted() {
     assert_eq!(store.get(&key("a")).unwrap().head().uid(), "third");
 }
 
-/// G-C8: answers of two tasks that come in another order than the writes were made.
+/// G-C8 (own writes are visible): the answers of two tasks come in another order than the writes
+/// were made.
 #[tokio::test(start_paused = true)]
 async fn g_c8_late_answers_neither_bring_back_what_was_deleted_nor_hide_its_successor() {
     let core = core();
@@ -161,8 +165,9 @@ async fn g_c8_late_answers_neither_bring_back_what_was_deleted_nor_hide_its_succ
     assert_eq!(store.get(&key("a")).unwrap().head().uid(), "second");
 }
 
-/// G-C1, G-C8: created, changed and deleted by this process alone, with answers in order, while the watch lags
-/// and lists anew: readers see what the server has.
+/// G-C1 (states in the server's order), G-C8 (own writes are visible): this process alone creates,
+/// changes and deletes, with answers in order, while the watch lags and lists anew: readers see the
+/// server's state.
 #[tokio::test(start_paused = true)]
 async fn g_c8_readers_see_what_the_server_has_however_far_the_watch_lags() {
     for seed in 0..300 {
@@ -173,7 +178,7 @@ async fn g_c8_readers_see_what_the_server_has_however_far_the_watch_lags() {
 fn follow_own_writes(entropy: &crate::entropy::Entropy) {
     let core = core();
     let store = store(&core);
-    // What the server did: the state after each version, and what the watch has shown of it.
+    // The server's state after each version, and the last version that the watch has shown.
     let mut history: Vec<Option<(u64, u64)>> = vec![None];
     let (mut shown, mut run, mut uids) = (0, 1, 0);
     relist(&core, run, "0", &[]);
@@ -195,7 +200,7 @@ fn follow_own_writes(entropy: &crate::entropy::Entropy) {
                 wrote(&core, &config_map("a", &format!("u{uid}"), now));
             }
             (3, _) => {
-                // A list somewhere between what was shown and now.
+                // A list between the version that was shown and the current one.
                 shown += entropy.below((history.len() - shown) as u64) as usize;
                 run += 1;
                 let there = history[shown].map(|(uid, at)| config_map("a", &format!("u{uid}"), at));
@@ -236,7 +241,7 @@ fn watch_on(
     }
 }
 
-/// G-C8 while a store that was set back is read anew.
+/// G-C8 (own writes are visible), while a store that was set back is read anew.
 #[test]
 fn an_own_write_of_a_new_epoch_is_shown_although_what_was_shown_has_a_larger_version() {
     let core = core();

@@ -14,7 +14,7 @@ fn keys(found: &[Cached<ConfigMap>]) -> String {
     found.iter().map(|cached| cached.key().to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// `TestListAll`: the empty selector matches everything and looks at nothing.
+/// `TestListAll`: the empty selector matches everything and reads no labels.
 #[test]
 fn mechanism_64_a_lister_lists_by_labels_and_namespace() {
     let core = core();
@@ -106,7 +106,7 @@ fn a_large_namespace_is_listed_in_order_beside_others() {
     }
 }
 
-/// G-C5.
+/// G-C5 (reads of one moment).
 #[test]
 fn g_c5_a_snapshot_answers_from_its_moment_whatever_happens_after_it() {
     let core = core();
@@ -136,7 +136,7 @@ fn g_c5_a_snapshot_answers_from_its_moment_whatever_happens_after_it() {
     assert!(store.is_empty() && before.len() == 3);
 }
 
-/// G-C5, G-C8.
+/// G-C5 (reads of one moment), G-C8 (own writes are visible).
 #[tokio::test(start_paused = true)]
 async fn g_c5_a_snapshot_shows_the_own_writes_of_its_moment_and_no_later_ones() {
     let core = core();
@@ -170,8 +170,8 @@ fn a_snapshot_that_nobody_holds_costs_nothing_any_more() {
     assert!(old.upgrade().is_none());
 }
 
-/// G-C5: `TestHammerController`'s share of the store. Every write moves an object from one value to the
-/// next, so in one moment each object has exactly one.
+/// G-C5 (reads of one moment): the part of `TestHammerController` that concerns the store. Every
+/// write moves an object from one value to the next, so in one moment each object has exactly one.
 #[test]
 fn g_c5_readers_beside_a_writer_see_each_object_once_in_list_and_index() {
     const OBJECTS: u64 = 40;

@@ -1,4 +1,4 @@
-//! Which own writes are remembered, for how long, and what ends that.
+//! Unconfirmed own writes: which are remembered, for how long, and the events that end this.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ impl Core {
         self.stats().own_writes
     }
 
-    /// Says that of the whole scope, at that version.
+    /// Applies a milestone of the whole scope at that version.
     fn mark(&self, version: &str, what: Milestone) {
         let run = Run { epoch: u32::from(what == Milestone::NewEpoch), number: 2 };
         let resource_version = Arc::from(version);
@@ -74,7 +74,7 @@ async fn an_own_deletion_is_remembered_until_the_watch_shows_it_or_a_successor()
     assert_eq!(core.remembered(), 1, "that was the deletion of an object that was there before");
 }
 
-/// Versions that are no numbers have no order: the uid tells what is gone.
+/// Versions that are no numbers have no order: the uid identifies the deleted object.
 #[tokio::test(start_paused = true)]
 async fn without_an_order_of_versions_a_deletion_ends_own_writes_of_its_own_object_only() {
     for (uid, left) in [("u", 0), ("v", 1)] {
@@ -115,7 +115,8 @@ async fn the_last_four_own_deletions_at_a_key_are_remembered() {
     assert_eq!(store.get(&key("a")).unwrap().head().uid(), "u1", "and not more of them");
 }
 
-/// What was written when the watch was behind may lapse; the deletion of what it then shows must count.
+/// A write from a time when the watch was behind may lapse; the deletion of the object that it then
+/// shows must count.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_counts_from_the_moment_at_which_a_later_write_has_lapsed() {
     for (waits, sees) in [(10 * SECOND - SECOND / 1000, Some("second")), (10 * SECOND, None)] {
@@ -133,7 +134,7 @@ async fn a_deletion_counts_from_the_moment_at_which_a_later_write_has_lapsed() {
 #[tokio::test(start_paused = true)]
 async fn an_own_write_that_is_never_shown_is_forgotten_when_the_watch_cannot_be_silent_any_longer()
 {
-    // Remembered for twice as long as a watch may be silent, and looked through once in ten seconds.
+    // Remembered for twice the silence of a watch, and pruned once in ten seconds.
     for (silence, waits, left) in [(2, 6, 2), (5, 9, 2), (5, 10, 1), (5, 11, 1), (6, 11, 2)] {
         let core = core();
         core.silent_for_at_most(silence * SECOND);

@@ -1,13 +1,14 @@
-//! Keeps a program no longer than the process that started it, however that ends.
+//! Guard of a program: it lives no longer than the process that started it, in whatever way that
+//! ends.
 //!
-//! A shell stands between the two. It obeys words on its standard input, and when that ends, which
-//! happens when our process is gone, it kills the program and removes the folder.
+//! A shell stands between the two. The shell obeys words on its standard input, and at the end of
+//! the input, which comes when our process is gone, it kills the program and removes the folder.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// `sh -c SCRIPT guard FOLDER PROGRAM ARGUMENT…`
+/// Source of the shell, run as `sh -c SCRIPT guard FOLDER PROGRAM ARGUMENT…`.
 const SCRIPT: &str = r#"folder="$1"; shift
 trap : INT
 child=
@@ -29,25 +30,25 @@ done
 [ -z "$child" ] || { kill -s KILL "$child"; wait "$child"; } 2>/dev/null
 rm -rf "$folder""#;
 
-/// A program that runs until it is told to end, or until this is dropped.
+/// A program that runs until it is ended by a word, or until this is dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
     shell: Child,
-    /// `None` while it is dropped.
+    /// Input of the shell; `None` while this is dropped.
     words: Option<ChildStdin>,
     answers: Option<BufReader<ChildStdout>>,
 }
 
-/// What a program can be told.
+/// Command for a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Word {
     /// Start again with the same arguments.
     Begin,
-    /// End in peace.
+    /// End in order.
     Terminate,
     /// End at once.
     Kill,
-    /// Stand still: sockets stay open, nothing is answered.
+    /// Stop executing: sockets stay open, no request is answered.
     Stop,
     /// Go on.
     Continue,
@@ -70,8 +71,8 @@ impl Guard {
         Ok(Self { shell, words, answers })
     }
 
-    /// Waits, blocking the thread, until it was obeyed: after [`Word::Terminate`] and [`Word::Kill`]
-    /// until the program is gone.
+    /// Sends a command and waits, blocking the thread, until it was obeyed: after
+    /// [`Word::Terminate`] and [`Word::Kill`] until the program is gone.
     pub(super) fn tell(&mut self, word: Word) -> io::Result<()> {
         let word = match word {
             Word::Begin => "begin\n",
@@ -86,6 +87,7 @@ impl Guard {
         words.flush()?;
         let mut answer = String::new();
         answers.read_line(&mut answer)?;
+        // No line means that the shell is gone.
         if answer.trim() == "done" { Ok(()) } else { Err(gone()) }
     }
 }
@@ -93,6 +95,7 @@ impl Guard {
 impl Drop for Guard {
     /// Waits for the end, which takes milliseconds: the next test may want the port.
     fn drop(&mut self) {
+        // Ends the shell's input, at which it kills the program and removes the folder.
         self.words = None;
         let _ = self.shell.wait();
     }

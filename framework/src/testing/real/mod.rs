@@ -1,9 +1,10 @@
 //! A real kube-apiserver with an etcd of its own, on loopback, ended when its owner or the test
 //! process ends.
 //!
-//! It takes 3 s to start, so tests share one per process, and only those that stop or replace it
-//! start their own. Its clients authenticate by client certificates, tokens of a file, and tokens of
-//! service accounts. Absent: controllers (nothing acts on what is stored), and kubelets.
+//! The server takes 3 s to start, so tests share one per process, and only those that stop or
+//! replace it start their own. Its clients authenticate by client certificates, tokens of a file,
+//! and tokens of service accounts. Absent: controllers (no process acts on stored objects), and
+//! kubelets.
 
 mod guard;
 mod pki;
@@ -18,11 +19,11 @@ use http::HeaderValue;
 use crate::client::ClientConfig;
 use crate::error::{Error, ErrorKind};
 
-/// Do tests want the real server?
+/// Whether tests want the real server.
 ///
 /// # Errors
-/// When `WINDLASS_TEST_SERVER` is a word that means nothing: a typing error must not turn tests of the
-/// real server into tests of the embedded one.
+/// When `WINDLASS_TEST_SERVER` is an unknown word: a typing error must not turn tests of the real
+/// server into tests of the embedded one.
 pub(super) fn wanted() -> Result<bool, Error> {
     match std::env::var("WINDLASS_TEST_SERVER").unwrap_or_default().as_str() {
         "real" => Ok(true),
@@ -34,7 +35,7 @@ pub(super) fn wanted() -> Result<bool, Error> {
     }
 }
 
-/// `config`, whose user acts as `user` with `groups`.
+/// Returns `config` with a user that acts as `user` with `groups`.
 pub(super) fn as_user(
     mut config: ClientConfig,
     user: &str,
@@ -48,6 +49,7 @@ pub(super) fn as_user(
     };
     config.headers.insert("impersonate-user", value(user)?);
     for group in groups {
+        // Appended: a user may have several groups, each in a header of its own.
         config.headers.append("impersonate-group", value(group)?);
     }
     Ok(config)

@@ -36,6 +36,7 @@ pub(super) struct Pair {
 }
 
 impl Authority {
+    /// Creates an authority with a new key.
     pub(super) fn new(name: &str) -> Result<Self, Error> {
         let make = || -> Result<Self, rcgen::Error> {
             let mut params = named(name);
@@ -48,14 +49,14 @@ impl Authority {
         make().map_err(|error| failed(format!("cannot make the CA {name}")).because(error))
     }
 
-    /// For a server on loopback.
+    /// Creates a certificate for a server on loopback.
     pub(super) fn server(&self) -> Result<Pair, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let params = CertificateParams::new(hosts).map_err(unmade)?;
         self.sign(params, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
-    /// For the user `user` in `group`, valid until `until`.
+    /// Creates a client certificate of `user` in `group`, valid until `until`.
     pub(super) fn client(
         &self,
         user: &str,

@@ -1,11 +1,12 @@
-//! Where the programs of a Kubernetes build are.
+//! Paths of the programs of a Kubernetes build.
 
 use std::path::{Path, PathBuf};
 
 use super::failed;
 use crate::error::Error;
 
-/// `WINDLASS_KUBE_BIN/name`, or the one beside the newest kube-apiserver in the cache folder.
+/// Returns `WINDLASS_KUBE_BIN/name`, or the program beside the newest kube-apiserver in the cache
+/// folder.
 pub(super) fn find(name: &str) -> Result<PathBuf, Error> {
     let (found, looked) = match std::env::var_os("WINDLASS_KUBE_BIN") {
         Some(folder) => {
@@ -29,7 +30,7 @@ pub(super) fn find(name: &str) -> Result<PathBuf, Error> {
     })
 }
 
-/// Where `build.sh` puts its builds.
+/// Returns the folder of `build.sh`'s builds.
 fn cache() -> PathBuf {
     let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("WINDLASS_CACHE")
@@ -37,6 +38,7 @@ fn cache() -> PathBuf {
         .unwrap_or_else(|| folder("HOME").unwrap_or_default().join(".cache/windlass"))
 }
 
+/// Returns the kube-apiserver of the newest build in the cache folder.
 fn newest_build(cache: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let builds = entries.filter(|path| {

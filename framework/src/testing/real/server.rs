@@ -1,4 +1,4 @@
-//! One real API server: its folder, its port, its life.
+//! One real API server: its folder, its port, its processes.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -20,9 +20,9 @@ use crate::client::{Client, ClientConfig, Prepared};
 use crate::clock::Clock;
 use crate::error::Error;
 
-/// From the start of the process until it says that it is ready.
+/// Longest time from the start of the process until it reports that it is ready.
 const READY: Duration = Duration::from_secs(60);
-/// Name, uid and groups of those who have a static token.
+/// Name, uid and groups of the users that have a static token.
 const USERS: &[(&str, &str, &str)] = &[
     ("admin", "admin-uid", "system:masters"),
     ("alice", "alice-uid", "readers,writers"),
@@ -32,9 +32,9 @@ const USERS: &[(&str, &str, &str)] = &[
 /// A real kube-apiserver 1.36 with an etcd of its own, on loopback.
 ///
 /// Static tokens are `token-of-admin` (may do everything), `token-of-alice` (groups `readers` and
-/// `writers`) and `token-of-bob` (no group); no role is granted to the latter two. Dropping it kills
-/// the processes and removes its folder, also when a test panics; so does the end of this process,
-/// however it comes.
+/// `writers`) and `token-of-bob` (no group); no role is granted to the latter two. Dropping it
+/// kills the processes and removes its folder, also when a test panics; so does any end of this
+/// process.
 pub struct RealServer {
     address: SocketAddr,
     folder: PathBuf,
@@ -47,44 +47,45 @@ impl RealServer {
     /// Starts a server of the caller's own: for tests that stop it.
     ///
     /// # Panics
-    /// When it cannot be started; the text says why and what to do.
+    /// When it cannot be started; the text gives the reason and the remedy.
     pub async fn start() -> Self {
         Self::try_start().await.unwrap_or_else(|error| cannot("start", &error))
     }
 
-    /// As [`start`](Self::start), with more flags of kube-apiserver.
+    /// Does the same as [`start`](Self::start), with more flags of kube-apiserver.
     ///
     /// # Panics
-    /// When it cannot be started; the text says why and what to do.
+    /// When it cannot be started; the text gives the reason and the remedy.
     pub async fn start_with(flags: &[&str]) -> Self {
         Self::launch(flags).await.unwrap_or_else(|error| cannot("start", &error))
     }
 
-    /// The server that the tests of this process share; started by the first caller.
+    /// Returns the server that the tests of this process share; started by the first caller.
     ///
     /// # Panics
-    /// When it cannot be started; the text says why and what to do.
+    /// When it cannot be started; the text gives the reason and the remedy.
     pub async fn shared() -> &'static Self {
         Self::try_shared().await.unwrap_or_else(|error| cannot("start", &error))
     }
 
-    /// As [`shared`](Self::shared).
+    /// Does the same as [`shared`](Self::shared).
     ///
     /// # Errors
-    /// When it cannot be started; the text says why and what to do.
+    /// When it cannot be started; the text gives the reason and the remedy.
     pub async fn try_shared() -> Result<&'static Self, Error> {
         static SHARED: OnceCell<RealServer> = OnceCell::const_new();
         SHARED.get_or_try_init(Self::try_start).await
     }
 
-    /// As [`start`](Self::start).
+    /// Does the same as [`start`](Self::start).
     ///
     /// # Errors
-    /// When it cannot be started; the text says why and what to do.
+    /// When it cannot be started; the text gives the reason and the remedy.
     pub async fn try_start() -> Result<Self, Error> {
         Self::launch(&[]).await
     }
 
+    /// Prepares the folder, starts the processes, and waits until the server is ready.
     async fn launch(flags: &[&str]) -> Result<Self, Error> {
         let program = program::find("kube-apiserver")?;
         let clients = Authority::new("windlass test clients")?;
@@ -97,28 +98,29 @@ impl RealServer {
         let guard = guard.map_err(|error| {
             failed(format!("cannot start {}", program.display())).because(error)
         })?;
+        // Shared with the blocking threads that send commands.
         let guard = Arc::new(Mutex::new(guard));
         let server = Self { address, folder, clients, server_ca, guard };
         server.ready().await?;
         Ok(server)
     }
 
-    /// Where it listens; the same after a restart.
+    /// Returns its address; the same after a restart.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `https://127.0.0.1:PORT`.
+    /// Returns its URL, `https://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("https://{}", self.address)
     }
 
-    /// Certificate of the CA that signed the server's certificate, PEM.
+    /// Returns the certificate of the CA that signed the server's certificate, PEM.
     pub fn ca(&self) -> String {
         self.server_ca.lock().clone()
     }
 
-    /// How to reach it as nobody.
+    /// Returns the configuration of a client without credentials.
     ///
     /// # Panics
     /// Never on an address that this server has.
@@ -129,25 +131,25 @@ impl RealServer {
         }
     }
 
-    /// How to reach it as one of the users that have a static token.
+    /// Returns the configuration of a client of one of the users that have a static token.
     pub fn user(&self, name: &str) -> ClientConfig {
         self.anonymous().with_token(Self::token(name))
     }
 
-    /// How to reach it as the administrator, who may do everything.
+    /// Returns the configuration of a client of the administrator, which may do everything.
     pub fn admin(&self) -> ClientConfig {
         self.user("admin")
     }
 
-    /// The static token of a user: `admin`, `alice` or `bob`.
+    /// Returns the static token of a user: `admin`, `alice` or `bob`.
     pub fn token(user: &str) -> String {
         format!("token-of-{user}")
     }
 
-    /// A new client certificate of `user` in `group`, which the server accepts for `lifetime`.
+    /// Creates a client certificate of `user` in `group`, which the server accepts for `lifetime`.
     ///
     /// # Panics
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn certificate(
         &self,
         user: &str,
@@ -161,7 +163,7 @@ impl RealServer {
         }
     }
 
-    /// A kubeconfig of the administrator.
+    /// Returns a kubeconfig of the administrator.
     pub fn kubeconfig(&self) -> String {
         let (server, ca) = (self.url(), BASE64.encode(self.ca()));
         let token = Self::token("admin");
@@ -173,7 +175,7 @@ impl RealServer {
         )
     }
 
-    /// Another program of the same Kubernetes build, such as `kubectl`.
+    /// Returns the path of another program of the same Kubernetes build, such as `kubectl`.
     ///
     /// # Panics
     /// When there is none.
@@ -181,7 +183,7 @@ impl RealServer {
         program::find(name).unwrap_or_else(|error| cannot("find a program of", &error))
     }
 
-    /// Kills it, as `kill -9` does: connections are reset, nothing is said before.
+    /// Kills the server, as `kill -9` does: connections are reset without a message.
     ///
     /// # Panics
     /// When it does not obey.
@@ -189,8 +191,8 @@ impl RealServer {
         self.tell(Word::Kill).await;
     }
 
-    /// Asks it to end, as `kill` does, and waits until it has: it finishes requests and says
-    /// goodbye to its clients.
+    /// Asks the server to end, as `kill` does, and waits until it has: it finishes requests and
+    /// closes its connections in order.
     ///
     /// # Panics
     /// When it does not obey.
@@ -198,7 +200,7 @@ impl RealServer {
         self.tell(Word::Terminate).await;
     }
 
-    /// Makes it stand still: connections stay open, nothing is answered.
+    /// Stops the server's execution: connections stay open, no request is answered.
     ///
     /// # Panics
     /// When it does not obey.
@@ -206,7 +208,7 @@ impl RealServer {
         self.tell(Word::Stop).await;
     }
 
-    /// Lets it go on after [`freeze`](Self::freeze).
+    /// Lets the server go on after [`freeze`](Self::freeze).
     ///
     /// # Panics
     /// When it does not obey.
@@ -214,7 +216,7 @@ impl RealServer {
         self.tell(Word::Continue).await;
     }
 
-    /// Starts it again, on the same port, with the same data, and waits until it is ready.
+    /// Starts the server again, on the same port, with the same data, and waits until it is ready.
     ///
     /// # Panics
     /// When it does not become ready.
@@ -225,8 +227,8 @@ impl RealServer {
         }
     }
 
-    /// Gives it, while it is ended, a certificate of a new CA; [`ca`](Self::ca) is that one from now
-    /// on.
+    /// Gives the server, while it is ended, a certificate of a new CA; [`ca`](Self::ca) returns
+    /// that one from now on.
     ///
     /// # Panics
     /// When its folder cannot be written.
@@ -237,7 +239,7 @@ impl RealServer {
         }
     }
 
-    /// Keeps a copy of its store, while it is ended; only the last one is kept.
+    /// Keeps a copy of the server's store, while it is ended; only the last one is kept.
     ///
     /// # Panics
     /// When its folder cannot be copied.
@@ -245,8 +247,8 @@ impl RealServer {
         self.replace_store("etcd.backup", Some("etcd"));
     }
 
-    /// Puts the copy of its store in place of the store, while it is ended, as a restored backup does:
-    /// versions go backwards.
+    /// Puts the copy of the store in place of the store, while the server is ended, as a restored
+    /// backup does: versions go backwards.
     ///
     /// # Panics
     /// When there is no copy, or it cannot be put there.
@@ -254,7 +256,7 @@ impl RealServer {
         self.replace_store("etcd", Some("etcd.backup"));
     }
 
-    /// Removes its store, while it is ended: versions begin anew.
+    /// Removes the server's store, while it is ended: versions begin anew.
     ///
     /// # Panics
     /// When it cannot be removed.
@@ -262,6 +264,7 @@ impl RealServer {
         self.replace_store("etcd", None);
     }
 
+    /// Replaces a folder of the server by a copy of another, or removes it.
     fn replace_store(&self, name: &str, by: Option<&str>) {
         let place = self.folder.join(name);
         let replace = || {
@@ -276,7 +279,9 @@ impl RealServer {
         }
     }
 
+    /// Sends a command to the guard, and panics when it is not obeyed.
     async fn tell(&self, word: Word) {
+        // The guard answers over a pipe, which blocks the thread.
         let guard = Arc::clone(&self.guard);
         let told = tokio::task::spawn_blocking(move || guard.lock().tell(word)).await;
         match told {
@@ -285,9 +290,10 @@ impl RealServer {
         }
     }
 
-    /// Waits until `/readyz` says ok.
+    /// Waits until `/readyz` answers ok.
     async fn ready(&self) -> Result<(), Error> {
         let clock = Clock::system();
+        // The log of earlier starts does not count.
         let before = self.log().len();
         let wait = async {
             loop {
@@ -297,6 +303,7 @@ impl RealServer {
                     return Ok(());
                 }
                 let log = self.log();
+                // Reported at once: the process is gone, and the deadline is a minute away.
                 if log.get(before..).unwrap_or(&log).contains("command failed") {
                     return Err(self.not_ready("ended at once"));
                 }
@@ -311,6 +318,7 @@ impl RealServer {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
+    /// Returns the error about a server that does not start, with the end of its log.
     fn not_ready(&self, what: &str) -> Error {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
@@ -332,7 +340,7 @@ fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
 }
 
-/// Copies a folder and what is in it.
+/// Copies a folder and its contents.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
@@ -347,10 +355,13 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Creates a folder that no other running server uses.
 fn new_folder() -> Result<PathBuf, Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    // `Relaxed`: the number need only be unique.
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("windlass-kube-{}-{count}", std::process::id()));
+    // A former process with the same id may have left its folder.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("certificates")).map_err(|error| {
         failed(format!("cannot prepare the folder {}", folder.display())).because(error)
@@ -358,7 +369,7 @@ fn new_folder() -> Result<PathBuf, Error> {
     Ok(folder)
 }
 
-/// Writes keys, certificates and tokens; the CA of the server's certificate.
+/// Writes keys, certificates and tokens; returns the CA of the server's certificate.
 fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
     let accounts = KeyPair::generate().map_err(unmade)?;
     write(folder, "accounts.key", &accounts.serialize_pem())?;
@@ -372,6 +383,7 @@ fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
     write_server_certificate(folder)
 }
 
+/// Writes a certificate of a new CA for the server; returns the CA's certificate.
 fn write_server_certificate(folder: &Path) -> Result<String, Error> {
     let authority = Authority::new("windlass test servers")?;
     let pair = authority.server()?;
@@ -386,6 +398,7 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
     })
 }
 
+/// Returns the command line of kube-apiserver.
 fn arguments(folder: &Path, port: u16) -> Vec<String> {
     let files = [
         ("etcd-data-dir", "etcd"),
@@ -414,14 +427,16 @@ fn arguments(folder: &Path, port: u16) -> Vec<String> {
     files.into_iter().chain(others).chain([format!("--secure-port={port}")]).collect()
 }
 
-/// A free port below those that the kernel gives to outgoing connections, so that none of them sits
-/// on it while the server is down.
+/// Returns a free port below those that the kernel gives to outgoing connections, so that none of
+/// them takes it while the server is down.
 fn free_port() -> Result<u16, Error> {
     const FIRST: u16 = 20_000;
     const COUNT: u16 = 10_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let own = (std::process::id() % u32::from(COUNT)) as u16;
     let free = (0..COUNT).find_map(|_| {
+        // Offset by the process id: test processes that run beside each other try different ports
+        // first.
         let offset = own.wrapping_mul(7).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
         let port = FIRST + offset;
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok().then_some(port)

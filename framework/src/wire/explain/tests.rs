@@ -114,7 +114,7 @@ fn what_is_no_json_is_told_by_its_place() {
     assert_eq!(told, "expected value at line 1 column 10");
 }
 
-/// A map that shows a name twice is one that the second try sees once.
+/// A map that has a name twice has it once in the second attempt.
 #[test]
 fn what_the_second_try_does_not_meet_is_told_by_its_place() {
     let bytes = br#"{"spec": {"mode": "Open", "mode": "Open", "small": 1}}"#;

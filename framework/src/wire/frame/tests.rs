@@ -41,7 +41,7 @@ fn keep_alive_lines_tell_nothing_and_leave_no_frame_open() {
         assert!(!decoder.is_inside(), "{blank:?}");
     }
     let mut told = 0;
-    // A form feed is no space of JSON: it is not passed over in silence.
+    // A form feed is no space of JSON: it is not skipped silently.
     decoder.push(b"\x0c\n", &mut |_| told += 1);
     assert_eq!(told, 1);
 }
@@ -66,7 +66,7 @@ fn a_frame_is_its_type_and_its_objects_bytes() {
     }
 }
 
-/// The second of two documents on a line must not get lost in silence.
+/// The second of two documents on a line must not get lost silently.
 #[test]
 fn a4_a_line_that_goes_on_after_its_frame_is_refused() {
     for more in ["x", "}", r#"{"type":"ADDED","object":{}}"#, ",", " {}"] {
@@ -118,7 +118,7 @@ fn braces_in_texts_do_not_end_an_object() {
     }
 }
 
-/// Nothing passes because only what stands behind the metadata is looked at.
+/// Checking only the bytes behind the metadata lets no other frame pass.
 #[test]
 fn a_frame_that_is_skimmed_is_the_frame_that_is_read() {
     for (line, is_skimmed) in [
@@ -130,7 +130,7 @@ fn a_frame_that_is_skimmed_is_the_frame_that_is_read() {
         (r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"b":{}},"x":{}}"#, false),
         (r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"b":"}"}}"#, false),
         (r#"{"object":{"metadata":{"name":"a"}},"type":"ADDED"}"#, false),
-        // No such object.
+        // Not an event about an object.
         (r#"{"type":"BOOKMARK","object":{"metadata":{"name":"a"}}}"#, false),
         (r#"{"type":"ADDED","object":{"a":{}}}"#, false),
         (r#"{"type":"ADDED","object":[]}"#, false),
@@ -223,7 +223,7 @@ fn an_error_frame_becomes_a_status_whatever_is_inside() {
             "message":"too old resource version","reason":"Expired","code":410}"#,
     );
     assert_eq!((gone.code, gone.reason.as_str()), (410, "Expired"));
-    // One field of a wrong type does not hide what decides.
+    // One field of a wrong type does not hide the decisive ones.
     let half = status(r#"{"code":410,"reason":"Expired","details":{"causes":null},"message":7}"#);
     assert_eq!((half.code, half.reason.as_str(), half.message.as_str()), (410, "Expired", ""));
     for garbage in ["{}", "null", "7", "[]", r#"{"kind":"Pod"}"#, r#"{"code":"x"}"#, r#""oops""#] {
@@ -257,7 +257,7 @@ fn deep_nesting_bad_utf8_and_huge_numbers_are_the_objects_own_business() {
     assert_eq!(skim.outline().head(frame(&line).object).generation(), 0);
 }
 
-/// The shortcut finds what reading every member finds.
+/// The shortcut finds the same frame as a scan of every member.
 #[test]
 fn frames_as_go_writes_them_are_read_as_all_others() {
     for size in 0..200 {

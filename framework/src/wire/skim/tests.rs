@@ -34,7 +34,7 @@ fn the_head_holds_what_the_metadata_say() {
     assert_eq!(head.owners().count(), 2);
 }
 
-/// A head that reads the bytes where they stand says what the copied one says.
+/// A head that reads the bytes in place equals the copied one.
 #[test]
 fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
     let inner = r#""labels": {"a":"1","z":"2"}, "finalizers":["f/1" , "f/2"],"ownerReferences":
@@ -85,7 +85,7 @@ fn a_type_that_stands_behind_the_metadata_is_cut_though_the_content_names_others
 #[test]
 fn a_body_that_no_type_fits_still_shows_its_name() {
     let skim = Skim::of(br#"{"spec":[{]},"metadata":{"name":"a"}}"#);
-    // Brackets that do not match are not the skim's business as long as they balance.
+    // Brackets that do not match are not checked here, as long as they balance.
     assert_eq!(skim.unwrap().name, "a");
     assert!(Skim::of(br#"{"metadata":"oops"}"#).is_err());
     assert!(Skim::of(br#"{"metadata":{"name":7}}"#).is_err());
@@ -182,7 +182,7 @@ fn look(skim: &Skim<'_>) {
     assert_eq!(kept.len(), skim.compact_len());
 }
 
-/// A text as JSON, or what may stand where one is looked for.
+/// A text as JSON, or another value in its place.
 fn written() -> impl Strategy<Value = (String, Option<String>)> {
     let text = "[ab\"\\\\é]{0,3}";
     prop_oneof![
@@ -194,7 +194,7 @@ fn written() -> impl Strategy<Value = (String, Option<String>)> {
 }
 
 proptest! {
-    /// In whatever order, twice, escaped, with blanks, beside what is no text.
+    /// In any order, twice, escaped, with blanks, beside values that are no texts.
     #[test]
     fn labels_are_what_the_texts_among_them_say(
         pairs in prop::collection::vec((written(), written()), 0..6), is_wide in any::<bool>(),

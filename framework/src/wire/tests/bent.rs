@@ -1,10 +1,10 @@
-//! Objects written in every way that JSON allows, and bytes bent in ways that it does not.
+//! Objects written in every way that JSON allows, and bytes changed in ways that it does not.
 
 use serde_json::{Map, Value, json};
 
 use crate::entropy::Entropy;
 
-/// What is put into bytes: pieces of syntax, members that are looked for, and what is no JSON.
+/// Pieces that are put into bytes: syntax, wanted members, and bytes that are no JSON.
 const WORDS: &[&[u8]] = &[
     b"{",
     b"}",
@@ -125,7 +125,8 @@ fn somewhere<'a>(value: &'a mut Value, entropy: &Entropy) -> &'a mut Value {
     if entropy.below(4) == 0 { inner } else { somewhere(inner, entropy) }
 }
 
-/// Writes `value` in any order of its members, with blanks and escapes as they come. Has a key one?
+/// Writes `value` with its members in any order, with random blanks and escapes. Returns whether a
+/// key has an escape.
 pub(super) fn write_json(value: &Value, entropy: &Entropy, out: &mut Vec<u8>) -> bool {
     let mut odd_keys = false;
     blank(entropy, out);
@@ -181,7 +182,8 @@ fn blank(entropy: &Entropy, out: &mut Vec<u8>) {
     }
 }
 
-/// One character in `odds` is written with an escape that it does not need. Has it any?
+/// Writes a text; one character in `odds` gets an escape that it does not need. Returns whether one
+/// did.
 fn write_text(text: &str, entropy: &Entropy, odds: u64, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.push(b'"');

@@ -1,4 +1,4 @@
-//! What the scanners find in bytes that somebody bent is what a strict decoder finds there.
+//! The scanners agree with a strict decoder on randomly changed bytes.
 
 mod bent;
 mod strict;
@@ -62,7 +62,8 @@ fn cases(seed: u64) {
             odd_keys |= memchr::memchr(b'\\', &bytes).is_some();
         }
         let read = serde_json::from_slice::<Strict>(&bytes);
-        // Half of the cases go through each of the two; it is about as much as all the rest.
+        // Half of the cases go through each of the two checks, which take about as long as all the
+        // others.
         match entropy.below(2) {
             0 => lists_wherever_it_is_cut(&bytes, read.is_ok(), &entropy),
             _ => frames_wherever_it_is_cut(&bytes, read.is_ok(), &entropy),
@@ -110,7 +111,7 @@ fn texts(value: Option<&Value>) -> Vec<(String, String)> {
     texts
 }
 
-/// What a cache keeps of an object.
+/// The part of an object that a cache keeps.
 fn kept(value: &Value) -> Value {
     let mut kept = value.clone();
     if let Value::Object(map) = &mut kept {
@@ -127,8 +128,8 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// `odd_keys`: may a key be written with escapes? Those are never ours: then more is kept, and less is
-/// known, than there is.
+/// Checks that scanners and decoder agree. `odd_keys`: whether a key may have escapes. Such keys
+/// are never ours: then more is kept, and less is known, than there is.
 fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, entropy: &Entropy) {
     let start = scan::skip_space(bytes, 0);
     let length = bytes.len() - bytes.iter().rev().take_while(|byte| scan::is_space(**byte)).count();
@@ -196,7 +197,7 @@ fn head_agrees(head: &Head<'_>, metadata: &Value, bytes: &[u8]) {
     assert_eq!(head.annotation("note").as_deref(), note, "{}", shown(bytes));
 }
 
-/// The shortcut finds what going through everything finds.
+/// The shortcut finds the same values as a scan of everything.
 fn known_places_agree(compact: &[u8], outline: &Outline) {
     let mut tree = PathTree::default();
     PATHS.iter().enumerate().for_each(|(number, path)| tree.add(path, number));
@@ -208,7 +209,7 @@ fn known_places_agree(compact: &[u8], outline: &Outline) {
     assert_eq!(known, whole, "{}", shown(compact));
 }
 
-/// Texts and words; how numbers are printed is the business of `paths`.
+/// Texts and words; the output of numbers is tested in `paths`.
 fn paths_agree(bytes: &[u8], value: &Value) {
     for path in PATHS {
         let mut found = Vec::new();
@@ -221,7 +222,7 @@ fn paths_agree(bytes: &[u8], value: &Value) {
     }
 }
 
-/// No panic, and nothing that contradicts itself.
+/// Checks for panics and contradictions only.
 fn survives(bytes: &[u8]) {
     for skim in
         [Skim::of(bytes), Skim::version_of(bytes), Skim::of_beginning(bytes)].into_iter().flatten()
@@ -323,8 +324,7 @@ fn frames_wherever_it_is_cut(bytes: &[u8], is_good: bool, entropy: &Entropy) {
     }
 }
 
-/// Looking ahead for what stands behind the metadata must not be done once per member: this takes
-/// minutes then.
+/// The search behind the metadata must not run once per member: this would take minutes.
 #[test]
 fn an_object_of_a_hundred_thousand_members_is_read_in_one_go() {
     let mut object = r#"{"metadata":{"name":"a"}"#.to_owned();
@@ -337,7 +337,7 @@ fn an_object_of_a_hundred_thousand_members_is_read_in_one_go() {
     assert!(compact.ends_with(br#""m199999":1}"#), "kind and apiVersion are cut");
 }
 
-/// As those that look values up by path do it.
+/// As lookups by path do.
 #[test]
 fn of_two_metadata_the_first_counts_and_is_not_mixed_with_the_second() {
     for tail in ["", r#","kind":"K""#] {

@@ -1,4 +1,4 @@
-//! JSON read by somebody else, who takes no member twice.
+//! A strict JSON decoder, which accepts no member twice.
 
 use std::fmt;
 
@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// Takes out what stands at `path`, in each element of lists; was something there?
+/// Removes the value at `path`, in each element of lists; returns whether there was one.
 pub(super) fn remove(value: &mut Value, path: &[String]) -> bool {
     match (value, path) {
         (Value::Array(items), _) => {

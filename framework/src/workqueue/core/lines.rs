@@ -1,19 +1,20 @@
-//! One line for each priority, and whose turn it is.
+//! One line per priority, and the choice of the next key.
 //!
-//! The line of the highest priority goes first. So that a flood of urgent keys starves nobody, a key
-//! that has waited for the ageing time competes again: of [`SHARE`] turns in a row one goes to the
-//! key that has waited the longest, whatever its priority.
+//! The line of the highest priority goes first. A flood of urgent keys must not starve other keys,
+//! so a key that has waited for the ageing time competes again: of [`SHARE`] turns in a row one
+//! goes to the key that has waited the longest, whatever its priority (G-Q7: no ready key starves
+//! behind others of higher priority).
 
 use super::ready::{Lane, Place};
 use super::slot::{Again, Nanos, Place as At};
 use super::slots::{Slots, Ticket};
 use crate::workqueue::Priority;
 
-/// While a key of a lower priority has aged, it gets one of so many turns: live events lose a quarter
-/// of the workers at most, and an aged key with `n` aged ones before it waits for at most
+/// One of this many turns goes to an aged key of a lower priority: live events lose a quarter of
+/// the workers at most, and an aged key with `n` aged ones before it waits for at most
 /// `4 * (n + 1)` turns.
 const SHARE: u32 = 4;
-/// Outdated places beyond those in use that are not worth a sweep.
+/// Outdated places, beyond the number in use, that do not justify a sweep.
 const SLACK: usize = 64;
 
 /// Ready keys of every priority.
@@ -21,27 +22,29 @@ const SLACK: usize = 64;
 pub(super) struct Lines {
     /// Highest priority first.
     lines: Vec<Line>,
-    /// The line that was asked for last: most often it is the next one too.
+    /// The line that was used last: most often it is the next one too.
     last: usize,
     ageing: Nanos,
-    /// Turns in a row for which somebody who has aged was passed over.
+    /// Turns in a row for which an aged key was passed over.
     passed_over: u32,
-    /// Keys that are ready, by how their last work ended.
+    /// Ready keys whose last work succeeded.
     pub(super) healthy_ready: usize,
+    /// Ready keys whose last work failed.
     pub(super) failing_ready: usize,
 }
 
+/// The ready keys of one priority.
 #[derive(Debug)]
 struct Line {
     priority: Priority,
-    /// Places of keys whose last work succeeded, and of those in work.
+    /// Places of keys whose last work succeeded, and of keys in work.
     healthy: Lane,
     /// Places of keys whose last work failed.
     failing: Lane,
     /// Places that are not outdated.
     live: usize,
     ready: usize,
-    /// How many priorities were met before this one.
+    /// Number of priorities that were seen before this one.
     met: usize,
 }
 
@@ -57,6 +60,7 @@ impl Lines {
         }
     }
 
+    /// Returns the line of a priority, which is created if necessary.
     #[inline]
     fn line(&mut self, priority: Priority) -> &mut Line {
         if self.lines.get(self.last).is_none_or(|line| line.priority != priority) {
@@ -65,9 +69,10 @@ impl Lines {
         &mut self.lines[self.last]
     }
 
+    /// Returns the index of a priority's line, which is created if necessary.
     #[cold]
     fn find(&mut self, priority: Priority) -> usize {
-        // There are one or two.
+        // A linear search: there are one or two priorities.
         let at = self.lines.iter().position(|line| line.priority <= priority);
         let at = at.unwrap_or(self.lines.len());
         if self.lines.get(at).is_none_or(|line| line.priority != priority) {
@@ -76,7 +81,7 @@ impl Lines {
         at
     }
 
-    /// A place at the end of a line.
+    /// Adds a place at the end of a line.
     pub(super) fn join(&mut self, priority: Priority, failing: bool, place: Place) {
         let line = self.line(priority);
         line.live += 1;
@@ -84,7 +89,7 @@ impl Lines {
         lane.push(place.0, place.1);
     }
 
-    /// A place by its turn, for a key that was passed over.
+    /// Adds a place by its turn, for a key that was passed over.
     pub(super) fn rejoin(&mut self, priority: Priority, failing: bool, place: Place) {
         let line = self.line(priority);
         line.live += 1;
@@ -92,7 +97,7 @@ impl Lines {
         lane.push_overdue(place.0, place.1);
     }
 
-    /// A key of that line has got another place elsewhere.
+    /// Notes that a key of this line got another place elsewhere.
     pub(super) fn outdate<T>(&mut self, priority: Priority, slots: &Slots<T>) {
         let line = self.line(priority);
         line.live -= 1;
@@ -103,7 +108,7 @@ impl Lines {
         }
     }
 
-    /// A key is ready that was not, or the other way round.
+    /// Counts a key that became ready, or is no longer.
     #[inline]
     pub(super) fn count(&mut self, priority: Priority, failing: bool, is_ready: bool) {
         let line = self.line(priority);
@@ -112,7 +117,7 @@ impl Lines {
         change(if failing { &mut self.failing_ready } else { &mut self.healthy_ready });
     }
 
-    /// Takes out the key whose turn it is; `may_fail` says whether keys that keep failing get one.
+    /// Takes out the next key; `may_fail` says whether keys that keep failing get a turn.
     pub(super) fn take<T>(
         &mut self,
         slots: &mut Slots<T>,
@@ -120,7 +125,7 @@ impl Lines {
         now: Nanos,
     ) -> Option<Ticket> {
         if let [line] = &mut self.lines[..] {
-            // Nobody is passed over.
+            // One priority: no key is passed over.
             if let Some(ticket) = line.take_plain(slots) {
                 return Some(ticket);
             }
@@ -144,6 +149,8 @@ impl Lines {
             }
         }
         let at = match aged {
+            // Only turns for which an aged key was passed over count: without one, urgent keys lose
+            // none.
             Some((_, aged)) if self.passed_over + 1 >= SHARE => {
                 self.passed_over = 0;
                 aged
@@ -157,14 +164,15 @@ impl Lines {
         self.lines[at].pop(may_fail)
     }
 
-    /// How many keys are ready, by priority, in the order in which priorities were met.
+    /// Returns the number of ready keys by priority, in the order in which priorities were first
+    /// seen.
     pub(super) fn depths(&self) -> Vec<(Priority, usize)> {
         let mut lines: Vec<&Line> = self.lines.iter().collect();
         lines.sort_by_key(|line| line.met);
         lines.into_iter().map(|line| (line.priority, line.ready)).collect()
     }
 
-    /// Number of places, outdated ones too.
+    /// Number of places, outdated ones included.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.lines.iter().map(|line| line.healthy.len() + line.failing.len()).sum()
@@ -177,7 +185,7 @@ impl Line {
         Self { priority, healthy, failing, live: 0, ready: 0, met }
     }
 
-    /// The key at the front, when there is no doubt that it is next: nearly always.
+    /// Returns the key at the front in the common case, in which it is certainly next.
     #[inline]
     fn take_plain<T>(&mut self, slots: &Slots<T>) -> Option<Ticket> {
         if !self.failing.is_empty() || self.healthy.has_overdue() {
@@ -193,7 +201,7 @@ impl Line {
         Some(ticket)
     }
 
-    /// The first place whose key can be taken.
+    /// Returns the first place whose key can be taken.
     fn first<T>(&mut self, slots: &mut Slots<T>, may_fail: bool) -> Option<Place> {
         self.tidy_front(slots);
         if self.failing.is_empty() {
@@ -208,7 +216,7 @@ impl Line {
         }
     }
 
-    /// Takes out what [`first`](Self::first) found.
+    /// Takes out the place that [`first`](Self::first) found.
     #[inline]
     fn pop(&mut self, may_fail: bool) -> Option<Ticket> {
         self.live -= 1;
@@ -223,8 +231,8 @@ impl Line {
         }
     }
 
-    /// Passes over places at the front of the healthy lane whose key cannot be taken from there: it
-    /// is still in work, its work failed, or it has another place.
+    /// Passes over places at the front of the healthy lane whose key cannot be taken from there:
+    /// the key is still in work, its work failed, or it has another place.
     #[inline]
     fn tidy_front<T>(&mut self, slots: &mut Slots<T>) {
         if self.healthy.has_overdue() {
@@ -240,6 +248,7 @@ impl Line {
                             self.live -= 1;
                         }
                     }
+                    // Sorted by its turn: the place was taken before the failure was known.
                     _ if slot.failing => self.failing.push_overdue(place.0, place.1),
                     _ => return,
                 }
@@ -249,7 +258,7 @@ impl Line {
     }
 }
 
-/// Is that still the place of its key?
+/// Whether this is still the place of its key.
 fn is_live<T>(slots: &Slots<T>, (turn, ticket): &Place) -> bool {
     slots.turn(*ticket) == Some(*turn)
 }

@@ -1,4 +1,4 @@
-//! What can be read off a queue without changing it.
+//! Read-only queries of the queue's state.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,54 +10,54 @@ use super::{Core, QueueCounts};
 use crate::workqueue::meter::{News, Tally};
 use crate::workqueue::{KeyPlace, KeyState, Priority};
 
-/// What keys are listed by: place, then priority, then age, due time or turn.
+/// Sort key of a listing: place, then priority, then age, due time or turn.
 type Rank = (KeyPlace, Reverse<Priority>, u64, Ticket);
 
 impl<T> Core<T> {
-    /// What the metrics tell; `tally` is counted beside it.
+    /// Returns the numbers for the metrics; `tally` is counted by the caller.
     pub(in crate::workqueue) fn news(&self, tally: Tally) -> News {
         News { adds: self.adds, delays: self.delays, depths: self.lines.depths(), tally }
     }
 }
 
 impl<T: Eq + Clone> Core<T> {
-    /// Are no more keys accepted?
+    /// Returns whether the queue accepts no more keys.
     pub(in crate::workqueue) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Is nothing ready and nothing in work?
+    /// Returns whether no key is ready and none is in work.
     pub(in crate::workqueue) fn quiet(&self) -> bool {
         self.slots.in_work().is_empty() && self.ready() == 0
     }
 
-    /// Closed, and no key will become ready any more?
+    /// Returns whether the queue is closed and no key will become ready any more.
     pub(in crate::workqueue) fn exhausted(&self) -> bool {
         self.closed && self.ready() == 0 && self.coming_back == 0
     }
 
-    /// How many keys could be taken now.
+    /// Returns the number of keys that could be taken now.
     pub(in crate::workqueue) fn eligible(&self) -> usize {
         let failing = self.failing_limit.saturating_sub(self.failing_in_work);
         self.lines.healthy_ready + self.lines.failing_ready.min(failing)
     }
 
-    /// How many keys are ready, takeable or not.
+    /// Returns the number of ready keys, takeable or not.
     fn ready(&self) -> usize {
         self.lines.healthy_ready + self.lines.failing_ready
     }
 
-    /// When the next delayed key is due.
+    /// Returns the time at which the next delayed key is due.
     pub(in crate::workqueue) fn next_due(&self) -> Option<Duration> {
         self.timers.next().map(|(at, ..)| Duration::from_nanos(at))
     }
 
-    /// When the work in progress began.
+    /// Returns the start times of the work in progress.
     pub(in crate::workqueue) fn in_work(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.slots.in_work().iter().map(|working| working.since)
     }
 
-    /// How many keys are where.
+    /// Returns the number of keys in each state.
     pub(in crate::workqueue) fn counts(&self) -> QueueCounts {
         QueueCounts {
             queued: self.ready(),
@@ -67,12 +67,14 @@ impl<T: Eq + Clone> Core<T> {
         }
     }
 
-    /// At most `limit` keys: in work, ready, backing off, delayed; in each place by priority, then
-    /// the longest there or the next due first.
+    /// Describes at most `limit` keys: in work, ready, backing off, delayed; in each place by
+    /// priority, then the longest there or the next due first.
     pub(in crate::workqueue) fn describe(&self, limit: usize, now: Nanos) -> Vec<KeyState<T>> {
         let mut first: BinaryHeap<Rank> = BinaryHeap::new();
         for (ticket, slot) in self.slots.iter() {
             let Some(rank) = self.rank(ticket, slot) else { continue };
+            // A bounded heap, whose largest entry is replaced: sorting all keys would hold the lock
+            // for longer.
             if first.len() < limit {
                 first.push(rank);
             } else if let Some(mut last) = first.peek_mut().filter(|last| rank < **last) {
@@ -83,6 +85,7 @@ impl<T: Eq + Clone> Core<T> {
         ranked.filter_map(|(place, .., ticket)| self.state(place, ticket, now)).collect()
     }
 
+    /// Describes one key.
     fn state(&self, place: KeyPlace, ticket: Ticket, now: Nanos) -> Option<KeyState<T>> {
         let key = self.slots.key(ticket)?.clone();
         let slot = self.slots.get(ticket);
@@ -104,6 +107,7 @@ impl<T: Eq + Clone> Core<T> {
         Some(KeyState { key, place, failures, age, due_in, again, priority, reasons })
     }
 
+    /// Returns the sort key of a key; `None` if it rests.
     fn rank(&self, ticket: Ticket, slot: &Slot) -> Option<Rank> {
         let (place, order) = match slot.place {
             Place::Working { spot } => {

@@ -1,12 +1,12 @@
-//! Keys of one priority that are ready, in the order of their turns.
+//! The line of ready keys of one priority, in the order of their turns.
 //!
-//! Turns count up, so a lane is a plain queue: what becomes ready goes to its end. Two cases are
-//! different. A key that is added while it is in work takes a place at the end at once, and it is
-//! only known later whether its work failed; its place is passed over while it is in work. And a key
-//! whose place was passed over goes before all others when it becomes ready.
+//! Turns count up, so a lane is a plain queue: a key that becomes ready goes to its end. Two cases
+//! differ. A key that is added while in work takes a place at the end at once, before the outcome
+//! of its work is known; its place is passed over while the key is in work. A key whose place was
+//! passed over goes before all others when it becomes ready.
 //!
-//! A key whose priority rises leaves its old place behind, outdated: places know their turn, and a
-//! key knows which turn is its own.
+//! A key whose priority rises leaves its old place behind, outdated: a place stores its turn, and a
+//! key stores the turn that is its own.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,41 +16,41 @@ use super::slots::Ticket;
 /// A place in line.
 pub(super) type Place = (u64, Ticket);
 
-/// One line of keys.
+/// A line of keys.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
     places: VecDeque<Place>,
-    /// Those whose turn has been passed over; few.
+    /// Places whose turn has been passed over; few.
     overdue: BinaryHeap<Reverse<Place>>,
 }
 
 impl Lane {
-    /// A place at the end.
+    /// Adds a place at the end.
     pub(super) fn push(&mut self, turn: u64, ticket: Ticket) {
         self.places.push_back((turn, ticket));
     }
 
-    /// A place by its turn, wherever that is.
+    /// Adds a place that is sorted by its turn.
     pub(super) fn push_overdue(&mut self, turn: u64, ticket: Ticket) {
         self.overdue.push(Reverse((turn, ticket)));
     }
 
-    /// The place at the front of those that were not passed over.
+    /// Returns the front of the places that were not passed over.
     #[inline]
     pub(super) fn front(&self) -> Option<Place> {
         self.places.front().copied()
     }
 
-    /// Passes over the place at the front.
+    /// Removes the place at the front.
     pub(super) fn pass(&mut self) {
         self.places.pop_front();
-        // A flood of keys must not pin its size.
+        // The memory of a flood of keys is released.
         if self.places.is_empty() && self.places.capacity() > KEPT {
             self.places = VecDeque::new();
         }
     }
 
-    /// The first place.
+    /// Returns the first place.
     #[inline]
     pub(super) fn first(&self) -> Option<Place> {
         if !self.has_overdue() {
@@ -63,19 +63,19 @@ impl Lane {
         }
     }
 
-    /// Was a place passed over?
+    /// Returns whether a place was passed over.
     #[inline]
     pub(super) fn has_overdue(&self) -> bool {
         !self.overdue.is_empty()
     }
 
-    /// Is there no place, not even an outdated one?
+    /// Returns whether there is no place, not even an outdated one.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty() && self.overdue.is_empty()
     }
 
-    /// Takes out the first.
+    /// Takes out the first place.
     pub(super) fn pop(&mut self) -> Option<Ticket> {
         let first = self.first()?;
         if self.has_overdue() && self.overdue.peek() == Some(&Reverse(first)) {
@@ -86,24 +86,24 @@ impl Lane {
         Some(first.1)
     }
 
-    /// Takes out the first ones as long as they are outdated.
+    /// Takes out the first places as long as they are outdated.
     pub(super) fn drop_outdated(&mut self, is_live: impl Fn(&Place) -> bool) {
         while self.first().is_some_and(|first| !is_live(&first)) {
             self.pop();
         }
     }
 
-    /// Takes out all that are outdated.
+    /// Takes out all outdated places.
     pub(super) fn sweep(&mut self, is_live: impl Fn(&Place) -> bool) {
         self.places.retain(&is_live);
         self.overdue.retain(|Reverse(place)| is_live(place));
     }
 
-    /// Number of places, outdated ones too.
+    /// Number of places, outdated ones included.
     pub(super) fn len(&self) -> usize {
         self.places.len() + self.overdue.len()
     }
 }
 
-/// So many places are kept for later.
+/// Most places that an empty lane keeps allocated.
 const KEPT: usize = 4096;

@@ -1,32 +1,36 @@
-//! What is known of one key.
+//! The state of one key.
 
 use std::time::Duration;
 
 use super::{Ticket, Verdict};
 use crate::workqueue::{Priority, RetryPolicy};
 
-/// A time since the queue was made, in nanoseconds; it ends after 584 years.
+/// Time since the queue was made, in nanoseconds; it overflows after 584 years.
 pub(in crate::workqueue) type Nanos = u64;
 
+/// Converts a duration to nanoseconds; a longer one than `u64` holds saturates.
 pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
     time.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(time.subsec_nanos()))
 }
 
+/// The state of one key.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::workqueue) struct Slot {
     pub(super) place: Place,
-    /// Why it is to be worked on next; of a key in work, what came since it was taken.
+    /// Reasons of its next turn; of a key in work, those that were added since it was taken.
     pub(super) reasons: u64,
+    /// Failures in a row.
     pub(super) failures: u32,
-    /// Of its next turn; of a key in work, of this one.
+    /// Priority of its next turn; of a key in work, of this turn.
     pub(super) priority: Priority,
+    /// Whether its last work failed.
     pub(super) failing: bool,
-    /// Put off before it was worked on.
+    /// Whether the key was put off before it was worked on.
     pub(super) held: bool,
 }
 
 impl Slot {
-    /// A key that nothing is known of, before it is put somewhere.
+    /// Returns the state of a key that rests and has no history.
     pub(super) fn resting() -> Self {
         Self {
             place: Place::Resting,
@@ -38,11 +42,13 @@ impl Slot {
         }
     }
 
+    /// Returns whether the key failed or was held back.
     pub(super) fn is_backing_off(&self) -> bool {
         self.failing || self.held
     }
 }
 
+/// The place of a key in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Resting,
@@ -51,7 +57,7 @@ pub(super) enum Place {
         turn: u64,
     },
     Working {
-        /// Its place among those in work.
+        /// Index among the keys in work.
         spot: u32,
     },
     Waiting {
@@ -68,11 +74,11 @@ pub(super) struct Working {
     pub(super) again: Again,
 }
 
-/// What was asked of a key while it was in work.
+/// Adds that arrived while the key was in work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
     No,
-    /// It took a place in line, which may have been passed over.
+    /// Added without delay: the key took a place in line, which may have been passed over.
     Now {
         turn: u64,
         since: Nanos,
@@ -85,7 +91,7 @@ pub(super) enum Again {
     },
 }
 
-/// Notes success or failure; returns the delay that follows, if any.
+/// Records success or failure; returns the delay that follows, if any.
 pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> Option<Duration> {
     match verdict {
         Verdict::Done | Verdict::Gone | Verdict::After(_) => {
@@ -105,6 +111,7 @@ pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> O
         Verdict::Retry { draw } | Verdict::RetryAnew { draw } => {
             let bound = policy.bound(slot.failures);
             if bound.is_none() {
+                // The policy gave up: the next add begins with a fresh count.
                 (slot.failures, slot.failing) = (0, false);
             }
             bound.map(|bound| bound.mul_f64(draw.clamp(0.0, 1.0)))

@@ -1,25 +1,26 @@
-//! A slab of slots and a hash table that finds a key's slot; its order shows nowhere. Whoever has a key
-//! knows its hash: it is made before the lock is taken.
+//! A slab of slots and a hash table that finds a key's slot; the table's order is never visible.
+//! Callers pass the hash of each key: it is computed before the queue's lock is taken.
 //!
-//! A key that rests keeps its slot, for the next time: what comes back costs a look into the table, and
-//! no change of it. When there are very many, a new key gets the slot of one that rests.
+//! A resting key keeps its slot for its next add, which then costs a table look-up and no change of
+//! the table. When there are very many slots, a new key gets the slot of a resting one.
 
 use hashbrown::HashTable;
 
 use super::slot::{Again, Nanos, Place as At, Slot, Working};
 
-/// So many slots there are before a new key gets that of one that rests. Who has a key may never come back
-/// with it.
+/// Number of slots from which a new key gets the slot of a resting one. A key of unknown kind may
+/// never come back.
 const KEPT: usize = 4096;
-/// The same where keys are those of objects, which come back as long as there is the object: ten megabytes.
+/// The same for keys of objects, which come back for as long as the object exists: ten megabytes.
 const KEPT_NOTING: usize = 1 << 17;
-/// So many slots are looked at for one that rests; when all are in use, there are more from then on.
+/// Most slots that a search for a resting one looks at; if all of these are in use, a new slot is
+/// added.
 const LOOKS: usize = 16;
 
-/// The number of a slot. It names the same key until the key rests.
+/// The number of a slot. A ticket names the same key until the key rests.
 ///
-/// With it goes half of the key's hash: whoever has a ticket finds the slot's place in the table without
-/// a look at the slot.
+/// A ticket carries half of the key's hash, so that the slot's place in the table is found without
+/// reading the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::workqueue) struct Ticket {
     at: u32,
@@ -35,40 +36,41 @@ impl Ticket {
         self.at as usize
     }
 
-    /// The table picks a place by the lower bits and tells keys apart by the upper ones.
+    /// Returns a 64-bit hash for the table, which picks a place by the lower bits and compares the
+    /// upper ones; hence the same 32 bits twice.
     fn hash(self) -> u64 {
         u64::from(self.hash) << 32 | u64::from(self.hash)
     }
 }
 
-/// Slots by key and by number.
+/// Slots, found by key and by number.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     table: HashTable<u32>,
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
-    /// The slot that is looked at next for one that rests.
+    /// Slot at which the next search for a resting one begins.
     next: usize,
-    /// Keys that do not rest.
+    /// Number of keys that do not rest.
     in_use: usize,
-    /// Keys in work, in no order. There are few, so that what changes most lies close together.
+    /// Keys in work, in no order. They are few, so the data that change most lie close together.
     in_work: Vec<Working>,
-    /// So many slots there are before a new key gets that of one that rests.
+    /// Number of slots from which a new key gets the slot of a resting one.
     kept: usize,
     notes: Option<Notes<T>>,
 }
 
-/// What keys note of the slot that they have. It may be of another queue, or of long ago: who reads it
-/// looks whether it is so.
+/// Accessors of the slot number that a key stores. The number may belong to another queue or be
+/// outdated, so it is checked before use.
 #[derive(Debug)]
 pub(crate) struct Notes<T> {
-    /// What was noted last with the key or a clone of it.
+    /// Reads the number that was stored last with the key or a clone of it.
     pub(crate) read: fn(&T) -> Option<u32>,
-    /// Notes it.
+    /// Stores a number with the key.
     pub(crate) write: fn(&T, u32),
 }
 
-/// No slot has that number.
+/// A number that no slot has.
 pub(in crate::workqueue) const NOWHERE: u32 = u32::MAX;
 
 impl<T> Clone for Notes<T> {
@@ -77,7 +79,7 @@ impl<T> Clone for Notes<T> {
     }
 }
 
-/// Slots that are needed no more, or the key of one; to be dropped outside of locks.
+/// Slots that are no longer needed, or the key of one; to be dropped outside of locks.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(in crate::workqueue) enum Discarded<T> {
@@ -86,24 +88,25 @@ pub(in crate::workqueue) enum Discarded<T> {
     Slots(Vec<Entry<T>>),
 }
 
+/// A slot with its key.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::workqueue) struct Entry<T> {
     hash: u32,
     /// `None` while the slot is free.
     key: Option<T>,
-    /// A clone of it that came with an add, for who works on it next; only of keys that note their slot,
-    /// which are equal in all.
+    /// A clone of the key that came with an add, to be handed to the next worker; only for keys
+    /// that store their slot, whose clones are equal in all respects.
     spare: Option<T>,
     slot: Slot,
 }
 
 impl<T> Slots<T> {
-    /// No slots.
+    /// Returns an empty slab.
     pub(super) fn new(notes: Option<Notes<T>>) -> Self {
         Self::keeping(if notes.is_some() { KEPT_NOTING } else { KEPT }, notes)
     }
 
-    /// No slots; when there are `kept`, a new key gets that of one that rests.
+    /// Returns an empty slab; from `kept` slots on, a new key gets the slot of a resting one.
     pub(super) fn keeping(kept: usize, notes: Option<Notes<T>>) -> Self {
         Self {
             table: HashTable::new(),
@@ -129,17 +132,18 @@ impl<T> Slots<T> {
         self.in_use
     }
 
-    /// The slot of that number.
+    /// Returns a slot.
     pub(super) fn get(&self, ticket: Ticket) -> &Slot {
         &self.entries[ticket.index()].slot
     }
 
-    /// The slot of that number, to change it.
+    /// Returns a slot, to change it.
     pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut Slot {
         &mut self.entries[ticket.index()].slot
     }
 
-    /// The key of that slot, unless it is free, for who works on it, and the slot, to change it.
+    /// Returns the key of a slot for the worker that takes it, `None` if the slot is free, and the
+    /// slot, to change it.
     #[inline]
     pub(super) fn entry_mut(&mut self, ticket: Ticket) -> (Option<T>, &mut Slot)
     where
@@ -150,8 +154,7 @@ impl<T> Slots<T> {
         (key, &mut entry.slot)
     }
 
-    /// The turn that the key with that number has in a line; `None` also when there is no such key
-    /// any more.
+    /// Returns the turn of a key in its line; `None` also when there is no such key any more.
     pub(super) fn turn(&self, ticket: Ticket) -> Option<u64> {
         match self.find_slot(ticket)?.place {
             At::Ready { turn, .. } => Some(turn),
@@ -163,17 +166,17 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Keys in work, in no order.
+    /// Returns the keys in work, in no order.
     pub(super) fn in_work(&self) -> &[Working] {
         &self.in_work
     }
 
-    /// The key in work at that spot.
+    /// Returns the key in work at an index.
     pub(super) fn working(&mut self, spot: u32) -> &mut Working {
         &mut self.in_work[spot as usize]
     }
 
-    /// A key is in work from now on; tells its spot.
+    /// Adds a key to those in work; returns its index.
     #[inline]
     pub(super) fn begin_work(&mut self, ticket: Ticket, since: Nanos) -> u32 {
         let spot = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
@@ -181,43 +184,43 @@ impl<T> Slots<T> {
         spot
     }
 
-    /// The key at that spot is in work no more.
+    /// Removes the key at an index from those in work.
     #[inline]
     pub(super) fn end_work(&mut self, spot: u32) -> Working {
         let ended = self.in_work.swap_remove(spot as usize);
+        // `swap_remove` moved the last key to this index.
         if let Some(moved) = self.in_work.get(spot as usize) {
             self.entries[moved.ticket.index()].slot.place = At::Working { spot };
         }
         ended
     }
 
-    /// The slot of that number, if there is one still.
+    /// Returns a slot, if it still exists.
     #[inline]
     pub(super) fn find_slot(&self, ticket: Ticket) -> Option<&Slot> {
         Some(&self.entries.get(ticket.index())?.slot)
     }
 
-    /// The key whose slot that is; `None` when the slot is free.
+    /// Returns the key of a slot; `None` when the slot is free.
     pub(super) fn key(&self, ticket: Ticket) -> Option<&T> {
         self.entries[ticket.index()].key.as_ref()
     }
 
-    /// All slots of keys that do not rest, in their order.
+    /// Returns all slots of keys that do not rest, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Slot)> {
         let numbered = (0_u32..).zip(&self.entries);
         let in_use = numbered.filter(|(_, entry)| !matches!(entry.slot.place, At::Resting));
         in_use
             .map(|(at, entry)| (Ticket { at, hash: entry.hash }, &entry.slot))
-            // Behind the last one there may be many that rest.
+            // Stops after the last slot in use: many resting slots may follow.
             .take(self.in_use)
     }
 
-    /// [`rest`](Self::rest) for a key of which nothing is known but that it is in work; tells whether it
-    /// could be done like that.
+    /// [`rest`](Self::rest) for a key without failures; returns whether that was possible.
     #[inline]
     pub(super) fn rest_plainly(&mut self, ticket: Ticket) -> bool {
         if self.in_use == 1 && self.entries.len() > self.kept {
-            // It may be time to give back.
+            // The last key in use: the memory may have to be released, which `rest` does.
             return false;
         }
         self.in_use -= 1;
@@ -225,14 +228,14 @@ impl<T> Slots<T> {
         true
     }
 
-    /// The key rests, and keeps its slot.
+    /// Lets a key rest in its slot.
     pub(super) fn rest(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
         self.entries[ticket.index()].slot = Slot::resting();
         self.give_back().map_or(Discarded::Nothing, Discarded::Slots)
     }
 
-    /// The key rests, and leaves its slot to another.
+    /// Lets a key rest and frees its slot for another key.
     #[cold]
     pub(super) fn leave(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
@@ -242,16 +245,18 @@ impl<T> Slots<T> {
             return Discarded::Slots(all);
         }
         self.free.push(ticket.at);
-        // Who worked on it has the other one.
+        // The worker has a clone of its own.
         self.entries[ticket.index()].key.take().map_or(Discarded::Nothing, Discarded::Key)
     }
 
-    /// When nothing is in use, after a flood of keys, or when most of very many are gone.
+    /// Returns all slots for release when no key is in use, after a flood of keys or when most of
+    /// very many keys are gone.
     fn give_back(&mut self) -> Option<Vec<Entry<T>>> {
         let slots = self.entries.len();
         if self.in_use > 0 || slots <= self.kept {
             return None;
         }
+        // Most slots still have a key that may come back: not worth a release.
         if slots <= 2 * self.kept && 2 * self.table.len() > slots {
             return None;
         }
@@ -259,14 +264,15 @@ impl<T> Slots<T> {
         Some(std::mem::replace(self, new).entries)
     }
 
+    /// Removes a slot from the table.
     fn forget(&mut self, ticket: Ticket) {
         if let Ok(found) = self.table.find_entry(ticket.hash(), |at| *at == ticket.at) {
             found.remove();
         }
     }
 
-    /// The slot of that key, most likely. Of several keys the looks overlap, as none needs what another
-    /// finds.
+    /// Returns the probable slot of a key. The look-ups of several keys overlap, because none
+    /// depends on the result of another.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
         if let Some(notes) = &self.notes
@@ -277,7 +283,7 @@ impl<T> Slots<T> {
         self.table.find(Ticket::new(0, hash).hash(), |_| true).map_or(NOWHERE, |at| *at)
     }
 
-    /// Is the key in that slot of that hash?
+    /// Returns whether the key in a slot has this hash.
     #[inline]
     pub(super) fn confirm(&self, guess: u32, hash: u64) -> bool {
         let hash = Ticket::new(0, hash).hash;
@@ -286,8 +292,9 @@ impl<T> Slots<T> {
 }
 
 impl<T: Eq> Slots<T> {
-    /// The slot of `key`, whose hash that is, and whether the key rested until now. The key is taken unless
-    /// it does not rest; what is left instead is to be dropped outside of locks. `None` when there is no key.
+    /// Returns the slot of `key` and whether the key rested until now. The key is taken unless it
+    /// is in use already; the key that is left in its place is to be dropped outside of locks.
+    /// `None` when there is no key.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -300,6 +307,7 @@ impl<T: Eq> Slots<T> {
         let is_key = |at: &u32| {
             self.entries.get(*at as usize).is_some_and(|entry| entry.key.as_ref() == Some(wanted))
         };
+        // A guess is only a hint: the key itself decides.
         let at = if is_key(&guess) {
             guess
         } else if let Some(at) = self.table.find(sought.hash(), is_key) {
@@ -312,20 +320,23 @@ impl<T: Eq> Slots<T> {
         let rested = matches!(entry.slot.place, At::Resting);
         if rested {
             self.in_use += 1;
-            // The newer one counts, where equal ones may differ. Where they do not, it need not be cloned.
+            // The newer of two equal keys is stored, since equal keys may differ in other fields.
+            // Keys that store their slot do not differ, so the newer one becomes the spare and
+            // saves a clone.
             let place = if self.notes.is_some() { &mut entry.spare } else { &mut entry.key };
             std::mem::swap(place, key);
         }
         Some((Ticket { at, ..sought }, rested))
     }
 
+    /// Stores a slot's number with the key, whose next add then needs no search of the table.
     fn note(&self, key: &T, at: u32) {
         if let Some(notes) = &self.notes {
             (notes.write)(key, at);
         }
     }
 
-    /// A slot for a key that has none.
+    /// Creates a slot for a key that has none.
     #[cold]
     fn make(&mut self, key: &mut Option<T>, sought: Ticket) -> Ticket {
         let free = self.free.pop();
@@ -350,7 +361,8 @@ impl<T: Eq> Slots<T> {
         Ticket { at, ..sought }
     }
 
-    /// The slot of a key that rests, when there are very many; the key is put out of it.
+    /// Returns the slot of a resting key when there are very many slots; its key is moved into
+    /// `old`.
     fn take_resting(&mut self, old: &mut Option<T>) -> Option<u32> {
         if self.entries.len() < self.kept {
             return None;
@@ -386,17 +398,17 @@ mod tests {
     fn enter<T: Eq>(slots: &mut Slots<T>, key: T, hash: u64) -> (Ticket, bool) {
         let guess = slots.guess(&key, hash);
         let (ticket, rested) = slots.enter(&mut Some(key), hash, guess).expect("a key");
-        // What tells a key that does not rest from one that does.
+        // A key with another place than `Resting` is in use.
         slots.get_mut(ticket).place = At::Waiting { at: 0, turn: 0 };
         (ticket, rested)
     }
 
     fn hash_of(key: usize) -> u64 {
-        // Some are the same.
+        // Some keys share a hash.
         key as u64 % 91
     }
 
-    /// Slots of keys from 0 on, all in use.
+    /// Slots of the keys 0, 1, 2, …, all in use.
     fn slots_of(keys: usize) -> (Slots<usize>, Vec<Ticket>) {
         let mut slots = Slots::keeping(MANY, None);
         let tickets = (0..keys).map(|key| enter(&mut slots, key, hash_of(key)).0).collect();
@@ -463,7 +475,7 @@ mod tests {
         for (key, ticket) in tickets.iter().enumerate().skip(1) {
             assert_eq!(slots.leave(*ticket), Discarded::Key(key));
         }
-        // The last key is among what is to be dropped elsewhere.
+        // The last key is among the slots that the caller drops.
         let Discarded::Slots(all) = slots.leave(tickets[0]) else { panic!("kept") };
         assert_eq!(all.into_iter().filter_map(|entry| entry.key).collect::<Vec<_>>(), [0]);
     }
@@ -481,14 +493,14 @@ mod tests {
             assert_eq!((ticket.at, key), (tickets[old].at, Some(old)), "who had it is handed out");
             assert_eq!(slots.find(&old, hash_of(old)), None);
         }
-        // All are in use: there is one more.
+        // All slots are in use: a new one is added.
         assert_eq!(enter(&mut slots, MANY + 2, hash_of(MANY + 2)).0.at as usize, MANY);
         assert_eq!((slots.in_use(), slots.table.len()), (MANY + 1, MANY + 1));
     }
 
     #[test]
     fn slots_are_as_many_as_were_in_use_at_once_or_as_are_kept() {
-        // One of them never rests, as a key with a delay does not.
+        // One key never rests, like a key with a delay.
         let (mut slots, tickets) = slots_of(MANY + MANY / 2);
         tickets.iter().skip(1).for_each(|ticket| drop(slots.rest(*ticket)));
         for key in 0..20 * MANY {

@@ -8,21 +8,21 @@ mod priorities;
 
 const SECOND: Duration = Duration::from_secs(1);
 const AGEING: Duration = Duration::from_millis(250);
-/// Why keys come back, in these tests.
+/// Reason of keys that come back, in these tests.
 const BACK: u64 = 1 << 63;
 
-/// Keys that note something that is seldom so.
+/// Accessors of keys that note a slot which is seldom the right one.
 fn notes() -> Notes<u8> {
     Notes { read: |key| key.is_multiple_of(3).then_some(u32::from(*key) / 3), write: |_, _| {} }
 }
 
-/// Keys with one hash have to be told apart, too.
+/// Keys with equal hashes must be told apart, too.
 fn hash_of(key: u64) -> u64 {
     (key % 7).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl<T: Copy + Eq + Into<u64>> Core<T> {
-    /// Keys that do not rest, those of them in work, and delays.
+    /// Number of keys that do not rest, of those in work, and of delays.
     fn in_use(&self) -> (usize, usize, usize) {
         (self.slots.in_use(), self.slots.in_work().len(), self.timers.len())
     }
@@ -57,7 +57,7 @@ fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
 
 fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Option<Finished<u8>> {
     let ticket = core.slots.find(&key, hash_of(key.into()))?;
-    // As the shell does.
+    // As the asynchronous queue does.
     let plainly = (verdict == Verdict::Done).then(|| core.finish_plain(ticket, nanos(now)));
     if let Some(worked) = plainly.flatten() {
         return Some(Finished { worked, retry: None, left: Discarded::Nothing });
@@ -250,7 +250,8 @@ fn keys_in_work_that_fail_again_and_again_keep_their_order() {
     (0..4).for_each(|key| queue.plain(key, at(0)));
     (0..4).for_each(|key| assert_eq!(take(&mut queue, at(0)), Some(key)));
     (0..4).for_each(|key| assert!(finish(&mut queue, key, fail, at(0)).is_some()));
-    // They hold half of the workers; each is added again while in work, others come between.
+    // The failing keys hold half of the workers; each is added again while in work, others come
+    // between.
     for key in 0..4 {
         assert_eq!(take(&mut queue, at(1)), Some(key));
         queue.plain(key, at(1));
@@ -263,7 +264,7 @@ fn keys_in_work_that_fail_again_and_again_keep_their_order() {
     assert_eq!(order, [0, 10, 1, 11, 2, 12, 3, 13]);
 }
 
-/// The same queue the slow and obvious way: one list of entries, searched from the front.
+/// A naive implementation of the queue: one list of entries, searched from the front.
 #[derive(Debug, Default)]
 struct Naive {
     limit: usize,
@@ -280,14 +281,14 @@ struct Entry {
     failing: bool,
     held: bool,
     working: bool,
-    /// Of its next turn; of a key in work, of this one.
+    /// Priority of its next turn; of a key in work, of this turn.
     priority: Priority,
-    /// Of the turn after this, when it was added while in work.
+    /// Priority of the next turn, when the key was added while in work.
     asked: Option<Priority>,
     reasons: u64,
-    /// Asked for at this place in line, since then.
+    /// Added: its place in line, and since when.
     wanted: Option<(u64, Duration)>,
-    /// Asked for at this time, at this place in line of equal times.
+    /// Delayed: due time, and place in line among equal times.
     due: Option<(Duration, u64)>,
 }
 
@@ -400,7 +401,7 @@ impl Naive {
         }
         let (own, asked, due) = (entry.priority, entry.asked.take(), entry.due.take());
         entry.priority = asked.unwrap_or(Priority::new(i8::MIN));
-        // Whatever was asked meanwhile, and then what the verdict asks for.
+        // First the adds that came meanwhile, and then the verdict's own.
         let adding = Adding::new().priority(entry.priority);
         if let Some((at, _)) = due.filter(|_| !closed) {
             self.add(key, adding.after(at.saturating_sub(now)), now);
@@ -417,7 +418,8 @@ impl Naive {
         self.entries.retain(|e| e.working || e.wanted.is_some());
     }
 
-    /// Q5: how many workers could take a key now.
+    /// Number of workers that could take a key now (G-Q5: with idle workers and ready keys, no
+    /// worker waits).
     fn eligible(&self) -> usize {
         let ready = |failing| {
             let idle = self.entries.iter().filter(|e| !e.working && e.wanted.is_some());
@@ -484,7 +486,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..120)
 }
 
-/// The same, and somewhere the queue may be closed.
+/// Steps as above; at some point the queue may be closed.
 fn steps_and_end() -> impl Strategy<Value = Vec<Step>> {
     (steps(), prop::option::weighted(0.3, 0_usize..120)).prop_map(|(mut steps, close)| {
         if let Some(close) = close {
@@ -497,7 +499,8 @@ fn steps_and_end() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// G-Q1 to Q6, Q8 and Q9: whatever happens, the queue hands out what the naive one does.
+    /// The queue hands out the same keys as the naive one, whatever happens (G-Q1 to Q6, Q8 and Q9:
+    /// exclusive work, no lost or repeated keys, order, delays, shutdown and backoff).
     #[test]
     fn g_q1_to_g_q6_the_queue_agrees_with_a_naive_one(
         workers in 1_usize..6, kept in 0_usize..8, noting in any::<bool>(), steps in steps_and_end(),
@@ -507,7 +510,7 @@ proptest! {
         let mut naive = Naive { limit: (workers / 2).max(1), ..Naive::default() };
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
-            // As the shell does before each step.
+            // As the asynchronous queue does before each step.
             queue.promote(nanos(now));
             naive.promote(now);
             match step {
@@ -548,7 +551,8 @@ proptest! {
         }
     }
 
-    /// G-Q2: every key that was added is handed out in the end, and then nothing is left.
+    /// Every key that was added is handed out in the end, and then nothing is left (G-Q2: no
+    /// wake-up is lost).
     #[test]
     fn every_added_key_is_handed_out_and_then_nothing_is_left(
         workers in 1_usize..6, kept in 0_usize..8, noting in any::<bool>(), steps in steps(),

@@ -1,14 +1,14 @@
-//! When delayed keys are due: a heap whose outdated entries are passed over.
+//! Due times of delayed keys: a heap whose outdated entries are skipped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::slots::Ticket;
 
-/// Outdated entries beyond those in use that are not worth a sweep.
+/// Outdated entries, beyond the number in use, that do not justify a sweep.
 const SLACK: usize = 64;
 
-/// An entry: due when, in which turn among equals, whose.
+/// An entry: due time, turn among equal times, key.
 pub(super) type Timer = (u64, u64, Ticket);
 
 /// The delayed keys' due times.
@@ -20,28 +20,32 @@ pub(super) struct Timers {
 }
 
 impl Timers {
+    /// Adds an entry.
     pub(super) fn add(&mut self, timer: Timer) {
         self.heap.push(Reverse(timer));
         self.live += 1;
     }
 
-    /// One entry is outdated now; `is_live` tells which ones are not.
+    /// Notes that one entry is outdated; `is_live` says which entries are not.
     pub(super) fn outdate(&mut self, is_live: impl Fn(&Timer) -> bool) {
         self.live -= 1;
+        // Swept when outdated entries outnumber the live ones, so that a sweep costs a constant per
+        // entry.
         if self.heap.len() > 2 * self.live + SLACK {
             self.heap.retain(|Reverse(timer)| is_live(timer));
         }
+        // The first entry must be a live one, so that `next` needs no search.
         while self.heap.peek().is_some_and(|Reverse(timer)| !is_live(timer)) {
             self.heap.pop();
         }
     }
 
-    /// The next entry, due or not. The first entry is never an outdated one.
+    /// Returns the next entry, due or not. The first entry is never an outdated one.
     pub(super) fn next(&self) -> Option<Timer> {
         self.heap.peek().map(|Reverse(timer)| *timer)
     }
 
-    /// Takes out the next entry, for good; `is_live` tells which of the others count.
+    /// Takes out the next entry for good; `is_live` says which of the others count.
     pub(super) fn pop(&mut self, is_live: impl Fn(&Timer) -> bool) {
         self.heap.pop();
         self.outdate(is_live);
@@ -52,7 +56,7 @@ impl Timers {
         self.live
     }
 
-    /// Takes out all, also outdated ones.
+    /// Takes out all entries, outdated ones included.
     pub(super) fn clear(&mut self) -> impl Iterator<Item = Timer> + use<> {
         self.live = 0;
         std::mem::take(&mut self.heap).into_iter().map(|Reverse(timer)| timer)

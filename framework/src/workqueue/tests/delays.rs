@@ -1,4 +1,4 @@
-//! Very many delayed keys.
+//! Tests with very many delayed keys.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Keys that are added while all workers are busy wait beside the queue.
+//! Tests of keys that are added while all workers are busy and wait in the inbox.
 
 use super::*;
 
@@ -34,7 +34,8 @@ async fn keys_keep_the_order_in_which_they_were_added_whichever_way_they_came() 
     queue.add_all([6]);
     assert!(queue.has_mail());
     queue.shutdown();
-    // What came before is accepted, and what is delayed was due before the last one.
+    // Keys that arrived before the shutdown are accepted, and delayed ones were due before the last
+    // of them.
     let mut order = Vec::new();
     while let Some(work) = queue.get().await {
         order.push(*work.key());

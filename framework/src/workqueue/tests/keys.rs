@@ -1,11 +1,11 @@
-//! Keys that are more than a name.
+//! Tests with keys that carry more than their identity.
 
 use std::hash::{Hash, Hasher};
 use std::sync::mpsc;
 
 use super::*;
 
-/// Equal to others of its number, whatever else it carries.
+/// A key that equals others of its number, whatever else it carries.
 #[derive(Clone, Debug)]
 struct Key<P> {
     number: u32,
@@ -40,7 +40,7 @@ async fn of_equal_keys_the_one_that_was_added_after_a_rest_is_worked_on_and_retr
     assert_eq!(queue.get().await.expect("open").key().more, "new");
 }
 
-/// Looks at its queue when it goes: under the queue's lock it would wait for itself.
+/// A key that locks its queue when it is dropped: under the queue's lock that would be a deadlock.
 #[derive(Clone)]
 struct Nosy(Option<WorkQueue<Key<Nosy>>>);
 
@@ -50,12 +50,12 @@ impl Drop for Nosy {
     }
 }
 
-/// More than twice as many as keep their slots.
+/// More than twice as many keys as keep their slots.
 const FLOOD: u32 = 9000;
 
 fn drop_keys_in_every_way(queue: &WorkQueue<Key<Nosy>>) {
     let key = |number| Key { number, more: Nosy(Some(queue.clone())) };
-    // Known ones, one by one and in lists; new ones in the place of old ones.
+    // Known keys, singly and in lists; new keys in the slots of old ones.
     for from in [0, 0, 3000] {
         queue.add(key(from));
         queue.add_all((from..from + 4500).map(key));

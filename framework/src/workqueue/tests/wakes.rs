@@ -1,11 +1,11 @@
-//! How often sleeping workers are woken.
+//! Tests that count the wake-ups of parked workers.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
 use super::*;
 
-/// Workers that end each key at once; the number counts how often one of them was woken.
+/// Workers that end each key at once, and a counter of their wake-ups.
 fn workers(queue: &WorkQueue<u32>, many: usize) -> (JoinSet<()>, Arc<AtomicUsize>) {
     let woken = Arc::new(AtomicUsize::new(0));
     let mut workers = JoinSet::new();
@@ -17,7 +17,7 @@ fn workers(queue: &WorkQueue<u32>, many: usize) -> (JoinSet<()>, Arc<AtomicUsize
                 let mut polls = 0;
                 let work = poll_fn(|context| {
                     polls += 1;
-                    // The first poll is the worker's own.
+                    // The first poll is no wake-up.
                     woken.fetch_add(usize::from(polls > 1), Ordering::SeqCst);
                     get.as_mut().poll(context)
                 });
@@ -39,12 +39,13 @@ async fn a_burst_of_adds_wakes_one_worker_for_each_doubling_and_not_one_for_each
         (0..200).for_each(|key| queue.add(key));
         settle().await;
         assert_eq!(queue.counts(), QueueCounts::default());
-        // For the first key, and for 2, 4, 8, 16, 32, 64 and 128 of them; and one when the first comes.
+        // One wake-up for the first key, one each when the backlog reaches 2, 4, 8, 16, 32, 64 and
+        // 128 keys, and one when the first worker comes.
         assert!(woken.load(Ordering::SeqCst) <= 9 * burst, "{woken:?} after {burst} bursts");
     }
 }
 
-/// Lies down in the queue and is not polled any more, as in a `select!` whose other arm is busy.
+/// Parks in the queue and is not polled any more, as in a `select!` whose other arm is busy.
 async fn lie_down(get: std::pin::Pin<&mut impl Future>) {
     let mut get = Some(get);
     poll_fn(|context| {
@@ -64,7 +65,7 @@ async fn g_q5_a_worker_that_is_called_and_does_not_come_does_not_hold_up_the_oth
     queue.add(1);
     settle().await;
     assert_eq!(queue.counts().queued, 1, "the one that lay down last is called first");
-    // One more key, and somebody comes, and takes them all.
+    // One more key: a worker comes and takes all of them.
     queue.add(2);
     settle().await;
     assert_eq!(queue.counts(), QueueCounts::default());
@@ -122,7 +123,7 @@ async fn keys_that_need_no_timer_wake_nobody_for_one() {
         settle().await;
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
-    // The other one minds the clock and is left alone.
+    // The other worker waits for the delayed key and is not woken.
     assert_eq!(woken.load(Ordering::SeqCst), 100);
     assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
 }

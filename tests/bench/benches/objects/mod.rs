@@ -16,15 +16,15 @@ pub(crate) struct Widget {
     spec: WidgetSpec,
 }
 
-/// What a widget is.
+/// Specification of a widget.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WidgetSpec {
-    /// Who made it.
+    /// Maker of the widget.
     pub(crate) maker: String,
-    /// How many.
+    /// Number of pieces.
     pub(crate) count: u32,
-    /// What it is made of.
+    /// Parts of the widget.
     pub(crate) parts: Vec<Part>,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// The object with that number at that version, without its opening brace and its type.
+    /// Returns the object with that number at that version, without its opening brace and its type.
     fn rest(self, number: usize, version: usize) -> String {
         match self {
             Self::Pod => pod(number, version),
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// A list of `count` objects, all at `version`.
+    /// Returns a list of `count` objects, all at `version`.
     pub(crate) fn list(self, count: usize, version: usize) -> Vec<u8> {
         let mut body = format!(
             r#"{{"kind":"List","apiVersion":"v1","metadata":{{"resourceVersion":"{version}"}},"items":["#
@@ -76,7 +76,7 @@ impl Kind {
         body.into_bytes()
     }
 
-    /// A watch that tells of each of `count` objects once, all at `version`.
+    /// Returns a watch that reports each of `count` objects once, all at `version`.
     pub(crate) fn watch(self, count: usize, version: usize) -> Vec<u8> {
         let mut body = String::new();
         for number in 0..count {
@@ -165,7 +165,7 @@ fn pod(number: usize, version: usize) -> String {
         metadata(number, version, &managed, &owner),
         container(0),
         container(1),
-        // Which node is another one every fourth version: an index value that changes.
+        // The node changes every fourth version: an index value that changes.
         (number + version / 4) % 100,
         conditions.join(","),
         number / 250,

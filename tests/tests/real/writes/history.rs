@@ -1,4 +1,4 @@
-//! All that ever happened in a namespace, seen past the network that cuts.
+//! All events in a namespace, seen past the network that cuts.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use super::worker::{MADE_BY, OP};
 pub(super) struct History {
     /// Uids of the objects that a write made, by its id.
     pub(super) made: BTreeMap<String, Vec<String>>,
-    /// How many states of objects a write led to, by its id; creations included.
+    /// Number of states of objects that a write led to, by its id; creations included.
     pub(super) states: BTreeMap<String, usize>,
     /// Uids of deleted objects.
     pub(super) deleted: Vec<String>,
 }
 
 impl History {
-    /// Follows the namespace from `version` until the object `end` is made.
+    /// Follows the namespace from `version` until the object `end` is created.
     pub(super) async fn until(api: Api<ConfigMap>, mut version: String, end: &str) -> Self {
         let mut history = Self::default();
         loop {

@@ -1,7 +1,8 @@
-//! Ten thousand writes over a network that cuts connections: nothing is made twice, nothing is lost.
+//! Ten thousand writes over a network that cuts connections: nothing is made twice, nothing is
+//! lost.
 //!
-//! Every write carries an id. What the callers were told is compared with what a watch past the
-//! network shows of the server: each state that ever was, in order.
+//! Every write carries an id. The results that callers got are compared with the history of the
+//! server that a watch past the network shows: each state that ever was, in order.
 
 mod history;
 mod verdict;
@@ -26,10 +27,10 @@ use verdict::{Counts, verdict};
 use worker::Worker;
 
 const WRITES: usize = 10_000;
-/// Half of them speak HTTP/2, half HTTP/1.1.
+/// Number of clients; half of them speak HTTP/2, half HTTP/1.1.
 const CLIENTS: usize = 8;
 const WORKERS_PER_CLIENT: usize = 8;
-/// Of one call, with its retries; shorter than a stall.
+/// Deadline of one call, with its retries; shorter than a stall.
 const PATIENCE: Duration = Duration::from_millis(2500);
 const END: &str = "the-end";
 
@@ -77,7 +78,7 @@ async fn g_r3_of_ten_thousand_writes_over_a_cutting_network_none_is_done_twice_a
     let cuts = proxy.cuts();
     let connections = proxy.connections();
     drop(proxy);
-    // What still runs in the server has lost its client, and ends in no time.
+    // Writes that still run in the server have lost their client, and end in no time.
     clock.sleep(Duration::from_secs(2)).await;
     direct.create(&config_map(END)).await.unwrap();
     let history = history.await.unwrap();
@@ -91,7 +92,7 @@ async fn g_r3_of_ten_thousand_writes_over_a_cutting_network_none_is_done_twice_a
     enough(&counts, &cuts);
 }
 
-/// Did enough go wrong for this to mean something?
+/// Checks that enough faults happened for the run to mean something.
 fn enough(counts: &Counts, cuts: &BTreeMap<Cut, u64>) {
     assert_eq!(cuts.len(), 7, "every kind of cut: {cuts:?}");
     assert!(cuts.values().sum::<u64>() > 200, "{cuts:?}");

@@ -1,4 +1,4 @@
-//! Compares what callers were told with what happened.
+//! Comparison of the results that callers got with the history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,14 +11,14 @@ use super::END;
 use super::history::History;
 use super::worker::{Book, Entry, Kind, OP, Told};
 
-/// How the writes went.
+/// Counts of the writes' results.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) done: usize,
     pub(super) refused: BTreeMap<String, usize>,
     pub(super) doubtful_done: usize,
     pub(super) doubtful_undone: usize,
-    /// As what those in doubt were told.
+    /// Writes in doubt, by the error that their callers got.
     doubts: BTreeMap<String, usize>,
     kinds: BTreeMap<Kind, usize>,
 }
@@ -44,7 +44,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Counts, and whatever must not be.
+/// Counts the results, and collects violations.
 pub(super) fn verdict(
     books: &[Book],
     history: &History,
@@ -84,7 +84,7 @@ pub(super) fn verdict(
     (counts, faults)
 }
 
-/// How often a write was executed.
+/// Returns the number of times that a write was executed.
 fn happened(entry: &Entry, history: &History, deleted: &BTreeSet<&str>) -> usize {
     match (&entry.kind, &entry.before) {
         (Kind::Delete | Kind::DeleteWithUid, Some(before)) => {
@@ -94,7 +94,8 @@ fn happened(entry: &Entry, history: &History, deleted: &BTreeSet<&str>) -> usize
     }
 }
 
-/// What is stored at the end must be what the workers know, and what is still in doubt.
+/// Compares the stored objects at the end with those that the workers know, and those still in
+/// doubt.
 fn compare(books: &[Book], stored: &[ConfigMap], deleted: &BTreeSet<&str>) -> Vec<String> {
     let mut faults = Vec::new();
     let mut left: BTreeMap<&str, &ConfigMap> =

@@ -1,5 +1,5 @@
-//! One of those who write: it owns some objects, writes them one write at a time, and keeps a book on
-//! what it was told.
+//! A writer: it owns some objects, writes them one write at a time, and records the results that it
+//! got.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use windlass::{Error, ErrorKind};
 pub(super) const MADE_BY: &str = "made-by";
 /// Annotation: the write that led to this state.
 pub(super) const OP: &str = "op";
-/// How many objects a worker keeps.
+/// Number of objects that a worker keeps.
 const KEPT: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,13 +57,13 @@ impl Known {
     }
 }
 
-/// What a caller was told about a write.
+/// Result of a write, as its caller got it.
 #[derive(Clone, Debug)]
 pub(super) enum Told {
     Done,
     /// Certainly not executed.
     Refused(ErrorKind),
-    /// Its fate was unknown; a look at the server showed it done, or not done (yet).
+    /// Its fate was unknown; a read from the server showed it done, or not done (yet).
     Doubtful {
         done: bool,
         kind: ErrorKind,
@@ -80,11 +80,11 @@ pub(super) struct Entry {
     pub(super) told: Told,
 }
 
-/// A worker's book.
+/// A worker's records.
 #[derive(Default)]
 pub(super) struct Book {
     pub(super) entries: Vec<Entry>,
-    /// What must be on the server at the end.
+    /// Objects that must be on the server at the end.
     pub(super) kept: Vec<Known>,
     /// Writes that were not seen done when they were in doubt; their objects are not touched again.
     pub(super) open: Vec<Entry>,
@@ -94,7 +94,7 @@ pub(super) struct Book {
 pub(super) struct Worker {
     id: usize,
     api: Api<ConfigMap>,
-    /// Past the network that cuts.
+    /// Connection past the network that cuts.
     direct: Api<ConfigMap>,
     dice: Entropy,
     tickets: Arc<AtomicUsize>,
@@ -190,7 +190,7 @@ impl Worker {
                 match (done, now) {
                     (true, Some(now)) => self.book.kept.push(now),
                     (true, None) => self.free.push(name.to_owned()),
-                    // It may still be on its way through the server.
+                    // The write may still be on its way through the server.
                     (false, _) => self.book.open.push(entry.clone()),
                 }
             }
@@ -202,7 +202,7 @@ impl Worker {
         self.book.faults.push(format!("{entry:?}: {text}"));
     }
 
-    /// Is a write done? And its object as it is now.
+    /// Reads whether a write is done, and its object as it is now.
     async fn look(&self, entry: &Entry, name: &str) -> (bool, Option<Known>) {
         if entry.kind == Kind::CreateGenerated {
             let made = self.direct.list().labels(&format!("{MADE_BY}={}", entry.op));
@@ -220,14 +220,14 @@ impl Worker {
     }
 }
 
-/// Does an error leave the fate of a write unknown?
+/// Whether an error leaves the fate of a write unknown.
 fn is_doubtful(error: &Error) -> bool {
-    // The answer to a second attempt, which the first may have brought about: the text says so.
+    // The error of a second attempt may be caused by the first: its text says so.
     error.kind() == ErrorKind::Ambiguous
         || error.to_string().contains("an earlier attempt may have worked")
 }
 
-/// Did the server itself refuse what nobody else can have made impossible?
+/// Whether the server itself refused a write that no other client can have made impossible.
 fn is_of_the_server(error: &Error) -> bool {
     error.status().is_some_and(|status| status.code != 429)
 }

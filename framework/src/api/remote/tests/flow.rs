@@ -1,4 +1,4 @@
-//! Back-pressure, broken connections, silence.
+//! Back-pressure, broken connections, silent peers.
 
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::{Instant, sleep};
 use super::*;
 
 const MUCH: usize = 10 << 20;
-/// What servers send at once.
+/// Bytes that servers send in one message.
 const PIECE: usize = 32 << 10;
-/// What may be under way between two programs: the pipe, the read buffer, three messages of 32 KiB
-/// and some slack.
+/// Bytes that may be buffered between two programs: the pipe, the read buffer, three messages of
+/// 32 KiB and some slack.
 const UNDER_WAY: usize = 300 << 10;
 
 fn byte(at: usize) -> u8 {
@@ -63,7 +63,7 @@ async fn a_reader_that_stops_stops_the_server_and_nothing_is_lost() {
     });
     let mut session = door.pods().exec("db-0", &["dump"], ExecOptions::default()).await.unwrap();
     let mut stdout = session.stdout().unwrap();
-    // Longer than a silent server may be: it is us who do not listen.
+    // Longer than a server may be silent: it is the client that does not read.
     sleep(Duration::from_secs(3600)).await;
     let under_way = sent.load(Ordering::Relaxed);
     assert!((PIECE..UNDER_WAY).contains(&under_way), "{under_way}");
@@ -182,7 +182,7 @@ async fn a_quiet_session_lives_on_pings_and_answers_those_of_the_server() {
     assert!(session.wait().await.unwrap().success());
 }
 
-/// Agrees, then sends `bytes` as they are and closes the connection.
+/// Accepts the upgrade, then sends `bytes` as they are and closes the connection.
 fn raw(bytes: Vec<u8>) -> Arc<Door> {
     Door::to(move |mut io| {
         let bytes = bytes.clone();
@@ -190,7 +190,7 @@ fn raw(bytes: Vec<u8>) -> Arc<Door> {
             let head = head(&mut io).await;
             agree(&mut io, &head, V5).await;
             io.write_all(&bytes).await.unwrap();
-            // Until the client has seen enough.
+            // Reads until the client closes.
             let _ = tokio::io::copy(&mut io, &mut tokio::io::sink()).await;
         }
     })
@@ -249,7 +249,7 @@ async fn a_server_that_breaks_the_protocol_is_left() {
     }
 }
 
-/// Sends half of what it promises, then is gone.
+/// Sends half of the promised bytes, then closes.
 async fn cut(io: BoxIo) {
     let mut io = io;
     let head = head(&mut io).await;

@@ -1,4 +1,4 @@
-//! Everything up to the upgrade.
+//! Sessions up to the upgrade.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ async fn a_refused_token_is_read_again_once() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Lets so many requests through, each within a time.
+/// Admits this number of requests, each for a limited time.
 #[derive(Debug)]
 struct Gate(Mutex<u32>, Option<Duration>);
 
@@ -213,7 +213,7 @@ async fn l8_a_command_whose_start_was_given_up_counts_for_the_lease() {
     let pods = client.gated(Arc::new(Counting(flights.clone()))).namespace::<Pod>("shop");
     let started = pods.exec("db-0", &["x"], ExecOptions::default());
     assert!(tokio::time::timeout(second, started).await.is_err());
-    // It had 7.5 s, and there is the margin.
+    // The request had 7.5 s, and the margin is added.
     assert_eq!(flights.doubts(), (0, Duration::from_millis(8_500)));
 }
 

@@ -36,7 +36,7 @@ type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Door {
     serve: Box<dyn Fn(BoxIo) -> Serving + Send + Sync>,
     connections: AtomicU32,
-    /// So many connections are refused first.
+    /// Number of connections that are refused first.
     refusals: AtomicU32,
 }
 
@@ -101,7 +101,7 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
 }
 
-/// Agrees to the upgrade that `head` asks for.
+/// Accepts the upgrade that `head` requests.
 async fn agree(io: &mut BoxIo, head: &str, protocol: &str) {
     let accept = derive_accept_key(header(head, "sec-websocket-key").unwrap().as_bytes());
     let answer = format!(
@@ -129,7 +129,7 @@ impl Peer {
         poll_fn(|cx| self.socket.poll_read(cx)).await.ok()
     }
 
-    /// The next bytes on a channel; pings do not count.
+    /// The next bytes on a channel, without pings.
     async fn data(&mut self) -> Option<(u8, Bytes)> {
         loop {
             match self.next().await? {
@@ -161,7 +161,7 @@ impl Peer {
     }
 }
 
-/// A frame of a server, which does not mask.
+/// A frame of a server, which is not masked.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match u8::try_from(payload.len()) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Says the port on both channels, as kubelets do, then echoes until it is told to end.
+/// Sends the port on both channels, as kubelets do, then echoes until the word to end.
 async fn echo(io: BoxIo) {
     let mut peer = Peer::accept(io, V4).await;
     let line = peer.head.lines().next().unwrap();

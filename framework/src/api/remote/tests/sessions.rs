@@ -1,10 +1,10 @@
-//! What a session carries when all goes well.
+//! Streams and results of healthy sessions.
 
 use std::time::Duration;
 
 use super::*;
 
-/// `cat`, of which a server tells the end of input as version 5 does.
+/// `cat` in a container, on a server that ends input by version 5 of the protocol.
 async fn cat(io: BoxIo) {
     let mut peer = Peer::accept(io, V5).await;
     peer.send(1, "").await;
@@ -36,7 +36,7 @@ async fn a_command_prints_on_two_streams_and_ends_with_its_exit_code() {
         peer.send(1, "one ").await;
         peer.send(2, "two").await;
         peer.send(1, "three").await;
-        // In two pieces, as nobody does but anybody may.
+        // In two pieces, which is unusual but allowed.
         peer.send(3, &CODE_3[..20]).await;
         peer.send(3, &CODE_3[20..]).await;
         peer.close().await;
@@ -107,7 +107,7 @@ async fn version_4_cannot_tell_the_end_of_input_and_says_so() {
     let door = Door::to(|io| async {
         let mut peer = Peer::accept(io, V4).await;
         assert_eq!(peer.data().await.unwrap(), (0, Bytes::from("all")));
-        // Nothing else is said, whatever the client closes.
+        // No other message comes, whichever stream the client closes.
         let more = tokio::time::timeout(Duration::from_secs(5), peer.data()).await;
         assert!(more.is_err(), "{more:?}");
         peer.send(1, "ok").await;

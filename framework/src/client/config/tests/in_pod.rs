@@ -32,7 +32,7 @@ async fn a_pods_token_and_ca_are_read_from_their_files_again_and_again() {
     }
 }
 
-/// S12: an image or a volume may hold a `~/.kube/config` of somebody else, whose plugin would run.
+/// An image or a volume may contain a foreign `~/.kube/config`, whose plugin would run.
 #[test]
 fn a_pod_without_a_token_never_falls_back_to_the_home_folder() {
     let home = folder();
@@ -65,13 +65,13 @@ fn in_a_pod() -> Env {
     env
 }
 
-/// Runs the plugin, if it may be.
+/// Runs the plugin, if it may run.
 async fn ask(config: &ClientConfig, env: &Env) -> String {
     let credentials = Credentials::new(config.auth_source_in(env), Clock::system());
     credentials.header().await.unwrap_err().to_string()
 }
 
-/// S12.
+/// A kubeconfig in a Pod may be foreign, so its plugin needs the program's permission.
 #[tokio::test]
 async fn a_plugin_of_a_kubeconfig_runs_in_a_pod_only_if_the_program_allows_it() {
     let mark = folder().join("was-run");
@@ -80,7 +80,7 @@ async fn a_plugin_of_a_kubeconfig_runs_in_a_pod_only_if_the_program_allows_it() 
     assert!(refused.contains("may not be run") && refused.contains("context \"dev\""), "{refused}");
     assert!(refused.contains("with_exec_policy"), "{refused}");
     assert!(!mark.exists());
-    // KUBERNETES_SERVICE_HOST alone is a Pod's, too.
+    // KUBERNETES_SERVICE_HOST alone indicates a Pod, too.
     let mut half = in_a_pod();
     half.service_port = None;
     assert_eq!(ask(&config, &half).await, refused);
@@ -113,7 +113,7 @@ async fn a_plugin_that_the_program_itself_names_runs_in_a_pod_unless_its_policy_
     assert!(!mark.exists());
 }
 
-/// The Pod's own account asks no program for its token, whatever lies around.
+/// The Pod's own account runs no program for its token, whatever files exist.
 #[tokio::test]
 async fn in_cluster_configuration_never_runs_a_plugin() {
     let (home, account) = (folder(), folder());

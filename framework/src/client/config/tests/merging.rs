@@ -1,8 +1,8 @@
-//! The rules by which kubectl loads kubeconfig files, one after the other.
+//! The rules by which kubectl loads several kubeconfig files.
 
 use super::*;
 
-/// Several files in folders `0`, `1`, …; what they mean together.
+/// Merges several files in folders `0`, `1`, …
 fn merged(files: &[&str], context: Option<&str>) -> Result<ClientConfig, Error> {
     let folder = folder();
     let path = |n: usize| folder.join(n.to_string()).join("config");
@@ -48,7 +48,7 @@ fn parts_of_one_context_may_lie_in_different_files() {
 fn the_first_file_with_an_entry_of_a_name_decides_all_of_it() {
     let base = format!("{}{}", context("c", "k", "u"), cluster("k", "server: 'https://first'"));
     let later = cluster("k", "server: 'https://second', tls-server-name: second");
-    // Not even what the first leaves open is taken from the second.
+    // Members that the first entry leaves out are not taken from the second either.
     let config = merged(&[&base, &later, &user("u", "token: t")], Some("c")).unwrap();
     assert_eq!(config.server(), "https://first/");
     assert_eq!(config.tls.server_name, None);
@@ -83,10 +83,10 @@ fn the_first_current_context_counts_though_a_later_file_describes_it() {
     let second = format!("current-context: one\n{}", whole("two"));
     let config = merged(&[&first, &second], None).unwrap();
     assert_eq!(config.server(), "https://two/");
-    // An empty one does not count.
+    // An empty value does not count.
     let first = format!("current-context: ''\n{}", whole("one"));
     assert_eq!(merged(&[&first, &second], None).unwrap().server(), "https://one/");
-    // An explicit one counts before all.
+    // An explicit context takes precedence.
     assert_eq!(merged(&[&first, &second], Some("two")).unwrap().server(), "https://two/");
 }
 
@@ -133,7 +133,7 @@ fn inline_data_wins_over_a_file_of_the_same_entry() {
 fn of_several_kinds_of_credentials_the_one_that_kubectl_takes_counts() {
     let exec = "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: plugin}";
     let certificate = "client-certificate: a, client-key: b";
-    // (user, what counts)
+    // (user, credentials in use)
     let table = [
         (format!("tokenFile: f, token: t, {exec}"), "file"),
         (format!("token: t, {exec}"), "token"),

@@ -1,4 +1,4 @@
-//! What a program says over what it found, and where things are looked for.
+//! Overrides of the program, and the places that are searched for a configuration.
 
 use super::*;
 use crate::client::exec::{ExecPlugin, InteractiveMode};
@@ -22,7 +22,7 @@ fn impersonation_is_sent_as_client_go_sends_it() {
         headers(&config, "impersonate-extra-example.com%2freason%20100%25"),
         ["because", "so it is"]
     );
-    // Another one takes its place.
+    // A later impersonation replaces an earlier one.
     let config = config.with_impersonation(&Impersonation::user("joe")).unwrap();
     assert_eq!(headers(&config, "impersonate-user"), ["joe"]);
     assert_eq!(config.headers.len(), 1);
@@ -41,8 +41,8 @@ fn an_impersonation_that_cannot_be_sent_is_refused() {
     }
 }
 
-/// S4: servers trim header values and drop those that they cannot read; what is left of such a name
-/// is no impersonation at all, and the request would run with the caller's own rights.
+/// Servers trim header values and drop those that they cannot read; such a name would then be no
+/// impersonation at all, and the request would run with the caller's own rights.
 #[test]
 fn a_name_that_a_server_would_trim_or_misread_is_refused_before_anything_is_sent() {
     let jane = || Impersonation::user("jane");
@@ -143,14 +143,14 @@ fn a_pods_account_comes_before_the_home_folder_and_after_the_list() {
     env.service_host = Some("10.96.0.1".into());
     env.service_port = Some("443".into());
     env.service_account.clone_from(&account);
-    // Without a token it is no account, and what lies in the home folder takes nobody's place.
+    // Without a token there is no service account, and the home folder is no replacement.
     let text = message(env.find());
     assert!(text.contains("has no token") && text.contains("KUBECONFIG"), "{text}");
     write(&account.join("token"), "t");
     let found = env.find().unwrap().unwrap();
     assert_eq!(found.server(), "https://10.96.0.1:443/");
     assert!(found.origin().contains("Pod"), "{}", found.origin());
-    // A plugin is never a part of it.
+    // A plugin is never part of it.
     assert!(matches!(found.auth, AuthSource::TokenFile(..)));
     let listed = write(&home.join("listed"), &BASE.replace("shop", "listed"));
     env.kubeconfig = Some(listed.into());

@@ -36,7 +36,7 @@ impl Marker {
         self.folder.join("was-run")
     }
 
-    /// The policy's refusals, at the start and when it is to run; `None` when it ran.
+    /// Returns the policy's refusals, at the start and at the run; `None` when the plugin ran.
     async fn refusal(&self, policy: ExecPolicy) -> Option<String> {
         let plugin = ExecPlugin { policy, ..ExecPlugin::new(self.program()) };
         let early = plugin.check();
@@ -65,7 +65,7 @@ async fn a_plugin_runs_unless_its_policy_denies_it_and_a_refusal_says_what_to_do
     assert!(text.contains("--credential-plugins"), "{text}");
 }
 
-/// As client-go: both are looked up, and the paths must be equal.
+/// As client-go: both paths are resolved, and must be equal.
 #[tokio::test]
 async fn a_list_allows_exactly_the_programs_at_its_paths() {
     let marker = Marker::new("list");
@@ -101,7 +101,7 @@ fn a_bare_name_in_list_and_kubeconfig_is_the_program_that_path_finds() {
         plugin(command, entry).check().unwrap();
     }
     plugin("sh", "cat").check().unwrap_err();
-    // A path is no name, though both end alike.
+    // A path is no bare name, though both end alike.
     plugin("./sh", "sh").check().unwrap_err();
 }
 

@@ -1,4 +1,4 @@
-//! Plugins, token files and kubeconfigs that are hostile or broken.
+//! Hostile or broken plugins, token files and kubeconfigs.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,7 +119,7 @@ async fn a8_a_token_file_that_becomes_garbage_or_endless_changes_nothing() {
     std::fs::write(&token, vec![b'a'; 2 << 20]).unwrap();
     tokio::time::advance(Duration::from_secs(61)).await;
     client.send(get()).await.unwrap();
-    // Without a bound this would be read until there is no memory left.
+    // Without a bound this would be read until memory runs out.
     std::fs::remove_file(&token).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &token).unwrap();
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -154,7 +154,7 @@ fn a_value_that_would_be_another_header_is_refused_and_shown_on_one_line() {
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(!error.to_string().contains(['\r', '\n', '\0']), "{error:?}");
     }
-    // A key with a line break is escaped, as every byte that no header's name can hold.
+    // A key with a line break is escaped, as every byte that no header name can contain.
     let who = Impersonation::user("jane").extra("k\r\nx: y", ["v".to_owned()]);
     let config = ClientConfig::new("https://api.example:6443").unwrap();
     let config = config.with_impersonation(&who).unwrap();

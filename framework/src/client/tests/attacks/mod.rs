@@ -1,5 +1,5 @@
-//! What hostile or broken servers and proxies try, and what they do not get. Credentials and
-//! configurations are in `credentials`.
+//! Attacks by hostile or broken servers and proxies. Credentials and configurations are in
+//! `credentials`.
 
 mod credentials;
 
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::error::ErrorKind;
 
-/// Sends so many at once.
+/// Sends `count` requests at once.
 async fn together(client: &Client, count: usize) -> Vec<Result<Response, crate::Error>> {
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..count {
@@ -21,7 +21,7 @@ async fn together(client: &Client, count: usize) -> Vec<Result<Response, crate::
     tasks.join_all().await
 }
 
-/// Opens connections to a server as slowly as TLS over a long way does.
+/// Connector that is as slow as TLS over a long distance.
 #[derive(Debug)]
 struct Slow(Arc<Server>, Duration);
 
@@ -65,8 +65,8 @@ async fn a_cancelled_dial_leaves_the_way_to_the_next_caller() {
     assert_eq!(server.connections(), 1);
 }
 
-/// A server of HTTP/2 whose first connection says goodbye to all requests at once, without having
-/// worked on any.
+/// HTTP/2 server whose first connection sends GOAWAY to all requests at once, without having worked
+/// on any.
 #[derive(Debug)]
 struct Storm {
     server: Arc<Server>,
@@ -89,7 +89,8 @@ impl Connect for Storm {
             let (ours, mut theirs) = tokio::io::duplex(1 << 20);
             let go = Arc::clone(&self.go);
             tokio::spawn(async move {
-                // SETTINGS; reads what comes; GOAWAY of stream 0, which means that none was looked at.
+                // SETTINGS; reads input; GOAWAY of stream 0, which means that no request was worked
+                // on.
                 theirs.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await?;
                 let mut buffer = vec![0; 64 << 10];
                 loop {
@@ -134,7 +135,7 @@ async fn a10_a_goaway_to_fifty_requests_opens_one_connection_and_not_fifty() {
     assert_eq!(server.connections(), 1);
 }
 
-/// Connects to a server that works on one request of a connection at a time.
+/// Connector to a server that works on one request of a connection at a time.
 #[derive(Debug)]
 struct Narrow(Arc<Server>);
 
@@ -211,7 +212,7 @@ async fn http2_connections_of_a_burst_are_closed_when_it_is_over() {
     assert_eq!(server.connections(), 5, "the one that is left is still used");
 }
 
-/// Answers each request as soon as it has seen the head, and reads no body.
+/// Answers each request as soon as the head has arrived, and reads no body.
 #[derive(Debug, Default)]
 struct Hasty {
     connections: AtomicU32,
@@ -251,7 +252,7 @@ async fn a_connection_whose_server_answered_early_and_reads_no_more_holds_nobody
     assert_eq!(hasty.connections.load(Ordering::Relaxed), 2);
 }
 
-/// Sends a second answer that nobody asked for behind the first.
+/// Sends a second, unrequested answer behind the first.
 #[derive(Debug, Default)]
 struct Smuggler {
     connections: AtomicU32,
@@ -301,7 +302,7 @@ async fn a_request_that_says_it_reads_and_does_not_passes_no_gate() {
     assert_eq!(server.count(), 0);
 }
 
-/// Says something, keeps its end open, and reads no more.
+/// Sends data, keeps its end open, and stops reading.
 async fn babbler(said: Vec<u8>) -> u16 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

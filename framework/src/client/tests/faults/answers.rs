@@ -1,4 +1,5 @@
-//! Answers that are errors: of the API server (A1, A2) and of what stands before it (A14).
+//! Error answers: of the API server (A1: 429, A2: 5xx) and of proxies in front of it (A14: text
+//! instead of a Status).
 
 use super::*;
 use crate::metrics::names::REST_RETRIES;
@@ -34,7 +35,7 @@ async fn a1_throttling_is_obeyed_up_to_a_minute_and_within_the_call_in_memory() 
     rig.goes_on().await;
 }
 
-/// A client that asks once a second, for two hours.
+/// A client that sends a request once a second, for two hours.
 #[tokio::test(start_paused = true)]
 async fn a1_hours_of_throttling_cost_a_tenth_of_the_traffic_in_retries_in_memory() {
     let rig = Rig::in_memory([with(429, "retry-after: 1\r\n", "")]);
@@ -68,7 +69,7 @@ async fn a2_a_write_of_unknown_fate_is_executed_once_and_reads_go_on_in_memory()
         let before = rig.server.requests();
         let read = rig.client.send(get()).await;
         let times = rig.server.requests() - before;
-        // A bare 500 would most likely come again; the others are of something in between.
+        // A bare 500 would most likely come again; the other codes stem from something in between.
         assert_eq!((read.is_ok(), times), if code == 500 { (false, 1) } else { (true, 3) });
         rig.goes_on().await;
     }

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server that misbehaves to the byte, over a pipe, TCP or TLS.
+//! An HTTP/1.1 server that misbehaves byte by byte, over a pipe, TCP or TLS.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio_rustls::server::TlsStream;
 use super::super::*;
 use super::pki::Swap;
 
-/// What the server does with one request. Bytes are written as they are.
+/// Reaction of the server to one request. Bytes are written unchanged.
 #[derive(Clone, Debug)]
 pub(super) enum Bad {
     /// Writes, and waits for the next request.
@@ -21,11 +21,11 @@ pub(super) enum Bad {
     Close(Bytes),
     /// Writes, and resets the connection.
     Reset(Bytes),
-    /// Writes, and never anything else.
+    /// Writes, and then stays silent.
     Stop(Bytes),
-    /// Writes the first, then the second again and again with a pause between.
+    /// Writes the first bytes, then the second ones again and again with a pause between.
     Drip(Bytes, Bytes, Duration),
-    /// Writes one after another when a permit comes.
+    /// Writes the pieces one after another, each when a permit comes.
     Steps(Vec<Bytes>, Arc<Semaphore>),
 }
 
@@ -56,13 +56,13 @@ impl Wire {
     }
 }
 
-/// Does what is written down, request by request; the last one again and again.
+/// Server that follows a script, request by request; the last entry is repeated.
 #[derive(Debug)]
 pub(super) struct BadServer {
     script: Mutex<VecDeque<Bad>>,
     heads: Mutex<Vec<String>>,
     connections: AtomicU32,
-    /// Connections that the client ended.
+    /// Connections that the client closed.
     left: AtomicU32,
     pushed: AtomicU32,
 }
@@ -78,12 +78,12 @@ impl BadServer {
         })
     }
 
-    /// From now on it does this.
+    /// Replaces the script.
     pub(super) fn change(&self, script: impl IntoIterator<Item = Bad>) {
         *self.script.lock() = script.into_iter().collect();
     }
 
-    /// Requests that arrived, which is how often each was executed.
+    /// Number of requests that arrived, which is the number of executions.
     pub(super) fn requests(&self) -> usize {
         self.heads.lock().len()
     }
@@ -101,7 +101,7 @@ impl BadServer {
         self.left.load(Ordering::Relaxed)
     }
 
-    /// Bytes that went out while dripping.
+    /// Number of bytes that were sent while dripping.
     pub(super) fn pushed(&self) -> usize {
         self.pushed.load(Ordering::Relaxed) as usize
     }
@@ -147,7 +147,7 @@ impl BadServer {
                 }
                 Bad::Reset(bytes) => {
                     let _ = wire.io().write_all(&bytes).await;
-                    // What was written has to be read before the reset throws it away.
+                    // The client has to read the data before the reset discards it.
                     settle().await;
                     return wire.reset();
                 }
@@ -176,7 +176,7 @@ impl BadServer {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Until the client is gone.
+    /// Drips until the client is gone.
     async fn drip(&self, io: &mut dyn Io, first: &[u8], again: &[u8], pause: Duration) {
         if io.write_all(first).await.is_err() {
             return;
@@ -185,7 +185,8 @@ impl BadServer {
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
-            // A write says late, or on a pipe with room never, that nobody reads: so read, too.
+            // A write notices late, or on a pipe with capacity never, that the peer has stopped
+            // reading: so read, too.
             let (mut reading, mut byte) = (true, [0; 1]);
             let mut written = 0;
             while written < again.len() {
@@ -206,14 +207,14 @@ impl BadServer {
     }
 }
 
-/// Lets the client's tasks read what was written, on a real clock.
+/// Lets the client's tasks read the data that was written, on a real clock.
 async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Head of the next request; its body is read, too. `None` when the client is gone.
+/// Reads the head of the next request, and its body. `None` when the client is gone.
 async fn request(io: &mut dyn Io) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

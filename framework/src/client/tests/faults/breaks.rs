@@ -1,4 +1,5 @@
-//! Connections that are refused or break (A3), and answers that break off (A4).
+//! Connections that are refused or break (A3: connection refused or reset), and answers that break
+//! off (A4: reset in the middle of a body).
 
 use std::io::Write;
 
@@ -49,7 +50,7 @@ async fn a3_a_refused_connection_is_never_sent_and_tried_again_with_every_verb_o
     assert!(error.to_string().contains("tried"), "a refused connection is tried again: {error}");
 }
 
-/// Answers that announce more than comes.
+/// Answers that announce more data than they contain.
 fn torn() -> [Bytes; 4] {
     let torn_chunk = [&chunked("")[..], b"40\r\n{\"metadata\":{"].concat();
     let no_last_chunk = [&chunked("")[..], &chunk("{\"metadata\":")].concat();

@@ -1,5 +1,6 @@
-//! The reader of a watch over HTTP/1.1 runs its connection itself: what becomes of the connection
-//! when the reader is slow, gone, cancelled or in panic, and of others when the server floods it.
+//! The reader of a watch over HTTP/1.1 drives its connection itself: the fate of the connection
+//! when the reader is slow, gone, cancelled or panics, and of other connections when the server
+//! floods it.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,7 +13,7 @@ use crate::client::ByteStream;
 
 const EVENT: &str = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n";
 
-/// Sends events as fast as they are read, a chunk each, for ever.
+/// Sends events as fast as they are read, one per chunk, for ever.
 fn flood() -> Bad {
     Bad::Drip(chunked(""), chunk(EVENT).repeat(100).into(), Duration::ZERO)
 }
@@ -48,7 +49,7 @@ fn counting() -> (Arc<AtomicU32>, JoinHandle<()>) {
     (turns, task)
 }
 
-/// One worker: whoever does not give it up starves all others.
+/// One worker thread: a task that never yields would starve all others.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_floods_a_watch_keeps_no_other_task_from_running_in_memory() {
     let rig = Rig::in_memory([flood()]);
@@ -63,7 +64,7 @@ async fn a_server_that_floods_a_watch_keeps_no_other_task_from_running_in_memory
     others.abort();
 }
 
-/// TCP's own back-pressure: nothing is read ahead but into buffers of fixed size.
+/// TCP's own back-pressure: only buffers of fixed size are read ahead.
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_stops_stops_the_server_and_loses_nothing_in_memory() {
     let rig = Rig::in_memory([flood()]);
@@ -73,7 +74,7 @@ async fn a_reader_that_stops_stops_the_server_and_loses_nothing_in_memory() {
         settled().await;
         let pushed = rig.server.pushed();
         assert!(pushed < read * 2 + (256 << 10), "{pushed} sent, {read} read");
-        // Longer than any silence that would be one of the server's.
+        // Longer than any timeout for the silence of a server.
         tokio::time::sleep(Duration::from_secs(3600)).await;
         assert_eq!(rig.server.pushed(), pushed, "the server is stopped");
         for _ in 0..5000 {
@@ -84,7 +85,7 @@ async fn a_reader_that_stops_stops_the_server_and_loses_nothing_in_memory() {
     }
 }
 
-/// Wherever the caller gives up: the connection is closed, not pooled, and the next call goes on.
+/// At every point of cancellation the connection is closed, not pooled, and the next call succeeds.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_given_up_after_any_number_of_steps_closes_its_connection_in_memory() {
     let mut was_open = false;
@@ -129,7 +130,7 @@ async fn a_reader_that_panics_closes_its_connection_in_memory() {
     rig.goes_on().await;
 }
 
-/// Once: a second place in the pool would have two requests on one connection.
+/// Returned to the pool once: a second entry would put two requests on one connection.
 #[tokio::test(start_paused = true)]
 async fn a_watch_read_to_its_end_gives_its_connection_back_once_in_memory() {
     let body: Bytes = [&chunked("")[..], &chunk(EVENT), LAST].concat().into();
@@ -153,7 +154,7 @@ async fn a_watch_read_to_its_end_gives_its_connection_back_once_in_memory() {
     }
 }
 
-/// What a server says unasked answers nobody's request.
+/// Unrequested data of a server answers no request.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_asked_for_behind_a_watch_is_nobodys_in_memory() {
     let smuggled = answer(200, "smuggled");
@@ -212,7 +213,7 @@ async fn a_watch_that_breaks_tells_why_in_memory() {
     }
 }
 
-/// Each of many watches on one worker gets what comes for it, though one of them is flooded.
+/// Each of many watches on one worker thread gets its events, though one of the watches is flooded.
 #[tokio::test(start_paused = true)]
 async fn a_flooded_watch_delays_none_of_many_others_in_memory() {
     let gate = Arc::new(Semaphore::new(0));

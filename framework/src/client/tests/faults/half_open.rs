@@ -1,4 +1,4 @@
-//! Peers that are gone and do not say so (A5).
+//! Peers that are gone without closing the connection (A5: a half-open connection).
 
 use super::http2::{Dial, Peer};
 use super::*;
@@ -10,7 +10,7 @@ fn ticks() -> Prepared {
     request
 }
 
-/// A watch that has told something, so that it is under way.
+/// A watch that has delivered an event, so that it is under way.
 async fn under_way(client: &Client, peer: &Peer) -> ByteStream {
     let mut stream = client.stream(ticks()).await.unwrap();
     peer.ticks.add_permits(1);
@@ -62,7 +62,7 @@ async fn a5_requests_on_a_half_open_connection_end_and_others_take_another_in_me
     assert_eq!(peer.connections(), 3);
 }
 
-/// What upstream calls reconnecting a broken TCP connection.
+/// Upstream calls this reconnecting a broken TCP connection.
 #[tokio::test(start_paused = true)]
 async fn a5_an_idle_half_open_connection_is_replaced_before_anybody_needs_it_in_memory() {
     let peer = Peer::new(true);
@@ -114,7 +114,7 @@ async fn a5_a_half_open_http2_connection_is_left_on_a_socket() {
     assert_eq!((peer.connections(), peer.requests()), (2, 2));
 }
 
-/// Accepts and never answers, from the first request or from the second.
+/// Accepts requests and never answers, from the first request or from the second.
 #[tokio::test]
 async fn a5_a_server_that_stops_answering_is_left_for_another_connection_on_a_socket() {
     let stop = Bad::Stop(Bytes::new());

@@ -1,4 +1,4 @@
-//! A server of either protocol whose connections can be frozen and farewelled, over pipes and TCP.
+//! A server of either protocol whose connections can be frozen or shut down, over pipes and TCP.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -11,8 +11,8 @@ use tokio_rustls::TlsAcceptor;
 use super::super::*;
 use super::pki::Swap;
 
-/// Answers `{}`, but on `/silent` never, on `/later` when there is a permit, on `/ticks` a
-/// `tick` for each of its own, on `/flood` as much as the client takes, on `/head` 100 KiB of headers.
+/// Answers `{}`, but never on `/silent`, with a permit on `/later`, with a `tick` for each permit
+/// of its own on `/ticks`, without end on `/flood`, and with 100 KiB of headers on `/head`.
 #[derive(Debug)]
 pub(super) struct Peer {
     http2: bool,
@@ -21,7 +21,7 @@ pub(super) struct Peer {
     connections: AtomicU32,
     requests: AtomicU32,
     pushed: Arc<AtomicUsize>,
-    /// Bodies that the client gave up.
+    /// Bodies that the client abandoned.
     dropped: Arc<AtomicU32>,
     farewell: tokio::sync::watch::Sender<u32>,
 }
@@ -56,8 +56,8 @@ impl Peer {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Ends all connections that are open now, as an API server does that shuts down: `GOAWAY`, or
-    /// `Connection: close`; requests in work are finished.
+    /// Shuts all open connections down, as an API server does at its end: `GOAWAY`, or
+    /// `Connection: close`; requests in work are completed.
     pub(super) fn farewell(&self) {
         self.farewell.send_modify(|count| *count += 1);
     }
@@ -140,7 +140,7 @@ impl Peer {
     }
 }
 
-/// A body without an end: a tick for each permit, or without permits 16 KiB at once.
+/// An endless body: a tick for each permit, or without permits 16 KiB at once.
 struct Produced {
     peer: Arc<Peer>,
     permits: Option<tokio_util::sync::PollSemaphore>,
@@ -197,7 +197,7 @@ impl Dial {
         Arc::new(Self { peer: Arc::clone(peer), address, frozen: Mutex::default() })
     }
 
-    /// The other ends of all open connections are gone, and nobody says so.
+    /// Cuts all open connections off without closing them.
     pub(super) fn freeze(&self) {
         for one in self.frozen.lock().drain(..) {
             one.store(true, Ordering::Relaxed);
@@ -227,7 +227,7 @@ impl Connect for Dial {
     }
 }
 
-/// Once frozen it swallows what is written and brings nothing, as a cable that was cut.
+/// Stream that, once frozen, swallows writes and delivers no data, like a cut cable.
 struct Freezing {
     io: BoxIo,
     frozen: Arc<AtomicBool>,

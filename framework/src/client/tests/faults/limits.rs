@@ -25,7 +25,7 @@ async fn endless_heads(rig: Rig) {
         let (error, times) = rig.fails(create()).await;
         assert_eq!((error.kind(), times), (ErrorKind::Ambiguous, 1), "{error}");
         assert!(error.to_string().contains("too large"), "{error}");
-        // What was read, and what waited in the buffers of the system.
+        // Data that was read, and data that waited in the buffers of the system.
         assert!(rig.server.pushed() - before < 16 << 20);
     }
     rig.goes_on().await;
@@ -77,7 +77,7 @@ async fn an_http2_answer_with_100_kib_of_headers_is_refused() {
     client.send(get()).await.unwrap();
 }
 
-/// A reader that takes one piece and then nothing.
+/// A reader that takes one chunk and then pauses.
 async fn slow_reader(client: &Client, peer: &Peer, most: usize) {
     let mut slow = client.stream(at("/flood")).await.unwrap();
     slow.next().await.unwrap().unwrap();
@@ -89,7 +89,7 @@ async fn slow_reader(client: &Client, peer: &Peer, most: usize) {
     .await;
     let pushed = peer.pushed();
     assert!(pushed <= most, "{pushed} bytes were pushed at a reader that does not read");
-    // Read on, and it goes on.
+    // When the reader continues, so does the stream.
     for _ in 0..50 {
         slow.next().await.unwrap().unwrap();
     }
@@ -103,7 +103,7 @@ async fn slow_reader(client: &Client, peer: &Peer, most: usize) {
 async fn a_slow_reader_stops_the_server_over_http1_in_memory() {
     let peer = Peer::new(false);
     let client = Client::over(Dial::pipe(&peer), seams());
-    // The pipe, the client's buffer, the server's own, and pieces between them.
+    // The pipe, the client's buffer, the server's own, and chunks between them.
     slow_reader(&client, &peer, (64 + 64 + 512 + 64) * KIB).await;
     assert_eq!(peer.connections(), 2, "a stream that was given up ends its connection");
 }
@@ -272,7 +272,7 @@ async fn g_r1_a_list_that_makes_no_progress_ends_and_a_silent_log_lives_for_hour
     tokio::time::sleep(Duration::from_secs(60)).await;
     let started = Instant::now();
     for _ in 0..9 {
-        // Nor does a reader who looks in between start the clock again.
+        // Nor does a cancelled read reset the wait.
         assert!(tokio::time::timeout(Duration::from_secs(3), stream.next()).await.is_err());
     }
     let error = stream.next().await.unwrap().unwrap_err();

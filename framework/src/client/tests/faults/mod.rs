@@ -1,9 +1,9 @@
-//! The fault catalogue's rows on transport and API server, a script each; ids are those of the book.
+//! Tests of the fault catalogue's rows on transport and API server; ids are those of the book.
 //!
-//! Scripts whose name ends in `in_memory` run over pipes on a paused clock with the times that users
-//! get. Those that end in `on_a_socket` run over loopback in real time, with short times. Each says
-//! what the caller sees, how often the server was asked to execute something, and that the client
-//! goes on afterwards. A8 and A9 are with credentials and certificates.
+//! Tests whose name ends in `in_memory` run over pipes on a paused clock with the default times.
+//! Those that end in `on_a_socket` run over loopback in real time, with short times. Each checks
+//! the caller's result, the number of executions at the server, and that the client works
+//! afterwards. A8 (tokens) and A9 (certificates) are tested with credentials and certificates.
 
 mod answers;
 mod bad_server;
@@ -30,12 +30,12 @@ struct Rig {
     client: Client,
     /// A pause between two bytes of a server that is too slow.
     drip: Duration,
-    /// What a call may take in all, with room for a busy machine.
+    /// Longest time of a call, with a margin for a busy machine.
     call: Duration,
 }
 
 impl Rig {
-    /// Over pipes, with the times that users get.
+    /// Over pipes, with the default times.
     fn in_memory(script: impl IntoIterator<Item = Bad>) -> Self {
         let server = BadServer::new(script);
         let client = Client::over(Arc::new(Pipe(Arc::clone(&server))), seams());
@@ -50,7 +50,7 @@ impl Rig {
         Self { server, client, drip: Duration::from_millis(20), call: Duration::from_secs(5) }
     }
 
-    /// Whatever happened: the next requests are answered.
+    /// Checks that the next requests are answered.
     async fn goes_on(&self) {
         self.server.change([Bad::Write(answer(200, "{}"))]);
         for request in [get(), create(), apply()] {
@@ -59,7 +59,7 @@ impl Rig {
         }
     }
 
-    /// Sends a request that fails: its error, and how often it was executed.
+    /// Sends a request that fails; returns its error and the number of its executions.
     async fn fails(&self, request: Prepared) -> (Error, usize) {
         let before = self.server.requests();
         let started = Instant::now();
@@ -80,7 +80,7 @@ fn short(config: ClientConfig) -> Client {
         .unwrap()
 }
 
-/// Waits for what another task does, for at most 20 s.
+/// Waits for the effect of another task, for at most 20 s.
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let waiting = async {
         while !condition() {

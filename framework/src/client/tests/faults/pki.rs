@@ -7,7 +7,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::super::*;
 
-/// An authority of its own.
+/// A certificate authority of its own.
 pub(super) struct Authority {
     pub(super) pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -22,7 +22,7 @@ impl Authority {
         Self { pem, issuer: Issuer::new(params, key) }
     }
 
-    /// What a server on this machine needs to speak TLS.
+    /// Settings of a server on this machine for TLS.
     pub(super) fn server(&self, protocols: &[&str]) -> Arc<ServerConfig> {
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         let key = KeyPair::generate().unwrap();
@@ -41,7 +41,7 @@ impl Authority {
     }
 }
 
-/// The certificate that new connections get.
+/// Certificate for new connections.
 #[derive(Debug)]
 pub(super) struct Swap(Mutex<Arc<ServerConfig>>);
 

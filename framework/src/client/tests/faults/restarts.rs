@@ -1,4 +1,5 @@
-//! API servers that are restarted one after another (A10), and whose certificate changes.
+//! API servers that are restarted one after another (A10: moves or restarts), and whose certificate
+//! changes.
 
 use super::http2::{Dial, Peer};
 use super::pki::{Authority, Swap};
@@ -8,7 +9,7 @@ fn at(path: &str) -> Prepared {
     Prepared::get(path, format!("read {path}"))
 }
 
-/// Says goodbye again and again under traffic: nothing fails, nothing is sent twice.
+/// Shuts connections down again and again under traffic: no request fails, and none is sent twice.
 async fn a10_rolling_restart(client: Client, peer: &Arc<Peer>, rounds: u32) {
     let mut watch = client.stream(at("/ticks")).await.unwrap();
     let mut sent = 1;
@@ -22,7 +23,7 @@ async fn a10_rolling_restart(client: Client, peer: &Arc<Peer>, rounds: u32) {
         sent += 5;
         until("they are in flight", || peer.requests() == sent).await;
         peer.farewell();
-        // The farewell is on its way: some of these are sent on a connection that is going away.
+        // GOAWAY is under way: some of these are sent on a connection that is being shut down.
         for _ in 0..20 {
             client.send(create()).await.unwrap();
             sent += 1;
@@ -55,12 +56,12 @@ async fn a10_goaway_in_mid_stream_fails_nothing_on_a_socket() {
     a10_rolling_restart(client, &peer, 3).await;
 }
 
-/// Accepts a request on the first connection and says goodbye with a reason, which covers that
+/// Accepts a request on the first connection and sends GOAWAY with a reason, which covers that
 /// request; later connections are served.
 #[derive(Debug)]
 struct Leaver {
     reason: h2::Reason,
-    /// Name the request as one that was worked on?
+    /// Whether GOAWAY names the request as one that was worked on.
     covers: bool,
     connections: AtomicU32,
     good: Arc<Peer>,
@@ -211,7 +212,8 @@ async fn an_http1_connection_that_was_idle_for_long_is_not_used_again() {
     assert_eq!(peer.connections(), 2);
 }
 
-/// The server's certificate changes: to another of the same authority, to one of a stranger, back.
+/// Changes the server's certificate: to another of the same authority, to one of a foreign
+/// authority, and back.
 async fn swap(http2: bool) {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let protocols: &[&str] = if http2 { &["h2"] } else { &["http/1.1"] };
@@ -224,14 +226,14 @@ async fn swap(http2: bool) {
     client.send(create()).await.unwrap();
     let before = peer.connections();
 
-    // While connected: what is open stays open, and trusted.
+    // While connected: open connections stay open, and trusted.
     certificate.to(stranger.server(protocols));
     client.send(create()).await.unwrap();
     peer.ticks.add_permits(1);
     assert_eq!(watch.next().await.unwrap().unwrap(), "tick");
     assert_eq!(peer.connections(), before);
 
-    // Between connections: a stranger gets no request, whatever the verb.
+    // Between connections: a server of a foreign authority gets no request, whatever the verb.
     let requests = peer.requests();
     client.shared.pool.retire();
     for request in [get(), create()] {

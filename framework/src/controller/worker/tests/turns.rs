@@ -1,4 +1,4 @@
-//! Which turns there are, how they are named, and when a worker makes way.
+//! Attempts: their numbers, their names in logs, and yielding.
 
 use super::*;
 use crate::client::tests::capture::Captured;
@@ -47,7 +47,8 @@ async fn only_a_turn_for_a_change_alone_can_be_the_echo_of_an_own_write() {
     assert_eq!(asked(&[changed], at), None, "somebody else wrote");
 }
 
-/// What had been given up begins anew by a change; what still has its retries does not.
+/// A change restarts the retries of an object that was given up, and not of one that is still
+/// retried.
 #[tokio::test(start_paused = true)]
 async fn a_change_of_an_object_that_is_still_retried_is_one_more_attempt() {
     let stage = Stage::start(1, LONG);
@@ -71,7 +72,7 @@ async fn what_was_ended_is_told_as_an_error_and_what_failed_as_a_warning() {
         let (lines, runs) = (logged.with("the reconcile"), stage.script.runs(name));
         assert!(runs > 1 && lines.len() >= runs - 1, "{name} {runs}: {lines:?}");
         assert!(lines.iter().all(|line| line.starts_with(level)), "{name}: {lines:?}");
-        // Or the next one hears of it.
+        // Stopped here, so that its log lines do not reach the next stage.
         stage.stop().await;
     }
 }

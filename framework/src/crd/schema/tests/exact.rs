@@ -1,4 +1,4 @@
-//! What the schemas say, shape by shape, and what they refuse.
+//! Schemas of all shapes, and the values that they refuse.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Every shape becomes a schema that the embedded API server accepts, and that lets through what
-//! serde writes.
+//! Every shape becomes a schema that the embedded API server accepts, and that keeps the values
+//! that serde writes.
 
 mod exact;
 mod types;

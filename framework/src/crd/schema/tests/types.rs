@@ -1,4 +1,4 @@
-//! The shapes: every way in which serde and schemars say a type.
+//! Shapes: every way in which serde and schemars describe a type.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -188,7 +188,7 @@ fn other() -> OtherPlain {
     OtherPlain { colour: Unit::Red }
 }
 
-/// Every shape with values that its schema must let through unchanged.
+/// Every shape with values that its schema must leave unchanged.
 pub(super) fn shapes() -> Vec<Shape> {
     let mut shapes = scalars();
     shapes.extend(collections());

@@ -1,4 +1,4 @@
-//! A decoded value is written otherwise than it was read, and indexes answer by what was read.
+//! Decoded values that are encoded differently from their input: indexes answer by the input.
 
 use std::collections::BTreeMap;
 

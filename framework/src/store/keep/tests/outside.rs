@@ -1,4 +1,4 @@
-//! Indexes on what the kept form does not have.
+//! Indexes on fields that the kept form lacks.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn an_own_write_through_a_projection_keeps_the_index_values_of_the_fields_it_doe
     assert_eq!(names(&store.by_index(BY_NODE, "node-3")), "p-0001", "the watch has shown another");
 }
 
-/// What was not kept cannot be found: that is an error, and not an answer.
+/// Fields that were not kept cannot be found: that is an error, and not an answer.
 #[test]
 fn an_index_on_what_was_not_kept_is_refused_once_objects_are_there() {
     let (core, store) = views();
@@ -73,7 +73,7 @@ fn an_index_on_what_was_not_kept_is_refused_once_objects_are_there() {
             .len(),
         1
     );
-    // Without objects there is nothing that could be missing.
+    // Without objects no value can be missing.
     core.apply(vec![Delta::Delete(sighting(&core, &pod(1, 8), 1))]);
     store.ensure_index(by_ip).unwrap();
     put(&core, &pod(1, 9));
@@ -103,7 +103,7 @@ fn a_late_index_on_a_label_finds_what_is_kept_of_a_projection_that_skips_labels(
     assert_eq!(names(&before.by_index(by_app, "app-1")), "p-0001");
 }
 
-/// What it says when it panics.
+/// Returns the message of a panic.
 fn panics<R>(read: impl FnOnce() -> R) -> String {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     let text = outcome.err().expect("it panics").downcast::<String>();
@@ -150,7 +150,7 @@ fn refuses_the_spec(mode: Mode) {
 
 static RACED: std::sync::OnceLock<Store<PodView>> = std::sync::OnceLock::new();
 
-/// Stands for a reader that asks for a new index while a batch is being prepared.
+/// An index function that builds another index while a batch is being prepared, as a reader may.
 fn builds_another(_: &PodView) -> Vec<String> {
     if let Some(store) = RACED.get() {
         store.ensure_index(BY_NODE).unwrap();
@@ -177,7 +177,7 @@ struct OwnPod {
     whole: Whole,
 }
 
-/// The same, as far as its type can be asked.
+/// The same, with a type that can be asked for its fields.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Whole {
     metadata: ObjectMeta,
@@ -229,12 +229,12 @@ fn a_late_index_on_a_field_that_a_kept_type_does_not_have_is_refused() {
     for part in ["`spec.nodeName`", "not kept", "Wiring::index", "add it to the type"] {
         assert!(refused.contains(part), "{refused}");
     }
-    // Whose type cannot be asked is not believed.
+    // A type that cannot be asked is not trusted.
     assert!(late::<OwnPod>(PRIORITY).is_err() && late::<OwnPod>(NODE).is_err());
     assert_eq!(late::<OwnPod>(&["metadata", "ownerReferences", "uid"]), Ok(0));
     assert_eq!(late::<Pod>(NODE), Ok(1));
     assert_eq!(late::<DynamicObject>(NODE), Ok(1));
-    // Of a projection, also below a field that it has.
+    // For a projection, also below a field that it has.
     assert_eq!(late::<PodView>(PRIORITY), Ok(1));
     assert!(late::<PodView>(NODE).is_err());
 }

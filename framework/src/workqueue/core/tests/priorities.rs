@@ -1,4 +1,4 @@
-//! Priorities, ageing and reasons.
+//! Tests of priorities, ageing and reasons.
 
 use super::*;
 use crate::workqueue::KeyPlace::{BackingOff, Delayed, Queued, Working};
@@ -103,7 +103,7 @@ fn g_q7_an_aged_key_gets_one_of_four_turns_however_many_are_more_urgent() {
     (100..104).for_each(|key| queue.add(key, LOW, at(0)));
     let mut served = Vec::new();
     for turn in 0..32_u8 {
-        // There is always something that is more urgent.
+        // A more urgent key is always ready.
         let now = if turn < 8 { AGEING - at(1) } else { AGEING };
         queue.add(turn % 2, LIVE, now);
         queue.add(2 + turn % 2, LIVE, now);
@@ -152,7 +152,7 @@ fn a_key_that_was_held_back_keeps_its_reasons_and_its_priority() {
 #[test]
 fn keys_that_rise_again_and_again_leave_no_growing_line() {
     let mut queue = core(8);
-    // It stays at the front of the low line, and what is behind it stays there too.
+    // The key stays at the front of the low line, and the keys behind it stay there too.
     queue.add(1, LOW, at(0));
     for round in 0..10_000 {
         queue.add(9, LOW, at(0));
