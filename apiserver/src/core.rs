@@ -15,7 +15,7 @@ use crate::faults::Faults;
 use crate::kinds::Kind;
 use crate::kinds::registry::Registry;
 use crate::requests::Requests;
-use crate::seed::Entropy;
+use crate::seed::Rng;
 use crate::status::ApiError;
 use crate::storage::Store;
 use crate::verbs::options::WriteOptions;
@@ -26,7 +26,7 @@ pub(crate) struct Core {
     /// Wall clock of timestamps.
     pub(crate) clock: Clock,
     /// Source of all randomness.
-    pub(crate) entropy: Entropy,
+    pub(crate) rng: Rng,
     /// Store of all objects.
     pub(crate) store: Store,
     /// Kinds that are served.
@@ -60,11 +60,11 @@ const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube
 
 impl Core {
     /// Returns a server that holds only the objects that exist from the start.
-    pub(crate) fn new(clock: Clock, entropy: Entropy) -> Arc<Self> {
+    pub(crate) fn new(clock: Clock, rng: Rng) -> Arc<Self> {
         let stop = CancellationToken::new();
         let core = Arc::new(Self {
             clock,
-            entropy,
+            rng,
             store: Store::new(),
             registry: Registry::new(),
             faults: Faults::new(),

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 /// A seeded source of random bytes.
 #[derive(Debug)]
-pub(crate) struct Entropy {
+pub(crate) struct Rng {
     state: Mutex<State>,
 }
 
@@ -22,7 +22,7 @@ struct State {
 /// Letters and digits of generated names: no vowels and no characters that look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-impl Entropy {
+impl Rng {
     /// Returns a source that repeats with the same seed.
     pub(crate) fn seeded(seed: u64) -> Self {
         Self::keyed(Sha256::digest(seed.to_be_bytes()).into())
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_uids_and_another_seed_others() {
-        let (a, b, c) = (Entropy::seeded(7), Entropy::seeded(7), Entropy::seeded(8));
+        let (a, b, c) = (Rng::seeded(7), Rng::seeded(7), Rng::seeded(8));
         let (first, second) = (a.uid(), a.uid());
         assert_ne!(first, second);
         assert_eq!((b.uid(), b.uid()), (first.clone(), second));
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn suffixes_hold_no_vowel() {
-        let entropy = Entropy::seeded(1);
+        let rng = Rng::seeded(1);
         for _ in 0..100 {
-            let suffix = entropy.suffix();
+            let suffix = rng.suffix();
             assert_eq!(suffix.len(), 5);
             assert!(!suffix.contains(['a', 'e', 'i', 'o', 'u', '0', '1', '3']), "{suffix}");
         }

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::core::Core;
 use crate::faults::Faults;
 use crate::requests::Request;
-use crate::seed::Entropy;
+use crate::seed::Rng;
 use crate::{controllers, http, rbac, storage, tls};
 
 /// Capacity in bytes of each direction of an in-memory connection.
@@ -121,8 +121,8 @@ impl Builder {
     /// Starts the server inside the current tokio runtime.
     pub fn start(self) -> ApiServer {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
-        let entropy = self.seed.map_or_else(Entropy::system, Entropy::seeded);
-        let core = Core::new(clock, entropy);
+        let rng = self.seed.map_or_else(Rng::system, Rng::seeded);
+        let core = Core::new(clock, rng);
         if self.expires_future {
             core.store.refuse_future();
         }
@@ -197,7 +197,7 @@ impl ApiServer {
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<Listening> {
         let authority = tls::Authority::generate(addr.ip())?;
         let token: String =
-            self.core.entropy.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            self.core.rng.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         let admin = User::new("kubernetes-admin", &[rbac::MASTERS]);
         self.tokens.add(&token, admin);
         // Published before the server listens: the first client may already read the certificate.

@@ -31,7 +31,7 @@ pub use crate::resource::Reads;
 
 /// Decodes a projection with the scanner; `None` when that fails.
 pub fn lean<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
-    crate::wire::lean::decoded(text)
+    crate::wire::partial_decode::decoded(text)
 }
 
 pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};

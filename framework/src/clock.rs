@@ -28,13 +28,13 @@ enum Wall {
 /// A reading of every clock of the machine at one moment, so that a stopped process or machine, or
 /// a changed wall clock, cannot make a duration look shorter than it was.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark {
+pub struct ClockReading {
     steady: Instant,
     boot: Option<Duration>,
     wall: Timestamp,
 }
 
-impl Mark {
+impl ClockReading {
     /// Returns a mark from its three readings; `boot` is the time since the machine started, sleep
     /// included, if the machine reports it. Made by [`Clock::mark`]; public for simulations.
     pub fn new(steady: Instant, boot: Option<Duration>, wall: Timestamp) -> Self {
@@ -43,7 +43,7 @@ impl Mark {
 
     /// Returns the longest time that can have passed until `later`: the largest of monotonic,
     /// boot-time and wall-clock difference. For deadlines, which must not be exceeded.
-    pub fn longest_until(&self, later: &Mark) -> Duration {
+    pub fn longest_until(&self, later: &ClockReading) -> Duration {
         let boot = match (self.boot, later.boot) {
             (Some(from), Some(to)) => to.saturating_sub(from),
             _ => Duration::ZERO,
@@ -55,7 +55,7 @@ impl Mark {
 
     /// Returns the time that the monotonic clock counted until `later`; it may leave out the
     /// machine's sleep. For waits, which must be long enough.
-    pub fn steady_until(&self, later: &Mark) -> Duration {
+    pub fn steady_until(&self, later: &ClockReading) -> Duration {
         later.steady.saturating_duration_since(self.steady)
     }
 }
@@ -105,12 +105,12 @@ impl Clock {
     }
 
     /// Reads every clock.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> ClockReading {
         let boot = match &*self.wall {
             Wall::System => boot_time(),
             Wall::Simulated { started, slept, .. } => Some(started.elapsed() + *slept.lock()),
         };
-        Mark { steady: self.now(), boot, wall: self.wall() }
+        ClockReading { steady: self.now(), boot, wall: self.wall() }
     }
 
     /// Makes a simulated clock behave as if the machine had slept: boot time and wall time move
@@ -169,9 +169,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wall_clock_set_back_shortens_nothing() {
         let steady = Instant::now();
-        let before = Mark::new(steady, None, Timestamp::from_second(1_000).unwrap());
+        let before = ClockReading::new(steady, None, Timestamp::from_second(1_000).unwrap());
         let later = steady + Duration::from_secs(5);
-        let after = Mark::new(later, None, Timestamp::from_second(10).unwrap());
+        let after = ClockReading::new(later, None, Timestamp::from_second(10).unwrap());
         assert_eq!(before.longest_until(&after), Duration::from_secs(5));
     }
 

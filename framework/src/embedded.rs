@@ -9,8 +9,8 @@ use std::sync::Arc;
 use windlass_apiserver::ApiServer;
 
 use crate::client::{BoxIo, Client, ClientConfig, Connect};
+use crate::environment::Environment;
 use crate::error::Error;
-use crate::seams::Seams;
 
 /// Opens pipes to an [`ApiServer`], as its administrator or as another user.
 pub(crate) struct InProcess {
@@ -42,10 +42,10 @@ pub(crate) fn client(
     server: &ApiServer,
     user: Option<(String, Vec<String>)>,
     namespace: &str,
-    seams: Seams,
+    environment: Environment,
 ) -> Result<Client, Error> {
     // The name is never resolved: the connector opens pipes.
     let config = ClientConfig::new("http://in-process.windlass")?.with_namespace(namespace);
     let connector = Arc::new(InProcess { server: server.clone(), user });
-    Client::builder().config(config).connector(connector).seams(seams).build()
+    Client::builder().config(config).connector(connector).environment(environment).build()
 }

@@ -72,7 +72,7 @@ pub enum ErrorKind {
 ///
 /// Its `Debug` shows only the length of the body.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Doubt {
+pub struct UncertainWrite {
     /// HTTP method.
     pub method: Method,
     /// The API server's host and port.
@@ -87,7 +87,7 @@ pub struct Doubt {
     pub body: Bytes,
 }
 
-impl fmt::Debug for Doubt {
+impl fmt::Debug for UncertainWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Doubt")
             .field("method", &self.method)
@@ -110,7 +110,7 @@ struct Inner {
     message: String,
     status: Option<ApiStatus>,
     retry_after: Option<Duration>,
-    doubt: Option<Box<Doubt>>,
+    doubt: Option<Box<UncertainWrite>>,
     source: Option<BoxError>,
 }
 
@@ -164,7 +164,7 @@ impl Error {
 
     /// Adds the request of a write whose fate is unknown.
     #[must_use]
-    pub(crate) fn doubted(mut self, doubt: Doubt) -> Self {
+    pub(crate) fn doubted(mut self, doubt: UncertainWrite) -> Self {
         self.inner.doubt = Some(Box::new(doubt));
         self
     }
@@ -197,7 +197,7 @@ impl Error {
 
     /// Returns the request of an [`Ambiguous`](ErrorKind::Ambiguous) write, with its destination:
     /// read the object there to find out whether the write was executed.
-    pub fn doubt(&self) -> Option<&Doubt> {
+    pub fn doubt(&self) -> Option<&UncertainWrite> {
         self.inner.doubt.as_deref()
     }
 

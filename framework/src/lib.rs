@@ -10,7 +10,7 @@
 //! Modules import only from lower layers: [`resource`] and [`wire`] are data; [`client`], [`api`]
 //! and [`discovery`] speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`]
 //! keep caches; [`workqueue`] orders work; [`controller`] and its helpers do it; [`leader`] and
-//! [`manager`] run it. [`clock`], [`entropy`], [`metrics`] and [`error`] are leaves that all may
+//! [`manager`] run it. [`clock`], [`rng`], [`metrics`] and [`error`] are leaves that all may
 //! use.
 //!
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
@@ -22,11 +22,11 @@
 extern crate self as windlass;
 
 pub mod clock;
-pub mod entropy;
+pub mod environment;
 pub mod error;
 pub mod metrics;
 mod panics;
-pub mod seams;
+pub mod rng;
 mod sync;
 
 pub mod resource;

@@ -53,7 +53,7 @@ pub enum Shape {
 type Labels = Vec<(&'static str, String)>;
 
 /// The series of one metric.
-enum Kept {
+enum Instrument {
     Counter(Family<Labels, Counter>),
     Gauge(Family<Labels, Gauge<f64, AtomicU64>>),
     Histogram(Family<Labels, Histogram, Buckets>),
@@ -141,7 +141,7 @@ pub struct Metrics {
 /// The registry behind all handles.
 struct Inner {
     registry: Registry,
-    kept: BTreeMap<&'static str, Kept>,
+    kept: BTreeMap<&'static str, Instrument>,
     /// Sources that add their numbers when the metrics are read.
     sources: Mutex<Vec<Weak<dyn Gathers>>>,
     feeders: Feeders,
@@ -169,17 +169,17 @@ impl Metrics {
                 Shape::Counter => {
                     let family = Family::default();
                     registry.register(def.name, def.help, family.clone());
-                    Kept::Counter(family)
+                    Instrument::Counter(family)
                 }
                 Shape::Gauge => {
                     let family = Family::default();
                     registry.register(def.name, def.help, family.clone());
-                    Kept::Gauge(family)
+                    Instrument::Gauge(family)
                 }
                 Shape::Histogram(buckets) => {
                     let family = Family::new_with_constructor(Buckets(buckets));
                     registry.register(def.name, def.help, family.clone());
-                    Kept::Histogram(family)
+                    Instrument::Histogram(family)
                 }
             };
             kept.insert(def.name, family);
@@ -218,7 +218,9 @@ impl Metrics {
     /// Returns the series of a counter with these label values, which is visible from now on.
     pub fn counter(&self, def: &Def, values: &[&str]) -> CounterSeries {
         CounterSeries(match self.inner.kept.get(def.name) {
-            Some(Kept::Counter(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            Some(Instrument::Counter(family)) => {
+                Some(family.get_or_create_owned(&labels(def, values)))
+            }
             // A metric that is not in the catalogue feeds nothing.
             _ => None,
         })
@@ -227,7 +229,9 @@ impl Metrics {
     /// Returns the series of a gauge with these label values, which is visible from now on.
     pub fn gauge(&self, def: &Def, values: &[&str]) -> GaugeSeries {
         GaugeSeries(match self.inner.kept.get(def.name) {
-            Some(Kept::Gauge(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            Some(Instrument::Gauge(family)) => {
+                Some(family.get_or_create_owned(&labels(def, values)))
+            }
             _ => None,
         })
     }
@@ -235,7 +239,9 @@ impl Metrics {
     /// Returns the series of a histogram with these label values, which is visible from now on.
     pub fn histogram(&self, def: &Def, values: &[&str]) -> HistogramSeries {
         HistogramSeries(match self.inner.kept.get(def.name) {
-            Some(Kept::Histogram(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            Some(Instrument::Histogram(family)) => {
+                Some(family.get_or_create_owned(&labels(def, values)))
+            }
             _ => None,
         })
     }
@@ -253,8 +259,8 @@ impl Metrics {
     /// Removes a gauge's or a histogram's series, because the thing that it measured is gone.
     pub fn forget(&self, def: &Def, values: &[&str]) {
         match self.inner.kept.get(def.name) {
-            Some(Kept::Gauge(family)) => drop(family.remove(&labels(def, values))),
-            Some(Kept::Histogram(family)) => drop(family.remove(&labels(def, values))),
+            Some(Instrument::Gauge(family)) => drop(family.remove(&labels(def, values))),
+            Some(Instrument::Histogram(family)) => drop(family.remove(&labels(def, values))),
             _ => {}
         }
     }
@@ -264,7 +270,9 @@ impl Metrics {
     pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
         self.gather();
         match self.inner.kept.get(def.name) {
-            Some(Kept::Gauge(family)) => family.get(&labels(def, values)).map(|gauge| gauge.get()),
+            Some(Instrument::Gauge(family)) => {
+                family.get(&labels(def, values)).map(|gauge| gauge.get())
+            }
             _ => None,
         }
     }
@@ -289,7 +297,7 @@ impl Metrics {
     pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
         self.gather();
         match self.inner.kept.get(def.name) {
-            Some(Kept::Counter(family)) => {
+            Some(Instrument::Counter(family)) => {
                 family.get(&labels(def, values)).map_or(0, |counter| counter.get())
             }
             _ => 0,

@@ -3,7 +3,7 @@
 pub use crate::client::Client;
 pub use crate::conditions::{Conditions, met, unknown, unmet};
 pub use crate::controller::{
-    Action, Context, Controller, Failure, Finalize, Reconciler, Result, Wiring,
+    Action, Context, Controller, ControllerBuilder, Failure, Finalize, Reconciler, Result,
 };
 pub use crate::crd::CustomResource;
 pub use crate::events::{Normal, Warning};

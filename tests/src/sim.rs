@@ -14,9 +14,9 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use windlass::client::{BoxIo, Client, Connect};
 use windlass::clock::Clock;
-use windlass::entropy::Entropy;
+use windlass::environment::Environment;
 use windlass::metrics::Metrics;
-use windlass::seams::Seams;
+use windlass::rng::Rng;
 use windlass_apiserver::ApiServer;
 
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
@@ -28,7 +28,7 @@ pub struct World {
     /// The API server.
     pub server: ApiServer,
     /// Randomness of the scenario itself.
-    pub entropy: Entropy,
+    pub rng: Rng,
     trace: Arc<Trace>,
 }
 
@@ -65,7 +65,7 @@ impl World {
             connections: AtomicU64::new(0),
             requests: AtomicU64::new(0),
         };
-        Self { server, entropy: Entropy::seeded(seed).fork("scenario"), trace: Arc::new(trace) }
+        Self { server, rng: Rng::seeded(seed).fork("scenario"), trace: Arc::new(trace) }
     }
 
     /// Returns a client with seams of its own, and the wire to cut it off.
@@ -79,12 +79,12 @@ impl World {
                 sent: AtomicU64::new(0),
             }),
         };
-        let seams = Seams {
+        let environment = Environment {
             clock: Clock::simulated(epoch()),
-            entropy: self.entropy.fork(name),
+            rng: self.rng.fork(name),
             metrics: Metrics::new(),
         };
-        (Client::over(Arc::new(wire.clone()), seams), wire)
+        (Client::over(Arc::new(wire.clone()), environment), wire)
     }
 
     /// Returns the newest versions of the kinds that an operator should leave alone once it has

@@ -221,7 +221,7 @@ async fn b14_a_write_into_a_terminating_namespace_is_refused_once_with_its_cause
 async fn c3_a_reconciler_that_panics_takes_nothing_else_down() {
     let cluster = cluster().await;
     let client = cluster.client();
-    let metrics = client.seams().metrics.clone();
+    let metrics = client.environment().metrics.clone();
     let running = cluster.spawn(operator(client));
     eventually("the kind is served", async || widgets(&cluster).list().await.is_ok()).await;
     widgets(&cluster).create(&widget("bomb", "panic")).await.unwrap();

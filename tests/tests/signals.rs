@@ -34,8 +34,8 @@ async fn begun(counts: &Counts) {
 
 /// Checks, as the test kit does on a drop, that no object is reconciled without end.
 fn comes_to_rest(running: &Running) {
-    for (controller, unrest) in running.unrest() {
-        assert!(unrest.endless.is_empty(), "{controller}: {:?}", unrest.endless);
+    for (controller, busy_report) in running.busy_report() {
+        assert!(busy_report.endless.is_empty(), "{controller}: {:?}", busy_report.endless);
     }
 }
 

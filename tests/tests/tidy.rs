@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 /// Layer of each module of `framework/src`; a module may import from its own layer and from below.
 const LAYERS: &[(&str, u8)] = &[
     ("clock", 0),
-    ("entropy", 0),
+    ("rng", 0),
     ("error", 0),
     ("metrics", 0),
     ("panics", 0),
-    ("seams", 0),
+    ("environment", 0),
     ("sync", 0),
     ("resource", 1),
     ("wire", 1),
@@ -81,7 +81,7 @@ fn store_and_delta_know_no_runtime_and_no_sockets() {
             continue;
         }
         // Code that synchronizes tasks may wait for them, and for nothing else.
-        let is_meeting_place = ["delta/batches.rs", "delta/handoff.rs", "delta/shared.rs"]
+        let is_meeting_place = ["delta/batches.rs", "delta/apply_queue.rs", "delta/shared.rs"]
             .iter()
             .any(|meeting_place| file.ends_with(meeting_place));
         let waits = [".await", "async fn"];

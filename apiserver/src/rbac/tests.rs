@@ -6,12 +6,12 @@ use super::Rbac;
 use crate::auth::{Attributes, Authorizer, User};
 use crate::clock::Clock;
 use crate::core::Core;
-use crate::seed::Entropy;
+use crate::seed::Rng;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 fn core() -> Arc<Core> {
-    Core::new(Clock::at(0), Entropy::seeded(1))
+    Core::new(Clock::at(0), Rng::seeded(1))
 }
 
 fn role(core: &Core, namespace: &str, name: &str, rules: Value) {

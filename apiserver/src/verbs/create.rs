@@ -65,12 +65,12 @@ pub(crate) fn create_decoded(
 /// Sets the fields that the server owns.
 fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
     let kind = &call.kind;
-    meta::set(object, "uid", core.entropy.uid().into());
+    meta::set(object, "uid", core.rng.uid().into());
     meta::set(object, "creationTimestamp", core.clock.rfc3339().into());
     if generates {
         // With five characters of suffix a name stays within 63.
         let base: String = meta::text(object, "generateName").chars().take(58).collect();
-        meta::set(object, "name", format!("{base}{}", core.entropy.suffix()).into());
+        meta::set(object, "name", format!("{base}{}", core.rng.suffix()).into());
     }
     if kind.facts.generation != Generation::Unmanaged {
         meta::set(object, "generation", json!(1));

@@ -233,7 +233,7 @@ fn last_key<T>(items: &[(std::sync::Arc<str>, T)]) -> &str {
 fn assemble(
     kind: &Kind,
     mut items: Vec<Value>,
-    /// Revision that the list reports.
+    // Revision that the list reports.
     revision: u64,
     token: Option<String>,
     remaining: Option<usize>,

@@ -85,7 +85,7 @@ pub(crate) fn open(
     let seconds = match options.timeout {
         Some(seconds) => seconds.min(365 * 24 * 3600),
         // Spread over half an hour, so that watches opened together do not end together.
-        None => 1800 + core.entropy.below(1800),
+        None => 1800 + core.rng.below(1800),
     };
     let now = Instant::now();
     // One call for both: no change falls between the initial state and the cursor.

@@ -82,7 +82,7 @@ async fn main() -> std::result::Result<(), BoxError> {
     let address = listener.local_addr()?;
     tokio::spawn(webhook(listener, trigger.clone()));
 
-    let wiring = Wiring::new().triggered_by(&trigger).polls(&prices);
+    let wiring = ControllerBuilder::new().triggered_by(&trigger).polls(&prices);
     let (told, mut lines) = mpsc::channel(16);
     let running = Manager::new(client.clone())
         .namespaces(["shop"])

@@ -41,7 +41,7 @@ impl Reconciler for Greetings {
 
 /// Returns the operator of these teams; `manifests` grants Roles in their namespaces.
 fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manager {
-    let wiring = Wiring::new().watches_by::<ConfigMap, _>(BY_SOURCE);
+    let wiring = ControllerBuilder::new().watches_by::<ConfigMap, _>(BY_SOURCE);
     Manager::new(client)
         .namespaces(teams.iter().copied())
         .without_leader_election()

@@ -39,8 +39,8 @@ impl Reconciler for Probes {
     }
 }
 
-fn wiring() -> Wiring<Probes> {
-    Wiring::new()
+fn wiring() -> ControllerBuilder<Probes> {
+    ControllerBuilder::new()
         // Every 10 s, the first time 2 s after an object was seen, and up to a second later.
         .timer(Timer::every(10 * SECOND, "probe").initial_delay(2 * SECOND))
         // A burst is one reconcile, half a second after its last change.

@@ -134,7 +134,7 @@ mod tests {
             api.create(&Website::new(name, spec)).await.unwrap();
             sites.push((api, name, cluster.client().namespace::<Deployment>(&namespace)));
             // Creation times are whole seconds.
-            cluster.client().seams().clock.sleep(Duration::from_secs(2)).await;
+            cluster.client().environment().clock.sleep(Duration::from_secs(2)).await;
         }
         running.settled().await;
         let (older, name, deployments) = &sites[0];
@@ -173,7 +173,7 @@ mod tests {
         let spec = WebsiteSpec { host: "a.example".to_owned(), replicas: 1 };
         sites.create(&Website::new("payments", spec)).await.unwrap();
         let events = cluster.client().namespace::<Event>(cluster.namespace());
-        let clock = cluster.client().seams().clock.clone();
+        let clock = cluster.client().environment().clock.clone();
         let told = async {
             let is_told = |event: &Event| event.reason.as_deref() == Some("ChildTaken");
             while !events.list().await.unwrap().items.iter().any(is_told) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::resource::{ObjectKey, Resource};
-use crate::store::{self, Event, Mark, Representation, Run, Sighting, Store};
-use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Part, Skim};
+use crate::store::{self, Event, ListGeneration, Observed, Representation, Store, StreamMark};
+use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, Part};
 
 /// The cache of one kind, with changes that were read and not applied yet.
 pub struct Cache {
     core: Arc<store::Core>,
-    run: Run,
-    read: Vec<Delta<Sighting, Mark>>,
+    run: ListGeneration,
+    read: Vec<Delta<Observed, StreamMark>>,
     list: ListSplitter,
     watch: FrameDecoder,
 }
@@ -35,7 +35,7 @@ impl Cache {
         let mode = store::Mode::of::<K>(representation, None);
         Self {
             core: store::Core::with_mode(info, Clock::system(), mode, 0),
-            run: Run::default(),
+            run: ListGeneration::default(),
             read: Vec::new(),
             list: ListSplitter::with_limit(MAX_PIECE),
             watch: FrameDecoder::new(),
@@ -59,9 +59,9 @@ impl Cache {
         let Self { core, run, read, list, .. } = self;
         let _ = list.push(piece, &mut |part| {
             let Part::Whole(item) = part else { return };
-            let Ok(skim) = Skim::of(item) else { return };
+            let Ok(skim) = MetadataScan::of(item) else { return };
             let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
-            read.push(Delta::Put(Sighting { object, run: *run, is_initial: true }));
+            read.push(Delta::Put(Observed { object, run: *run, is_initial: true }));
         });
         read.len()
     }
@@ -72,8 +72,8 @@ impl Cache {
         watch.push(piece, &mut |part| {
             let Part::Whole(line) = part else { return };
             let Ok((frame, skim)) = Frame::skimmed(line) else { return };
-            let Ok(skim) = skim.map_or_else(|| Skim::of(frame.object), Ok) else { return };
-            let sighting = Sighting { object: core.object(&skim), run: *run, is_initial: false };
+            let Ok(skim) = skim.map_or_else(|| MetadataScan::of(frame.object), Ok) else { return };
+            let sighting = Observed { object: core.object(&skim), run: *run, is_initial: false };
             read.push(match frame.event {
                 EventType::Deleted => Delta::Delete(sighting),
                 _ => Delta::Put(sighting),

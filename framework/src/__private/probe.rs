@@ -8,7 +8,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::error::ApiStatus;
-use crate::wire::{Head, ListSplitter, Outline, Part, Skim, status, values_at};
+use crate::wire::{Head, HeadOffsets, ListSplitter, MetadataScan, Part, status, values_at};
 
 /// A list in pieces, as a reflector splits it.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,13 +49,13 @@ pub struct Skimmed {
     pub name: String,
     /// `metadata.namespace`.
     pub namespace: Option<String>,
-    outline: Outline,
+    outline: HeadOffsets,
     /// The cached bytes: the object without `apiVersion`, `kind` and `managedFields`.
     pub kept: Box<[u8]>,
 }
 
 impl Skimmed {
-    fn of(skim: &Skim<'_>) -> Self {
+    fn of(skim: &MetadataScan<'_>) -> Self {
         Self {
             name: skim.name.clone().into_owned(),
             namespace: skim.namespace.clone().map(std::borrow::Cow::into_owned),
@@ -72,17 +72,17 @@ impl Skimmed {
 
 /// Scans a complete object.
 pub fn skim(object: &[u8]) -> Option<Skimmed> {
-    Skim::of(object).ok().map(|skim| Skimmed::of(&skim))
+    MetadataScan::of(object).ok().map(|skim| Skimmed::of(&skim))
 }
 
 /// Scans an object that is cut off.
 pub fn skim_beginning(object: &[u8]) -> Option<Skimmed> {
-    Skim::of_beginning(object).ok().map(|skim| Skimmed::of(&skim))
+    MetadataScan::of_beginning(object).ok().map(|skim| Skimmed::of(&skim))
 }
 
 /// An object's cached bytes alone: the cost of a watch frame without the cache.
 pub fn kept(object: &[u8]) -> Option<Box<[u8]>> {
-    Skim::of(object).ok().map(|skim| skim.compact())
+    MetadataScan::of(object).ok().map(|skim| skim.compact())
 }
 
 /// The values of an index over `path`.

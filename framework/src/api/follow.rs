@@ -1,8 +1,12 @@
 //! Follows the states of one object across lists, watches and their failures.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::draft::Draft;
+use super::watch::compare;
 use super::{Api, WatchEvent, WatchStream};
 use crate::client::Verb;
 use crate::error::{Error, ErrorKind};
@@ -31,6 +35,11 @@ pub(crate) struct Follow<K> {
     /// The version to watch from; `None` until a list returned one.
     version: Option<String>,
     watch: Option<WatchStream<K>>,
+    /// The time at which the watch began.
+    opened_at: Option<Instant>,
+    /// Whether a watch failed since the store's version was last seen: the store may have been set
+    /// back, and a watch from a version that it lacks would be silent for ever.
+    is_doubtful: bool,
     failures: u32,
     /// The failure after which the follower is pausing.
     pub(crate) trouble: Option<Error>,
@@ -46,6 +55,8 @@ impl<K: Resource> Follow<K> {
             name: name.to_owned(),
             version: None,
             watch: None,
+            opened_at: None,
+            is_doubtful: false,
             failures: 0,
             trouble: None,
         })
@@ -55,6 +66,7 @@ impl<K: Resource> Follow<K> {
     pub(crate) async fn next(&mut self) -> Result<Seen<K>, Error> {
         loop {
             let step = match (&mut self.watch, &self.version) {
+                (Some(_), _) if self.is_doubtful => self.check().await,
                 (Some(_), _) => self.event().await,
                 (None, Some(version)) => {
                     let version = version.clone();
@@ -65,11 +77,6 @@ impl<K: Resource> Follow<K> {
             match step {
                 Ok(Some(seen)) => {
                     self.trouble = None;
-                    // Not after a list: where each watch ends at once, every pause would be the
-                    // first.
-                    if self.watch.is_some() {
-                        self.failures = 0;
-                    }
                     return Ok(seen);
                 }
                 Ok(None) => {}
@@ -94,6 +101,7 @@ impl<K: Resource> Follow<K> {
     async fn list(&mut self) -> Result<Seen<K>, Error> {
         let list = self.api.list().fields(&self.selector()).await?;
         self.version = Some(list.resource_version);
+        self.is_doubtful = false;
         // Some aggregated API servers ignore the selector.
         let own = list.items.into_iter().find(|object| object.name() == self.name);
         Ok(own.map_or(Seen::Absent, Seen::There))
@@ -103,13 +111,28 @@ impl<K: Resource> Follow<K> {
     async fn open(&mut self, version: &str) -> Result<(), Error> {
         let watch = self.api.watch().fields(&self.selector()).resource_version(version);
         self.watch = Some(watch.timeout(WATCH_TIME).await?);
+        self.opened_at = Some(self.api.client().environment().clock.now());
         Ok(())
+    }
+
+    /// Compares the store's version with that of the watch, which is open already, so that no state
+    /// in between is missed. Returns the object's state if the store was set back.
+    async fn check(&mut self) -> Result<Option<Seen<K>>, Error> {
+        let known = self.version.clone().unwrap_or_default();
+        let seen = self.list().await?;
+        let listed = self.version.clone().unwrap_or_default();
+        if compare(&listed, &known) == Some(Ordering::Less) {
+            self.watch = None;
+            return Ok(Some(seen));
+        }
+        self.version = Some(known);
+        Ok(None)
     }
 
     /// Reads the next event. `None` when it carries no state, or the watch was silent for too long.
     async fn event(&mut self) -> Result<Option<Seen<K>>, Error> {
         let Some(watch) = &mut self.watch else { return Ok(None) };
-        let clock = self.api.client().seams().clock.clone();
+        let clock = self.api.client().environment().clock.clone();
         // The server ends a watch after `WATCH_TIME`: a longer silence is a dead connection.
         let Some(event) = clock.within(SILENCE, watch.next()).await else {
             (self.watch, self.version) = (None, None);
@@ -117,6 +140,11 @@ impl<K: Resource> Follow<K> {
         };
         let Some(event) = event else {
             self.watch = None;
+            let age = self.opened_at.map(|opened| clock.now() - opened);
+            if age.is_some_and(|age| age >= WATCH_TIME / 2) {
+                // The end at its own time: the next watch continues it at once and misses nothing.
+                return Ok(None);
+            }
             // An error, so that a server that ends every watch at once is asked with pauses.
             let text = format!("the watch of \"{}\" ended", self.name);
             return Err(Error::new(ErrorKind::Transport, text));
@@ -125,22 +153,35 @@ impl<K: Resource> Follow<K> {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, Seen::There),
             WatchEvent::Deleted(object) => (object, |_| Seen::Absent),
             WatchEvent::Bookmark { resource_version, .. } => {
-                self.version = Some(resource_version);
+                self.advance(resource_version);
                 return Ok(None);
             }
         };
-        self.version = Some(object.resource_version().to_owned());
-        Ok((object.name() == self.name).then(|| seen(object)))
+        let is_newer = self.advance(object.resource_version().to_owned());
+        Ok((is_newer && object.name() == self.name).then(|| seen(object)))
+    }
+
+    /// Advances to the version of an event; false if the event repeats an earlier state.
+    fn advance(&mut self, version: String) -> bool {
+        let known = self.version.as_deref().unwrap_or_default();
+        let is_newer = compare(&version, known).is_none_or(Ordering::is_gt);
+        if is_newer {
+            // Not after an old event: a server that repeats itself would be asked without pauses.
+            self.failures = 0;
+            self.version = Some(version);
+        }
+        is_newer
     }
 
     /// Pauses before the next attempt; returns a lasting error to the caller.
     async fn wait_out(&mut self, error: Error) -> Result<(), Error> {
-        // Lists next instead of watching from the old version: if the server's store was set back
-        // meanwhile, such a watch would be silent for ever. One object costs as much either way.
-        (self.watch, self.version) = (None, None);
+        (self.watch, self.is_doubtful) = (None, true);
         let passes = match error.kind() {
-            ErrorKind::Expired
-            | ErrorKind::TooManyRequests
+            ErrorKind::Expired => {
+                self.version = None;
+                true
+            }
+            ErrorKind::TooManyRequests
             | ErrorKind::Timeout
             | ErrorKind::Connect
             | ErrorKind::Transport => true,
@@ -150,15 +191,15 @@ impl<K: Resource> Follow<K> {
         if !passes {
             return Err(error);
         }
-        let seams = self.api.client().seams();
+        let environment = self.api.client().environment();
         let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);
         // Jitter: waiters of one fault do not come back at the same moment.
-        let pause = (pause + seams.entropy.jitter(pause / 10))
+        let pause = (pause + environment.rng.jitter(pause / 10))
             .max(error.retry_after().unwrap_or_default().min(LONGEST_PAUSE));
         tracing::debug!(%error, "waiting goes on");
         self.failures += 1;
         self.trouble = Some(error);
-        seams.clock.sleep(pause).await;
+        environment.clock.sleep(pause).await;
         Ok(())
     }
 }

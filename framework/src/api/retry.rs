@@ -4,8 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::client::Client;
+use crate::environment::Environment;
 use crate::error::Error;
-use crate::seams::Seams;
 
 /// Number of attempts, and the waits between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,14 +39,14 @@ impl Retries {
     }
 
     /// Waits after `failures` failed attempts; returns false, at once, when no attempt is left.
-    pub(crate) async fn pause(&self, seams: &Seams, failures: u32) -> bool {
+    pub(crate) async fn pause(&self, environment: &Environment, failures: u32) -> bool {
         if failures >= self.steps {
             return false;
         }
         let wait = self.wait(failures);
-        let jitter = self.jitter * seams.entropy.unit();
+        let jitter = self.jitter * environment.rng.unit();
         let jitter = Duration::try_from_secs_f64(wait.as_secs_f64() * jitter).unwrap_or_default();
-        seams.clock.sleep(wait.saturating_add(jitter)).await;
+        environment.clock.sleep(wait.saturating_add(jitter)).await;
         true
     }
 }
@@ -89,7 +89,7 @@ where
         match attempt().await {
             Err(error) if error.is_conflict() && !error.is_field_conflict() => {
                 failures += 1;
-                if !backoff.pause(client.seams(), failures).await {
+                if !backoff.pause(client.environment(), failures).await {
                     return Err(error.note(&format!("tried {failures} times")));
                 }
             }

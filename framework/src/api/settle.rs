@@ -13,7 +13,7 @@ use self::judge::{Verdict, judge, text};
 use super::draft::{Draft, Target};
 use super::{Api, Get, decode};
 use crate::client::Verb;
-use crate::error::{Doubt, Error, ErrorKind};
+use crate::error::{Error, ErrorKind, UncertainWrite};
 use crate::resource::{Resource, Scope};
 
 /// Fate of a write; see [`Api::settle`].
@@ -169,7 +169,7 @@ fn decoded(segment: &str) -> String {
 }
 
 /// Whether the write was a dry run.
-fn is_dry_run(doubt: &Doubt) -> bool {
+fn is_dry_run(doubt: &UncertainWrite) -> bool {
     doubt.query.split('&').any(|parameter| parameter == "dryRun=All")
 }
 

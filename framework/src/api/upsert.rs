@@ -118,8 +118,8 @@ impl<K: Resource> Api<K> {
                 // Another writer was faster: read again.
                 Err(error) if error.is_conflict() || error.is_already_exists() => {
                     failures += 1;
-                    let seams = self.client().seams();
-                    if !Retries::DEFAULT_RETRY.pause(seams, failures).await {
+                    let environment = self.client().environment();
+                    if !Retries::DEFAULT_RETRY.pause(environment, failures).await {
                         return Err(error.note(&format!("tried {failures} times")));
                     }
                 }

@@ -66,8 +66,9 @@ impl<K: Resource> Api<K> {
     ///
     /// An object that does not exist yet is waited for. Needs the verbs `list` and `watch`.
     ///
-    /// It lists and then watches from that version; after a watch that ends, breaks, falls silent
-    /// or expires it does so again. So it also notices a server whose store was set back.
+    /// Lists, and then watches from that version; a watch that ends, breaks, falls silent or expires
+    /// is continued. After a failed watch one more list shows whether the server's store was set
+    /// back; if so, the wait goes on with the restored state.
     ///
     /// ```no_run
     /// # use std::time::Duration;
@@ -114,7 +115,7 @@ impl<K: Resource> Api<K> {
             }
         };
         // The follower waits out all passing failures: only this bounds the time.
-        if let Some(result) = self.client().seams().clock.within(timeout, wait).await {
+        if let Some(result) = self.client().environment().clock.within(timeout, wait).await {
             return result;
         }
         let now = if uid.is_some() {
@@ -164,7 +165,7 @@ impl<K: Resource> Api<K> {
                 }
             }
         };
-        if let Some(result) = self.client().seams().clock.within(timeout, wait).await {
+        if let Some(result) = self.client().environment().clock.within(timeout, wait).await {
             return result;
         }
         let now = match &last {

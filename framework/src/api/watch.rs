@@ -21,6 +21,7 @@ use crate::resource::Resource;
 use crate::wire::{EventType, Undecodable};
 
 pub use resume::ResumingWatch;
+pub(super) use resume::compare;
 
 /// Annotation of the bookmark after the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -161,6 +162,7 @@ impl<K: Resource> WatchStream<K> {
     /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the requested
     /// duration of the watch (an hour if none was requested), or an event that had begun did not
     /// end within 30 s.
+    /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
         Some(self.raw.next().await?.and_then(|event| self.event(&event)))

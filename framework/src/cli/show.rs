@@ -51,7 +51,7 @@ impl<'a> Show<'a> {
         awaited: Vec<&'a Sample>,
         footer: String,
     ) -> Self {
-        let clock = running.client().seams().clock.clone();
+        let clock = running.client().environment().clock.clone();
         Self {
             running,
             roots: definitions.iter().filter_map(defined).collect(),

@@ -200,7 +200,7 @@ impl Outgoing<'_> {
         body: ResponseBody,
     ) -> Failure {
         let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
-        let clock = &self.client.shared.seams.clock;
+        let clock = &self.client.shared.environment.clock;
         // The outcome is ignored: the reader keeps the part that has arrived.
         let _ = clock.within(ERROR_BODY_TIME, reader.run()).await;
         let read = reader.into_bytes();

@@ -83,7 +83,7 @@ struct Connections {
 /// Cached credentials and the state of their renewal.
 #[derive(Debug, Default)]
 struct Held {
-    kept: Option<Kept>,
+    kept: Option<CachedCredential>,
     /// Last client certificate of the plugin; kept after a refusal to notice a change.
     identity: Option<Identity>,
     /// Whether the cached credentials were refused and not replaced so far.
@@ -106,7 +106,7 @@ struct Failure {
 
 /// Credentials from one read of their source.
 #[derive(Clone, Debug)]
-struct Kept {
+struct CachedCredential {
     /// Value of the `Authorization` header.
     header: Option<HeaderValue>,
     identity: Option<Identity>,
@@ -246,7 +246,7 @@ impl Credentials {
 
     /// Returns the cached credentials, renewed if they are too old. Concurrent callers wait for the
     /// same renewal.
-    async fn current(&self) -> Result<Kept, Error> {
+    async fn current(&self) -> Result<CachedCredential, Error> {
         let came = self.clock.now();
         let mut held = self.kept.lock().await;
         if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
@@ -265,12 +265,12 @@ impl Credentials {
             // minute.
             (Err(error), AuthSource::TokenFile(..), Some(old)) => {
                 tracing::warn!(%error, "going on with the token that was read before");
-                Kept { read: self.clock.now(), ..old.clone() }
+                CachedCredential { read: self.clock.now(), ..old.clone() }
             }
             (Err(error), AuthSource::TokenFile(_, Some(initial)), None) => {
                 tracing::warn!(%error, "using the token that stands beside the file's name");
                 let header = Some(bearer(initial)?);
-                Kept { header, identity: None, read: self.clock.now(), expires: None }
+                CachedCredential { header, identity: None, read: self.clock.now(), expires: None }
             }
             (Err(error), source, _) => {
                 if let AuthSource::Exec(_) = source {
@@ -297,7 +297,7 @@ impl Credentials {
     }
 
     /// Returns whether cached credentials need no renewal.
-    fn is_fresh(&self, kept: &Kept) -> bool {
+    fn is_fresh(&self, kept: &CachedCredential) -> bool {
         match self.source {
             AuthSource::TokenFile(..) => self.clock.now() < kept.read + FILE_AGE,
             _ => {
@@ -328,21 +328,21 @@ impl Credentials {
     }
 
     /// Reads the source.
-    async fn renew(&self) -> Result<Kept, Error> {
+    async fn renew(&self) -> Result<CachedCredential, Error> {
         let read = self.clock.now();
         match &self.source {
             AuthSource::TokenFile(path, _) => {
                 let header = Some(bearer(&token_from(path).await?)?);
-                Ok(Kept { header, identity: None, read, expires: None })
+                Ok(CachedCredential { header, identity: None, read, expires: None })
             }
             AuthSource::Exec(plugin) => {
                 let credential = self.run(plugin).await?;
                 let header = credential.token.as_ref().map(bearer).transpose()?;
                 let identity = credential.identity.map(Arc::new);
                 let read = self.clock.now();
-                Ok(Kept { header, identity, read, expires: credential.expires })
+                Ok(CachedCredential { header, identity, read, expires: credential.expires })
             }
-            _ => Ok(Kept { header: None, identity: None, read, expires: None }),
+            _ => Ok(CachedCredential { header: None, identity: None, read, expires: None }),
         }
     }
 }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::rng::Rng;
 
 /// Variable with the first wait, in whole seconds.
 const ENV_BASE: &str = "KUBE_CLIENT_BACKOFF_BASE";
@@ -30,7 +30,7 @@ pub struct Backoff {
     /// Longest wait.
     max: Duration,
     /// Largest random part, as a factor of the last wait, and its source.
-    jitter: Option<(f64, Entropy)>,
+    jitter: Option<(f64, Rng)>,
     clock: Clock,
     /// Waits by id.
     entries: Mutex<BTreeMap<String, Entry>>,
@@ -53,8 +53,8 @@ impl Backoff {
 
     /// Adds a random time of up to `factor` times the last wait.
     #[must_use]
-    pub fn with_jitter(mut self, factor: f64, entropy: Entropy) -> Self {
-        self.jitter = (factor > 0.0).then_some((factor, entropy));
+    pub fn with_jitter(mut self, factor: f64, rng: Rng) -> Self {
+        self.jitter = (factor > 0.0).then_some((factor, rng));
         self
     }
 
@@ -134,8 +134,8 @@ impl Backoff {
 
     /// Returns the random part that is added to a wait.
     fn jitter(&self, wait: Duration) -> Duration {
-        self.jitter.as_ref().map_or(Duration::ZERO, |(factor, entropy)| {
-            Duration::try_from_secs_f64(wait.as_secs_f64() * factor * entropy.unit())
+        self.jitter.as_ref().map_or(Duration::ZERO, |(factor, rng)| {
+            Duration::try_from_secs_f64(wait.as_secs_f64() * factor * rng.unit())
                 .unwrap_or(self.max)
         })
     }
@@ -318,7 +318,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn mechanism_11_jitter_stays_inside_its_bounds_and_follows_from_the_seed() {
         let run = |seed| {
-            let backoff = backoff().with_jitter(0.5, Entropy::seeded(seed));
+            let backoff = backoff().with_jitter(0.5, Rng::seeded(seed));
             let mut before = Duration::ZERO;
             let mut waits = Vec::new();
             for _ in 0..8 {

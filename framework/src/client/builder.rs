@@ -24,8 +24,8 @@ use super::retry::Budgets;
 use super::tls::{Tls, TlsSettings, default_provider, proxy_config};
 use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
 use super::tuning::Tuning;
+use crate::environment::Environment;
 use crate::error::{BoxError, Error, ErrorKind};
-use crate::seams::Seams;
 
 /// Default field manager, and name in the header `User-Agent`.
 const DEFAULT_NAME: &str = "windlass";
@@ -78,7 +78,7 @@ pub struct ClientBuilder {
     config: Option<ClientConfig>,
     connector: Option<Arc<dyn Connect>>,
     provider: Option<Arc<CryptoProvider>>,
-    seams: Option<Seams>,
+    environment: Option<Environment>,
     /// Field manager of writes that name none.
     manager: Option<String>,
     user_agent: Option<HeaderValue>,
@@ -110,8 +110,8 @@ impl ClientBuilder {
 
     /// Sets clock, randomness and metrics. Default: the machine's, and metrics of the client's own.
     #[must_use]
-    pub fn seams(mut self, seams: Seams) -> Self {
-        self.seams = Some(seams);
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
         self
     }
 
@@ -287,7 +287,7 @@ impl ClientBuilder {
         let mut tuning = Tuning::from_env(|name| std::env::var(name).ok());
         tuning.gzip = config.compression();
         let tuning = self.settings.over(tuning);
-        let seams = self.seams.get_or_insert_default().clone();
+        let environment = self.environment.get_or_insert_default().clone();
         // An explicit provider first: the process-wide one is never read.
         let provider = self.provider.clone().or_else(default_provider);
         let proxy = config.proxy.resolve(&config.server)?;
@@ -295,7 +295,7 @@ impl ClientBuilder {
             // Only `http://` itself goes without TLS: any other scheme must not send credentials
             // in the clear.
             Some("http") => None,
-            _ => Some(Arc::new(tls(config, provider.as_ref(), &seams, tuning.http2)?)),
+            _ => Some(Arc::new(tls(config, provider.as_ref(), &environment, tuning.http2)?)),
         };
         let proxy_tls = match &proxy {
             Some(proxy) if proxy.scheme == Scheme::Https => {
@@ -304,7 +304,7 @@ impl ClientBuilder {
             }
             _ => None,
         };
-        let credentials = Arc::new(Credentials::new(config.auth_source(), seams.clock));
+        let credentials = Arc::new(Credentials::new(config.auth_source(), environment.clock));
         let via = proxy.as_ref().map(|proxy| format!(" through the proxy {proxy}"));
         let dialer = Dialer {
             host: config.server.host().unwrap_or_default().to_owned(),
@@ -314,7 +314,7 @@ impl ClientBuilder {
             proxy_tls,
             credentials: Arc::clone(&credentials),
             origin: config.origin().to_owned(),
-            metrics: seams.metrics,
+            metrics: environment.metrics,
         };
         Ok(self.assemble(Arc::new(dialer), credentials, tls, tuning, via.unwrap_or_default()))
     }
@@ -322,7 +322,11 @@ impl ClientBuilder {
     /// As [`build`](Self::build) over `connector`, but infallible and without the environment.
     pub(crate) fn build_over(self, connector: Arc<dyn Connect>) -> Client {
         let source = self.config.as_ref().map(ClientConfig::auth_source).unwrap_or_default();
-        let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
+        let clock = self
+            .environment
+            .as_ref()
+            .map(|environment| environment.clock.clone())
+            .unwrap_or_default();
         let credentials = Arc::new(Credentials::new(source, clock));
         let gzip = self.config.as_ref().is_none_or(ClientConfig::compression);
         let tuning = self.settings.over(Tuning { gzip, ..Tuning::default() });
@@ -338,10 +342,10 @@ impl ClientBuilder {
         tuning: Tuning,
         via: String,
     ) -> Client {
-        let seams = self.seams.unwrap_or_default();
+        let environment = self.environment.unwrap_or_default();
         // A fork, so that other users of the entropy do not change the client's waits.
-        let jitter = seams.entropy.fork("client");
-        let pool = Pool::new(connector, tuning, seams.clock.clone(), jitter.clone());
+        let jitter = environment.rng.fork("client");
+        let pool = Pool::new(connector, tuning, environment.clock.clone(), jitter.clone());
         // Rotated credentials close the pool's connections, so credentials must know the pool.
         credentials.concern(&pool, tls.clone());
         let rules = HeaderRules::of(self.config.as_ref());
@@ -371,11 +375,11 @@ impl ClientBuilder {
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),
             tuning,
-            defaults: self.wishes.defaults(&seams.clock),
+            defaults: self.wishes.defaults(&environment.clock),
             jitter,
-            budgets: Mutex::new(Budgets::new(seams.clock.now())),
+            budgets: Mutex::new(Budgets::new(environment.clock.now())),
             slow: Mutex::default(),
-            seams,
+            environment,
         };
         let manager = self.manager.as_deref().unwrap_or(DEFAULT_NAME).into();
         let bounds = Arc::default();
@@ -396,7 +400,7 @@ impl ClientBuilder {
 fn tls(
     config: &ClientConfig,
     provider: Option<&Arc<CryptoProvider>>,
-    seams: &Seams,
+    environment: &Environment,
     http2: bool,
 ) -> Result<Tls, Error> {
     let provider = provider.ok_or_else(no_provider)?;
@@ -408,7 +412,7 @@ fn tls(
         );
     }
     let settings = TlsSettings { http1_only: !http2, ..config.tls.clone() };
-    let made = Tls::new(settings, Arc::clone(provider), seams.clock.clone());
+    let made = Tls::new(settings, Arc::clone(provider), environment.clock.clone());
     let tls = made.map_err(|error| error.preface(config.origin()))?;
     // A host that is no valid server name fails here and not in each handshake.
     let name = tls.server_name(config.server.host().unwrap_or_default());

@@ -24,13 +24,13 @@ use super::tls::Tls;
 use super::transport::{Attempt, Stack};
 use super::tuning::Tuning;
 use super::{ByteStream, Client, Prepared, Response, Verb, report, trace};
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::Metrics;
 use crate::metrics::names::{
     REST_REQUEST_BYTES, REST_REQUESTS, REST_RESPONSE_BYTES, REST_RETRIES, REST_SECONDS,
 };
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 /// Target of the logs of periodic writes: renewals of a lease, Events.
 const ROUTINE: &str = "windlass::client::routine";
@@ -65,13 +65,13 @@ pub(crate) struct Shared {
     pub(super) user_agent: HeaderValue,
     pub(super) tuning: Tuning,
     /// Randomness of waits.
-    pub(super) jitter: Entropy,
+    pub(super) jitter: Rng,
     /// Retry budgets; shared so that all calls together stay below a tenth of the traffic.
     pub(super) budgets: Mutex<Budgets>,
     /// Limits the log lines about long waits for permits.
     pub(super) slow: Mutex<ThrottledLog>,
     pub(super) defaults: Defaults,
-    pub(super) seams: Seams,
+    pub(super) environment: Environment,
 }
 
 impl Shared {
@@ -91,12 +91,12 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
     let request = client.dress(request)?;
     let span = span(&request);
     let call = async {
-        let clock = &client.shared.seams.clock;
+        let clock = &client.shared.environment.clock;
         let started = clock.now();
         let answer = Call::new(client, &request, true, &span)?.run().await;
         let labels = [request.method.as_str(), client.shared.host.as_str()];
         // Observed for failed calls, too; the time includes waits and retries.
-        client.shared.seams.metrics.observe(&REST_SECONDS, &labels, clock.now() - started);
+        client.shared.environment.metrics.observe(&REST_SECONDS, &labels, clock.now() - started);
         let answer = answer?;
         if request.verb.writes() && client.is_routine {
             tracing::debug!(target: ROUTINE, "{}", request.what);
@@ -147,7 +147,7 @@ fn streamed(client: &Client, answer: Answer, request: &Prepared) -> ByteStream {
     let body = answer
         .rest
         .unwrap_or_else(|| Full::new(answer.read).map_err(|never| match never {}).boxed_unsync());
-    ByteStream::new(body, request, client.shared.seams.clock.clone())
+    ByteStream::new(body, request, client.shared.environment.clock.clone())
 }
 
 /// Creates the span of a call; attempts and code are recorded later.
@@ -193,7 +193,7 @@ impl<'a> Call<'a> {
     ) -> Result<Self, Error> {
         check(request)?;
         let shared = &*client.shared;
-        let now = shared.seams.clock.now();
+        let now = shared.environment.clock.now();
         // Each call earns, not each attempt: retries must not pay for retries.
         shared.budgets.lock().of(request.background).earn(now);
         Ok(Self {
@@ -203,7 +203,10 @@ impl<'a> Call<'a> {
             uri: attempt::uri(client, request)?,
             backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
             span,
-            deadline: shared.seams.clock.after(request.timeout.unwrap_or(shared.defaults.timeout)),
+            deadline: shared
+                .environment
+                .clock
+                .after(request.timeout.unwrap_or(shared.defaults.timeout)),
             attempt: 0,
             refreshed: false,
             doubt: false,
@@ -277,7 +280,7 @@ impl<'a> Call<'a> {
         // If the deadline passes first, the next call meets the refusal itself; this one ends at
         // its next attempt.
         let refused = self.shared.credentials.refused(header);
-        self.shared.seams.clock.within(self.remaining(), refused).await;
+        self.shared.environment.clock.within(self.remaining(), refused).await;
     }
 
     /// Waits before another attempt, unless time or budget do not allow one.
@@ -286,7 +289,7 @@ impl<'a> Call<'a> {
         if wait >= self.remaining() {
             return Err(self.error(failure, Some(Why::Final)).note("no time is left to try again"));
         }
-        let clock = &self.shared.seams.clock;
+        let clock = &self.shared.environment.clock;
         let background = self.request.background;
         // Spent after the deadline check: a retry that is not made costs nothing.
         if !self.shared.budgets.lock().of(background).spend(clock.now()) {
@@ -323,12 +326,12 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
-        &self.shared.seams.metrics
+        &self.shared.environment.metrics
     }
 
     /// Returns the time left until the deadline of the call.
     pub(super) fn remaining(&self) -> Duration {
-        self.deadline.saturating_duration_since(self.shared.seams.clock.now())
+        self.deadline.saturating_duration_since(self.shared.environment.clock.now())
     }
 
     /// Asks the gate about a write; returns the time that the attempt may take.
@@ -344,7 +347,7 @@ impl<'a> Call<'a> {
     /// Returns the header `Authorization`, within the time of the call.
     async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
         let header = self.shared.credentials.header();
-        match self.shared.seams.clock.within(self.remaining(), header).await {
+        match self.shared.environment.clock.within(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
             Some(Err(error)) => {
                 let text = format!("cannot {}: no credentials: {error}", self.request.what);
@@ -364,7 +367,7 @@ impl<'a> Call<'a> {
         limit: Option<Duration>,
         header: Option<&HeaderValue>,
     ) -> Result<Answer, Failure> {
-        let clock = &self.shared.seams.clock;
+        let clock = &self.shared.environment.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
         // Shared with the transport, which reports through it, because layers may hide its errors.

@@ -51,7 +51,7 @@ impl Debug for Opened {
 ///
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// use windlass::client::{BoxIo, Client, Connect, Prepared};
-/// use windlass::seams::Seams;
+/// use windlass::environment::Environment;
 ///
 /// /// A server in memory that answers one request a connection.
 /// #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Debug for Opened {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), windlass::Error> {
-/// let client = Client::over(Arc::new(InMemory), Seams::system());
+/// let client = Client::over(Arc::new(InMemory), Environment::system());
 /// let answer = client.send(Prepared::get("/version", "read the version")).await?;
 /// assert_eq!(answer.body, "hi");
 /// # Ok(())

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use super::flights::LetOut;
+use super::in_flight::WritePermit;
 use crate::error::Error;
 
 /// Decides whether a write may be sent now. Leader election implements it: without a valid lease it
@@ -26,7 +26,7 @@ pub trait WriteGate: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
-    fn let_out(&self) -> Result<LetOut, Error> {
-        self.admit().map(LetOut::within)
+    fn begin_write(&self) -> Result<WritePermit, Error> {
+        self.admit().map(WritePermit::within)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A call becomes one or more attempts (the module `retry` decides). Each attempt passes the layers
 //! that the user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from the
-//! clock of [`Seams`] and randomness from a fork of their entropy, so that a run in memory is
+//! clock of [`Environment`] and randomness from a fork of their entropy, so that a run in memory is
 //! reproducible. [`Request`] builds a call to any path; [`Api`] does so for a kind. Not here: the
 //! cache of discovery, and typed objects.
 
@@ -10,34 +10,35 @@ mod attempt;
 mod auth;
 mod backoff;
 mod body;
-mod bounds;
-mod brake;
 mod builder;
 mod call;
 mod config;
 mod connect;
+mod connection_driver;
 mod defaults;
 mod dial;
-mod drive;
 mod exec;
-mod flights;
 mod gate;
 mod gzip;
 mod header_rules;
+mod in_flight;
 mod limit;
 #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "for code that starts servers"))]
 mod new_server;
+mod path_template;
 mod payload;
-mod place;
 mod pool;
 mod prepared;
 mod proxy;
 mod report;
 mod request;
 mod response;
+mod restrict;
 mod retry;
 mod secret;
+mod self_wake;
 mod stream;
+mod throttle;
 mod tls;
 mod trace;
 mod transport;
@@ -45,17 +46,16 @@ mod tuning;
 #[cfg(feature = "ws")]
 mod upgrade;
 mod warning;
-mod within;
 
 pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff};
 pub use builder::ClientBuilder;
 pub use config::{ClientConfig, Impersonation};
 pub use connect::{BoxIo, Connect, Io, Opened, Opening};
 pub use exec::{ExecPlugin, ExecPolicy, InteractiveMode};
-pub(crate) use flights::Flights;
-pub use flights::LetOut;
 pub use gate::WriteGate;
 pub(crate) use gzip::inflate;
+pub(crate) use in_flight::InFlightWrites;
+pub use in_flight::WritePermit;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
 pub(crate) use new_server::NewServer;
 pub use payload::{BodyReader, RequestBody};
@@ -76,9 +76,9 @@ use tower::layer::layer_fn;
 
 use crate::api::Api;
 use crate::discovery::Discovery;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::resource::{DynamicObject, Resource, ResourceInfo};
-use crate::seams::Seams;
 use call::Shared;
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
@@ -131,8 +131,8 @@ impl Client {
     }
 
     /// Creates a client that speaks plain HTTP/1.1 over the streams that `connector` opens.
-    pub fn over(connector: Arc<dyn Connect>, seams: Seams) -> Self {
-        Self::builder().seams(seams).build_over(connector)
+    pub fn over(connector: Arc<dyn Connect>, environment: Environment) -> Self {
+        Self::builder().environment(environment).build_over(connector)
     }
 
     /// Creates a client without a server: every request fails at once. For code that needs a client
@@ -145,8 +145,8 @@ impl Client {
     }
 
     /// Returns the clock, the randomness and the metrics of this client.
-    pub fn seams(&self) -> &Seams {
-        &self.shared.seams
+    pub fn environment(&self) -> &Environment {
+        &self.shared.environment
     }
 
     /// Returns the namespace that the client is restricted to, or that of the context, or

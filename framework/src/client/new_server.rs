@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::clock::Mark;
+use crate::clock::ClockReading;
 
 /// State of the elections on a server that this process started. All clients of the server share
 /// it.
@@ -29,7 +29,7 @@ struct Known {
     /// Namespaces and names of elections in this process.
     claimed: BTreeSet<(String, String)>,
     /// Moment at which other processes could first reach the server.
-    open_since: Option<Mark>,
+    open_since: Option<ClockReading>,
 }
 
 impl NewServer {
@@ -39,13 +39,18 @@ impl NewServer {
     }
 
     /// Records that other processes can reach the server from now on.
-    pub(crate) fn open(&self, now: Mark) {
+    pub(crate) fn open(&self, now: ClockReading) {
         self.known.lock().open_since.get_or_insert(now);
     }
 
     /// Registers an election. Returns the last moment at which certainly no process held its lock,
     /// if that is known.
-    pub(crate) fn claim(&self, namespace: &str, name: &str, now: Mark) -> Option<Mark> {
+    pub(crate) fn claim(
+        &self,
+        namespace: &str,
+        name: &str,
+        now: ClockReading,
+    ) -> Option<ClockReading> {
         let is_new = self.namespaces.as_ref().is_none_or(|made| {
             let made = made.lock();
             made.iter().any(|made| made == namespace)

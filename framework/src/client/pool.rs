@@ -16,11 +16,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::connect::{Connect, Opened};
-use super::drive::Driver;
+use super::connection_driver::Driver;
 use super::payload::RequestBody;
 use super::tuning::Tuning;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::rng::Rng;
 
 /// Largest number of idle HTTP/1.1 connections.
 const MAX_IDLE: usize = 32;
@@ -60,7 +60,7 @@ pub(crate) struct Pool {
     tuning: Tuning,
     clock: Clock,
     /// Randomness of the connections' ages.
-    jitter: Entropy,
+    jitter: Rng,
     state: Mutex<State>,
     /// Held while a connection is opened, so that concurrent requests share one HTTP/2 connection
     /// instead of opening one each.
@@ -129,12 +129,12 @@ struct Shared {
 }
 
 /// Capacity for one request on a connection.
-pub(crate) enum Lease {
+pub(crate) enum ConnectionLease {
     Http1 { sender: Http1, driver: Driver, ticket: Ticket, reused: bool },
     Http2 { sender: Http2, user: Arc<()>, id: u64, reused: bool },
 }
 
-impl Lease {
+impl ConnectionLease {
     /// Returns whether the connection has served requests before.
     pub(crate) fn reused(&self) -> bool {
         match self {
@@ -164,7 +164,7 @@ impl Pool {
         connector: Arc<dyn Connect>,
         tuning: Tuning,
         clock: Clock,
-        jitter: Entropy,
+        jitter: Rng,
     ) -> Arc<Self> {
         let dialing = tokio::sync::Mutex::new(());
         Arc::new(Self { connector, tuning, clock, jitter, state: Mutex::default(), dialing })
@@ -179,7 +179,7 @@ impl Pool {
     /// Returns a connection with capacity for a request: an open one, or a new one. After a request
     /// on a stale connection, only one with an id above `newer`: another request may have opened it
     /// meanwhile.
-    pub(crate) async fn lease(&self, newer: Option<u64>) -> io::Result<Lease> {
+    pub(crate) async fn lease(&self, newer: Option<u64>) -> io::Result<ConnectionLease> {
         if let Some(lease) = self.pooled(newer).await {
             return Ok(lease);
         }
@@ -234,7 +234,7 @@ impl Pool {
     }
 
     /// Returns an open connection with capacity, if there is one.
-    async fn pooled(&self, newer: Option<u64>) -> Option<Lease> {
+    async fn pooled(&self, newer: Option<u64>) -> Option<ConnectionLease> {
         loop {
             let now = self.clock.now();
             // Locked in an inner block: the lock must not be held across the await below.
@@ -256,13 +256,13 @@ impl Pool {
             };
             // Its last answer was read to the end, so the connection is ready at once, or closed.
             if let Some(Ok(())) = self.clock.within(READY_TIME, sender.ready()).await {
-                return Some(Lease::Http1 { sender, driver, ticket, reused: true });
+                return Some(ConnectionLease::Http1 { sender, driver, ticket, reused: true });
             }
         }
     }
 
     /// Opens a connection.
-    async fn dial(&self) -> io::Result<Lease> {
+    async fn dial(&self) -> io::Result<ConnectionLease> {
         // Read before the connect: a retirement during the handshake keeps the connection out of
         // the pool.
         let era = self.state.lock().era;
@@ -280,7 +280,7 @@ impl Pool {
         let (sender, connection) = builder.handshake(io).await.map_err(io::Error::other)?;
         let driver = Driver::spawn(connection);
         self.state.lock().protocol = Some(Protocol::Http1);
-        Ok(Lease::Http1 { sender, driver, ticket, reused: false })
+        Ok(ConnectionLease::Http1 { sender, driver, ticket, reused: false })
     }
 
     /// Returns the end of a connection that opens now: up to a fifth before the highest age, so
@@ -320,7 +320,7 @@ fn drive(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
 
 impl State {
     /// Returns capacity on an open connection, with an id above `newer`.
-    fn share(&mut self, now: Instant, newer: Option<u64>) -> Option<Lease> {
+    fn share(&mut self, now: Instant, newer: Option<u64>) -> Option<ConnectionLease> {
         let mut first = true;
         self.shared.retain(|shared| {
             // A connection that is too old, or has received GOAWAY, completes its requests outside
@@ -341,7 +341,7 @@ impl State {
     }
 
     /// Adds a new HTTP/2 connection to the pool, unless all were retired meanwhile.
-    fn adopt(&mut self, sender: Http2, ticket: Ticket, now: Instant) -> Lease {
+    fn adopt(&mut self, sender: Http2, ticket: Ticket, now: Instant) -> ConnectionLease {
         self.protocol = Some(Protocol::Http2);
         let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()), used: now };
         self.next_id += 1;
@@ -360,8 +360,8 @@ impl Shared {
     }
 
     /// Returns capacity for one request; the clone of `users` is counted until it is dropped.
-    fn lease(&self, reused: bool) -> Lease {
-        Lease::Http2 {
+    fn lease(&self, reused: bool) -> ConnectionLease {
+        ConnectionLease::Http2 {
             sender: self.sender.clone(),
             user: Arc::clone(&self.users),
             id: self.id,

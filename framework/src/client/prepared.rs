@@ -143,7 +143,7 @@ impl Prepared {
     /// Returns the path with `{namespace}` and `{name}` in place of the values that differ from
     /// object to object: few different texts, for spans and logs.
     pub fn template(&self) -> String {
-        super::place::template(&self.path)
+        super::path_template::template(&self.path)
     }
 
     /// Returns whether the request can be sent now, with its whole body.

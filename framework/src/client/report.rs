@@ -8,7 +8,7 @@ use super::attempt::Failure;
 use super::call::Call;
 use super::retry::{MAX_RETRY_AFTER, Outcome, Why, leaves_doubt};
 use super::trace::content_type;
-use crate::error::{ApiStatus, BoxError, Doubt, Error, ErrorKind};
+use crate::error::{ApiStatus, BoxError, Error, ErrorKind, UncertainWrite};
 
 impl Call<'_> {
     /// Returns the error for the caller.
@@ -85,7 +85,7 @@ impl Call<'_> {
         if error.kind() != ErrorKind::Ambiguous {
             return error;
         }
-        error.doubted(Doubt {
+        error.doubted(UncertainWrite {
             method: self.request.method.clone(),
             host: self.shared.host.clone(),
             path: self.request.path.clone(),

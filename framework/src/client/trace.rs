@@ -11,7 +11,7 @@ use serde_json::Value;
 use tracing::Level;
 
 use super::call::Shared;
-use super::place::Place;
+use super::path_template::Place;
 use super::prepared::{Headers, is_secret};
 use super::{Client, Prepared, attempt};
 use crate::error::Error;

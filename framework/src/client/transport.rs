@@ -23,14 +23,14 @@ use tokio::time::Instant;
 use tower::Service;
 use tower::util::BoxCloneSyncService;
 
-use super::drive::{Driven, Driver};
+use super::connection_driver::{Driven, Driver};
 use super::gzip;
 use super::header_rules::HeaderRules;
 use super::payload::RequestBody;
-use super::pool::{Http1, Http2, Lease, Pool, Ticket};
+use super::pool::{ConnectionLease, Http1, Http2, Pool, Ticket};
 use super::retry::{Outcome, leaves_doubt};
-use super::within::Within;
-use super::{LetOut, WriteGate};
+use super::self_wake::Within;
+use super::{WriteGate, WritePermit};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 use crate::wire::status::retry_after;
@@ -86,16 +86,16 @@ impl Attempt {
     }
 
     /// Asks the gate for the last time; `None` without a gate.
-    fn let_out(&self) -> Result<Option<LetOut>, Refused> {
+    fn begin_write(&self) -> Result<Option<WritePermit>, Refused> {
         let Some((gate, _)) = &self.gate else { return Ok(None) };
-        gate.let_out().map(Some).map_err(|refusal| {
+        gate.begin_write().map(Some).map_err(|refusal| {
             *self.refusal.lock() = Some(refusal);
             Refused
         })
     }
 
     /// Records that `request` is sent from now on, and returns the deadline for its answer.
-    fn sends(&self, out: &mut LetOut, request: &mut HttpRequest) -> Instant {
+    fn sends(&self, out: &mut WritePermit, request: &mut HttpRequest) -> Instant {
         let (Some(limit), Some((_, clock))) = (out.limit(), &self.gate) else {
             out.sent(self.head_until);
             return self.head_until;
@@ -223,7 +223,7 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
         let whole = || body.is_untouched();
         // Cloned for the next round; a complete body is shared, not copied.
         let mut request = request.clone();
-        let mut out = match attempt.as_ref().map_or(Ok(None), Attempt::let_out) {
+        let mut out = match attempt.as_ref().map_or(Ok(None), Attempt::begin_write) {
             Ok(out) => out,
             Err(refused) => {
                 // The connection is unused, so it stays in the pool.
@@ -321,13 +321,13 @@ async fn before<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Ou
 /// Sends a request on a leased connection and returns the head of its answer.
 async fn send(
     pool: &Arc<Pool>,
-    lease: Lease,
+    lease: ConnectionLease,
     request: HttpRequest,
     until: Option<Instant>,
 ) -> Result<HttpResponse, TransportError> {
     let late = || TransportError { outcome: Outcome::TimedOut, source: None };
     match lease {
-        Lease::Http1 { mut sender, driver, ticket, .. } => {
+        ConnectionLease::Http1 { mut sender, driver, ticket, .. } => {
             let is_long = is_watch(request.uri());
             let sent = sender.try_send_request(for_http1(request));
             let answer = before(until, sent).await.ok_or_else(late)?.map_err(failed)?;
@@ -337,7 +337,7 @@ async fn send(
             let back = (sender, driver, ticket);
             Ok(answer.map(|body| Http1Body::new(body, back, driven, pool).boxed_unsync()))
         }
-        Lease::Http2 { sender, user, id, .. } => {
+        ConnectionLease::Http2 { sender, user, id, .. } => {
             let sent = send_http2(sender, request);
             let Some(answer) = before(until, sent).await else {
                 // A connection that answers too late may be half-open (A5), so new requests

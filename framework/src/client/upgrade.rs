@@ -31,7 +31,7 @@ use super::call::Shared;
 use super::connect::BoxIo;
 use super::retry::{Decision, Facts, MAX_RETRIES, Outcome, decide};
 use super::transport::{Attempt, TransportError, failed, for_http1};
-use super::{Client, HttpRequest, LetOut, Prepared, Verb, dial};
+use super::{Client, HttpRequest, Prepared, Verb, WritePermit, dial};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
@@ -76,7 +76,7 @@ impl Client {
         let span = tracing::debug_span!("upgrade", url = %request.template());
         let shared = &*self.shared;
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
-        let deadline = shared.seams.clock.after(timeout);
+        let deadline = shared.environment.clock.after(timeout);
         let uri = uri(self, request)?;
         let call = Call { client: self, shared, request, uri, protocols, deadline };
         Box::pin(call.run().instrument(span)).await
@@ -146,13 +146,13 @@ impl Call<'_> {
 
     /// Waits before another attempt, unless time or budget do not allow one.
     async fn wait(&self, jitter: Duration, attempt: u32, error: Error) -> Result<(), Error> {
-        let clock = &self.shared.seams.clock;
+        let clock = &self.shared.environment.clock;
         let wait = self.shared.jitter.jitter(jitter);
         if wait >= self.remaining() || !self.shared.budgets.lock().of(false).spend(clock.now()) {
             return Err(tried(error, attempt));
         }
         let labels = ["<error>", "GET", self.shared.host.as_str()];
-        self.shared.seams.metrics.count(&REST_RETRIES, &labels, 1);
+        self.shared.environment.metrics.count(&REST_RETRIES, &labels, 1);
         clock.sleep(wait).await;
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Call<'_> {
     /// Returns the header `Authorization`, within the time of the upgrade.
     async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
         let header = self.shared.credentials.header();
-        match self.shared.seams.clock.within(self.remaining(), header).await {
+        match self.shared.environment.clock.within(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
             Some(Err(error)) => {
                 let text = format!("no credentials: {error}");
@@ -176,17 +176,17 @@ impl Call<'_> {
     /// Requests new credentials in place of those that the server refused.
     async fn renew(&self, header: Option<&HeaderValue>) {
         let refused = self.shared.credentials.refused(header);
-        self.shared.seams.clock.within(self.remaining(), refused).await;
+        self.shared.environment.clock.within(self.remaining(), refused).await;
     }
 
     /// Makes one attempt and counts it.
     async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, Failure> {
-        let clock = &self.shared.seams.clock;
+        let clock = &self.shared.environment.clock;
         let started = clock.now();
         let mut code = None;
         let result = self.exchange(credentials, &mut code).await;
         let code = code.as_ref().map_or("<error>", StatusCode::as_str);
-        let (metrics, host) = (&self.shared.seams.metrics, self.shared.host.as_str());
+        let (metrics, host) = (&self.shared.environment.metrics, self.shared.host.as_str());
         metrics.count(&REST_REQUESTS, &[code, "GET", host], 1);
         metrics.observe(&REST_SECONDS, &["GET", host], clock.now() - started);
         result
@@ -202,7 +202,7 @@ impl Call<'_> {
         // slow connect the gate's answer may be different.
         self.admit()?;
         let io = self.connect().await?;
-        let (mut out, until) = self.let_out()?;
+        let (mut out, until) = self.begin_write()?;
         let key = self.key();
         let request = self.http(credentials, &key, until)?;
         let (mut sender, connection) = http1::Builder::new()
@@ -241,7 +241,7 @@ impl Call<'_> {
             None => Err(self.late().into()),
             Some(Err(error)) => Err(self.broken(error).into()),
             Some(Ok(io)) => {
-                let clock = self.shared.seams.clock.clone();
+                let clock = self.shared.environment.clock.clone();
                 Ok(Upgraded { io: Box::new(TokioIo::new(io)), protocol, clock })
             }
         }
@@ -266,12 +266,12 @@ impl Call<'_> {
     }
 
     /// Asks the gate for the last time; returns the deadline of the upgrade.
-    fn let_out(&self) -> Result<(LetOut, Instant), Error> {
+    fn begin_write(&self) -> Result<(WritePermit, Instant), Error> {
         let out = match &self.client.gate {
-            Some(gate) => gate.let_out()?,
-            None => LetOut::within(None),
+            Some(gate) => gate.begin_write()?,
+            None => WritePermit::within(None),
         };
-        let clock = &self.shared.seams.clock;
+        let clock = &self.shared.environment.clock;
         let until = out.limit().map(|limit| clock.after(limit).min(self.deadline));
         Ok((out, until.unwrap_or(self.deadline)))
     }
@@ -402,12 +402,12 @@ impl Call<'_> {
 
     /// Returns the time left until the deadline.
     fn remaining(&self) -> Duration {
-        self.deadline.saturating_duration_since(self.shared.seams.clock.now())
+        self.deadline.saturating_duration_since(self.shared.environment.clock.now())
     }
 
     /// Runs `future` until `until`; `None` when it did not end in time.
     async fn until<F: Future>(&self, until: Instant, future: F) -> Option<F::Output> {
-        let clock = &self.shared.seams.clock;
+        let clock = &self.shared.environment.clock;
         clock.within(until.saturating_duration_since(clock.now()), future).await
     }
 }

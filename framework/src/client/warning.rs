@@ -142,7 +142,7 @@ pub(super) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str
     if !headers.contains_key(WARNING) {
         return;
     }
-    let template = super::place::template(path);
+    let template = super::path_template::template(path);
     for warning in warnings(headers) {
         // The handler is the user's code: its panic must not fail a call that has succeeded.
         let told = catch_unwind(AssertUnwindSafe(|| handler.warn(&warning, &template)));

@@ -2,7 +2,7 @@
 //!
 //! A reconciler compares the actual with the desired state, and needs no history for that. Some
 //! work is expensive enough to be skipped when nothing relevant changed: a controller that enables
-//! it ([`Wiring::track_changes`](super::Wiring::track_changes)) keeps the last reconciled state of
+//! it ([`ControllerBuilder::track_changes`](super::Wiring::track_changes)) keeps the last reconciled state of
 //! each object, within a bound.
 //!
 //! Absent: durable memory. After a restart, after a change of leaders, and for objects that did not
@@ -162,7 +162,7 @@ fn names(path: &str) -> Vec<String> {
 
 /// The last reconciled state of objects, within a number of bytes: the state that was reconciled
 /// longest ago is evicted first.
-pub(super) struct Kept<K> {
+pub(super) struct LastReconciled<K> {
     limit: usize,
     inner: Mutex<Inner<K>>,
 }
@@ -182,7 +182,7 @@ struct Entry<K> {
     object: Cached<K>,
 }
 
-impl<K: Resource> Kept<K> {
+impl<K: Resource> LastReconciled<K> {
     pub(super) fn new(limit: usize) -> Self {
         let (objects, ages) = (BTreeMap::new(), BTreeMap::new());
         Self { limit, inner: Mutex::new(Inner { objects, ages, next: 0, bytes: 0 }) }

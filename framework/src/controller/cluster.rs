@@ -1,7 +1,7 @@
 //! Another cluster that controllers read and write: its client, its caches, its name.
 //!
 //! The reconciled kind of a controller lives in the operator's own cluster. Other watched kinds may
-//! live in other clusters: [`Wiring::watches_in`](super::Wiring::watches_in). A [`Cluster`] is made
+//! live in other clusters: [`ControllerBuilder::watches_in`](super::Wiring::watches_in). A [`Cluster`] is made
 //! once, given to the manager, which fills its caches, and kept by the controllers that use it. Its
 //! writes require the operator's one lease, as all writes do.
 //!
@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::client::{Client, LetOut, WriteGate};
+use crate::client::{Client, WriteGate, WritePermit};
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
 use crate::resource::{ClusterId, Resource};
-use crate::seams::Seams;
 use crate::store::Store;
 use crate::sync::Mutex;
 
@@ -91,7 +91,7 @@ impl Cluster {
 
     /// The cluster's caches; they run while the operator does.
     pub fn informers(&self) -> &InformerRegistry {
-        self.registry(self.inner.client.seams())
+        self.registry(self.inner.client.environment())
     }
 
     /// The cache of kind `K`.
@@ -104,7 +104,7 @@ impl Cluster {
 
     /// Marks the cluster as managed: a manager runs the caches and fences the writes. The caches
     /// use the manager's clock and metrics, if they were not requested before.
-    pub(crate) fn managed_by(&self, seams: &Seams) {
+    pub(crate) fn managed_by(&self, environment: &Environment) {
         self.inner.is_managed.store(true, Ordering::SeqCst);
         // An earlier `check_managed` may have shut the gate; the manager sets its own gate later by
         // `fence`.
@@ -113,7 +113,7 @@ impl Cluster {
             *state = Admission::Free;
         }
         drop(state);
-        self.registry(seams);
+        self.registry(environment);
     }
 
     /// Fails if no manager was given this cluster: its caches would never be filled, its watchers
@@ -131,15 +131,15 @@ impl Cluster {
     }
 
     /// Returns the caches; the first call creates them, with its clock and metrics.
-    fn registry(&self, seams: &Seams) -> &InformerRegistry {
+    fn registry(&self, environment: &Environment) -> &InformerRegistry {
         let inner = &self.inner;
         inner.informers.get_or_init(|| {
-            let seams = seams.fork(&format!("informers of cluster {}", inner.name));
+            let environment = environment.fork(&format!("informers of cluster {}", inner.name));
             let place = (inner.id, Arc::clone(&inner.name));
             InformerRegistry::elsewhere(
                 place,
                 inner.client.clone(),
-                seams,
+                environment,
                 inner.namespaces.clone(),
             )
         })
@@ -221,15 +221,15 @@ impl WriteGate for Door {
         self.gate()?.map_or(Ok(None), |gate| gate.admit())
     }
 
-    fn let_out(&self) -> Result<LetOut, Error> {
-        self.gate()?.map_or_else(|| Ok(LetOut::within(None)), |gate| gate.let_out())
+    fn begin_write(&self) -> Result<WritePermit, Error> {
+        self.gate()?.map_or_else(|| Ok(WritePermit::within(None)), |gate| gate.begin_write())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::Flights;
+    use crate::client::InFlightWrites;
     use crate::client::tests::flights::Counting;
     use crate::clock::Clock;
 
@@ -260,21 +260,21 @@ mod tests {
         let error = east.inner.door.admit().unwrap_err();
         assert!(error.to_string().contains("cluster east"), "{error}");
         let west = Cluster::new("west", Client::offline());
-        west.managed_by(west.client().seams());
+        west.managed_by(west.client().environment());
         west.check_managed().unwrap();
         assert_eq!(west.inner.door.admit().unwrap(), None);
     }
 
     #[test]
     fn l8_a_write_elsewhere_counts_for_the_lease_that_let_it_out() {
-        let flights = Flights::new(Clock::system(), Duration::ZERO);
+        let flights = InFlightWrites::new(Clock::system(), Duration::ZERO);
         let east = Cluster::new("east", Client::offline());
         east.fence(Some(Arc::new(Counting(flights.clone()))));
-        let out = east.inner.door.let_out().unwrap();
+        let out = east.inner.door.begin_write().unwrap();
         east.fence(None);
         assert_eq!(flights.doubts().0, 1, "whoever leads now");
         drop(out);
         assert_eq!(flights.doubts().0, 0);
-        assert!(east.inner.door.let_out().is_err());
+        assert!(east.inner.door.begin_write().is_err());
     }
 }

@@ -24,23 +24,23 @@ pub use self::expected::{Expectations, Pending};
 pub use self::patcher::ContextPatcher;
 use self::status::Latest;
 use super::Reconciler;
+use super::attempt::ReconcileAttempt;
 use super::changes::Changes;
 use super::expectations::{Kind, What};
 use super::reasons::{Reason, Reasons};
-use super::spec::Stamp;
-use super::step::Memory;
+use super::spec_version::SpecVersion;
+use super::step::ObjectMemory;
 use super::superseded::Watch;
-use super::turn::Turn;
-use super::waking::Waking;
+use super::trigger_names::TriggerNames;
 use crate::api::{Api, Write};
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::events::{EventKind, Recorder};
 use crate::informer::InformerRegistry;
 use crate::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo, Scope};
-use crate::seams::Seams;
+use crate::rng::Rng;
 use crate::store::{Cached, Store};
 use crate::workqueue::WorkQueue;
 
@@ -62,16 +62,16 @@ struct Details {
 
 /// State that all reconciles of one run share; each worker has its own clone.
 #[derive(Clone)]
-pub(super) struct Reach {
+pub(super) struct ControllerShared {
     pub(super) controller: Arc<str>,
     pub(super) info: ResourceInfo,
     pub(super) client: Client,
     pub(super) informers: InformerRegistry,
     pub(super) recorder: Recorder,
     pub(super) queue: WorkQueue<ObjectKey>,
-    pub(super) memory: Arc<Memory>,
-    pub(super) waking: Arc<Waking>,
-    pub(super) seams: Seams,
+    pub(super) memory: Arc<ObjectMemory>,
+    pub(super) waking: Arc<TriggerNames>,
+    pub(super) environment: Environment,
 }
 
 /// Everything that a reconcile may use: its object, caches, writes, events. The grants are bounds
@@ -80,11 +80,11 @@ pub(super) struct Reach {
 /// Writes through the context carry the controller's name as field manager, and are refused once
 /// this process has lost its lease.
 pub struct Context<C: Reconciler> {
-    reach: Arc<Reach>,
+    reach: Arc<ControllerShared>,
     store: Arc<Store<C::Object>>,
     object: Arc<C::Object>,
     key: ObjectKey,
-    turn: Turn,
+    turn: ReconcileAttempt,
     latest: Mutex<Option<Latest>>,
     /// The object as it was cached when the reconcile began.
     begun: Cached<C::Object>,
@@ -98,7 +98,7 @@ pub struct Context<C: Reconciler> {
 }
 
 /// The object of a context, in its several states.
-pub(super) struct About<K> {
+pub(super) struct ReconcileSubject<K> {
     pub(super) begun: Cached<K>,
     pub(super) object: Arc<K>,
     pub(super) before: Option<Cached<K>>,
@@ -121,12 +121,12 @@ impl<C: Reconciler> fmt::Debug for Context<C> {
 
 impl<C: Reconciler> Context<C> {
     pub(super) fn new(
-        reach: Arc<Reach>,
+        reach: Arc<ControllerShared>,
         store: Arc<Store<C::Object>>,
-        about: About<C::Object>,
-        turn: Turn,
+        about: ReconcileSubject<C::Object>,
+        turn: ReconcileAttempt,
     ) -> Self {
-        let About { begun, object, before } = about;
+        let ReconcileSubject { begun, object, before } = about;
         let key = begun.key().clone();
         let (latest, watch, lent) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
         let has_ended = AtomicBool::new(false);
@@ -210,8 +210,8 @@ impl<C: Reconciler> Context<C> {
     /// state, and the object is reconciled again at once after this reconcile. A change of the spec
     /// by this reconcile itself counts, too.
     pub fn superseded(&self) -> bool {
-        let begun = Stamp::of(&self.begun);
-        self.store.get(&self.key).is_none_or(|now| Stamp::of(&now) != begun)
+        let begun = SpecVersion::of(&self.begun);
+        self.store.get(&self.key).is_none_or(|now| SpecVersion::of(&now) != begun)
     }
 
     /// Waits until this reconcile is [superseded](Self::superseded).
@@ -220,7 +220,7 @@ impl<C: Reconciler> Context<C> {
     /// Safe.
     pub async fn until_superseded(&self) {
         let all = &self.reach.memory.superseded;
-        let watch = self.watch.get_or_init(|| all.watch(&self.key, Stamp::of(&self.begun)));
+        let watch = self.watch.get_or_init(|| all.watch(&self.key, SpecVersion::of(&self.begun)));
         // A change between the start of the reconcile and the registration above cancels no token,
         // so the cache is compared once after registering.
         if !self.superseded() {
@@ -229,7 +229,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the changes since the last successful reconcile of this object; enabled by
-    /// [`Wiring::track_changes`](super::Wiring::track_changes).
+    /// [`ControllerBuilder::track_changes`](super::Wiring::track_changes).
     ///
     /// `None` when the last state is not known: at the first reconcile, after a restart or a change
     /// of leaders, or because it did not fit the byte limit. Treat everything as changed then.
@@ -254,7 +254,7 @@ impl<C: Reconciler> Context<C> {
     /// [`Action::requeue_after`](super::Action::requeue_after), so that objects which were
     /// reconciled together drift apart.
     pub fn spread(&self, delay: Duration) -> Duration {
-        delay.saturating_add(self.reach.seams.entropy.jitter(delay / 10))
+        delay.saturating_add(self.reach.environment.rng.jitter(delay / 10))
     }
 
     /// Whether a reconcile of this object wrote, more than 10 s ago, to the object itself or to
@@ -267,12 +267,12 @@ impl<C: Reconciler> Context<C> {
 
     /// The clock of the operator.
     pub fn clock(&self) -> &Clock {
-        &self.reach.seams.clock
+        &self.reach.environment.clock
     }
 
     /// The source of randomness of the operator.
-    pub fn entropy(&self) -> &Entropy {
-        &self.reach.seams.entropy
+    pub fn rng(&self) -> &Rng {
+        &self.reach.environment.rng
     }
 
     /// The object as it was cached when the reconcile began.
@@ -353,7 +353,7 @@ impl<C: Reconciler> Context<C> {
             What::Created | What::Deleted => !caches.is_empty(),
         };
         if let Some(kind) = Kind::of::<K>().filter(|_| is_news) {
-            let now = self.reach.seams.clock.now();
+            let now = self.reach.environment.clock.now();
             self.reach.memory.applied.ledger.sent(self.whose(), kind, (what, key, uid), now);
         }
     }

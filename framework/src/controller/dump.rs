@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::erased::ControllerState;
-use super::last::LastError;
-use super::pace::Hot;
-use super::waking::Waking;
+use super::last_error::LastError;
+use super::loop_guard::HotKey;
+use super::trigger_names::TriggerNames;
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::workqueue::KeyState;
 
@@ -21,13 +21,13 @@ pub(super) struct Look<'a> {
     pub(super) workers: usize,
     pub(super) state: ControllerState,
     /// Source of the names of reasons and of pauses.
-    pub(super) waking: &'a Waking,
+    pub(super) waking: &'a TriggerNames,
     /// At most as many keys as the page may show.
     pub(super) keys: Vec<KeyState<ObjectKey>>,
     /// The newest first.
     pub(super) errors: Vec<LastError>,
     /// Objects that are reconciled endlessly.
-    pub(super) hot: Vec<Hot>,
+    pub(super) hot: Vec<HotKey>,
 }
 
 impl Look<'_> {
@@ -52,7 +52,7 @@ impl Look<'_> {
     }
 
     /// Describes an object that is reconciled endlessly.
-    fn hot(&self, hot: &Hot) -> Value {
+    fn hot(&self, hot: &HotKey) -> Value {
         let reasons = self.waking.named(hot.reasons);
         json!({
             "key": hot.key.to_string(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::Unrest;
+use super::BusyReport;
 use crate::client::Client;
 use crate::error::Error;
 use crate::informer::InformerRegistry;
@@ -19,7 +19,7 @@ use crate::rbac::Rule;
 pub struct ControllerRun {
     /// Client for writes; gated by leadership.
     pub client: Client,
-    /// Running caches. Those of controllers built by [`Wiring`](crate::controller::Wiring) may
+    /// Running caches. Those of controllers built by [`ControllerBuilder`](crate::controller::Wiring) may
     /// still be empty; such a controller waits for its own caches. All others are synced.
     pub informers: InformerRegistry,
     /// No new reconcile starts once this is cancelled; running ones are notified.
@@ -87,7 +87,7 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     }
 
     /// Returns a report of the objects that keep the controller from coming to rest.
-    fn unrest(&self) -> Unrest {
-        Unrest::default()
+    fn busy_report(&self) -> BusyReport {
+        BusyReport::default()
     }
 }

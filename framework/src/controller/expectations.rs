@@ -14,10 +14,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Pending;
-use super::rare::ByKey;
+use super::sparse_lock::ShardedMap;
 use crate::informer::{Informer, InformerRegistry};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
-use crate::store::Unseen;
+use crate::store::Unconfirmed;
 
 /// Time after which an expectation expires: `ExpectationsTimeout` of kube-controller-manager.
 const EXPIRE: Duration = Duration::from_secs(300);
@@ -45,7 +45,7 @@ enum View {
     /// Readers do not see it.
     Missing,
     /// Readers saw it and no longer do, because the watch has not confirmed it in time.
-    Lapsed,
+    Expired,
 }
 
 /// One write that was not confirmed at the last check.
@@ -89,7 +89,7 @@ impl Kind {
 /// One parent's writes to objects of one kind, and its expectations. Open while objects of unknown
 /// names are awaited.
 #[derive(Debug)]
-struct Room {
+struct KindExpectations {
     kind: Kind,
     sent: BTreeMap<ObjectKey, Sent>,
     /// Creates under generated names that are not answered yet.
@@ -106,13 +106,13 @@ struct Room {
 #[derive(Debug)]
 struct Parent {
     uid: String,
-    rooms: Vec<Room>,
+    rooms: Vec<KindExpectations>,
 }
 
 /// The writes of all parents.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    parents: ByKey<BTreeMap<ObjectKey, Parent>>,
+pub(super) struct ExpectationTracker {
+    parents: ShardedMap<BTreeMap<ObjectKey, Parent>>,
     /// Number of open expectations of a parent and kind, which wait for objects of unknown names.
     /// While it is 0, an object that appears costs no lock.
     open: AtomicUsize,
@@ -125,7 +125,7 @@ pub(super) struct Whose<'a> {
     pub(super) uid: &'a str,
 }
 
-impl Ledger {
+impl ExpectationTracker {
     /// Records that the parent wrote, created or deleted the object of that key and uid.
     pub(super) fn sent(
         &self,
@@ -166,14 +166,14 @@ impl Ledger {
         parent: Whose<'a>,
         kind: Kind,
         now: Instant,
-    ) -> Flight<'a> {
+    ) -> PendingCreate<'a> {
         let mut parents = self.parents.of(parent.key).lock();
         let room = self.room(&mut parents, parent, kind.clone());
         self.change(room, |room| {
             room.in_flight += 1;
             room.opened = Some(now);
         });
-        Flight { ledger: self, parent, kind, is_over: false }
+        PendingCreate { ledger: self, parent, kind, is_over: false }
     }
 
     /// Adds the number of announced objects, or subtracts it.
@@ -245,7 +245,7 @@ impl Ledger {
     pub(super) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
-        known.rooms.iter().any(|room| room.views(informers).any(|(.., view)| view == View::Lapsed))
+        known.rooms.iter().any(|room| room.views(informers).any(|(.., view)| view == View::Expired))
     }
 
     /// Returns the creates and deletes that the parent's view lacks.
@@ -262,7 +262,7 @@ impl Ledger {
         let mut note = |at: Instant| until = until.max(Some(at + EXPIRE));
         for room in &known.rooms {
             for (_, sent, view) in room.views(informers) {
-                let is_missing = matches!(view, View::Missing | View::Lapsed);
+                let is_missing = matches!(view, View::Missing | View::Expired);
                 if !is_missing || now >= sent.at + EXPIRE {
                     continue;
                 }
@@ -303,7 +303,7 @@ impl Ledger {
         parents: &'a mut BTreeMap<ObjectKey, Parent>,
         parent: Whose<'_>,
         kind: Kind,
-    ) -> &'a mut Room {
+    ) -> &'a mut KindExpectations {
         let fresh = || Parent { uid: parent.uid.to_owned(), rooms: Vec::new() };
         let known = parents.entry(parent.key.clone()).or_insert_with(fresh);
         if known.uid != parent.uid {
@@ -312,7 +312,7 @@ impl Ledger {
         }
         let at = known.rooms.iter().position(|room| room.kind.name == kind.name);
         let at = at.unwrap_or_else(|| {
-            known.rooms.push(Room::new(kind));
+            known.rooms.push(KindExpectations::new(kind));
             known.rooms.len() - 1
         });
         &mut known.rooms[at]
@@ -320,7 +320,7 @@ impl Ledger {
 
     /// Changes the expectations of a kind, closes them when nothing is missing, and updates the
     /// number of open ones.
-    fn change(&self, room: &mut Room, change: impl FnOnce(&mut Room)) {
+    fn change(&self, room: &mut KindExpectations, change: impl FnOnce(&mut KindExpectations)) {
         let was_open = room.is_open();
         change(room);
         if room.missing() == 0 {
@@ -336,7 +336,7 @@ impl Ledger {
     }
 }
 
-impl Room {
+impl KindExpectations {
     fn new(kind: Kind) -> Self {
         let (sent, strangers) = (BTreeMap::new(), BTreeSet::new());
         Self { kind, sent, in_flight: 0, unnamed: 0, strangers, opened: None }
@@ -392,14 +392,14 @@ pub(super) struct Told<'a> {
 
 /// A create under way.
 #[must_use]
-pub(super) struct Flight<'a> {
-    ledger: &'a Ledger,
+pub(super) struct PendingCreate<'a> {
+    ledger: &'a ExpectationTracker,
     parent: Whose<'a>,
     kind: Kind,
     is_over: bool,
 }
 
-impl Flight<'_> {
+impl PendingCreate<'_> {
     /// Ends with success: the object of that key and uid exists.
     pub(super) fn landed(mut self, key: &ObjectKey, uid: &str, now: Instant) {
         let has_appeared = self.end(|room| room.strangers.remove(uid));
@@ -416,7 +416,7 @@ impl Flight<'_> {
     }
 
     /// Ends the create: updates the expectations by `how`, and returns its result.
-    fn end(&mut self, how: impl FnOnce(&mut Room) -> bool) -> bool {
+    fn end(&mut self, how: impl FnOnce(&mut KindExpectations) -> bool) -> bool {
         self.is_over = true;
         let mut parents = self.ledger.parents.of(self.parent.key).lock();
         let Some(known) = parents.get_mut(self.parent.key) else { return false };
@@ -432,7 +432,7 @@ impl Flight<'_> {
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for PendingCreate<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.end(|room| {
@@ -458,10 +458,10 @@ fn look_at<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> Vi
     let store = cache.store();
     let seen = || store.get_seen(key).filter(|seen| seen.head().uid() == sent.uid);
     match (store.unseen(key), sent.what) {
-        (Some(Unseen::Shown), _) => View::Shown,
+        (Some(Unconfirmed::Shown), _) => View::Shown,
         // The watch does not show the object either: the deletion is confirmed.
-        (Some(Unseen::Lapsed), What::Deleted) if seen().is_none() => View::Confirmed,
-        (Some(Unseen::Lapsed), _) => View::Lapsed,
+        (Some(Unconfirmed::Expired), What::Deleted) if seen().is_none() => View::Confirmed,
+        (Some(Unconfirmed::Expired), _) => View::Expired,
         (None, What::Deleted) if seen().is_some_and(|seen| !seen.head().is_terminating()) => {
             View::Missing
         }

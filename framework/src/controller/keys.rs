@@ -1,7 +1,7 @@
 //! Queue of a controller: its keys remember their slots.
 
+use crate::environment::Environment;
 use crate::resource::ObjectKey;
-use crate::seams::Seams;
 use crate::workqueue::{Notes, QueueSettings, WorkQueue};
 
 impl WorkQueue<ObjectKey> {
@@ -11,17 +11,17 @@ impl WorkQueue<ObjectKey> {
     /// slot; the others work as well, at the cost of [`new`](Self::new).
     ///
     /// ```
-    /// # use windlass::{resource::ObjectKey, seams::Seams, workqueue::{QueueSettings, WorkQueue}};
+    /// # use windlass::{resource::ObjectKey, environment::Environment, workqueue::{QueueSettings, WorkQueue}};
     /// # let _within =
     /// #     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    /// let queue = WorkQueue::of_objects(QueueSettings::new("sites"), &Seams::system());
+    /// let queue = WorkQueue::of_objects(QueueSettings::new("sites"), &Environment::system());
     /// queue.add(ObjectKey::new(Some("team"), "home"));
     /// queue.add(ObjectKey::new(Some("team"), "home"));
     /// assert_eq!(queue.counts().queued, 1);
     /// ```
-    pub fn of_objects(settings: QueueSettings, seams: &Seams) -> Self {
+    pub fn of_objects(settings: QueueSettings, environment: &Environment) -> Self {
         let notes = Notes { read: ObjectKey::place, write: ObjectKey::note_place };
-        Self::noting(settings, seams, Some(notes))
+        Self::noting(settings, environment, Some(notes))
     }
 }
 
@@ -41,8 +41,9 @@ mod tests {
 
     #[tokio::test]
     async fn keys_that_are_in_two_queues_or_are_no_clones_are_found_in_each() {
-        let seams = Seams::system();
-        let queues = ["a", "b"].map(|name| WorkQueue::of_objects(QueueSettings::new(name), &seams));
+        let environment = Environment::system();
+        let queues =
+            ["a", "b"].map(|name| WorkQueue::of_objects(QueueSettings::new(name), &environment));
         let keys = ["x", "y", "z"].map(key);
         for round in 0..3_usize {
             for (at, queue) in queues.iter().enumerate() {
@@ -64,7 +65,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_key_that_is_gone_and_comes_again_is_another_one_to_the_queue() {
-        let queue = WorkQueue::of_objects(QueueSettings::new("a"), &Seams::system());
+        let queue = WorkQueue::of_objects(QueueSettings::new("a"), &Environment::system());
         let (first, second) = (key("first"), key("second"));
         queue.add(first.clone());
         queue.try_get().expect("a key").gone();

@@ -1,6 +1,6 @@
 //! Turns changes into keys and keys into reconciles.
 //!
-//! A [`Reconciler`] handles one object; its [`Wiring`] lists the kinds whose changes trigger it:
+//! A [`Reconciler`] handles one object; its [`ControllerBuilder`] lists the kinds whose changes trigger it:
 //! the reconciled kind itself, owned children, other watched kinds. Every change is mapped to the
 //! key of a parent object and added to one queue, from which workers take keys. A reconcile that
 //! fails, panics or exceeds its deadline is retried with backoff and does not affect other keys.
@@ -11,68 +11,68 @@
 //! Absent by design: events handed to user code, and any state that a restart would lose.
 
 mod action;
-mod applied;
-mod attend;
+mod apply_cache;
+mod attempt;
+mod background;
+mod builder;
+mod busy;
 mod changes;
 mod cluster;
 mod context;
 mod debounce;
 mod dump;
-mod echoes;
+mod enqueue;
 mod erased;
 mod expectations;
 mod failure;
-mod feed;
-mod giveup;
 mod keys;
-mod last;
+mod last_error;
 mod limits;
+mod loop_guard;
 mod meter;
 mod namespaces;
-mod pace;
+mod object_task;
+mod own_write_filter;
 mod paused;
 mod polls;
 pub mod predicates;
-mod pump;
-mod rare;
 mod reasons;
 mod report;
 mod resync;
+mod retries_used_up;
 mod runtime;
 mod sources;
-mod spec;
+mod sparse_lock;
+mod spec_version;
 mod step;
 mod steps;
 mod superseded;
 mod timers;
+mod trigger_names;
 mod triggers;
-mod turn;
-mod unrest;
-mod waking;
-mod wiring;
 mod worker;
 
 pub use action::Action;
-pub use attend::{Attend, Attendance};
+pub use builder::ControllerBuilder;
+pub(crate) use builder::MOST_WORKERS;
+pub use busy::BusyReport;
 pub use changes::Changes;
 pub use cluster::Cluster;
 pub use context::{ApplyOwned, Context, ContextPatcher, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::{Failure, ResultExt};
-pub use giveup::Then;
-pub use last::LastError;
+pub use last_error::LastError;
 pub use limits::LoopGuard;
+pub use object_task::{ObjectTask, TaskContext};
 pub use paused::PAUSED;
 pub use polls::{Poll, Polled};
 pub use predicates::Predicate;
 pub use reasons::Reasons;
 pub use report::OnFailure;
+pub use retries_used_up::AfterMaxRetries;
 pub use steps::{Flow, Steps};
 pub use timers::Timer;
 pub use triggers::Trigger;
-pub use unrest::Unrest;
-pub(crate) use wiring::MOST_WORKERS;
-pub use wiring::Wiring;
 
 pub use crate::workqueue::RetryPolicy;
 
@@ -125,11 +125,11 @@ pub trait Finalize: Reconciler {
 /// A reconciler with its wiring; implemented by `#[derive(Controller)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no wiring",
-    note = "derive `windlass::Controller` for it, or implement `fn wiring() -> Wiring<Self>`"
+    note = "derive `windlass::Controller` for it, or implement `fn wiring() -> ControllerBuilder<Self>`"
 )]
 pub trait Controller: Reconciler {
     /// Returns the kinds to watch and to own, the permissions and the settings of this controller.
-    fn wiring() -> Wiring<Self>;
+    fn wiring() -> ControllerBuilder<Self>;
 }
 
 #[cfg(test)]

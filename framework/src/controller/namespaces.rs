@@ -260,10 +260,10 @@ mod tests {
 
     use super::*;
     use crate::clock::Clock;
-    use crate::entropy::Entropy;
+    use crate::environment::Environment;
     use crate::error::ApiStatus;
     use crate::metrics::Metrics;
-    use crate::seams::Seams;
+    use crate::rng::Rng;
     use crate::workqueue::QueueSettings;
 
     struct Rig {
@@ -273,9 +273,9 @@ mod tests {
 
     impl Rig {
         fn new() -> Self {
-            let (clock, entropy) = (Clock::system(), Entropy::seeded(1));
-            let seams = Seams { clock, entropy, metrics: Metrics::new() };
-            let queue = WorkQueue::new(QueueSettings::new("site"), &seams);
+            let (clock, rng) = (Clock::system(), Rng::seeded(1));
+            let environment = Environment { clock, rng, metrics: Metrics::new() };
+            let queue = WorkQueue::new(QueueSettings::new("site"), &environment);
             Self { namespaces: Namespaces::default(), queue }
         }
 

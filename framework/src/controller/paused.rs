@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use super::rare::Rare;
+use super::sparse_lock::SparseLock;
 use crate::metrics::GaugeSeries;
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{Cached, Event};
@@ -21,7 +21,7 @@ pub const PAUSED: &str = "windlass.dev/paused";
 /// Objects of one controller that were skipped because they are paused.
 #[derive(Debug, Default)]
 pub(super) struct Paused {
-    keys: Rare<BTreeSet<ObjectKey>>,
+    keys: SparseLock<BTreeSet<ObjectKey>>,
     gauge: OnceLock<GaugeSeries>,
 }
 

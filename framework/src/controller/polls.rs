@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::feed::Cause;
-use super::pump::{Pump, PumpRun, Pumping};
+use super::background::{BackgroundSource, PumpRun, Pumping};
+use super::enqueue::EnqueueReason;
 use super::reasons::Reason;
 use crate::error::BoxError;
 use crate::metrics::names;
@@ -86,7 +86,7 @@ impl Poll {
 ///
 /// ```
 /// # use std::{collections::BTreeMap, time::Duration};
-/// # use windlass::controller::{Action, Context, Poll, Polled, Reconciler, Result, Wiring};
+/// # use windlass::controller::{Action, Context, Poll, Polled, Reconciler, Result, ControllerBuilder};
 /// # use windlass::resource::{ObjectKey, ResourceExt};
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// # type Records = BTreeMap<ObjectKey, String>;
@@ -104,7 +104,7 @@ impl Poll {
 ///
 /// let dns = Poll::every(Duration::from_secs(30), "dns")
 ///     .list(|| async { Ok(all_records().await?) });
-/// let controller = Wiring::<Sites>::new().polls(&dns).build(Sites { dns });
+/// let controller = ControllerBuilder::<Sites>::new().polls(&dns).build(Sites { dns });
 /// ```
 ///
 /// - The first reconcile waits for the first list, but not longer than the list's deadline. Until a
@@ -197,11 +197,13 @@ impl<V> Polled<V> {
 
 impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
     /// Returns the pump for a controller; `None` when the poll has a controller already.
-    pub(super) fn pump(&self, reason: Reason) -> Option<Arc<dyn Pump>> {
+    pub(super) fn pump(&self, reason: Reason) -> Option<Arc<dyn BackgroundSource>> {
         let shared = Arc::clone(&self.shared);
         let is_free = !shared.is_wired.swap(true, Ordering::SeqCst);
-        is_free
-            .then(|| Arc::new(Poller { shared, reason, failures: Mutex::new(0) }) as Arc<dyn Pump>)
+        is_free.then(|| {
+            Arc::new(Poller { shared, reason, failures: Mutex::new(0) })
+                as Arc<dyn BackgroundSource>
+        })
     }
 }
 
@@ -213,7 +215,7 @@ struct Poller<V> {
     failures: Mutex<u32>,
 }
 
-impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
+impl<V: PartialEq + Send + Sync + 'static> BackgroundSource for Poller<V> {
     fn prepare(self: Arc<Self>, run: PumpRun) -> Pumping {
         // Values of an earlier term may be hours old.
         self.shared.state.lock().is_listed = false;
@@ -226,13 +228,13 @@ impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
                 let wait = self.wait(&run);
                 let next = async {
                     // A `refresh` before this time stays noted as a permit, and ends the wait then.
-                    run.seams.clock.sleep(self.least(wait)).await;
+                    run.environment.clock.sleep(self.least(wait)).await;
                     self.shared.asked.notified().await;
                 };
                 tokio::select! {
                     biased;
                     () = next => {}
-                    () = run.seams.clock.sleep(wait) => {}
+                    () = run.environment.clock.sleep(wait) => {}
                 }
                 self.once(&run).await;
             }
@@ -244,7 +246,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
     /// Returns the time until the next poll.
     fn wait(&self, run: &PumpRun) -> Duration {
         let interval = self.shared.poll.interval;
-        let jitter = |bound| run.seams.entropy.jitter(bound);
+        let jitter = |bound| run.environment.rng.jitter(bound);
         match *self.failures.lock() {
             0 => interval.saturating_add(jitter(interval / 10)),
             failures => {
@@ -267,7 +269,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
     async fn once(&self, run: &PumpRun) {
         let Poll { name, deadline, .. } = &self.shared.poll;
         let listing = caught(async { (self.shared.list)().await });
-        let (result, trouble) = match run.seams.clock.within(*deadline, listing).await {
+        let (result, trouble) = match run.environment.clock.within(*deadline, listing).await {
             // Comparing and dropping values is user code, which may panic.
             Some(Ok(Ok(values))) => {
                 match catch_unwind(AssertUnwindSafe(|| self.take(values, run))) {
@@ -279,7 +281,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
             Some(Err(panic)) => ("panic", Some(panicked(&*panic))),
             None => ("timeout", Some(format!("it took longer than {deadline:?}"))),
         };
-        run.seams.metrics.count(&names::POLLS, &[&run.controller, name, result], 1);
+        run.environment.metrics.count(&names::POLLS, &[&run.controller, name, result], 1);
         let mut failures = self.failures.lock();
         *failures = if trouble.is_some() { failures.saturating_add(1) } else { 0 };
         let failures = *failures;
@@ -312,12 +314,16 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
             let mut state = self.shared.state.lock();
             state.values = values;
             state.is_listed = true;
-            state.listed_at.replace(run.seams.clock.now()).is_none()
+            state.listed_at.replace(run.environment.clock.now()).is_none()
         };
         // An object that does not exist yet is reconciled when it is created.
         concerned.retain(|key| run.objects.has(key));
         // The values of a first list are no changes: their keys get low priority.
-        let cause = if is_first { Cause::quiet(self.reason) } else { Cause::news(self.reason) };
+        let cause = if is_first {
+            EnqueueReason::quiet(self.reason)
+        } else {
+            EnqueueReason::news(self.reason)
+        };
         run.feed.wake(concerned.into_iter().map(|key| (key, cause)).collect());
     }
 }

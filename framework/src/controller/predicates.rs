@@ -2,13 +2,13 @@
 //!
 //! A [`Predicate`] is given the old and the new state of an object and returns whether the change
 //! counts. Predicates are combined with [`and`](Predicate::and), [`or`](Predicate::or) and
-//! [`not`](Predicate::not) and set per source: [`Wiring::when`](super::Wiring::when) for the
+//! [`not`](Predicate::not) and set per source: [`ControllerBuilder::when`](super::Wiring::when) for the
 //! reconciled kind, [`owns_when`](super::Wiring::owns_when) and
 //! [`watches_when`](super::Wiring::watches_when) for others. The predicates of this module read
 //! metadata and bytes in place and decode nothing.
 //!
 //! ```
-//! # use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
+//! # use windlass::controller::{Action, Context, Reconciler, Result, ControllerBuilder};
 //! # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 //! # struct Sites;
 //! # impl Reconciler for Sites {
@@ -18,7 +18,7 @@
 //! #     }
 //! # }
 //! use windlass::controller::predicates::{field_changed, generation_changed, labels_changed};
-//! let wiring = Wiring::<Sites>::new()
+//! let wiring = ControllerBuilder::<Sites>::new()
 //!     .when(generation_changed().or(labels_changed()))
 //!     .owns_when::<ConfigMap>(field_changed(&["data", "host"]));
 //! # let _ = wiring;
@@ -294,7 +294,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::resource::ResourceInfo;
     use crate::store::Core;
-    use crate::wire::Skim;
+    use crate::wire::MetadataScan;
 
     struct Maker(Arc<Core>);
 
@@ -313,7 +313,7 @@ mod tests {
                 known.extend(more);
             }
             let text = json!({ "metadata": metadata, "data": data }).to_string();
-            Cached::new(self.0.object(&Skim::of(text.as_bytes()).expect("an object")))
+            Cached::new(self.0.object(&MetadataScan::of(text.as_bytes()).expect("an object")))
         }
 
         fn update(&self, old: Value, new: Value) -> Change<ConfigMap> {

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 
-use super::feed::Objects;
+use super::background::{BackgroundSource, PumpRun, Pumping};
+use super::enqueue::Objects;
 use super::predicates::Predicate;
-use super::pump::{Pump, PumpRun, Pumping};
 use super::reasons::Reason;
 use crate::resource::{ObjectKey, Resource};
 use crate::store::Store;
@@ -69,26 +69,26 @@ impl<K: Resource> Objects for Allowed<K> {
     }
 }
 
-impl Pump for Resync {
+impl BackgroundSource for Resync {
     fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
         Box::pin(async move {
             let (width, parts) = self.parts();
-            let hasher = FixedState::with_seed(run.seams.entropy.next_u64());
+            let hasher = FixedState::with_seed(run.environment.rng.next_u64());
             // All objects have just been reconciled: the first part can wait for the end of the
             // period. So the queue is empty after the first reconciles, and releases the memory
             // that it used for them.
             let is_divided = parts > 1;
             if is_divided {
-                run.seams.clock.sleep(width).await;
+                run.environment.clock.sleep(width).await;
             }
             for part in (0..parts).cycle().skip(usize::from(is_divided)) {
                 let place = |key: &ObjectKey| {
                     hasher.hash_one((key.cluster(), key.namespace(), key.name())) % parts
                 };
                 let due = run.objects.keys(&|key| place(key) == part);
-                let due = due.into_iter().map(|key| (key, run.seams.entropy.jitter(width)));
+                let due = due.into_iter().map(|key| (key, run.environment.rng.jitter(width)));
                 run.feed.visit(due.collect(), Reason::RESYNC);
-                run.seams.clock.sleep(width).await;
+                run.environment.clock.sleep(width).await;
             }
         })
     }

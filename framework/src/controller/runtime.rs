@@ -12,32 +12,32 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::attend::Tasks;
-use super::changes::Kept;
-use super::context::Reach;
+use super::background::{self, BackgroundSource, PumpRun};
+use super::builder::{Finalizer, ReconcileOptions};
+use super::changes::LastReconciled;
+use super::context::ControllerShared;
 use super::dump::Look;
+use super::enqueue::{Enqueuer, Opened};
 use super::erased::{ControllerRun, ControllerState, ErasedController};
-use super::feed::{Feed, Opened};
-use super::last::LastErrors;
+use super::last_error::LastErrors;
+use super::loop_guard::{HotKey, LoopGuardState};
 use super::meter::Meter;
-use super::pace::{Hot, Pace};
+use super::object_task::Tasks;
 use super::predicates::Predicate;
-use super::pump::{self, Pump, PumpRun};
 use super::reasons::{Names, Reason};
 use super::resync::Allowed;
 use super::sources::{self, Attach, Source};
-use super::step::{Memory, ObjectStep};
-use super::waking::Waking;
-use super::wiring::{Around, Finalizer};
+use super::step::{ObjectMemory, ObjectStep};
+use super::trigger_names::TriggerNames;
 use super::worker::Worker;
-use super::{Reconciler, RetryPolicy, Unrest};
+use super::{BusyReport, Reconciler, RetryPolicy};
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::events::Recorder;
 use crate::informer::{InformerRegistry, Registration};
 use crate::metrics::names;
 use crate::rbac::Rule;
 use crate::resource::{ObjectKey, ResourceInfo};
-use crate::seams::Seams;
 use crate::workqueue::{QueueSettings, WorkQueue};
 
 /// Time for writing pending Events after the last reconcile.
@@ -50,7 +50,7 @@ const TOLD_AFTER: Duration = Duration::from_secs(30);
 pub(super) const ABORT_LIMIT: Duration = Duration::from_millis(500);
 
 /// Specification of a controller, as its builder left it.
-pub(super) struct Plan<C: Reconciler> {
+pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) info: ResourceInfo,
     pub(super) name: Arc<str>,
     pub(super) workers: usize,
@@ -59,23 +59,23 @@ pub(super) struct Plan<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     pub(super) rules: Vec<Rule>,
     pub(super) sources: Vec<Source>,
-    pub(super) around: Around<C>,
+    pub(super) around: ReconcileOptions<C>,
     pub(super) names: Names,
     pub(super) when: Option<Predicate<C::Object>>,
-    pub(super) pumps: Vec<Arc<dyn Pump>>,
+    pub(super) pumps: Vec<Arc<dyn BackgroundSource>>,
     pub(super) debounce: Option<(Duration, Duration)>,
 }
 
 /// A built controller, as the manager holds it.
 pub(super) struct Handle<C: Reconciler> {
-    plan: Arc<Plan<C>>,
+    plan: Arc<ControllerSpec<C>>,
     /// As wired, or as limited by the operator's settings.
     workers: AtomicUsize,
     controller: Arc<C>,
-    memory: Arc<Memory>,
-    pace: Arc<Pace>,
+    memory: Arc<ObjectMemory>,
+    pace: Arc<LoopGuardState>,
     last: Arc<LastErrors>,
-    waking: Arc<Waking>,
+    waking: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
@@ -84,7 +84,7 @@ pub(super) struct Handle<C: Reconciler> {
 /// The parts that need informers.
 struct Attached {
     queue: WorkQueue<ObjectKey>,
-    feed: Feed,
+    feed: Enqueuer,
     meter: Meter,
     informers: InformerRegistry,
     /// Registrations that keep the caches running and deliver keys.
@@ -94,11 +94,11 @@ struct Attached {
 }
 
 impl<C: Reconciler> Handle<C> {
-    pub(super) fn new(plan: Plan<C>, controller: C) -> Self {
-        let waking = Waking::new(plan.names.clone(), plan.debounce);
+    pub(super) fn new(plan: ControllerSpec<C>, controller: C) -> Self {
+        let waking = TriggerNames::new(plan.names.clone(), plan.debounce);
         Self {
             workers: AtomicUsize::new(plan.workers),
-            pace: Arc::new(Pace::new(plan.around.guard, plan.around.rate)),
+            pace: Arc::new(LoopGuardState::new(plan.around.guard, plan.around.rate)),
             plan: Arc::new(plan),
             waking: Arc::new(waking),
             controller: Arc::new(controller),
@@ -115,16 +115,17 @@ impl<C: Reconciler> Handle<C> {
             let plan = &self.plan;
             // Relaxed: set by `limit_workers` before the controller is attached.
             let workers = self.workers.load(Ordering::Relaxed);
-            let seams = informers.seams();
+            let environment = informers.environment();
             let settings = QueueSettings::new(plan.name.as_ref())
                 .workers(workers)
                 .retry(plan.retry)
                 .retried_for(Reason::RETRY.bit())
                 .requeued_for(Reason::REQUEUE.bit());
-            let queue = WorkQueue::of_objects(settings, seams);
-            let feed = Feed::new(queue.clone(), self.waking.debounce(), seams.clock.clone());
-            let meter = Meter::new(&seams.metrics, &plan.name, workers);
-            self.waking.paused.tell(seams.metrics.gauge(&names::PAUSED, &[&plan.name]));
+            let queue = WorkQueue::of_objects(settings, environment);
+            let feed =
+                Enqueuer::new(queue.clone(), self.waking.debounce(), environment.clock.clone());
+            let meter = Meter::new(&environment.metrics, &plan.name, workers);
+            self.waking.paused.tell(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
             let applied = &self.memory.applied;
             let at = Attach { controller: &plan.name, informers, feed: &feed, applied };
             let echoes = Arc::clone(&self.memory.echoes);
@@ -146,7 +147,7 @@ impl<C: Reconciler> Handle<C> {
     }
 
     /// Returns the environment of the pumps in one run.
-    fn pump_run(&self, run: &ControllerRun, seams: &Seams) -> PumpRun {
+    fn pump_run(&self, run: &ControllerRun, environment: &Environment) -> PumpRun {
         PumpRun {
             controller: Arc::clone(&self.plan.name),
             feed: self.attached(&run.informers).feed.clone(),
@@ -154,7 +155,7 @@ impl<C: Reconciler> Handle<C> {
                 store: run.informers.informer::<C::Object>().store(),
                 when: self.plan.when.clone(),
             }),
-            seams: seams.fork("pumps"),
+            environment: environment.fork("pumps"),
         }
     }
 
@@ -162,8 +163,8 @@ impl<C: Reconciler> Handle<C> {
     fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
         let plan = &self.plan;
         let Attached { queue, meter, .. } = self.attached(&run.informers);
-        let seams = run.client.seams().fork(&plan.name);
-        let reach = Arc::new(Reach {
+        let environment = run.client.environment().fork(&plan.name);
+        let reach = Arc::new(ControllerShared {
             controller: Arc::clone(&plan.name),
             info: plan.info.clone(),
             client: run.client.field_manager(&plan.name),
@@ -172,7 +173,7 @@ impl<C: Reconciler> Handle<C> {
             queue: queue.clone(),
             memory: Arc::clone(&self.memory),
             waking: Arc::clone(&self.waking),
-            seams: seams.clone(),
+            environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
         let tasks = plan.around.task.map(|make| {
@@ -185,7 +186,7 @@ impl<C: Reconciler> Handle<C> {
             store: Arc::new(run.informers.informer::<C::Object>().store()),
             reach,
             plan: Arc::clone(plan),
-            kept: (tracked > 0).then(|| Arc::new(Kept::new(tracked))),
+            kept: (tracked > 0).then(|| Arc::new(LastReconciled::new(tracked))),
             tasks: tasks.clone(),
         };
         let worker = Worker {
@@ -195,7 +196,7 @@ impl<C: Reconciler> Handle<C> {
             timeout: plan.timeout,
             retry: plan.retry,
             then: plan.around.then,
-            seams,
+            environment,
             meter: meter.clone(),
             pace: Arc::clone(&self.pace),
             last: Arc::clone(&self.last),
@@ -229,7 +230,7 @@ impl<C: Reconciler> Handle<C> {
     async fn filled(&self, run: &ControllerRun) -> bool {
         let sources = &self.attached(&run.informers).sources;
         let told = async {
-            run.client.seams().clock.sleep(TOLD_AFTER).await;
+            run.client.environment().clock.sleep(TOLD_AFTER).await;
             let missing: BTreeSet<_> = sources.iter().filter_map(Registration::missing).collect();
             tracing::warn!(
                 controller = %self.plan.name,
@@ -261,7 +262,7 @@ impl<C: Reconciler> Handle<C> {
             return true;
         }
         tracing::info!(controller = %self.plan.name, "its caches are filled; it begins");
-        let clock = run.client.seams().clock.clone();
+        let clock = run.client.environment().clock.clone();
         let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
         let flush = CancellationToken::new();
         let mut writing = JoinSet::new();
@@ -276,7 +277,8 @@ impl<C: Reconciler> Handle<C> {
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
         let pumps = &self.plan.pumps;
         // The pumps end when this is dropped.
-        let _pumping = pump::start(pumps, &self.pump_run(&run, &worker.seams), &run.stop).await;
+        let _pumping =
+            background::start(pumps, &self.pump_run(&run, &worker.environment), &run.stop).await;
         let workers = self.workers.load(Ordering::Relaxed);
         let mut drained = run_workers(&worker, workers, run.drain).await;
         if let Some(tasks) = tasks {
@@ -329,7 +331,7 @@ pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
         }
     }
     let all_ended = async { while workers.join_next().await.is_some() {} };
-    if worker.seams.clock.within(drain, all_ended).await.is_some() {
+    if worker.environment.clock.within(drain, all_ended).await.is_some() {
         return true;
     }
     tracing::warn!(
@@ -342,7 +344,7 @@ pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
     // A reconcile that blocks its thread cannot be dropped before it yields: the wait for it is
     // bounded.
     let gone = async { while workers.join_next().await.is_some() {} };
-    worker.seams.clock.within(ABORT_LIMIT, gone).await;
+    worker.environment.clock.within(ABORT_LIMIT, gone).await;
     false
 }
 
@@ -414,8 +416,8 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         }
     }
 
-    fn unrest(&self) -> Unrest {
-        let sentence = |hot: &Hot| {
+    fn busy_report(&self) -> BusyReport {
+        let sentence = |hot: &HotKey| {
             format!(
                 "{}: reconciled {} times in a row though nobody changed its spec, and slowed down; \
                  because: {}",
@@ -431,6 +433,6 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             format!("{}: failed {} times in a row: {}", error.key, error.count, error.text)
         }));
         now.sort();
-        Unrest { now, endless }
+        BusyReport { now, endless }
     }
 }

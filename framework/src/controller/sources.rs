@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use super::applied::Applied;
-use super::echoes::Echoes;
+use super::apply_cache::ApplyCache;
+use super::enqueue::{EnqueueReason, Enqueuer};
 use super::expectations::Told;
-use super::feed::{Cause, Feed};
+use super::own_write_filter::OwnWriteFilter;
 use super::paused::is_switched;
 use super::predicates::Predicate;
 use super::reasons::Reason;
@@ -23,8 +23,8 @@ use crate::store::{Cached, Event, Index, IndexValue, Object};
 pub(super) struct Attach<'a> {
     pub(super) controller: &'a str,
     pub(super) informers: &'a InformerRegistry,
-    pub(super) feed: &'a Feed,
-    pub(super) applied: &'a Arc<Applied>,
+    pub(super) feed: &'a Enqueuer,
+    pub(super) applied: &'a Arc<ApplyCache>,
 }
 
 /// Connects one source, for as long as the returned registrations are held. Fails when the source
@@ -35,7 +35,7 @@ pub(super) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Er
 /// `when` does not pass.
 pub(super) fn main<K: Resource>(
     at: &Attach<'_>,
-    echoes: Arc<Echoes>,
+    echoes: Arc<OwnWriteFilter>,
     when: Option<&Predicate<K>>,
 ) -> Registration {
     let is_news = move |event: &Event| match event {
@@ -101,21 +101,23 @@ fn told_by<K: Resource>(
 }
 
 /// Returns the cause with which a change of an object enqueues it.
-fn cause(event: &Event) -> Cause {
+fn cause(event: &Event) -> EnqueueReason {
     match event {
-        Event::Added { is_initial: true, .. } => Cause::quiet(Reason::STARTED),
-        Event::Updated { old, new } if Arc::ptr_eq(old, new) => Cause::quiet(Reason::RESYNC),
-        Event::Deleted { .. } => Cause::news(Reason::DELETED),
-        _ => Cause::news(Reason::CHANGED),
+        Event::Added { is_initial: true, .. } => EnqueueReason::quiet(Reason::STARTED),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => {
+            EnqueueReason::quiet(Reason::RESYNC)
+        }
+        Event::Deleted { .. } => EnqueueReason::news(Reason::DELETED),
+        _ => EnqueueReason::news(Reason::CHANGED),
     }
 }
 
 /// As [`cause`], for a change of an object that is mapped to another one.
-fn cause_for(event: &Event, reason: Reason) -> Cause {
+fn cause_for(event: &Event, reason: Reason) -> EnqueueReason {
     match event {
-        Event::Added { is_initial: true, .. } => Cause::quiet(reason),
-        Event::Updated { old, new } if Arc::ptr_eq(old, new) => Cause::quiet(reason),
-        _ => Cause::news(reason),
+        Event::Added { is_initial: true, .. } => EnqueueReason::quiet(reason),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => EnqueueReason::quiet(reason),
+        _ => EnqueueReason::news(reason),
     }
 }
 
@@ -163,7 +165,7 @@ fn concerned<'a>(
     events: impl Iterator<Item = &'a Event>,
     parent: &ResourceInfo,
     reason: Reason,
-) -> Vec<(ObjectKey, Cause)> {
+) -> Vec<(ObjectKey, EnqueueReason)> {
     let owners = events.flat_map(|event| {
         let cause = cause_for(event, reason);
         owners(event, parent).into_iter().flatten().map(move |owner| (owner, cause))
@@ -186,7 +188,7 @@ fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
 }
 
 /// Records additions and deletions of children for the expectations.
-fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied) {
+fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &ApplyCache) {
     for event in events {
         let (object, is_gone) = match event {
             Event::Added { new, .. } => (new, false),
@@ -254,7 +256,7 @@ pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source 
 /// could have seen.
 pub(super) fn mapped<K: Resource>(
     informer: &Informer<K>,
-    feed: &Feed,
+    feed: &Enqueuer,
     reason: Reason,
     when: Option<Predicate<K>>,
     mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -273,7 +275,8 @@ pub(super) fn mapped<K: Resource>(
         };
         // The objects of a first list are no changes: their keys get low priority.
         let is_news = events.iter().any(|event| cause_for(event, reason).is_news());
-        let cause = if is_news { Cause::news(reason) } else { Cause::quiet(reason) };
+        let cause =
+            if is_news { EnqueueReason::news(reason) } else { EnqueueReason::quiet(reason) };
         for state in states(events) {
             let keys = mapper(&Cached::new(Arc::clone(state)));
             feed.wake(keys.into_iter().map(|key| (key, cause)).collect());

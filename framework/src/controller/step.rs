@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::applied::Applied;
-use super::attend::Tasks;
-use super::changes::Kept;
-use super::context::{About, Context, Reach};
-use super::echoes::{Concluded, Echoes};
+use super::apply_cache::ApplyCache;
+use super::attempt::ReconcileAttempt;
+use super::builder::Finalizer;
+use super::changes::LastReconciled;
+use super::context::{Context, ControllerShared, ReconcileSubject};
 use super::expectations::Whose;
+use super::object_task::Tasks;
+use super::own_write_filter::{Concluded, OwnWriteFilter};
 use super::report::Told;
-use super::runtime::Plan;
-use super::spec::Stamp;
+use super::runtime::ControllerSpec;
+use super::spec_version::SpecVersion;
 use super::superseded::Superseded;
-use super::turn::Turn;
-use super::wiring::Finalizer;
 use super::worker::{Outcome, Step, StepFuture, Telling};
 use super::{Action, Failure, Reconciler};
 use crate::error::{Error, ErrorKind};
@@ -29,15 +29,15 @@ use crate::store::{Cached, Invalid, Store};
 /// Per-object state that a controller keeps between reconciles; losing it costs requests, not
 /// correctness.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
-    pub(super) applied: Arc<Applied>,
-    pub(super) echoes: Arc<Echoes>,
+pub(super) struct ObjectMemory {
+    pub(super) applied: Arc<ApplyCache>,
+    pub(super) echoes: Arc<OwnWriteFilter>,
     pub(super) superseded: Arc<Superseded>,
     /// Versions that did not decode, and were reported.
     undecodable: Mutex<BTreeMap<ObjectKey, String>>,
 }
 
-impl Memory {
+impl ObjectMemory {
     fn forget(&self, key: &ObjectKey) {
         self.applied.forget(key);
         self.echoes.forget(key);
@@ -72,15 +72,15 @@ impl From<Failure> for Stopped {
 pub(super) struct ObjectStep<C: Reconciler> {
     pub(super) controller: Arc<C>,
     pub(super) store: Arc<Store<C::Object>>,
-    pub(super) reach: Arc<Reach>,
-    pub(super) plan: Arc<Plan<C>>,
+    pub(super) reach: Arc<ControllerShared>,
+    pub(super) plan: Arc<ControllerSpec<C>>,
     /// The objects at their last reconcile, if changes are tracked.
-    pub(super) kept: Option<Arc<Kept<C::Object>>>,
+    pub(super) kept: Option<Arc<LastReconciled<C::Object>>>,
     pub(super) tasks: Option<Arc<Tasks<C>>>,
 }
 
 impl<C: Reconciler> Step for ObjectStep<C> {
-    fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, turn: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             match self.step(key, turn).await {
                 Ok(Some(action)) => Outcome::Done(action),
@@ -94,20 +94,25 @@ impl<C: Reconciler> Step for ObjectStep<C> {
         })
     }
 
-    fn left_by_us(&self, key: &ObjectKey) -> Option<Concluded> {
+    fn is_own_echo(&self, key: &ObjectKey) -> Option<Concluded> {
         let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
-        self.reach.memory.echoes.left_by_us(key, version)
+        self.reach.memory.echoes.is_own_echo(key, version)
     }
 
     fn concluded(&self, key: &ObjectKey, how: Concluded) {
         self.reach.memory.echoes.concluded(key, how);
     }
 
-    fn stamp(&self, key: &ObjectKey) -> Option<Stamp> {
-        self.store.get(key).map(|object| Stamp::of(&object))
+    fn stamp(&self, key: &ObjectKey) -> Option<SpecVersion> {
+        self.store.get(key).map(|object| SpecVersion::of(&object))
     }
 
-    fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, turn: Turn) -> Option<Telling<'a>> {
+    fn failed<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        told: Told<'a>,
+        turn: ReconcileAttempt,
+    ) -> Option<Telling<'a>> {
         let around = &self.plan.around;
         let wants_condition = told.is_news && around.outcome.is_some();
         let wants_report =
@@ -117,7 +122,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
     }
 
     fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
-        let (reach, store) = (Reach::clone(&self.reach), Store::clone(&self.store));
+        let (reach, store) = (ControllerShared::clone(&self.reach), Store::clone(&self.store));
         Some(Arc::new(Self {
             controller: Arc::clone(&self.controller),
             store: Arc::new(store),
@@ -131,7 +136,11 @@ impl<C: Reconciler> Step for ObjectStep<C> {
 
 impl<C: Reconciler> ObjectStep<C> {
     /// Looks the object up and reconciles it; `None` when there is no such object.
-    async fn step(&self, key: &ObjectKey, turn: Turn) -> Result<Option<Action>, Stopped> {
+    async fn step(
+        &self,
+        key: &ObjectKey,
+        turn: ReconcileAttempt,
+    ) -> Result<Option<Action>, Stopped> {
         let memory = &self.reach.memory;
         // Rare branches are boxed where they begin: this future is allocated for each reconcile,
         // and their states would be most of its size.
@@ -150,7 +159,7 @@ impl<C: Reconciler> ObjectStep<C> {
         memory.echoes.begin(key, object.resource_version());
         turn.cancel.begins_at(object.resource_version());
         let whose = Whose { key, uid: object.uid() };
-        let now = self.reach.seams.clock.now();
+        let now = self.reach.environment.clock.now();
         memory.applied.ledger.begin(whose, &self.reach.informers, now);
         let cx = self.context(cached, object, turn);
         match &self.plan.finalizer {
@@ -188,9 +197,14 @@ impl<C: Reconciler> ObjectStep<C> {
     }
 
     /// Creates the context of one attempt.
-    fn context(&self, begun: Cached<C::Object>, object: Arc<C::Object>, turn: Turn) -> Context<C> {
+    fn context(
+        &self,
+        begun: Cached<C::Object>,
+        object: Arc<C::Object>,
+        turn: ReconcileAttempt,
+    ) -> Context<C> {
         let before = self.kept.as_ref().and_then(|kept| kept.before(&begun));
-        let about = About { begun, object, before };
+        let about = ReconcileSubject { begun, object, before };
         Context::new(Arc::clone(&self.reach), Arc::clone(&self.store), about, turn)
     }
 
@@ -248,14 +262,19 @@ impl<C: Reconciler> ObjectStep<C> {
         if let Some(tasks) = &self.tasks {
             Box::pin(tasks.reconciled(cx.begun())).await;
         }
-        let clock = &self.reach.seams.clock;
+        let clock = &self.reach.environment.clock;
         let again = action.requeue_after.map(|delay| clock.after(delay));
         self.concluded(key, Concluded { again, has_failed: false });
         Ok(action)
     }
 
     /// Reports a failure as Event, condition and call of `OnFailure`, as far as wanted.
-    async fn report(&self, key: &ObjectKey, told: Told<'_>, turn: Turn) -> Result<(), Failure> {
+    async fn report(
+        &self,
+        key: &ObjectKey,
+        told: Told<'_>,
+        turn: ReconcileAttempt,
+    ) -> Result<(), Failure> {
         let Some(cached) = self.store.get(key) else { return Ok(()) };
         let Ok(object) = cached.get() else { return Ok(()) };
         let cx = self.context(cached, object, turn);
@@ -351,7 +370,7 @@ mod tests {
         }
     }
 
-    fn size_of_future<A, B, F>(_: impl FnOnce(A, B, Turn) -> F) -> usize {
+    fn size_of_future<A, B, F>(_: impl FnOnce(A, B, ReconcileAttempt) -> F) -> usize {
         size_of::<F>()
     }
 

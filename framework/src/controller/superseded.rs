@@ -15,7 +15,7 @@ use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::spec::Stamp;
+use super::spec_version::SpecVersion;
 use crate::resource::ObjectKey;
 use crate::store::{Event, Object};
 
@@ -26,7 +26,7 @@ const IN_A_ROW: u32 = 5;
 /// A registered reconcile: the spec that it began with, and the token to cancel.
 #[derive(Debug)]
 struct Asked {
-    stamp: Stamp,
+    stamp: SpecVersion,
     token: CancellationToken,
 }
 
@@ -55,7 +55,7 @@ impl Default for Superseded {
 impl Superseded {
     /// Registers a reconcile of `key` that began with this spec, until the returned `Watch` is
     /// dropped.
-    pub(super) fn watch(self: &Arc<Self>, key: &ObjectKey, stamp: Stamp) -> Watch {
+    pub(super) fn watch(self: &Arc<Self>, key: &ObjectKey, stamp: SpecVersion) -> Watch {
         let token = CancellationToken::new();
         let mut asked = self.asked.lock();
         asked.insert(key.clone(), Asked { stamp, token: token.clone() });
@@ -85,7 +85,7 @@ impl Superseded {
         let (stamp, token) = (one.stamp, one.token.clone());
         // Released before hashing, which may read the whole object.
         drop(asked);
-        if Stamp::of_object(new) != stamp {
+        if SpecVersion::of_object(new) != stamp {
             token.cancel();
         }
     }
@@ -148,7 +148,7 @@ mod tests {
     fn nothing_is_left_of_a_reconcile_that_asked() {
         let all = Arc::new(Superseded::default());
         let key = ObjectKey::new(None, "home");
-        let watch = all.watch(&key, Stamp::test(1));
+        let watch = all.watch(&key, SpecVersion::test(1));
         let token = watch.token().clone();
         all.gone(&key);
         assert!(token.is_cancelled());

@@ -26,15 +26,16 @@ use crate::client::tests::capture::Captured;
 use crate::client::{BoxIo, Client, ClientConfig, Connect};
 use crate::clock::Clock;
 use crate::conditions::{Conditions, met, unmet};
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::events::Normal;
 use crate::informer::{CacheOptions, InformerRegistry};
 use crate::metrics::{Metrics, names};
 use crate::rbac::Owns;
 use crate::resource::{ObjectKey, ResourceExt, ResourceInfo};
-use crate::seams::Seams;
+use crate::rng::Rng;
 use crate::store::{Index, Representation};
 
+mod builder;
 mod changes;
 mod children;
 mod conditions;
@@ -56,9 +57,8 @@ mod steps;
 mod superseded;
 mod taken;
 mod tasks;
+mod trigger_names;
 mod undecodable;
-mod waking;
-mod wiring;
 
 const EPOCH: i64 = 1_767_225_600;
 const FINALIZER: &str = "example.dev/dns";
@@ -180,10 +180,10 @@ impl World {
     async fn with(definition: CustomResourceDefinition) -> Self {
         let server = ApiServer::builder().seed(1).epoch(EPOCH).start();
         let clock = Clock::simulated(Timestamp::from_second(EPOCH).expect("in range"));
-        let seams = Seams { clock, entropy: Entropy::seeded(1), metrics: Metrics::new() };
+        let environment = Environment { clock, rng: Rng::seeded(1), metrics: Metrics::new() };
         let connector = Arc::new(Pipe(Mutex::new(Some(server.clone()))));
         let config = ClientConfig::new("http://in-process.windlass").expect("an address");
-        let client = Client::builder().config(config).connector(connector).seams(seams);
+        let client = Client::builder().config(config).connector(connector).environment(environment);
         let world = Self { server, client: client.build().expect("a client") };
         let namespace = serde_json::from_value(json!({ "metadata": { "name": "shop" } }));
         let namespace: k8s_openapi::api::core::v1::Namespace = namespace.expect("a namespace");
@@ -255,7 +255,7 @@ impl World {
     }
 
     fn counted(&self, def: &crate::metrics::Def) -> u64 {
-        self.client.seams().metrics.counted(def, &["site"])
+        self.client.environment().metrics.counted(def, &["site"])
     }
 
     /// Returns the writes to the server since the last call, without Events.
@@ -290,7 +290,7 @@ impl Watched {
 impl Drop for Watched {
     fn drop(&mut self) {
         if !std::thread::panicking() && !self.is_at_rest() {
-            let endless = self.0.unrest().endless;
+            let endless = self.0.busy_report().endless;
             assert!(endless.is_empty(), "it reconciles without end: {endless:?}");
         }
     }
@@ -319,11 +319,11 @@ impl Running {
 }
 
 fn plain(sites: &Sites) -> Arc<dyn ErasedController> {
-    Wiring::<Sites>::new().owns::<ConfigMap>().build(sites.clone())
+    ControllerBuilder::<Sites>::new().owns::<ConfigMap>().build(sites.clone())
 }
 
 fn finalizing(sites: &Sites) -> Arc<dyn ErasedController> {
-    Wiring::<Sites>::new().owns::<ConfigMap>().finalizer(FINALIZER).build(sites.clone())
+    ControllerBuilder::<Sites>::new().owns::<ConfigMap>().finalizer(FINALIZER).build(sites.clone())
 }
 
 /// Notes the reasons of each reconcile, and acts as the host says.

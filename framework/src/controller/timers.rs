@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::pump::{Pump, PumpRun, Pumping};
+use super::background::{BackgroundSource, PumpRun, Pumping};
 use super::reasons::Reason;
 use super::sources::Attach;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
 use crate::informer::Registration;
 use crate::resource::{ObjectKey, Resource};
+use crate::rng::Rng;
 use crate::store::Event;
 use crate::sync::{Mutex, Notify};
 
@@ -107,16 +107,16 @@ impl Alarm {
 
     /// Listens to the objects from now on.
     pub(super) fn attach<K: Resource>(self: &Arc<Self>, at: &Attach<'_>) -> Registration {
-        let seams = at.informers.seams();
-        let (clock, entropy) = (seams.clock.clone(), seams.entropy.fork(&self.timer.name));
+        let environment = at.informers.environment();
+        let (clock, rng) = (environment.clock.clone(), environment.rng.fork(&self.timer.name));
         let alarm = Arc::clone(self);
         at.informers.informer::<K>().listen().inline(Box::new(move |events| {
-            alarm.learn(events, &clock, &entropy);
+            alarm.learn(events, &clock, &rng);
         }))
     }
 
     /// Applies changes of the objects to their times.
-    fn learn(&self, events: &[Event], clock: &Clock, entropy: &Entropy) {
+    fn learn(&self, events: &[Event], clock: &Clock, rng: &Rng) {
         let now = clock.now();
         let mut times = self.times.lock();
         let first = times.due.first().map(|(due, _)| *due);
@@ -125,7 +125,7 @@ impl Alarm {
                 Event::Added { new, .. } => {
                     let delay = self.timer.initial_delay.unwrap_or(self.timer.interval);
                     let due =
-                        later(now, delay.saturating_add(entropy.jitter(self.timer.interval / 10)));
+                        later(now, delay.saturating_add(rng.jitter(self.timer.interval / 10)));
                     // An entry of a predecessor would leave its time in `due`.
                     times.forget(new.key());
                     times.set(new.key(), Entry { due, changed: now });
@@ -153,7 +153,7 @@ impl Alarm {
 
     /// Spreads overdue times over the interval, so that a replica that begins to lead causes no
     /// burst.
-    async fn catch_up(&self, now: Instant, entropy: &Entropy) {
+    async fn catch_up(&self, now: Instant, rng: &Rng) {
         let interval = self.timer.interval;
         let is_late = |due: Instant| later(due, interval / 10) < now;
         loop {
@@ -162,7 +162,7 @@ impl Alarm {
                 for _ in 0..BATCH {
                     let first = times.due.first().filter(|(due, _)| is_late(*due));
                     let Some((_, key)) = first.cloned() else { return };
-                    times.put_off(&key, later(now, entropy.jitter(interval)));
+                    times.put_off(&key, later(now, rng.jitter(interval)));
                 }
             }
             // The cache's listener can take the lock between two batches.
@@ -171,7 +171,7 @@ impl Alarm {
     }
 
     /// Takes the objects that are due, and sets their next times; also returns the earliest time.
-    fn ring(&self, now: Instant, entropy: &Entropy) -> (Vec<ObjectKey>, Option<Instant>) {
+    fn ring(&self, now: Instant, rng: &Rng) -> (Vec<ObjectKey>, Option<Instant>) {
         let mut rung = Vec::new();
         let mut times = self.times.lock();
         for _ in 0..BATCH {
@@ -185,7 +185,7 @@ impl Alarm {
             } else {
                 rung.push(key.clone());
                 let interval = self.timer.interval;
-                later(now, interval.saturating_add(entropy.jitter(interval / 10)))
+                later(now, interval.saturating_add(rng.jitter(interval / 10)))
             };
             times.set(&key, Entry { due, ..entry });
         }
@@ -220,16 +220,16 @@ impl Times {
     }
 }
 
-impl Pump for Alarm {
+impl BackgroundSource for Alarm {
     fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
         Box::pin(async move {
-            let clock = &run.seams.clock;
-            self.catch_up(clock.now(), &run.seams.entropy).await;
+            let clock = &run.environment.clock;
+            self.catch_up(clock.now(), &run.environment.rng).await;
             loop {
                 // Created before the times are read: a time that becomes earlier in between ends
                 // the wait.
                 let moved = self.moved.notified();
-                let (mut rung, next) = self.ring(clock.now(), &run.seams.entropy);
+                let (mut rung, next) = self.ring(clock.now(), &run.environment.rng);
                 // Without the timers' lock: the predicate may be user code.
                 rung.retain(|key| run.objects.has(key));
                 run.feed.ring(rung, self.reason);

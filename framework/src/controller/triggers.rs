@@ -12,8 +12,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::feed::{Feed, Objects};
-use super::pump::{Pump, PumpRun, Pumping};
+use super::background::{BackgroundSource, PumpRun, Pumping};
+use super::enqueue::{Enqueuer, Objects};
 use super::reasons::Reason;
 use super::sources::Attach;
 use crate::error::{Error, ErrorKind};
@@ -28,7 +28,7 @@ const CAPACITY: usize = 1024;
 /// Requests reconciles of objects of kind `K`, from anywhere in the process; cheap to clone.
 ///
 /// ```
-/// # use windlass::controller::{Action, Context, Reconciler, Result, Trigger, Wiring};
+/// # use windlass::controller::{Action, Context, Reconciler, Result, Trigger, ControllerBuilder};
 /// # use windlass::resource::ObjectKey;
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// # struct Sites;
@@ -39,7 +39,7 @@ const CAPACITY: usize = 1024;
 /// #     }
 /// # }
 /// let webhook = Trigger::new("webhook");
-/// let wiring = Wiring::<Sites>::new().triggered_by(&webhook);
+/// let wiring = ControllerBuilder::<Sites>::new().triggered_by(&webhook);
 /// // Anywhere, at any time:
 /// webhook.try_send(ObjectKey::new(Some("shop"), "home"))?;
 /// # let _ = wiring;
@@ -82,7 +82,7 @@ pub(super) struct Target {
 
 /// The way into the controller's queue, once attached.
 struct Gate {
-    feed: Feed,
+    feed: Enqueuer,
     objects: Box<dyn Objects>,
     is_synced: Box<dyn Fn() -> bool + Send + Sync>,
     added: CounterSeries,
@@ -236,7 +236,7 @@ impl Target {
         let informer: Informer<K> = at.informers.informer();
         // A trigger must not keep the cache running when the controller is gone.
         let objects = Box::new(informer.store().unheld());
-        let metrics = &at.informers.seams().metrics;
+        let metrics = &at.informers.environment().metrics;
         let keys = |result| {
             let labels = [at.controller, &*self.shared.name, result];
             metrics.counter(&crate::metrics::names::TRIGGER_KEYS, &labels)
@@ -260,7 +260,7 @@ impl Drop for Target {
     }
 }
 
-impl Pump for Target {
+impl BackgroundSource for Target {
     fn prepare(self: Arc<Self>, _: PumpRun) -> Pumping {
         if let Some(gate) = self.gate.get() {
             let due = std::mem::take(&mut *self.held.lock());

@@ -5,7 +5,7 @@
 //! only.
 
 mod failing;
-mod streak;
+mod yield_budget;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,22 +18,22 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use self::streak::{Polls, Streak};
+use self::yield_budget::{PollCount, YieldBudget};
+use super::attempt::{AttemptCancel, ReconcileAttempt};
 use super::debounce::Quiet;
-use super::echoes::Concluded;
-use super::last::LastErrors;
+use super::last_error::LastErrors;
+use super::loop_guard::{LoopGuardState, ThrottleDecision};
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
-use super::pace::{Leave, Pace};
+use super::own_write_filter::Concluded;
 use super::reasons::Reason;
 use super::report::Told;
-use super::spec::Stamp;
-use super::turn::{Cancel, Turn};
-use super::waking::Waking;
-use super::{Action, Failure, RetryPolicy, Then};
+use super::spec_version::SpecVersion;
+use super::trigger_names::TriggerNames;
+use super::{Action, AfterMaxRetries, Failure, RetryPolicy};
+use crate::environment::Environment;
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
-use crate::seams::Seams;
 use crate::workqueue::{Work, WorkQueue};
 
 /// Interval at which the gauges on long work are refreshed.
@@ -70,20 +70,25 @@ pub(super) type Telling<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> +
 /// Handles a key; the worker's view of a controller.
 pub(super) trait Step: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
-    fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a>;
+    fn run<'a>(&'a self, key: &'a ObjectKey, turn: ReconcileAttempt) -> StepFuture<'a>;
 
     /// Returns the noted follow-up of the last reconcile if the cache shows exactly the state that
     /// this finished reconcile left, and nothing newer.
-    fn left_by_us(&self, key: &ObjectKey) -> Option<Concluded>;
+    fn is_own_echo(&self, key: &ObjectKey) -> Option<Concluded>;
 
     /// Notes the follow-up of a finished reconcile. Called before another worker can take the key.
     fn concluded(&self, key: &ObjectKey, how: Concluded);
 
     /// Returns the version of the object's spec.
-    fn stamp(&self, key: &ObjectKey) -> Option<Stamp>;
+    fn stamp(&self, key: &ObjectKey) -> Option<SpecVersion>;
 
     /// Reports a failure; `None` when no report is wanted.
-    fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, turn: Turn) -> Option<Telling<'a>>;
+    fn failed<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        told: Told<'a>,
+        turn: ReconcileAttempt,
+    ) -> Option<Telling<'a>>;
 
     /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.
@@ -100,12 +105,12 @@ pub(super) struct Worker {
     pub(super) step: Arc<dyn Step>,
     pub(super) timeout: Duration,
     pub(super) retry: RetryPolicy,
-    pub(super) then: Then,
-    pub(super) seams: Seams,
+    pub(super) then: AfterMaxRetries,
+    pub(super) environment: Environment,
     pub(super) meter: Meter,
-    pub(super) pace: Arc<Pace>,
+    pub(super) pace: Arc<LoopGuardState>,
     pub(super) last: Arc<LastErrors>,
-    pub(super) waking: Arc<Waking>,
+    pub(super) waking: Arc<TriggerNames>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
 }
@@ -129,23 +134,23 @@ impl Worker {
 
     /// Works until the controller stops; a running step is finished first.
     pub(super) async fn run(self) {
-        let polls = Polls::default();
+        let polls = PollCount::default();
         polls.count(self.work(&polls)).await;
     }
 
     /// Takes and reconciles keys until the controller stops.
-    async fn work(&self, polls: &Polls) {
-        let ids = self.seams.entropy.next_u64();
+    async fn work(&self, polls: &PollCount) {
+        let ids = self.environment.rng.next_u64();
         let mut turns = 0_u64;
         let mut next = self.next().await;
-        let mut streak = Streak::new(polls, self.seams.clock.now());
+        let mut streak = YieldBudget::new(polls, self.environment.clock.now());
         while let Some(work) = next {
             let reasons = match self.waking.ask(work.key(), work.reasons(), work.taken()) {
                 Quiet::Now(reasons) => reasons,
                 // The burst is not over: the key goes back until its quiet time ends.
                 Quiet::In(delay) => {
                     work.hold(delay);
-                    let now = self.seams.clock.now();
+                    let now = self.environment.clock.now();
                     next = self.follow(None, streak.goes_on(now), now).await;
                     continue;
                 }
@@ -217,7 +222,7 @@ impl Worker {
         mut reasons: u64,
     ) -> (Option<Work<ObjectKey>>, Instant) {
         let started = work.taken();
-        if let Some((again_in, has_failed)) = self.left_by_us(reasons, work.key(), started) {
+        if let Some((again_in, has_failed)) = self.is_own_echo(reasons, work.key(), started) {
             // The watch delivered an own write before it was answered: nothing is left to
             // reconcile.
             let left = match again_in {
@@ -227,13 +232,13 @@ impl Worker {
                 }
                 _ => Some(work.succeeded(again_in)),
             };
-            return (left, self.seams.clock.now());
+            return (left, self.environment.clock.now());
         }
         let is_timed = self.waking.is_timed(reasons);
         let stamp = || self.step.stamp(work.key());
         match self.pace.ask(work.key(), started, (&mut reasons, is_timed), stamp) {
-            Leave::Go => {}
-            Leave::GoAndWarn => {
+            ThrottleDecision::Go => {}
+            ThrottleDecision::GoAndWarn => {
                 self.meter.throttled();
                 tracing::warn!(
                     limit = %self.pace.guard(),
@@ -241,9 +246,9 @@ impl Worker {
                      reconcile write something that differs from the last time?"
                 );
             }
-            Leave::Wait(delay) => {
+            ThrottleDecision::Wait(delay) => {
                 work.because(reasons).hold(delay);
-                return (None, self.seams.clock.now());
+                return (None, self.environment.clock.now());
             }
         }
         // The reasons of a burst are known here only; an attempt that is dropped must return them
@@ -253,7 +258,7 @@ impl Worker {
         let turn = self.a_turn(&work, reasons);
         let about = turn.cancel.clone();
         let end = self.guarded(work.key(), turn, started).await;
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         let took = now.saturating_duration_since(started);
         self.meter.over();
         let (ended, left) = match end {
@@ -278,7 +283,7 @@ impl Worker {
 
     /// Returns the remaining delay of the last reconcile's requeue, and whether that reconcile
     /// failed, if the only reason for this attempt is a write of that reconcile.
-    fn left_by_us(
+    fn is_own_echo(
         &self,
         reasons: u64,
         key: &ObjectKey,
@@ -290,24 +295,24 @@ impl Worker {
         if reasons & changed == 0 || reasons & !(changed | later) != 0 {
             return None;
         }
-        let Concluded { again, has_failed } = self.step.left_by_us(key)?;
+        let Concluded { again, has_failed } = self.step.is_own_echo(key)?;
         let again_in = again.map(|again| again.saturating_duration_since(now));
         // A requeue that is due is a reason of its own.
         again_in.is_none_or(|delay| !delay.is_zero()).then_some((again_in, has_failed))
     }
 
     /// Creates the next attempt at a claimed key.
-    fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {
+    fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> ReconcileAttempt {
         // An object that was given up and changed since is tried for the first time again.
         let is_anew = work.failures() > 0
             && self.last.given_up(work.key()).is_some()
             && self.waking.tells_a_change(reasons);
         let attempt = if is_anew { 0 } else { work.failures() };
-        Turn { attempt, reasons, cancel: Cancel::new(&self.stop) }
+        ReconcileAttempt { attempt, reasons, cancel: AttemptCancel::new(&self.stop) }
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
-    async fn guarded(&self, key: &ObjectKey, turn: Turn, started: Instant) -> End {
+    async fn guarded(&self, key: &ObjectKey, turn: ReconcileAttempt, started: Instant) -> End {
         let ending = turn.cancel.at_end();
         let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, turn))) {
             Ok(step) => step,
@@ -319,7 +324,7 @@ impl Worker {
         let ending = ending;
         // `Duration::MAX` means no deadline, and overflows an `Instant`.
         let deadline = started.checked_add(self.timeout);
-        let deadline = deadline.unwrap_or_else(|| self.seams.clock.after(self.timeout));
+        let deadline = deadline.unwrap_or_else(|| self.environment.clock.after(self.timeout));
         let mut tick = started;
         while tick < deadline {
             tick = (tick + TICK).min(deadline);
@@ -336,7 +341,7 @@ impl Worker {
                     };
                 }
                 // Polled, and so armed, only when the step is pending.
-                () = self.seams.clock.sleep_until(tick) => self.queue.observe(),
+                () = self.environment.clock.sleep_until(tick) => self.queue.observe(),
             }
         }
         End::TimedOut

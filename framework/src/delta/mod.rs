@@ -9,7 +9,7 @@
 //! | [`RealFifo`] | all its deltas, none merged | as made | changes in order, across keys |
 //!
 //! All are plain data without task, lock or time. [`Fifo`], [`DeltaFifo`] and [`RealFifo`] are
-//! [`Queue`]s. [`Shared`] lets several tasks use one of them, and [`Handoff`] does the same for
+//! [`Queue`]s. [`Shared`] lets several tasks use one of them, and [`ApplyQueue`] does the same for
 //! [`DeltaQueue`]; their waiters wait for other tasks only.
 //!
 //! ```
@@ -32,12 +32,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod apply_queue;
 mod batches;
 mod closed;
 mod contract;
 mod delta_fifo;
 mod fifo;
-mod handoff;
 mod known;
 mod object_delta;
 mod queue;
@@ -47,11 +47,11 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
+pub use apply_queue::{ApplyPermit, ApplyQueue};
 pub use closed::{Closed, Synced, unsynced};
 pub use contract::{Outcome, Queue, Replacement, Taken};
 pub use delta_fifo::{DeltaFifo, Deltas};
 pub use fifo::Fifo;
-pub use handoff::{Handoff, Turn};
 pub use known::Known;
 pub use object_delta::{Deleted, DeltaType, ObjectDelta};
 pub use queue::{Delta, DeltaQueue, Keyed};

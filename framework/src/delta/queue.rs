@@ -40,7 +40,7 @@ pub enum Delta<T, M> {
     /// The object is gone; this is its last state.
     Delete(T),
     /// A mark in the stream itself: all deltas that were queued before it happened before it.
-    Mark(M),
+    StreamMark(M),
 }
 
 /// Deltas of many keys: ordered and merged by key. The producer bounds it by [`len`](Self::len).
@@ -76,10 +76,10 @@ pub enum Delta<T, M> {
 /// queue.push(Delta::Put(State(a.clone(), 1)));
 /// queue.push(Delta::Put(State(b.clone(), 2)));
 /// queue.push(Delta::Put(State(a.clone(), 3)));
-/// queue.push(Delta::Mark("all told"));
+/// queue.push(Delta::StreamMark("all told"));
 /// assert_eq!(
 ///     queue.take(10),
-///     [Delta::Put(State(a, 3)), Delta::Put(State(b, 2)), Delta::Mark("all told")],
+///     [Delta::Put(State(a, 3)), Delta::Put(State(b, 2)), Delta::StreamMark("all told")],
 /// );
 /// ```
 pub struct DeltaQueue<T, M> {
@@ -96,7 +96,7 @@ pub struct DeltaQueue<T, M> {
 /// A place in the order: the deltas of a key, or a mark.
 enum Slot<T, M> {
     Key { hash: u64, pending: Pending<T> },
-    Mark(M),
+    StreamMark(M),
 }
 
 /// The queued deltas of a key.
@@ -170,8 +170,8 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
         match delta {
             Delta::Put(state) => self.put(state),
             Delta::Delete(last) => self.delete(last),
-            Delta::Mark(mark) => {
-                self.order.push_back(Slot::Mark(mark));
+            Delta::StreamMark(mark) => {
+                self.order.push_back(Slot::StreamMark(mark));
                 self.deltas += 1;
             }
         }
@@ -234,7 +234,7 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
         })?;
         match self.order.get_mut(usize::try_from(number - self.first).ok()?)? {
             Slot::Key { pending, .. } => Some(pending),
-            Slot::Mark(_) => None,
+            Slot::StreamMark(_) => None,
         }
     }
 
@@ -247,7 +247,7 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
             let number = self.first;
             self.first += 1;
             match slot {
-                Slot::Mark(mark) => taken.push(Delta::Mark(mark)),
+                Slot::StreamMark(mark) => taken.push(Delta::StreamMark(mark)),
                 Slot::Key { hash, pending } => {
                     // Merging ends here: a later delta of the key gets a slot of its own.
                     if let Ok(entry) = self.by_key.find_entry(hash, |other| *other == number) {
@@ -283,7 +283,7 @@ impl<T: Keyed, M> DeltaQueue<T, M> {
 fn slot<T, M>(order: &VecDeque<Slot<T, M>>, first: u64, number: u64) -> Option<&Pending<T>> {
     match order.get(usize::try_from(number - first).ok()?)? {
         Slot::Key { pending, .. } => Some(pending),
-        Slot::Mark(_) => None,
+        Slot::StreamMark(_) => None,
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
             queue.push(match event.split_at(1) {
                 ("+", name) => Delta::Put(state(name)),
                 ("-", name) => Delta::Delete(state(name)),
-                _ => Delta::Mark("|"),
+                _ => Delta::StreamMark("|"),
             });
         }
         queue
@@ -349,7 +349,7 @@ mod tests {
             .map(|delta| match delta {
                 Delta::Put(state) => format!("+{}{}", state.key, state.version),
                 Delta::Delete(state) => format!("-{}{}", state.key, state.version),
-                Delta::Mark(mark) => (*mark).to_owned(),
+                Delta::StreamMark(mark) => (*mark).to_owned(),
             })
             .collect();
         told.join(" ")
@@ -472,7 +472,7 @@ mod tests {
                 let (state, is_put) = match delta {
                     Delta::Put(state) => (state, true),
                     Delta::Delete(state) => (state, false),
-                    Delta::Mark(()) => continue,
+                    Delta::StreamMark(()) => continue,
                 };
                 told.entry(state.key.clone()).or_default().push(is_put);
                 if order.last() != Some(&state.key) {

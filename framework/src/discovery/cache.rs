@@ -37,7 +37,7 @@ struct State {
     /// Reads below this number were invalidated.
     valid_from: u64,
     /// The newest catalog.
-    kept: Option<Kept>,
+    kept: Option<CachedCatalog>,
     /// The last failure, until a read succeeds.
     failed: Option<Failed>,
     /// Entity tags of the last successful read.
@@ -46,7 +46,7 @@ struct State {
 
 /// A catalog with the number and the start time of its read.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct CachedCatalog {
     pub(super) number: u64,
     pub(super) asked_at: Instant,
     pub(super) catalog: Arc<Catalog>,
@@ -112,8 +112,8 @@ impl Cache {
     }
 
     /// Returns an accepted catalog, read by this caller or by another one.
-    pub(super) async fn get(&self, client: &Client, want: Want) -> Result<Kept, Error> {
-        let clock = &client.seams().clock;
+    pub(super) async fn get(&self, client: &Client, want: Want) -> Result<CachedCatalog, Error> {
+        let clock = &client.environment().clock;
         // Without the turn: most callers find a good catalog.
         if let Some(kept) = self.state.lock().good(want, clock.now()) {
             return Ok(kept);
@@ -139,7 +139,7 @@ impl Cache {
         state.ended = number;
         let result = match outcome {
             Ok((catalog, tags)) => {
-                let kept = Kept { number, asked_at, catalog: Arc::new(catalog) };
+                let kept = CachedCatalog { number, asked_at, catalog: Arc::new(catalog) };
                 state.tags = tags;
                 state.failed = None;
                 state.kept = Some(kept.clone());
@@ -156,7 +156,7 @@ impl Cache {
 
 impl State {
     /// Returns the stored catalog if it satisfies `want`.
-    fn good(&self, want: Want, now: Instant) -> Option<Kept> {
+    fn good(&self, want: Want, now: Instant) -> Option<CachedCatalog> {
         let kept = self.kept.as_ref().filter(|kept| kept.number >= want.from)?;
         let is_young = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
         let just_failed = || {
@@ -178,7 +178,13 @@ impl State {
     }
 
     /// Stores a failure; returns an aged catalog if the caller accepts one.
-    fn fail(&mut self, number: u64, at: Instant, error: Error, want: Want) -> Result<Kept, Error> {
+    fn fail(
+        &mut self,
+        number: u64,
+        at: Instant,
+        error: Error,
+        want: Want,
+    ) -> Result<CachedCatalog, Error> {
         let error = Arc::new(error);
         self.failed = Some(Failed { number, at, error: Arc::clone(&error) });
         // With the failure just stored, an aged catalog is good for callers that accept one.

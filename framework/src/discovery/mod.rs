@@ -277,7 +277,7 @@ impl Discovery {
             Err(error) if NoMatch::of(&error).is_some() => error,
             Err(error) => return Err(error),
         };
-        let now = self.client.seams().clock.now();
+        let now = self.client.environment().clock.now();
         // Fresh enough: a wrong name must not cause a read in each call.
         if now.saturating_duration_since(kept.asked_at) < MISS_AGE {
             return Err(missed);
@@ -289,7 +289,7 @@ impl Discovery {
 
     /// Start of the oldest accepted read; `None` accepts any.
     fn oldest(&self) -> Option<tokio::time::Instant> {
-        self.client.seams().clock.now().checked_sub(self.max_age)
+        self.client.environment().clock.now().checked_sub(self.max_age)
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) async fn wait(
         return Err(Error::new(ErrorKind::Usage, text));
     }
     let mut seen = Seen::default();
-    let clock = discovery.client.seams().clock.clone();
+    let clock = discovery.client.environment().clock.clone();
     match clock.within(limit, look(discovery, wanted, &mut seen)).await {
         Some(info) => Ok(info),
         None => {
@@ -141,9 +141,9 @@ async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> Re
             },
             Err(error) => seen.error(error),
         }
-        let seams = client.seams();
+        let environment = client.environment();
         // Jitter: waiters of one definition do not check at the same moment.
-        seams.clock.sleep(pause / 2 + seams.entropy.jitter(pause / 2)).await;
+        environment.clock.sleep(pause / 2 + environment.rng.jitter(pause / 2)).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }

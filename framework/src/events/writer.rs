@@ -50,7 +50,7 @@ impl EventWriter {
     /// # Cancel safety
     /// Dropping the future loses the queued occurrences.
     pub async fn run(mut self, stop: CancellationToken) {
-        let clock = self.client.seams().clock.clone();
+        let clock = self.client.environment().clock.clone();
         loop {
             let refresh = self.aggregator.next_refresh();
             let alarm = async {
@@ -60,8 +60,8 @@ impl EventWriter {
                 }
             };
             tokio::select! {
-                // The stop is checked first: a stream of occurrences must not delay it.
                 biased;
+                // The stop is checked first: a stream of occurrences must not delay it.
                 () = stop.cancelled() => break,
                 occurrence = self.receiver.recv() => match occurrence {
                     Some(occurrence) => self.observe(occurrence).await,
@@ -80,8 +80,9 @@ impl EventWriter {
 
     /// Takes an occurrence, and writes it unless it only grows a series.
     async fn observe(&mut self, occurrence: Occurrence) {
-        let seams = self.client.seams();
-        let (suffix, now, time) = (seams.entropy.next_u64(), seams.clock.now(), seams.clock.wall());
+        let environment = self.client.environment();
+        let (suffix, now, time) =
+            (environment.rng.next_u64(), environment.clock.now(), environment.clock.wall());
         if let Some(writing) = self.aggregator.observe(occurrence, suffix, now, time) {
             self.write(writing).await;
         }
@@ -89,7 +90,7 @@ impl EventWriter {
 
     /// Writes grown series that are due, or `all` of them.
     async fn refresh(&mut self, all: bool) {
-        let now = self.client.seams().clock.now();
+        let now = self.client.environment().clock.now();
         for writing in self.aggregator.refresh(now, all) {
             self.write(writing).await;
         }
@@ -97,7 +98,7 @@ impl EventWriter {
 
     /// Sends one write; a failed one is forgotten.
     async fn write(&mut self, writing: Writing) {
-        let clock = self.client.seams().clock.clone();
+        let clock = self.client.environment().clock.clone();
         let (namespace, name) = match &writing {
             Writing::Create { namespace, name, .. } | Writing::Grow { namespace, name, .. } => {
                 (namespace.clone(), name.clone())

@@ -14,8 +14,8 @@ use super::core::Core;
 use super::listener::Listener;
 use super::meter::Reading;
 use super::progress::Synced;
-use crate::reflector::{Handoff, Sink, StoreDelta};
-use crate::store::{Applied, Event};
+use crate::reflector::{ApplyQueue, BatchSink, StoreDelta};
+use crate::store::{BatchOutcome, Event};
 
 /// Most deltas applied under one lock.
 pub(super) const BATCH: usize = 128;
@@ -25,7 +25,7 @@ const SLOW: Duration = Duration::from_millis(100);
 /// See `SLOW`.
 const SLOW_DEPTH: usize = 10;
 
-impl Sink for Core {
+impl BatchSink for Core {
     fn offer(&self, batch: &mut Vec<StoreDelta>) {
         match self.handoff.turn() {
             // Nothing is queued: the batch is applied here, which saves a hop to another task.
@@ -43,7 +43,7 @@ impl Sink for Core {
         }
     }
 
-    fn handoff(&self) -> Option<&Handoff> {
+    fn handoff(&self) -> Option<&ApplyQueue> {
         Some(&self.handoff)
     }
 }
@@ -51,7 +51,7 @@ impl Sink for Core {
 impl Core {
     /// Applies a batch and delivers its events. To be called only while the turn is held.
     pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
-        let began = self.seams.clock.now();
+        let began = self.environment.clock.now();
         let depth = batch.len() + self.handoff.len();
         // Set before the store changes and cleared after the last delivery: a reader of `is_told`
         // in between must not take the new content for delivered.
@@ -64,7 +64,7 @@ impl Core {
         self.is_telling.store(false, Ordering::SeqCst);
         self.reach(&applied, &members);
         self.meter.dropped(applied.dropped + merged);
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         let took = now.saturating_duration_since(began);
         self.meter.processed(took);
         if is_slow(took, depth) {
@@ -86,11 +86,11 @@ impl Core {
     }
 
     /// Records the marks of a batch, after its events were delivered.
-    fn reach(&self, applied: &Applied, members: &[Arc<Listener>]) {
+    fn reach(&self, applied: &BatchOutcome, members: &[Arc<Listener>]) {
         if applied.marks.is_empty() {
             return;
         }
-        self.progress.reach(&applied.marks, self.seams.clock.now());
+        self.progress.reach(&applied.marks, self.environment.clock.now());
         if self.progress.has_just_settled() {
             // The marks go into the mailboxes first: a cache counts as synced once its listeners
             // have the first lists.
@@ -102,7 +102,7 @@ impl Core {
     /// Delivers the store's content to new listeners; returns them. To be called only while the
     /// turn is held.
     pub(super) fn welcome(&self) -> Vec<Arc<Listener>> {
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         self.audience.welcome(now, |newcomers| {
             if newcomers.is_empty() {
                 return;
@@ -123,7 +123,7 @@ impl Core {
     /// Delivers the content again to listeners whose period is over. To be called only while the
     /// turn is held.
     pub(super) fn resync(&self) {
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         let members = self.audience.members();
         let due: Vec<_> = members.iter().filter(|member| member.is_due(now)).collect();
         if !due.is_empty() && self.progress.now() == Synced::Done {
@@ -134,7 +134,7 @@ impl Core {
 
     /// Sets the gauges, without an allocation.
     pub(super) fn measure(&self) {
-        self.measure_at(self.seams.clock.now());
+        self.measure_at(self.environment.clock.now());
     }
 
     /// Sets the gauges as of `now`.
@@ -163,13 +163,13 @@ mod tests {
     use crate::client::tests::capture::Captured;
     use crate::delta::Delta;
     use crate::informer::tests::idle_core;
-    use crate::store::{Run, Sighting};
-    use crate::wire::Skim;
+    use crate::store::{ListGeneration, Observed};
+    use crate::wire::MetadataScan;
 
     fn put(core: &Core, name: &str) -> Vec<StoreDelta> {
         let text = format!(r#"{{"metadata":{{"name":"{name}","uid":"u","resourceVersion":"1"}}}}"#);
-        let object = core.store.object(&Skim::of(text.as_bytes()).expect("an object"));
-        vec![Delta::Put(Sighting { object, run: Run::default(), is_initial: false })]
+        let object = core.store.object(&MetadataScan::of(text.as_bytes()).expect("an object"));
+        vec![Delta::Put(Observed { object, run: ListGeneration::default(), is_initial: false })]
     }
 
     /// No other task has to run for it.

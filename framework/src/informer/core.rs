@@ -8,14 +8,16 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::audience::Audience;
 use super::invalid::{Budget, Validator};
 use super::listener::{Life, Listener};
+use super::listeners::Listeners;
 use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::{Progress, Synced};
-use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, State, Status, Wiring};
-use crate::seams::Seams;
+use crate::environment::Environment;
+use crate::reflector::{
+    ApplyQueue, DeltaWriter, ListWatch, Reflector, ReflectorDeps, ServerCapabilities, State, Status,
+};
 use crate::store;
 
 /// Longest interval between two measurements of the ages.
@@ -26,7 +28,7 @@ pub(super) struct Scope {
     pub(super) namespace: Option<Arc<str>>,
     source: Arc<dyn ListWatch>,
     pub(super) status: Arc<Status>,
-    seams: Seams,
+    environment: Environment,
 }
 
 /// The shared part of an informer.
@@ -35,19 +37,19 @@ pub(crate) struct Core {
     pub(super) options: CacheOptions,
     pub(crate) store: Arc<store::Core>,
     /// Queue between the reflectors and the task that applies batches.
-    pub(super) handoff: Handoff,
+    pub(super) handoff: ApplyQueue,
     pub(super) scopes: Vec<Scope>,
     pub(super) progress: Progress,
-    pub(super) audience: Audience,
+    pub(super) audience: Listeners,
     /// Whether the store shows a batch that listeners have not received whole.
     pub(super) is_telling: AtomicBool,
     /// Whether a reflector's task ended by a panic; its scope is no longer read.
     pub(super) has_fallen: AtomicBool,
     pub(super) meter: Meter,
-    pub(super) seams: Seams,
+    pub(super) environment: Environment,
     /// Time of its creation, from which a silence counts before the first data.
     pub(super) made_at: Instant,
-    habits: Arc<Habits>,
+    habits: Arc<ServerCapabilities>,
     /// Stops the informer and its reflectors.
     pub(super) stop: CancellationToken,
     /// Set once the informer validates eagerly.
@@ -71,9 +73,9 @@ impl Core {
         options: CacheOptions,
         store: Arc<store::Core>,
         scopes: Vec<(Option<String>, Arc<dyn ListWatch>)>,
-        surroundings: (Seams, Arc<Habits>, CancellationToken),
+        surroundings: (Environment, Arc<ServerCapabilities>, CancellationToken),
     ) -> Arc<Self> {
-        let (seams, habits, stop) = surroundings;
+        let (environment, habits, stop) = surroundings;
         let scopes: Vec<_> = scopes
             .into_iter()
             .map(|(namespace, source)| {
@@ -82,7 +84,7 @@ impl Core {
                     None => name.clone(),
                 };
                 Scope {
-                    seams: seams.fork(&what),
+                    environment: environment.fork(&what),
                     status: Arc::new(Status::new(what)),
                     namespace: namespace.map(Arc::from),
                     source,
@@ -95,14 +97,14 @@ impl Core {
             name,
             options,
             store,
-            handoff: Handoff::default(),
+            handoff: ApplyQueue::default(),
             progress: Progress::new(scopes.len()),
             scopes,
-            audience: Audience::default(),
+            audience: Listeners::default(),
             is_telling: AtomicBool::new(false),
             has_fallen: AtomicBool::new(false),
-            made_at: seams.clock.now(),
-            seams,
+            made_at: environment.clock.now(),
+            environment,
             habits,
             stop,
             validator: OnceLock::new(),
@@ -162,12 +164,12 @@ impl Core {
     }
 
     /// Returns the reflectors, one per scope.
-    fn reflectors(self: &Arc<Self>) -> Vec<Reflector<Feed>> {
+    fn reflectors(self: &Arc<Self>) -> Vec<Reflector<DeltaWriter>> {
         let reflector = |(at, scope): (usize, &Scope)| {
             let store = Arc::clone(&self.store);
-            let feed = Feed::new(store, self.clone(), at, scope.namespace.clone());
-            let wiring = Wiring {
-                seams: scope.seams.clone(),
+            let feed = DeltaWriter::new(store, self.clone(), at, scope.namespace.clone());
+            let wiring = ReflectorDeps {
+                environment: scope.environment.clone(),
                 status: Arc::clone(&scope.status),
                 habits: Arc::clone(&self.habits),
                 options: self.options.reading.clone(),
@@ -207,7 +209,7 @@ impl Core {
                 () = core.stop.cancelled() => break,
                 () = core.handoff.filled() => {}
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
-                () = core.seams.clock.sleep_until(alarm) => core.measure(),
+                () = core.environment.clock.sleep_until(alarm) => core.measure(),
             }
         }
         while let Some(ended) = tasks.join_next().await {
@@ -236,7 +238,7 @@ impl Core {
 
     /// Returns the time of the next resync or measurement.
     fn next_alarm(&self) -> Instant {
-        let tick = self.seams.clock.now() + MEASURED_EVERY;
+        let tick = self.environment.clock.now() + MEASURED_EVERY;
         let members = self.audience.members();
         members
             .iter()

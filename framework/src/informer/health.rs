@@ -103,7 +103,7 @@ impl Core {
 
     /// Returns the informer's status.
     pub(super) fn status(&self) -> InformerStatus {
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         let queued = self.audience.all().into_iter();
         let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());
         InformerStatus {

@@ -108,7 +108,7 @@ impl Core {
         if self.is_reported_elsewhere.load(Ordering::Relaxed) {
             return;
         }
-        if !self.budget.spend(self.seams.clock.now()) {
+        if !self.budget.spend(self.environment.clock.now()) {
             if !self.budget.was_exceeded.swap(true, Ordering::Relaxed) {
                 tracing::warn!(
                     cache = self.name,
@@ -142,7 +142,7 @@ impl Core {
             name: "validation".to_owned(),
             info: self.store.info().clone(),
             metrics: self.meter.metrics().clone(),
-            clock: self.seams.clock.clone(),
+            clock: self.environment.clock.clone(),
         };
         let Some(validator) = self.validator.get().copied() else { return };
         let call = move |item: &Item| {

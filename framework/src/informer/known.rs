@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use super::CacheOptions;
 use super::core::Core;
-use super::lease::Lease;
+use super::informer_ref::InformerRef;
 use crate::resource::{Resource, ResourceInfo};
 use crate::store::Representation;
 
@@ -21,7 +21,7 @@ pub(super) struct Informers {
     /// Created and not yet running.
     pub(super) idle: Vec<Arc<Core>>,
     /// In use for as long as the registry exists.
-    pub(super) pinned: Vec<Arc<Lease>>,
+    pub(super) pinned: Vec<Arc<InformerRef>>,
     pub(super) is_stopped: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Known {
     /// The type of the cached values, where values are cached.
     pub(super) kept: Option<TypeId>,
     pub(super) core: Arc<Core>,
-    pub(super) lease: Weak<Lease>,
+    pub(super) lease: Weak<InformerRef>,
 }
 
 /// Returns the type of the cached values, where values are cached: values of one type are of no use
@@ -54,7 +54,7 @@ impl Informers {
         &self,
         info: &ResourceInfo,
         options: Option<&CacheOptions>,
-    ) -> Option<Arc<Lease>> {
+    ) -> Option<Arc<InformerRef>> {
         let default;
         let options = match options.or_else(|| self.options.get(info)) {
             Some(options) => options,

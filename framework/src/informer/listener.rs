@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::metrics::{Metrics, names};
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::store::{Event, Object};
-use crate::sync::{Mutex, Notify, Posted};
+use crate::sync::{Mutex, Notify, OrderedWatch};
 
 /// Most keys that a listener takes out of its mailbox at once.
 const TAKEN: usize = 64;
@@ -85,7 +85,7 @@ pub(super) struct Listener {
     metrics: Metrics,
     hearing: Hearing,
     resync: Option<Mutex<Resync>>,
-    standing: Posted<Standing>,
+    standing: OrderedWatch<Standing>,
     removed: CancellationToken,
     clock: Clock,
     pace: Pace,
@@ -137,7 +137,7 @@ impl Listener {
 
     fn new(identity: Identity, hearing: Hearing, resync: Option<Mutex<Resync>>) -> Self {
         let Identity { name, info, metrics, clock } = identity;
-        let standing = Posted::new(Standing { life: Life::New, is_synced: false });
+        let standing = OrderedWatch::new(Standing { life: Life::New, is_synced: false });
         let removed = CancellationToken::new();
         Self {
             name,

@@ -220,7 +220,7 @@ mod tests {
     use crate::clock::Clock;
     use crate::resource::ResourceInfo;
     use crate::store::Core;
-    use crate::wire::Skim;
+    use crate::wire::MetadataScan;
     use k8s_openapi::api::core::v1::ConfigMap;
     use proptest::prelude::*;
 
@@ -242,7 +242,7 @@ mod tests {
                 r#"{{"metadata":{{"name":"{name}","uid":"{uid}","resourceVersion":"{}"}}}}"#,
                 self.version
             );
-            self.store.object(&Skim::of(text.as_bytes()).expect("an object"))
+            self.store.object(&MetadataScan::of(text.as_bytes()).expect("an object"))
         }
 
         /// Makes an event: `+a` adds or changes, `-a` deletes.

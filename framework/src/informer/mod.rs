@@ -14,14 +14,14 @@ use std::panic::Location;
 use std::sync::Arc;
 
 mod apply;
-mod audience;
 mod change;
 mod core;
 mod health;
+mod informer_ref;
 mod invalid;
 mod known;
-mod lease;
 mod listener;
+mod listeners;
 mod mailbox;
 mod meter;
 mod naming;
@@ -33,13 +33,13 @@ mod selection;
 #[cfg(test)]
 mod tests;
 
-use self::lease::Lease;
+use self::informer_ref::InformerRef;
 pub(crate) use self::mailbox::states;
 use self::progress::Synced;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource, ResourceExt};
 use crate::store::Store;
-use crate::wire::{Skim, object_at_path};
+use crate::wire::{MetadataScan, object_at_path};
 
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
@@ -52,7 +52,7 @@ pub use selection::{Selection, Sources};
 /// The shared cache of one kind; cheap to clone. The informer runs while an `Informer`, or a
 /// [`Store`] or [`Registration`] made of it, is held; dropping the last of them stops it.
 pub struct Informer<K> {
-    lease: Arc<Lease>,
+    lease: Arc<InformerRef>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -69,7 +69,7 @@ impl<K> fmt::Debug for Informer<K> {
 }
 
 impl<K> Informer<K> {
-    fn new(lease: Arc<Lease>) -> Self {
+    fn new(lease: Arc<InformerRef>) -> Self {
         Self { lease, kind: PhantomData }
     }
 }
@@ -161,7 +161,7 @@ impl<K: Resource> Informer<K> {
         }
         let what = || format!("the written {} {}", store.info(), object.key());
         let bytes = serde_json::to_vec(object).map_err(|error| unusable(&what()).because(error))?;
-        let skim = Skim::of(&bytes).map_err(|error| unusable(&what()).because(error))?;
+        let skim = MetadataScan::of(&bytes).map_err(|error| unusable(&what()).because(error))?;
         if skim.resource_version.is_empty() {
             return Err(unusable(&what()));
         }
@@ -182,7 +182,7 @@ impl<K: Resource> Informer<K> {
     pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
         let store = &self.lease.core().store;
         let what = || format!("the answer to a write of {}", store.info());
-        let skim = Skim::of(answer).map_err(|error| unusable(&what()).because(error))?;
+        let skim = MetadataScan::of(answer).map_err(|error| unusable(&what()).because(error))?;
         // The answer of a subresource may be of another kind and have the same name.
         let kind = object_at_path(answer, &["kind"]);
         let is_another =

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::store::{Mark, Milestone, order};
-use crate::sync::Posted;
+use crate::store::{MarkKind, StreamMark, order};
+use crate::sync::OrderedWatch;
 
 /// Progress of the first lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,31 +35,31 @@ struct Reached {
 /// The progress of all scopes, and the state that waiters wait for.
 pub(super) struct Progress {
     scopes: Mutex<Vec<Reached>>,
-    sync: Posted<Synced>,
+    sync: OrderedWatch<Synced>,
 }
 
 impl Progress {
     pub(super) fn new(scopes: usize) -> Self {
         let scopes = Mutex::new(vec![Reached::default(); scopes]);
-        Self { scopes, sync: Posted::new(Synced::Pending) }
+        Self { scopes, sync: OrderedWatch::new(Synced::Pending) }
     }
 
     /// Notes that all deltas before these marks have been delivered.
-    pub(super) fn reach(&self, marks: &[Mark], now: Instant) {
+    pub(super) fn reach(&self, marks: &[StreamMark], now: Instant) {
         let mut scopes = self.scopes.lock();
         for mark in marks {
             let Some(scope) = scopes.get_mut(mark.scope) else { continue };
             match mark.what {
-                Milestone::Listed | Milestone::ListedInPart => {
+                MarkKind::Listed | MarkKind::ListedInPart => {
                     scope.is_listed = true;
                     scope.is_settled = true;
                     scope.at = Some(now);
                 }
-                Milestone::Absent => {
+                MarkKind::Absent => {
                     scope.is_listed = false;
                     scope.is_settled = true;
                 }
-                Milestone::Reached | Milestone::NewEpoch => {}
+                MarkKind::Reached | MarkKind::NewEpoch => {}
             }
             if scope.version != mark.resource_version {
                 scope.version = Arc::clone(&mark.resource_version);

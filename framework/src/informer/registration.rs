@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::change::Change;
-use super::lease::Lease;
+use super::informer_ref::InformerRef;
 use super::listener::{Identity, Inline, Life, Listener, Standing};
 use super::mailbox::{Item, Merging};
 use super::options::SHORTEST_RESYNC;
@@ -18,7 +18,7 @@ use crate::store::Event;
 /// A listener about to be registered: [`Informer::listen`](super::Informer::listen).
 #[must_use = "nobody listens before `on_change` is called"]
 pub struct Listen<K> {
-    lease: Arc<Lease>,
+    lease: Arc<InformerRef>,
     name: String,
     resync: Option<Duration>,
     kind: PhantomData<fn() -> K>,
@@ -31,7 +31,7 @@ impl<K> fmt::Debug for Listen<K> {
 }
 
 impl<K: 'static> Listen<K> {
-    pub(super) fn new(lease: Arc<Lease>, caller: &Location<'_>) -> Self {
+    pub(super) fn new(lease: Arc<InformerRef>, caller: &Location<'_>) -> Self {
         let name = format!("{}:{}", caller.file(), caller.line());
         let resync = lease.core().options.resync;
         Self { lease, name, resync, kind: PhantomData }
@@ -97,7 +97,7 @@ impl<K: 'static> Listen<K> {
             name: self.name.clone(),
             info: core.store.info().clone(),
             metrics: core.meter.metrics().clone(),
-            clock: core.seams.clock.clone(),
+            clock: core.environment.clock.clone(),
         }
     }
 }
@@ -108,7 +108,7 @@ impl<K: 'static> Listen<K> {
 #[must_use = "dropping it removes the listener: keep it, or call `keep`"]
 pub struct Registration {
     listener: Arc<Listener>,
-    lease: Option<Arc<Lease>>,
+    lease: Option<Arc<InformerRef>>,
     is_kept: bool,
 }
 
@@ -122,7 +122,7 @@ impl fmt::Debug for Registration {
 }
 
 impl Registration {
-    fn new(listener: Arc<Listener>, lease: Arc<Lease>) -> Self {
+    fn new(listener: Arc<Listener>, lease: Arc<InformerRef>) -> Self {
         lease.core().listen(Arc::clone(&listener));
         Self { listener, lease: Some(lease), is_kept: false }
     }

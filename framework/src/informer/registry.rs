@@ -10,21 +10,21 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, report};
+use super::informer_ref::InformerRef;
 use super::invalid::InvalidReport;
 use super::known::{Informers, Known, kept_type};
-use super::lease::Lease;
 use super::meter::{Meter, Series};
 use super::naming::Names;
 use super::options::sorted;
 use super::selection::{Selection, Sources, api_sources};
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::client::Client;
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
-use crate::reflector::Habits;
+use crate::reflector::ServerCapabilities;
 use crate::resource::{ClusterId, Resource, ResourceInfo, Scope};
-use crate::seams::Seams;
 use crate::store;
-use crate::sync::{Mutex, Notify, Posted};
+use crate::sync::{Mutex, Notify, OrderedWatch};
 
 /// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
 ///
@@ -38,17 +38,17 @@ pub struct InformerRegistry {
 /// The registry behind all its handles.
 pub(super) struct Inner {
     sources: Sources,
-    seams: Seams,
+    environment: Environment,
     namespaces: Vec<String>,
     cluster: ClusterId,
     /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
-    habits: Arc<Habits>,
+    habits: Arc<ServerCapabilities>,
     informers: Mutex<Informers>,
     asked_for: Notify,
     /// Stops every informer.
     stop: CancellationToken,
-    phase: Posted<Phase>,
+    phase: OrderedWatch<Phase>,
     reports: Arc<Reports>,
     series: Arc<Series>,
 }
@@ -90,20 +90,20 @@ impl InformerRegistry {
     /// Returns a registry that reads through `client`; empty `namespaces` mean all. Cluster-scoped
     /// kinds are always read whole.
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
-        let seams = client.seams().fork("informers");
-        Self::over(api_sources(client), seams, namespaces)
+        let environment = client.environment().fork("informers");
+        Self::over(api_sources(client), environment, namespaces)
     }
 
     /// As [`new`](Self::new), for one of several clusters: the keys of its objects carry `cluster`,
     /// so that objects of several clusters can share one queue.
     pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
-        let seams = client.seams().fork(&format!("informers of cluster {}", cluster.0));
-        Self::over_cluster(cluster, api_sources(client), seams, namespaces)
+        let environment = client.environment().fork(&format!("informers of cluster {}", cluster.0));
+        Self::over_cluster(cluster, api_sources(client), environment, namespaces)
     }
 
     /// Returns a registry over any sources.
-    pub fn over(sources: Sources, seams: Seams, namespaces: Vec<String>) -> Self {
-        Self::over_cluster(ClusterId::default(), sources, seams, namespaces)
+    pub fn over(sources: Sources, environment: Environment, namespaces: Vec<String>) -> Self {
+        Self::over_cluster(ClusterId::default(), sources, environment, namespaces)
     }
 
     /// Returns a registry over any sources, for one of several clusters: see
@@ -112,12 +112,12 @@ impl InformerRegistry {
     pub fn over_cluster(
         cluster: ClusterId,
         sources: Sources,
-        seams: Seams,
+        environment: Environment,
         namespaces: Vec<String>,
     ) -> Self {
         let place =
             (cluster != ClusterId::default()).then(|| format!("cluster {}", cluster.0).into());
-        Self::build((cluster, place), sources, seams, namespaces)
+        Self::build((cluster, place), sources, environment, namespaces)
     }
 
     /// Returns a registry for a named cluster; the name precedes those of its informers in probes
@@ -125,22 +125,22 @@ impl InformerRegistry {
     pub(crate) fn elsewhere(
         (cluster, name): (ClusterId, Arc<str>),
         client: Client,
-        seams: Seams,
+        environment: Environment,
         namespaces: Vec<String>,
     ) -> Self {
-        Self::build((cluster, Some(name)), api_sources(client), seams, namespaces)
+        Self::build((cluster, Some(name)), api_sources(client), environment, namespaces)
     }
 
     fn build(
         (cluster, place): (ClusterId, Option<Arc<str>>),
         sources: Sources,
-        seams: Seams,
+        environment: Environment,
         namespaces: Vec<String>,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 sources,
-                seams,
+                environment,
                 namespaces: sorted(namespaces),
                 cluster,
                 place,
@@ -148,7 +148,7 @@ impl InformerRegistry {
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
-                phase: Posted::new(Phase::New),
+                phase: OrderedWatch::new(Phase::New),
                 reports: Arc::default(),
                 series: Arc::default(),
             }),
@@ -156,8 +156,8 @@ impl InformerRegistry {
     }
 
     /// Returns the clock, randomness and metrics that the informers use.
-    pub fn seams(&self) -> &Seams {
-        &self.inner.seams
+    pub fn environment(&self) -> &Environment {
+        &self.inner.environment
     }
 
     /// Sets the cache options of a kind, before its first use.
@@ -275,7 +275,11 @@ impl InformerRegistry {
     }
 
     /// Returns a reference to the informer of these options, which is created if necessary.
-    fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
+    fn lease<K: Resource>(
+        &self,
+        info: ResourceInfo,
+        options: Option<CacheOptions>,
+    ) -> Arc<InformerRef> {
         let known = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
         let wanted =
             |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
@@ -310,7 +314,7 @@ impl InformerRegistry {
             core.read_as::<K>();
             made = Some((core, wanted));
         };
-        let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
+        let lease = InformerRef::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
         let known =
             Known { info, options, kept, core: Arc::clone(&core), lease: Arc::downgrade(&lease) };
@@ -350,13 +354,14 @@ impl InformerRegistry {
                 (namespace.cloned(), (inner.sources)(wanted))
             })
             .collect();
-        let seed = inner.seams.entropy.fork("store").next_u64();
+        let seed = inner.environment.rng.fork("store").next_u64();
         let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
         let mode = mode.in_cluster(inner.cluster);
-        let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
-        let meter = Meter::new(&inner.series, &inner.seams.metrics, names.label, info);
+        let store =
+            store::Core::with_mode(info.clone(), inner.environment.clock.clone(), mode, seed);
+        let meter = Meter::new(&inner.series, &inner.environment.metrics, names.label, info);
         let surroundings =
-            (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
+            (inner.environment.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
         let core = Core::new((names.name, meter), options, store, scopes, surroundings);
         core.report_invalid(&inner.reports);
         core
@@ -464,7 +469,7 @@ impl InformerRegistry {
                 core.told().await;
             }
         };
-        if self.inner.seams.clock.within(limit, synced).await.is_some() {
+        if self.inner.environment.clock.within(limit, synced).await.is_some() {
             return Ok(());
         }
         let text = format!(

@@ -11,24 +11,24 @@ use tracing::{debug, info, warn};
 
 use super::gate::LeaseGate;
 use super::lock::ResourceLock;
+use super::lock_access::LockAccess;
+use super::lock_watch::LockWatch;
 use super::machine::{Answer, Ask, Loss, Machine};
-use super::news::News;
-use super::reach::Reach;
+use super::own_records::OwnRecords;
 use super::settings::{JITTER, LeaderElection};
 use super::term::Term;
-use super::written::Written;
-use crate::client::{Client, Flights};
-use crate::clock::{Clock, Mark};
+use crate::client::{Client, InFlightWrites};
+use crate::clock::{Clock, ClockReading};
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
-use crate::seams::Seams;
 
 /// Longest time by which the release of the Lease, or an event about it, may delay a shutdown.
-const FAREWELL: Duration = Duration::from_secs(2);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that the release of the Lease waits for writes that were sent. Every write that gets an
 /// answer has it by then; a write without one is mostly in doubt for so much longer that the lease
 /// may as well run out.
-pub(super) const LANDING: Duration = Duration::from_secs(2);
+pub(super) const WRITE_DRAIN: Duration = Duration::from_secs(2);
 
 /// Upper bound of the delay of an attempt that a change of the lock causes: candidates spread out,
 /// and a lock that changes all the time costs no more than some requests a second.
@@ -67,17 +67,17 @@ pub(super) struct Shared {
     pub(super) settings: LeaderElection,
     // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
     // stored one.
-    written: Written,
+    written: OwnRecords,
     /// The gate of the running term.
     pub(super) gate: Mutex<Option<LeaseGate>>,
     /// Writes that the gates of all terms let out.
-    pub(super) flights: Flights,
+    pub(super) flights: InFlightWrites,
     /// One campaign or term at a time: a second one would take the first one's record for its own.
     turn: Arc<Semaphore>,
     pub(super) lock: Arc<dyn ResourceLock>,
-    pub(super) seams: Seams,
+    pub(super) environment: Environment,
     pub(super) status: watch::Sender<Leadership>,
-    reach: Reach,
+    reach: LockAccess,
     /// While this process holds a lock that it created: the time at which it leads.
     leads_at: Mutex<Option<Instant>>,
 }
@@ -91,8 +91,8 @@ impl Elector {
     /// name.
     pub fn new(settings: LeaderElection, client: &Client) -> Result<Self, Error> {
         settings.check()?;
-        let seams = client.seams().fork("leader");
-        let identity = settings.identity_or_own(&seams.entropy);
+        let environment = client.environment().fork("leader");
+        let identity = settings.identity_or_own(&environment.rng);
         let namespace = settings
             .namespace
             .clone()
@@ -101,16 +101,16 @@ impl Elector {
         // A renewal that queues behind the requests of reconcilers comes too late; the election has
         // a pace of its own.
         let lock = settings.lock.lock(&client.urgent(), &namespace, &settings.name, &identity);
-        let now = seams.clock.mark();
+        let now = environment.clock.mark();
         let unheld = client.new_server().and_then(|new| new.claim(&namespace, &settings.name, now));
-        let elector = Self::over(settings, lock, seams)?;
+        let elector = Self::over(settings, lock, environment)?;
         unheld.into_iter().for_each(|since| elector.is_unheld_since(since));
         Ok(elector)
     }
 
     /// Notes that no other process held the lock at `at`: a process that creates the lock within a
     /// lease duration need not wait.
-    pub(crate) fn is_unheld_since(&self, at: Mark) {
+    pub(crate) fn is_unheld_since(&self, at: ClockReading) {
         self.shared.written.is_unheld_since(at);
     }
 
@@ -122,7 +122,7 @@ impl Elector {
     pub fn over(
         settings: LeaderElection,
         lock: Arc<dyn ResourceLock>,
-        seams: Seams,
+        environment: Environment,
     ) -> Result<Self, Error> {
         settings.check_but_name()?;
         if lock.identity().is_empty() {
@@ -130,20 +130,20 @@ impl Elector {
             return Err(Error::new(ErrorKind::Config, text));
         }
         let (status, _) = watch::channel(Leadership::Candidate { holder: None });
-        seams.metrics.set(&names::LEADER, &[&settings.name], 0.0);
-        seams.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
-        let flights = Flights::new(seams.clock.clone(), settings.timing.margin);
+        environment.metrics.set(&names::LEADER, &[&settings.name], 0.0);
+        environment.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
+        let flights = InFlightWrites::new(environment.clock.clone(), settings.timing.margin);
         Ok(Self {
             shared: Arc::new(Shared {
                 settings,
-                written: Written::default(),
+                written: OwnRecords::default(),
                 gate: Mutex::new(None),
                 flights,
                 turn: Arc::new(Semaphore::new(1)),
                 lock,
-                seams,
+                environment,
                 status,
-                reach: Reach::default(),
+                reach: LockAccess::default(),
                 leads_at: Mutex::new(None),
             }),
         })
@@ -179,7 +179,7 @@ impl Elector {
     }
 
     pub(super) fn clock(&self) -> &Clock {
-        &self.shared.seams.clock
+        &self.shared.environment.clock
     }
 
     /// Tries to get the Lease until it has it; `None` when `stop` came first. While a term of this
@@ -206,7 +206,7 @@ impl Elector {
             shared.written.clone(),
         )
         .with(shared.settings.manners);
-        let mut news = News::of(Arc::clone(&shared.lock), shared.seams.fork("news"));
+        let mut news = LockWatch::of(Arc::clone(&shared.lock), shared.environment.fork("news"));
         info!(lease = %shared.lock.describe(), identity = %self.identity(), "waiting to lead");
         while !stop.is_cancelled() {
             if !shared.attempt_until(&mut machine, stop).await {
@@ -216,7 +216,7 @@ impl Elector {
                 *shared.leads_at.lock() = None;
                 return Some(Term::begin(shared, (machine, sent), news, turn));
             }
-            let wait = machine.wait_left(&shared.seams.clock.mark());
+            let wait = machine.wait_left(&shared.environment.clock.mark());
             shared.tell(&machine, wait);
             // A wait that is already over was followed by an attempt, which failed: only the pause
             // counts.
@@ -226,7 +226,7 @@ impl Elector {
                 biased;
                 () = stop.cancelled() => break,
                 () = shared.chance(&machine, &mut news) => {}
-                () = shared.seams.clock.sleep(pause) => {}
+                () = shared.environment.clock.sleep(pause) => {}
             }
         }
         shared.leave(&machine);
@@ -239,17 +239,17 @@ impl Elector {
 impl Shared {
     /// Waits until the lock reports that it is free, and a moment more, so that candidates spread
     /// out.
-    async fn chance(&self, machine: &Machine, news: &mut News) {
+    async fn chance(&self, machine: &Machine, news: &mut LockWatch) {
         // A change that offers no chance (a renewal by the holder) must not cause a request.
         while !machine.is_chance(&news.next().await) {}
-        let moment = (PROMPT / 2).mul_f64(1.0 + self.seams.entropy.unit());
-        self.seams.clock.sleep(moment).await;
+        let moment = (PROMPT / 2).mul_f64(1.0 + self.environment.rng.unit());
+        self.environment.clock.sleep(moment).await;
     }
 
     /// Makes an attempt; returns false when `stop` came first. A lease that the attempt won, or may
     /// have won, is then given back.
     async fn attempt_until(&self, machine: &mut Machine, stop: &CancellationToken) -> bool {
-        let clock = &self.seams.clock;
+        let clock = &self.environment.clock;
         let ended = {
             let mut attempt = std::pin::pin!(self.attempt(machine));
             // The attempt goes first: an attempt that has just ended counts, also when `stop` came
@@ -258,7 +258,7 @@ impl Shared {
             tokio::select! {
                 biased;
                 () = &mut attempt => return true,
-                () = stop.cancelled() => clock.within(FAREWELL, attempt).await.is_some(),
+                () = stop.cancelled() => clock.within(RELEASE_TIMEOUT, attempt).await.is_some(),
             }
         };
         // The attempt was cut: the stored record may be one that the machine has not seen.
@@ -273,7 +273,7 @@ impl Shared {
 
     /// Takes a request for the lease back, if one was made.
     async fn withdraw(&self, machine: &mut Machine) {
-        let clock = &self.seams.clock;
+        let clock = &self.environment.clock;
         let asks = async {
             // Read and replace, and once more if the first record was stale, as in `release`.
             for _ in 0..4 {
@@ -284,16 +284,16 @@ impl Shared {
                 }
             }
         };
-        clock.within(FAREWELL, asks).await;
+        clock.within(RELEASE_TIMEOUT, asks).await;
     }
 
     /// Makes one attempt to acquire or renew.
     pub(super) async fn attempt(&self, machine: &mut Machine) {
-        let clock = &self.seams.clock;
+        let clock = &self.environment.clock;
         let mut ask = machine.attempt(&clock.mark(), clock.wall());
         loop {
             if ask == Ask::Read && machine.held().is_some() {
-                self.seams.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
+                self.environment.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
             }
             // Read before the request leaves: validity counts from here, however slow the answer
             // is.
@@ -325,7 +325,7 @@ impl Shared {
             }
         };
         let limit = self.settings.timing.request_limit();
-        match self.seams.clock.within(limit, request).await {
+        match self.environment.clock.within(limit, request).await {
             Some(Ok(Some(seen))) => Answer::Lease(seen),
             Some(Ok(None)) => Answer::Missing,
             Some(Err(error)) => match error.kind() {
@@ -357,21 +357,21 @@ impl Shared {
     /// it to expire when that takes too long.
     pub(super) async fn give_back(&self, machine: &mut Machine) {
         let lease = self.lock.describe();
-        if !self.flights.idle(LANDING).await {
+        if !self.flights.idle(WRITE_DRAIN).await {
             let (unanswered, at_most) = self.flights.doubts();
             let what = "a write may still be executed; the lease is left to expire";
             warn!(%lease, unanswered, ?at_most, "{what}");
             return;
         }
         let release = self.release(machine);
-        if self.seams.clock.within(FAREWELL, release).await.is_none() {
+        if self.environment.clock.within(RELEASE_TIMEOUT, release).await.is_none() {
             warn!(%lease, "the lease could not be given back in time; it expires");
         }
     }
 
     /// Reads the lock if needed, and writes the released record.
     async fn release(&self, machine: &mut Machine) {
-        let clock = &self.seams.clock;
+        let clock = &self.environment.clock;
         // Read and replace, and once more if the first record was stale.
         for _ in 0..4 {
             let Some(ask) = machine.release(clock.wall()) else { return };
@@ -385,14 +385,14 @@ impl Shared {
 
     /// Returns the time until the next attempt.
     pub(super) fn pause(&self) -> Duration {
-        let stretch = 1.0 + (JITTER - 1.0) * self.seams.entropy.unit();
+        let stretch = 1.0 + (JITTER - 1.0) * self.environment.rng.unit();
         self.settings.timing.retry_period.mul_f64(stretch)
     }
 
     /// Publishes the holder that a candidate sees, once per change; `wait` is the time left until
     /// this process leads by a lock that it created.
     fn tell(self: &Arc<Self>, machine: &Machine, wait: Option<Duration>) {
-        *self.leads_at.lock() = wait.map(|wait| self.seams.clock.after(wait));
+        *self.leads_at.lock() = wait.map(|wait| self.environment.clock.after(wait));
         if let Some(wait) = wait {
             return self.tell_wait(wait);
         }
@@ -428,7 +428,7 @@ impl Shared {
     /// Ends a campaign that won no term.
     fn leave(&self, machine: &Machine) {
         *self.leads_at.lock() = None;
-        if machine.wait_left(&self.seams.clock.mark()).is_some() {
+        if machine.wait_left(&self.environment.clock.mark()).is_some() {
             let why = "stopped before it led; the lock that it made is left to expire";
             info!(lease = %self.lock.describe(), "{why}");
         }
@@ -443,14 +443,14 @@ impl Shared {
             }
             _ => warn!(%lease, "the lease could not be renewed in time"),
         }
-        self.seams.metrics.set(&names::LEADER, &[&self.settings.name], 0.0);
+        self.environment.metrics.set(&names::LEADER, &[&self.settings.name], 0.0);
         self.status.send_replace(Leadership::Candidate { holder: None });
     }
 
-    /// Records an event about this process on the lock, for at most [`FAREWELL`].
+    /// Records an event about this process on the lock, for at most [`RELEASE_TIMEOUT`].
     pub(super) async fn event(&self, what: &str) {
         let note = format!("{} {what}", self.lock.identity());
-        match self.seams.clock.within(FAREWELL, self.lock.record_event(note)).await {
+        match self.environment.clock.within(RELEASE_TIMEOUT, self.lock.record_event(note)).await {
             Some(Err(error)) => debug!(error = ?error, "could not record an election event"),
             None => debug!("recording an election event took too long"),
             Some(Ok(())) => {}

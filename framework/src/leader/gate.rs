@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::settings::Timing;
-use crate::client::{Flights, LetOut, WriteGate};
-use crate::clock::{Clock, Mark};
+use crate::client::{InFlightWrites, WriteGate, WritePermit};
+use crate::clock::{Clock, ClockReading};
 use crate::error::{Error, ErrorKind};
 use crate::sync::Mutex;
 
@@ -25,10 +25,10 @@ struct Inner {
     clock: Clock,
     timing: Timing,
     /// When the last successful acquisition or renewal was about to be sent.
-    renewed: Mutex<Option<Mark>>,
+    renewed: Mutex<Option<ClockReading>>,
     /// Writes that were let out in all terms of this process: another process may have the lease
     /// only when none of them is executed any more.
-    flights: Flights,
+    flights: InFlightWrites,
 }
 
 impl LeaseGate {
@@ -37,8 +37,8 @@ impl LeaseGate {
         lease: String,
         clock: Clock,
         timing: Timing,
-        renewed: Mark,
-        flights: Flights,
+        renewed: ClockReading,
+        flights: InFlightWrites,
     ) -> Self {
         let renewed = Mutex::new(Some(renewed));
         Self { inner: Arc::new(Inner { lease, clock, timing, renewed, flights }) }
@@ -59,7 +59,7 @@ impl LeaseGate {
     }
 
     /// Counts validity from `sent`, unless the gate is closed.
-    pub(super) fn renewed(&self, sent: Mark) {
+    pub(super) fn renewed(&self, sent: ClockReading) {
         let mut renewed = self.inner.renewed.lock();
         // A late answer to a renewal must not open a closed gate again.
         if renewed.is_some() {
@@ -88,7 +88,11 @@ impl<T: FnMut()> Drop for Unheld<T> {
 }
 
 /// Returns the validity that is left of a lease whose renewal was sent at `sent`.
-pub(super) fn remaining(timing: &Timing, sent: &Mark, now: &Mark) -> Option<Duration> {
+pub(super) fn remaining(
+    timing: &Timing,
+    sent: &ClockReading,
+    now: &ClockReading,
+) -> Option<Duration> {
     timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
 }
 
@@ -113,12 +117,12 @@ impl WriteGate for LeaseGate {
         })
     }
 
-    fn let_out(&self) -> Result<LetOut, Error> {
+    fn begin_write(&self) -> Result<WritePermit, Error> {
         // Counted before the check: the caller that closes the gate and then finds no write under
         // way knows that none will follow.
         let flight = self.inner.flights.begin();
         let limit = self.admit()?;
-        Ok(LetOut::counted(limit, flight))
+        Ok(WritePermit::counted(limit, flight))
     }
 }
 

@@ -12,10 +12,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::gate::remaining;
+use super::own_records::{OwnRecords, Wait};
 use super::record::{LeaderElectionRecord, ObservedRecord, RELEASED};
 use super::settings::{JITTER, Timing};
-use super::written::{Wait, Written};
-use crate::clock::Mark;
+use crate::clock::ClockReading;
 
 /// A request of an attempt.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ const IN_VAIN: u8 = 3;
 
 /// Policy of handing the lease over on request, beside the race itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Manners {
+pub(super) struct HandoverPolicy {
     /// Asks a holder for the lease.
     pub(super) asks: bool,
     /// Gives the lease to a process that asks, and lets it have the lease first.
@@ -73,7 +73,7 @@ pub(super) enum Concern {
 struct Sight {
     lease: ObservedRecord,
     /// When this version was first seen.
-    first: Mark,
+    first: ClockReading,
     /// Whether this is, as far as this process knows, still the stored version.
     current: bool,
 }
@@ -83,16 +83,16 @@ struct Sight {
 pub(super) struct Machine {
     identity: String,
     timing: Timing,
-    written: Written,
-    manners: Manners,
+    written: OwnRecords,
+    manners: HandoverPolicy,
     sight: Option<Sight>,
     /// While leading: the time just before the last successful request was sent.
-    held: Option<Mark>,
+    held: Option<ClockReading>,
     /// While leading: the start of the first attempt that failed after the last success.
-    failing: Option<Mark>,
+    failing: Option<ClockReading>,
     lost: Option<Loss>,
     /// Start of the current attempt.
-    began: Option<Mark>,
+    began: Option<ClockReading>,
     /// Reads of the current attempt.
     reads: u8,
     /// Number of its own records that this process found since the last success without an answer
@@ -104,16 +104,16 @@ pub(super) struct Machine {
     /// stored.
     tenure: Option<(Timestamp, i32)>,
     /// Time at which the lock was first found missing after it was last seen.
-    missing: Option<Mark>,
+    missing: Option<ClockReading>,
 }
 
 impl Machine {
-    pub(super) fn new(identity: String, timing: Timing, written: Written) -> Self {
+    pub(super) fn new(identity: String, timing: Timing, written: OwnRecords) -> Self {
         Self {
             identity,
             timing,
             written,
-            manners: Manners::default(),
+            manners: HandoverPolicy::default(),
             sight: None,
             held: None,
             failing: None,
@@ -128,12 +128,12 @@ impl Machine {
     }
 
     /// Sets the policy of handing the lease over.
-    pub(super) fn with(self, manners: Manners) -> Self {
+    pub(super) fn with(self, manners: HandoverPolicy) -> Self {
         Self { manners, ..self }
     }
 
     /// While leading: the time just before the last successful request was sent.
-    pub(super) fn held(&self) -> Option<Mark> {
+    pub(super) fn held(&self) -> Option<ClockReading> {
         self.held
     }
 
@@ -144,7 +144,7 @@ impl Machine {
 
     /// Returns the time for which this process must not write yet although it holds the lock,
     /// because it created it; `None` when it holds no such lock.
-    pub(super) fn wait_left(&self, now: &Mark) -> Option<Duration> {
+    pub(super) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
         let sight = self.sight.as_ref().filter(|_| self.held.is_none())?;
         if !self.is_ours(&sight.lease.record) || self.missing.is_some() {
             return None;
@@ -209,7 +209,7 @@ impl Machine {
 
     /// Returns the time that leadership lasts if no further request succeeds; `None` when not
     /// leading.
-    pub(super) fn time_left(&self, now: &Mark) -> Option<Duration> {
+    pub(super) fn time_left(&self, now: &ClockReading) -> Option<Duration> {
         let valid = remaining(&self.timing, &self.held?, now)?;
         let Some(failing) = self.failing else { return Some(valid) };
         let renewing = self.timing.renew_deadline.checked_sub(failing.longest_until(now))?;
@@ -217,7 +217,7 @@ impl Machine {
     }
 
     /// Ends leadership whose time is up; returns whether it did.
-    pub(super) fn expire(&mut self, now: &Mark) -> bool {
+    pub(super) fn expire(&mut self, now: &ClockReading) -> bool {
         let over = self.held.is_some() && self.time_left(now).is_none();
         if over {
             self.lose(Loss::NotRenewed);
@@ -226,7 +226,7 @@ impl Machine {
     }
 
     /// Begins an attempt.
-    pub(super) fn attempt(&mut self, now: &Mark, wall: Timestamp) -> Ask {
+    pub(super) fn attempt(&mut self, now: &ClockReading, wall: Timestamp) -> Ask {
         self.began = Some(*now);
         self.reads = 0;
         if self.held.is_some()
@@ -243,8 +243,8 @@ impl Machine {
         &mut self,
         ask: &Ask,
         answer: Answer,
-        sent: &Mark,
-        now: &Mark,
+        sent: &ClockReading,
+        now: &ClockReading,
         wall: Timestamp,
     ) -> Option<Ask> {
         match answer {
@@ -317,7 +317,7 @@ impl Machine {
 
     /// Takes in the answer to a request of [`release`](Self::release) or
     /// [`withdraw`](Self::withdraw); returns true when nothing is left to do.
-    pub(super) fn released(&mut self, ask: &Ask, answer: Answer, now: &Mark) -> bool {
+    pub(super) fn released(&mut self, ask: &Ask, answer: Answer, now: &ClockReading) -> bool {
         match answer {
             Answer::Lease(lease) => {
                 self.see(lease, now);
@@ -338,7 +338,7 @@ impl Machine {
     }
 
     /// Takes in a record that was read or written.
-    fn see(&mut self, lease: ObservedRecord, now: &Mark) {
+    fn see(&mut self, lease: ObservedRecord, now: &ClockReading) {
         self.missing = None;
         if self.written.take_unheld(self.timing.lease_duration, now) && self.is_ours(&lease.record)
         {
@@ -368,7 +368,7 @@ impl Machine {
     }
 
     /// Takes in the answer to a write of ours that was stored.
-    fn written(&mut self, ask: &Ask, sent: &Mark, now: &Mark) -> Option<Ask> {
+    fn written(&mut self, ask: &Ask, sent: &ClockReading, now: &ClockReading) -> Option<Ask> {
         if self.holder() != Some(&self.identity) {
             let asker = self.sight.as_ref().map(|sight| &sight.lease.record.requested_by);
             if self.manners.asks && asker.is_some_and(Option::is_none) {
@@ -408,7 +408,7 @@ impl Machine {
     }
 
     /// Whether the holder of a record of ours that was just stored may write.
-    fn is_wait_over(&self, now: &Mark) -> bool {
+    fn is_wait_over(&self, now: &ClockReading) -> bool {
         let Some(sight) = &self.sight else { return false };
         let record = &sight.lease.record;
         let Some(wait) = self.written.wait(record).map(|wait| wait.seen(sight.first)) else {
@@ -445,7 +445,7 @@ impl Machine {
     }
 
     /// Decides, after the Lease was read, whether to renew it, take it or leave it.
-    fn decide(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
+    fn decide(&mut self, now: &ClockReading, wall: Timestamp) -> Option<Ask> {
         let sight = self.sight.as_ref()?;
         let free = match sight.lease.record.holder.as_deref() {
             None => !self.is_courteous(sight, now),
@@ -460,7 +460,7 @@ impl Machine {
 
     /// Whether this process lets the asker have the free lease first; for as long as the asker
     /// needs to read again.
-    fn is_courteous(&self, sight: &Sight, now: &Mark) -> bool {
+    fn is_courteous(&self, sight: &Sight, now: &ClockReading) -> bool {
         let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
         self.manners.lends && self.asker(sight).is_some() && sight.first.steady_until(now) < turn
     }
@@ -468,7 +468,7 @@ impl Machine {
     /// Whether the record is the remainder of a term of this process whose work was cut, while
     /// another process asks for the lease. The asker then has the lease as soon as it is over, and
     /// this process comes after it.
-    fn is_left(&self, sight: &Sight, now: &Mark) -> bool {
+    fn is_left(&self, sight: &Sight, now: &ClockReading) -> bool {
         let is_lent = self.manners.lends && self.asker(sight).is_some();
         self.held.is_none() && is_lent && !self.is_over_for_others(sight, now)
     }
@@ -476,14 +476,14 @@ impl Machine {
     /// Whether this process wrote the record again and again, and never got an answer that it was
     /// stored. A process that cannot lead must not keep the lease from those that can: they have it
     /// as soon as it is over.
-    fn stands_back(&self, sight: &Sight, now: &Mark) -> bool {
+    fn stands_back(&self, sight: &Sight, now: &ClockReading) -> bool {
         let is_vain = self.held.is_none() && self.in_vain >= IN_VAIN;
         is_vain && !self.is_over_for_others(sight, now)
     }
 
     /// Whether the record was seen unchanged for its whole duration, and for as long as others need
     /// to read again.
-    fn is_over_for_others(&self, sight: &Sight, now: &Mark) -> bool {
+    fn is_over_for_others(&self, sight: &Sight, now: &ClockReading) -> bool {
         let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
         sight.first.steady_until(now) >= self.timing.lease_duration + turn
     }
@@ -506,7 +506,7 @@ impl Machine {
     /// Handles a Lease that does not exist: creates one, unless its last holder is likely to do so.
     /// A lease duration passes before its holder may write: the holder of a deleted Lease may have
     /// renewed it until then, whatever this process saw of it.
-    fn missing(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
+    fn missing(&mut self, now: &ClockReading, wall: Timestamp) -> Option<Ask> {
         let since = *self.missing.get_or_insert(*now);
         let mut lasts = self.timing.lease_duration;
         if let Some(Sight { lease: ObservedRecord { record, .. }, .. }) = &self.sight {
@@ -539,7 +539,7 @@ impl Machine {
 
     /// Whether the record was seen unchanged for its whole duration, by a clock that does not count
     /// the machine's sleep.
-    fn unchanged_for_long(&self, sight: &Sight, now: &Mark) -> bool {
+    fn unchanged_for_long(&self, sight: &Sight, now: &ClockReading) -> bool {
         let duration = sight.lease.record.duration.max(self.timing.lease_duration);
         sight.first.steady_until(now) >= duration
     }

@@ -31,14 +31,14 @@ mod fence;
 mod gate;
 mod health;
 mod lock;
+mod lock_access;
+mod lock_watch;
 mod machine;
-mod news;
-mod reach;
+mod own_records;
 mod record;
 mod run;
 mod settings;
 mod term;
-mod written;
 
 pub use elector::{Elector, Leadership};
 pub(crate) use fence::{Fenced, policy as fence_policy};

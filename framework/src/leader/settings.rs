@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::gate::LEAST;
 use super::lock::LockKind;
-use super::machine::Manners;
-use crate::entropy::Entropy;
+use super::machine::HandoverPolicy;
 use crate::error::{Error, ErrorKind};
+use crate::rng::Rng;
 
 /// Waits between attempts are stretched by up to this factor, so that candidates spread out.
 pub(crate) const JITTER: f64 = 1.2;
@@ -28,7 +28,7 @@ pub struct LeaderElection {
     pub(crate) identity: Option<String>,
     pub(crate) lock: LockKind,
     pub(crate) release: bool,
-    pub(super) manners: Manners,
+    pub(super) manners: HandoverPolicy,
     pub(crate) fence: bool,
     pub(crate) timing: Timing,
     /// Whether the margin was given, and does not follow from the other durations.
@@ -145,7 +145,7 @@ impl LeaderElection {
             identity: None,
             lock: LockKind::default(),
             release: true,
-            manners: Manners::default(),
+            manners: HandoverPolicy::default(),
             fence: false,
             timing: Timing::default(),
             has_margin: false,
@@ -329,10 +329,10 @@ impl LeaderElection {
     }
 
     /// Returns the identity to use: the given one, or one made from the name of this machine.
-    pub(crate) fn identity_or_own(&self, entropy: &Entropy) -> String {
+    pub(crate) fn identity_or_own(&self, rng: &Rng) -> String {
         self.identity
             .clone()
-            .unwrap_or_else(|| format!("{}_{:08x}", own_name(), entropy.next_u64() as u32))
+            .unwrap_or_else(|| format!("{}_{:08x}", own_name(), rng.next_u64() as u32))
     }
 }
 

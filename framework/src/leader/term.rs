@@ -14,10 +14,10 @@ use tracing::{info, warn};
 
 use super::elector::{Leadership, Shared};
 use super::gate::{LeaseGate, Unheld};
+use super::lock_watch::LockWatch;
 use super::machine::{Concern, Machine};
-use super::news::News;
 use super::record::ObservedRecord;
-use crate::clock::Mark;
+use crate::clock::ClockReading;
 use crate::metrics::names;
 
 /// Leadership, from its beginning to its end. A term renews itself in the background; dropping it
@@ -48,7 +48,7 @@ impl Drop for Ending {
         self.lost.cancel();
         let shared = &self.shared;
         *shared.gate.lock() = None;
-        shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
+        shared.environment.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
         shared.status.send_if_modified(|status| {
             let is_leading = *status == Leadership::Leading;
             if is_leading {
@@ -64,20 +64,20 @@ impl Term {
     /// `sent`.
     pub(super) fn begin(
         shared: &Arc<Shared>,
-        (machine, sent): (Machine, Mark),
-        news: News,
+        (machine, sent): (Machine, ClockReading),
+        news: LockWatch,
         turn: OwnedSemaphorePermit,
     ) -> Self {
         let shared = Arc::clone(shared);
         let settings = &shared.settings;
         let gate = LeaseGate::new(
             shared.lock.describe(),
-            shared.seams.clock.clone(),
+            shared.environment.clock.clone(),
             settings.timing,
             sent,
             shared.flights.clone(),
         );
-        shared.seams.metrics.set(&names::LEADER, &[&settings.name], 1.0);
+        shared.environment.metrics.set(&names::LEADER, &[&settings.name], 1.0);
         info!(lease = %shared.lock.describe(), identity = %shared.lock.identity(), "leading");
         *shared.gate.lock() = Some(gate.clone());
         shared.status.send_replace(Leadership::Leading);
@@ -160,7 +160,7 @@ impl Term {
 struct Holding {
     shared: Arc<Shared>,
     machine: Machine,
-    news: News,
+    news: LockWatch,
     finish: CancellationToken,
     asked: CancellationToken,
 }
@@ -168,7 +168,7 @@ struct Holding {
 impl Holding {
     /// Renews until leadership is lost or `finish`.
     async fn run(&mut self, gate: &LeaseGate) {
-        let clock = self.shared.seams.clock.clone();
+        let clock = self.shared.environment.clock.clone();
         loop {
             // Ends no later than the lease, so that the end is noticed on time.
             let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Holding {
 
 /// Waits for a report that a leader must look at; returns the record when another process holds the
 /// lock.
-async fn concern(machine: &Machine, news: &mut News) -> Option<ObservedRecord> {
+async fn concern(machine: &Machine, news: &mut LockWatch) -> Option<ObservedRecord> {
     loop {
         let told = news.next().await;
         match machine.concern(&told) {

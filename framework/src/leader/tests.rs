@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::client::WriteGate;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::{Metrics, names};
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 mod answers;
 mod callbacks;
@@ -175,23 +175,23 @@ impl Bench {
     }
 
     /// Lets the first elector of a new store know that the store is new.
-    fn introduce(&self, elector: Elector, seams: &Seams) -> Elector {
+    fn introduce(&self, elector: Elector, environment: &Environment) -> Elector {
         if self.is_new.swap(false, Ordering::Relaxed) {
-            elector.is_unheld_since(seams.clock.mark());
+            elector.is_unheld_since(environment.clock.mark());
         }
         elector
     }
 
-    fn elector(&self, identity: &str) -> (Elector, Seams) {
-        let seams = Seams {
+    fn elector(&self, identity: &str) -> (Elector, Environment) {
+        let environment = Environment {
             clock: Clock::simulated(Timestamp::UNIX_EPOCH),
-            entropy: Entropy::seeded(1),
+            rng: Rng::seeded(1),
             metrics: Metrics::new(),
         };
         let lock = Handle { store: self.store.clone(), identity: identity.to_owned() };
         let elector =
-            Elector::over(LeaderElection::new("ops"), Arc::new(lock), seams.clone()).unwrap();
-        (self.introduce(elector, &seams), seams)
+            Elector::over(LeaderElection::new("ops"), Arc::new(lock), environment.clone()).unwrap();
+        (self.introduce(elector, &environment), environment)
     }
 
     fn foreign(&self, holder: &str) {
@@ -269,9 +269,9 @@ async fn mechanism_42_who_leads_and_who_stops_is_recorded_as_an_event() {
 #[tokio::test(start_paused = true)]
 async fn mechanism_44_the_metrics_tell_who_leads_and_slow_renewals() {
     let bench = Bench::new();
-    let (elector, seams) = bench.elector("a");
+    let (elector, environment) = bench.elector("a");
     let says = |line: &str| {
-        let text = seams.metrics.encode();
+        let text = environment.metrics.encode();
         assert!(text.contains(line), "{line} is not in\n{text}");
     };
     says(r#"leader_election_master_status{name="ops"} 0"#);
@@ -301,14 +301,14 @@ async fn l2_validity_counts_from_before_the_request_was_sent() {
 #[tokio::test(start_paused = true)]
 async fn mechanism_38_a_leader_renews_for_as_long_as_it_lives_without_reading_again() {
     let bench = Bench::new();
-    let (elector, seams) = bench.elector("a");
+    let (elector, environment) = bench.elector("a");
     let term = elector.campaign(&bench.stop).await.unwrap();
     for _ in 0..60 {
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert!(term.gate().admit().unwrap().unwrap() > Duration::from_secs(10));
     }
     assert!(!term.lost().is_cancelled());
-    assert_eq!(seams.metrics.counted(&names::LEADER_SLOWPATH, &["ops"]), 0);
+    assert_eq!(environment.metrics.counted(&names::LEADER_SLOWPATH, &["ops"]), 0);
     assert_eq!(bench.store.stored.lock().as_ref().unwrap().record.transitions, 0);
 }
 

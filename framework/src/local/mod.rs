@@ -17,8 +17,8 @@ use windlass_apiserver::ApiServer;
 
 use crate::client::{Client, NewServer};
 use crate::embedded;
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
-use crate::seams::Seams;
 
 /// An API server in this process that kubectl can use.
 #[derive(Debug)]
@@ -37,9 +37,9 @@ impl LocalCluster {
     /// [`ErrorKind::Config`] when no loopback port can be opened or the kubeconfig not be written.
     pub async fn start(name: &str) -> Result<Self, Error> {
         let server = ApiServer::builder().stand_ins(true).start();
-        let client = embedded::client(&server, None, "default", Seams::system())?;
+        let client = embedded::client(&server, None, "default", Environment::system())?;
         let new_server = Arc::new(NewServer::default());
-        new_server.open(client.seams().clock.mark());
+        new_server.open(client.environment().clock.mark());
         let client = client.of_new_server(&new_server);
         let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await.map_err(|error| {
             let text = "cannot serve the embedded API server on a loopback port";

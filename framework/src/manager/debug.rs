@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::health::Vitals;
+use super::health::OperatorStatus;
 use super::runnable::{Runnable, State, When};
 use crate::informer::{InformerRegistry, InformerStatus};
 use crate::leader::Leadership;
@@ -22,9 +22,9 @@ pub(super) const LIMIT: usize = 100;
 pub(super) const MOST: usize = 10_000;
 
 /// Returns the whole document.
-pub(super) fn dump(vitals: &Vitals, limit: usize) -> Value {
+pub(super) fn dump(vitals: &OperatorStatus, limit: usize) -> Value {
     let limit = limit.min(MOST);
-    let clock = vitals.client.seams().clock.clone();
+    let clock = vitals.client.environment().clock.clone();
     let up = clock.now().saturating_duration_since(vitals.began);
     let readiness = vitals.ready();
     let clusters: serde_json::Map<String, Value> = vitals
@@ -58,7 +58,7 @@ fn seconds(duration: Duration) -> f64 {
 }
 
 /// Returns the state of the election; null without one.
-fn leadership(vitals: &Vitals) -> Value {
+fn leadership(vitals: &OperatorStatus) -> Value {
     let Some(elector) = &vitals.elector else { return Value::Null };
     let (state, holder) = match vitals.leadership() {
         Some(Leadership::Leading) => ("leading", Some(elector.identity().to_owned())),

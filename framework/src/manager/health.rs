@@ -51,7 +51,7 @@ impl Readiness {
 
 /// State that the checks read; shared between the run and the probe server.
 #[derive(Debug)]
-pub(super) struct Vitals {
+pub(super) struct OperatorStatus {
     pub(super) name: String,
     pub(super) began: Instant,
     pub(super) client: Client,
@@ -72,7 +72,7 @@ pub(super) struct Vitals {
     pub(super) gate: Mutex<Option<LeaseGate>>,
 }
 
-impl Vitals {
+impl OperatorStatus {
     /// Returns the state of the election; `None` without one.
     pub(super) fn leadership(&self) -> Option<Leadership> {
         self.elector.as_ref().map(|elector| elector.watch().borrow().clone())
@@ -263,7 +263,7 @@ pub(super) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]
 }
 
 /// State from which the probe and metrics servers answer.
-pub(super) type SharedVitals = Arc<Vitals>;
+pub(super) type SharedVitals = Arc<OperatorStatus>;
 
 #[cfg(test)]
 mod tests {

@@ -37,7 +37,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tracing::warn;
 
 use super::debug;
-use super::health::{Check, SharedVitals, Vitals, chosen, print};
+use super::health::{Check, OperatorStatus, SharedVitals, chosen, print};
 use super::process;
 use crate::client::Io;
 use crate::clock::Clock;
@@ -357,7 +357,7 @@ fn parameters(uri: &Uri) -> Vec<(String, String)> {
 }
 
 /// Returns the debug page.
-fn inside(vitals: &Vitals, uri: &Uri) -> Answer {
+fn inside(vitals: &OperatorStatus, uri: &Uri) -> Answer {
     let asked = parameters(uri).into_iter().find(|(key, _)| key == "limit");
     let limit = match asked.map(|(_, value)| value.parse::<usize>()) {
         None => debug::LIMIT,

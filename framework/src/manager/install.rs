@@ -85,9 +85,9 @@ pub(super) async fn look(
         match api.get_opt(definition.name()).await {
             Ok(stored) => {
                 match stored.as_ref().map(|stored| plan(client, definition, stored, force)) {
-                    Some(Plan::Keep(left_alone)) => look.left_alone.extend(left_alone),
-                    Some(Plan::Refuse(error)) => return Err(error),
-                    Some(Plan::Write) | None => try_out(&api, definition).await?,
+                    Some(InstallPlan::Keep(left_alone)) => look.left_alone.extend(left_alone),
+                    Some(InstallPlan::Refuse(error)) => return Err(error),
+                    Some(InstallPlan::Write) | None => try_out(&api, definition).await?,
                 }
                 look.are_served &= stored.is_some_and(|stored| {
                     matches!(served(&stored), Ok(true)) && has_versions_of(definition, &stored)
@@ -138,7 +138,7 @@ pub(crate) async fn install_all(
     definitions: &[CustomResourceDefinition],
     force: bool,
 ) -> Result<Vec<LeftAlone>, Error> {
-    let clock = &client.seams().clock;
+    let clock = &client.environment().clock;
     let mut last = None;
     let work = Box::pin(async {
         let mut left_alone = Vec::new();
@@ -204,7 +204,7 @@ async fn install(
             }
             Err(error) => return Err(refused(name, error)),
         }
-        client.seams().clock.sleep(pause).await;
+        client.environment().clock.sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
@@ -233,14 +233,14 @@ async fn make_right(
         );
     }
     match plan(client, definition, &stored, force) {
-        Plan::Refuse(error) => Err(error),
-        Plan::Keep(left_alone) => {
+        InstallPlan::Refuse(error) => Err(error),
+        InstallPlan::Keep(left_alone) => {
             if let Some(LeftAlone { text, .. }) = &left_alone {
                 warn!(definition = name, "{text}");
             }
             Ok((stored, left_alone))
         }
-        Plan::Write => {
+        InstallPlan::Write => {
             // With the version that was compared: a change in between is a conflict, not a loss.
             let mut own = definition.clone();
             own.metadata.resource_version.clone_from(&stored.metadata.resource_version);
@@ -254,7 +254,7 @@ async fn make_right(
 }
 
 /// Next step with a definition that is stored.
-enum Plan {
+enum InstallPlan {
     /// The stored definition is as it should be, or stays all the same.
     Keep(Option<LeftAlone>),
     /// This program's own definition takes its place.
@@ -269,15 +269,15 @@ fn plan(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
     force: bool,
-) -> Plan {
+) -> InstallPlan {
     if is_newer(stored, own) || is_same(own, stored) {
-        return Plan::Keep(None);
+        return InstallPlan::Keep(None);
     }
     if force || !is_of_others(client, own, stored) {
-        return Plan::Write;
+        return InstallPlan::Write;
     }
     let losses = foreign::lost(own, stored);
-    if losses.is_empty() { Plan::Write } else { objection(own, stored, &losses) }
+    if losses.is_empty() { InstallPlan::Write } else { objection(own, stored, &losses) }
 }
 
 /// Whether another manager created the stored definition, or changed it.
@@ -316,7 +316,7 @@ fn objection(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
     losses: &[String],
-) -> Plan {
+) -> InstallPlan {
     let what = format!(
         "the custom resource definition {:?} is not this program's alone, and its own would take from it: {}",
         own.name(),
@@ -328,7 +328,7 @@ fn objection(
         let versions: Vec<&str> = served_versions(own).collect();
         let text =
             format!("{what}; it is left as it is, but does not serve {versions:?}: {remedy}");
-        return Plan::Refuse(Error::new(ErrorKind::Config, text));
+        return InstallPlan::Refuse(Error::new(ErrorKind::Config, text));
     }
     let pruned = foreign::pruned(own, stored);
     let missing = match pruned.as_slice() {
@@ -340,7 +340,7 @@ fn objection(
     };
     let text =
         format!("{what}; it is left as it is, and this program works by it{missing}; {remedy}");
-    Plan::Keep(Some(LeftAlone { name: own.name().to_owned(), text }))
+    InstallPlan::Keep(Some(LeftAlone { name: own.name().to_owned(), text }))
 }
 
 /// Whether discovery shows the kind as served; for a process that may not read definitions.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
-use super::health::{SharedVitals, Vitals};
+use super::health::{OperatorStatus, SharedVitals};
 use super::process;
 use crate::clock::Clock;
 use crate::metrics::names;
@@ -51,9 +51,9 @@ fn bytes_of(text: &str) -> Option<u64> {
 
 /// Publishes the budget, and watches its use until the handle is dropped.
 pub(super) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> {
-    let seams = vitals.client.seams();
-    seams.metrics.set(&names::MEMORY_BUDGET, &[&vitals.name], budget as f64);
-    let (clock, vitals) = (seams.clock.clone(), SharedVitals::clone(vitals));
+    let environment = vitals.client.environment();
+    environment.metrics.set(&names::MEMORY_BUDGET, &[&vitals.name], budget as f64);
+    let (clock, vitals) = (environment.clock.clone(), SharedVitals::clone(vitals));
     let tell = move |used| {
         warn!(
             used_mib = mebibytes(used),
@@ -84,7 +84,7 @@ async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, tell: 
 }
 
 /// Names the largest caches and their sizes: `pods 310 MiB, secrets 12 MiB`.
-fn largest(vitals: &Vitals) -> String {
+fn largest(vitals: &OperatorStatus) -> String {
     let mut caches: Vec<(usize, String)> = vitals
         .registries()
         .into_iter()

@@ -47,7 +47,9 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::client::Client;
-use crate::controller::{Cluster, Controller, ErasedController, MOST_WORKERS, Reconciler, Wiring};
+use crate::controller::{
+    Cluster, Controller, ControllerBuilder, ErasedController, MOST_WORKERS, Reconciler,
+};
 use crate::crd::CustomResource;
 use crate::error::Error;
 use crate::informer::CacheOptions;
@@ -166,13 +168,17 @@ impl Manager {
     pub fn wired<C: Controller>(
         self,
         controller: C,
-        change: impl FnOnce(Wiring<C>) -> Wiring<C>,
+        change: impl FnOnce(ControllerBuilder<C>) -> ControllerBuilder<C>,
     ) -> Self {
         self.controller_with(controller, change(C::wiring()))
     }
 
     /// Adds a controller with a wiring of your own.
-    pub fn controller_with<C: Reconciler>(self, controller: C, wiring: Wiring<C>) -> Self {
+    pub fn controller_with<C: Reconciler>(
+        self,
+        controller: C,
+        wiring: ControllerBuilder<C>,
+    ) -> Self {
         self.erased_controller(wiring.build(controller))
     }
 
@@ -292,7 +298,7 @@ impl Manager {
     /// operator's lease.
     pub fn cluster(mut self, cluster: &Cluster) -> Self {
         // The first manager decides whose clock and metrics they use.
-        cluster.managed_by(self.client.seams());
+        cluster.managed_by(self.client.environment());
         self.clusters.push(cluster.clone());
         self
     }

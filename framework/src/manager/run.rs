@@ -22,10 +22,10 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
-use super::health::{SharedVitals, Vitals};
+use super::health::{OperatorStatus, SharedVitals};
 use super::http::{Endpoints, bind, is_one, serve};
 use super::manifests::watchable;
-use super::runnable::{Crew, When};
+use super::runnable::{RunnableGroup, When};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, signals};
 use crate::client::{Client, WriteGate};
@@ -102,7 +102,7 @@ pub(super) fn start(manager: Manager) -> Running {
     let (addresses, seen) = watch::channel(Addresses::default());
     let operator = Operator {
         client: vitals.client.clone(),
-        clock: vitals.client.seams().clock.clone(),
+        clock: vitals.client.environment().clock.clone(),
         definitions,
         force_install,
         workers,
@@ -164,9 +164,9 @@ fn set_up(
         // No process leads yet: writes to other clusters are refused until a term begins.
         manager.clusters.iter().for_each(|cluster| cluster.fence(None));
     }
-    let vitals = Vitals {
+    let vitals = OperatorStatus {
         name,
-        began: client.seams().clock.now(),
+        began: client.environment().clock.now(),
         client,
         stop: stop.clone(),
         informers,
@@ -228,7 +228,7 @@ fn checked(controller: &str) -> Result<(), Error> {
     let text = format!(
         "a controller is called {controller:?}, and the API server would refuse its Events; give it a \
          name of at most {LONGEST_NAME} ASCII letters, digits, `-`, `_` and `.` that begins and ends with \
-         a letter or a digit (`Wiring::name`)"
+         a letter or a digit (`ControllerBuilder::name`)"
     );
     Err(Error::new(ErrorKind::Config, text))
 }
@@ -285,7 +285,7 @@ impl Operator {
     /// Binds the addresses of probes and metrics, and serves them; one server if the addresses are
     /// one.
     async fn open_servers(&self, servers: &mut JoinSet<()>) -> Result<(), Error> {
-        let registry = self.client.seams().metrics.clone();
+        let registry = self.client.environment().metrics.clone();
         let endpoints = |probes, metrics, debug| Endpoints {
             vitals: self.vitals.clone(),
             clock: self.clock.clone(),
@@ -322,8 +322,8 @@ impl Operator {
     }
 
     /// Starts the runnables of one stage.
-    fn crew(&self, when: When, client: &Client, stop: CancellationToken) -> Crew {
-        let mut crew = Crew::new(stop, self.clock.clone());
+    fn crew(&self, when: When, client: &Client, stop: CancellationToken) -> RunnableGroup {
+        let mut crew = RunnableGroup::new(stop, self.clock.clone());
         for runnable in self.vitals.runnables.iter().filter(|one| one.when() == when) {
             let place = (client.clone(), self.vitals.informers.clone());
             let (vitals, failed) = (Arc::clone(&self.vitals), Arc::clone(&self.failed));

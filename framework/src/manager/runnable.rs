@@ -266,13 +266,13 @@ impl fmt::Debug for Runnable {
 }
 
 /// The runnables of one stage, while they run.
-pub(super) struct Crew {
+pub(super) struct RunnableGroup {
     tasks: JoinSet<()>,
     stop: CancellationToken,
     clock: Clock,
 }
 
-impl Crew {
+impl RunnableGroup {
     /// Creates an empty group; `stop` cancels its runnables.
     pub(super) fn new(stop: CancellationToken, clock: Clock) -> Self {
         Self { tasks: JoinSet::new(), stop, clock }

@@ -11,7 +11,7 @@ use super::Exit;
 use super::debug;
 use super::health::{Readiness, SharedVitals};
 use crate::client::Client;
-use crate::controller::{ControllerState, ErasedController, Unrest};
+use crate::controller::{BusyReport, ControllerState, ErasedController};
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
 use crate::leader::Leadership;
@@ -90,9 +90,9 @@ impl Running {
     }
 
     /// Returns the reasons why the controllers do not come to rest, by name.
-    pub fn unrest(&self) -> Vec<(String, Unrest)> {
-        let unrest = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.unrest());
-        self.vitals.controllers.iter().map(unrest).collect()
+    pub fn busy_report(&self) -> Vec<(String, BusyReport)> {
+        let busy_report = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.busy_report());
+        self.vitals.controllers.iter().map(busy_report).collect()
     }
 
     /// Returns the checks of readiness, with the missing conditions.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use super::health::Vitals;
+use super::health::OperatorStatus;
 use super::http::{Endpoints, Visit, bind, converse, is_one, places, serve};
 use super::*;
 use crate::client::tests::capture::Captured;
@@ -172,9 +172,9 @@ async fn talk(mut stream: impl crate::client::Io, request: &str) -> String {
 
 fn endpoints() -> Endpoints {
     let client = nowhere();
-    let vitals = Vitals {
+    let vitals = OperatorStatus {
         name: "ops".to_owned(),
-        began: client.seams().clock.now(),
+        began: client.environment().clock.now(),
         client: client.clone(),
         stop: CancellationToken::new(),
         informers: InformerRegistry::new(client.clone(), Vec::new()),
@@ -188,12 +188,12 @@ fn endpoints() -> Endpoints {
         starting: parking_lot::Mutex::new(None),
         gate: parking_lot::Mutex::new(None),
     };
-    client.seams().metrics.count(&names::RECONCILE, &["slow", "success"], 3);
+    client.environment().metrics.count(&names::RECONCILE, &["slow", "success"], 3);
     Endpoints {
         vitals: Arc::new(vitals),
-        clock: client.seams().clock.clone(),
+        clock: client.environment().clock.clone(),
         probes: true,
-        metrics: Some(client.seams().metrics.clone()),
+        metrics: Some(client.environment().metrics.clone()),
         debug: true,
     }
 }
@@ -334,7 +334,7 @@ async fn d8_an_operator_tells_its_memory_budget_and_warns_when_it_is_nearly_used
     for (budget, warnings) in [(0, 0), (1 << 50, 0), (1 << 20, 1)] {
         let controller = Slow::new(Duration::ZERO);
         let manager = operator(&controller).name("ops").memory_budget(budget);
-        let metrics = manager.client.seams().metrics.clone();
+        let metrics = manager.client.environment().metrics.clone();
         let running = manager.start();
         until_started(&controller).await;
         tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -484,7 +484,7 @@ async fn roles_of_namespaces_are_refused_for_what_is_in_no_namespace() {
             Ok(crate::controller::Action::done())
         }
     }
-    let wiring = Wiring::new().watches::<Node>(|_| Vec::new());
+    let wiring = ControllerBuilder::new().watches::<Node>(|_| Vec::new());
     let manager = Manager::new(nowhere()).controller_with(Nodes, wiring).namespaces(["a"]);
     let error = manager.manifests(&ManifestOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::setback::Setback;
+use super::attempt_end::AttemptEnd;
+use super::sink::{ReflectorSink, StreamProgress};
 use super::source::Served;
-use super::target::{Step, Target};
 use super::{NO_PROGRESS, Reflector, State};
 
 /// Longest interval between two looks for an absent kind.
@@ -33,16 +33,16 @@ pub(super) struct Absence {
     has_listed: bool,
 }
 
-impl<T: Target> Reflector<T> {
+impl<T: ReflectorSink> Reflector<T> {
     /// Asks the source, before a request for a kind that was absent, whether the kind is still
     /// absent.
-    pub(super) async fn look_for_the_kind(&mut self) -> Option<Setback> {
+    pub(super) async fn look_for_the_kind(&mut self) -> Option<AttemptEnd> {
         self.absence.as_ref()?;
-        let served = self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await;
+        let served = self.environment.clock.within(NO_PROGRESS, self.source.is_served()).await;
         let absence = self.absence.as_mut()?;
         absence.was_found = served == Some(Served::Yes);
         // Only a clear no avoids the list; after any other answer the list decides.
-        (served == Some(Served::No)).then(|| Setback::Absent(absence.why.clone()))
+        (served == Some(Served::No)).then(|| AttemptEnd::Absent(absence.why.clone()))
     }
 
     /// Checks a 404, which may come from a proxy, or from a server that is just starting. It
@@ -50,27 +50,27 @@ impl<T: Target> Reflector<T> {
     /// either, or when the server keeps answering 404. At the very first list a 404 lets
     /// controllers start without the kind: there it is not believed while discovery has the kind,
     /// and without discovery it must come twice.
-    pub(super) async fn doubt(&mut self, setback: Setback) -> Setback {
-        let Setback::Absent(why) = setback else {
+    pub(super) async fn doubt(&mut self, setback: AttemptEnd) -> AttemptEnd {
+        let AttemptEnd::Absent(why) = setback else {
             self.doubted_since = None;
             return setback;
         };
         // Read before the query, which may take long: one 404 must not become old by it.
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         let is_old = self.doubted_since.is_some_and(|since| now >= since + DOUBTED_FOR);
         if self.absence.is_some() || is_old {
-            return Setback::Absent(why);
+            return AttemptEnd::Absent(why);
         }
         let came_twice = self.doubted_since.is_some() && !self.has_listed_before();
         self.doubted_since.get_or_insert(now);
-        match self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await {
-            Some(Served::No) => Setback::Absent(why),
+        match self.environment.clock.within(NO_PROGRESS, self.source.is_served()).await {
+            Some(Served::No) => AttemptEnd::Absent(why),
             Some(Served::Yes) => {
-                Setback::Doubted(format!("{why}, although its discovery has the kind"))
+                AttemptEnd::Doubted(format!("{why}, although its discovery has the kind"))
             }
-            Some(Served::Unknown) | None if came_twice => Setback::Absent(why),
+            Some(Served::Unknown) | None if came_twice => AttemptEnd::Absent(why),
             Some(Served::Unknown) | None => {
-                Setback::Doubted(format!("{why}, and its discovery does not confirm it"))
+                AttemptEnd::Doubted(format!("{why}, and its discovery does not confirm it"))
             }
         }
     }
@@ -109,7 +109,7 @@ impl<T: Target> Reflector<T> {
         if has_listed || !matches!(self.status.get(), State::Absent(_)) {
             self.target.list_begins();
             let version = self.position.newest().unwrap_or_default();
-            self.target.reached(Step::Absent, version);
+            self.target.reached(StreamProgress::Absent, version);
             self.listed = 0;
         }
         self.doubted_since = None;

@@ -215,9 +215,9 @@ mod tests {
     use super::*;
     use crate::client::{BoxIo, Connect};
     use crate::clock::Clock;
-    use crate::entropy::Entropy;
+    use crate::environment::Environment;
     use crate::metrics::Metrics;
-    use crate::seams::Seams;
+    use crate::rng::Rng;
 
     /// A connector that never connects.
     #[derive(Debug)]
@@ -230,9 +230,12 @@ mod tests {
     }
 
     fn source() -> ApiSource {
-        let seams =
-            Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() };
-        ApiSource::new(Client::over(Arc::new(Nowhere), seams), ResourceInfo::of::<ConfigMap>())
+        let environment =
+            Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() };
+        ApiSource::new(
+            Client::over(Arc::new(Nowhere), environment),
+            ResourceInfo::of::<ConfigMap>(),
+        )
     }
 
     fn reads() -> [Read; 3] {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ReflectorOptions;
-use crate::entropy::Entropy;
+use crate::rng::Rng;
 
 /// Exponential pauses with full jitter: the bound doubles and never decreases until a stream was
 /// healthy; the pause is uniform below the bound, so that many clients do not return at the same
@@ -15,13 +15,13 @@ pub(crate) struct Backoff {
     largest: Duration,
     /// Time after which an open stream counts as healthy: the next failure is a first one.
     quiet: Duration,
-    entropy: Entropy,
+    rng: Rng,
 }
 
 impl Backoff {
-    pub(crate) fn new(options: &ReflectorOptions, entropy: Entropy) -> Self {
+    pub(crate) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         let ReflectorOptions { first_pause: first, largest_pause: largest, quiet, .. } = *options;
-        Self { bound: first, first, largest, quiet, entropy }
+        Self { bound: first, first, largest, quiet, rng }
     }
 
     /// Returns the next pause, after a stream that was open for `lived`.
@@ -29,14 +29,14 @@ impl Backoff {
         if lived >= self.quiet {
             self.bound = self.first;
         }
-        let pause = self.entropy.jitter(self.bound);
+        let pause = self.rng.jitter(self.bound);
         self.bound = self.bound.saturating_mul(2).min(self.largest);
         pause
     }
 
     /// Returns a random part of `span`, without counting a failure.
     pub(crate) fn jitter(&self, span: Duration) -> Duration {
-        self.entropy.jitter(span)
+        self.rng.jitter(span)
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn backoff(options: &ReflectorOptions) -> Backoff {
-        Backoff::new(options, Entropy::seeded(1))
+        Backoff::new(options, Rng::seeded(1))
     }
 
     #[test]

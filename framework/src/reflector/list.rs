@@ -2,33 +2,33 @@
 
 use std::cmp::Ordering;
 
+use super::attempt_end::{AttemptEnd, During, judge};
 use super::options::PAGE;
 use super::page::PageReader;
-use super::setback::{During, Setback, judge};
+use super::sink::{RawObject, ReflectorSink, StreamProgress};
 use super::source::Read;
-use super::target::{Seen, Step, Target};
 use super::{IN_PART_PAUSE, Reflector, State};
 use crate::metrics::names;
 use crate::store::order;
-use crate::wire::{ListMeta, Malformed, Part, Skim};
+use crate::wire::{ListMeta, Malformed, MetadataScan, Part};
 
 /// The failure of a list in pages.
 struct Failed {
-    setback: Setback,
+    setback: AttemptEnd,
     /// Whether the failed page was not the first.
     is_later: bool,
 }
 
-impl<T: Target> Reflector<T> {
+impl<T: ReflectorSink> Reflector<T> {
     /// Lists the whole scope.
-    pub(super) async fn list(&mut self) -> Result<(), Setback> {
+    pub(super) async fn list(&mut self) -> Result<(), AttemptEnd> {
         let version = self.list_version();
         let limit = self.limit(version.as_deref());
         match self.list_pages(version, limit).await {
             Ok(()) => Ok(()),
             // B4 (lists that expire before they end): the position between two pages has expired. A
             // list without a limit does not depend on its duration.
-            Err(Failed { setback: Setback::Stale { why, .. }, is_later: true }) => {
+            Err(Failed { setback: AttemptEnd::Stale { why, .. }, is_later: true }) => {
                 tracing::warn!(
                     resource = self.what,
                     why,
@@ -90,8 +90,8 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Reads one page and hands its items over as they arrive; returns the list's metadata.
-    async fn page(&mut self, page: Read) -> Result<ListMeta, Setback> {
-        let (clock, what) = (self.seams.clock.clone(), self.what.clone());
+    async fn page(&mut self, page: Read) -> Result<ListMeta, AttemptEnd> {
+        let (clock, what) = (self.environment.clock.clone(), self.what.clone());
         let source = std::sync::Arc::clone(&self.source);
         let judged = |error| judge(&error, During::Page);
         let limit = self.options.frame_limit;
@@ -113,16 +113,17 @@ impl<T: Target> Reflector<T> {
     fn item(&mut self, part: Part<'_>) {
         self.listed += 1;
         let skim = match part {
-            Part::Whole(item) => Skim::of(item).map(|skim| match self.expected.other_item(item) {
-                None => self.target.listed(&Seen::new(&skim, item)),
-                Some(other) => {
-                    self.unexpected(&other);
-                    self.unreadable += 1;
-                }
-            }),
-            Part::TooLarge(item) => {
-                Skim::of_beginning(item).map(|skim| self.too_large(&Seen::new(&skim, item)))
+            Part::Whole(item) => {
+                MetadataScan::of(item).map(|skim| match self.expected.other_item(item) {
+                    None => self.target.listed(&RawObject::new(&skim, item)),
+                    Some(other) => {
+                        self.unexpected(&other);
+                        self.unreadable += 1;
+                    }
+                })
             }
+            Part::TooLarge(item) => MetadataScan::of_beginning(item)
+                .map(|skim| self.too_large(&RawObject::new(&skim, item))),
         };
         if let Err(error) = skim {
             self.unreadable(&error);
@@ -133,13 +134,13 @@ impl<T: Target> Reflector<T> {
     pub(super) fn count_items(&self, before: u64) {
         if self.listed > before {
             let items = self.listed - before;
-            self.seams.metrics.count(&names::INFORMER_LISTED, &[&self.resource], items);
+            self.environment.metrics.count(&names::INFORMER_LISTED, &[&self.resource], items);
         }
     }
 
     /// Keeps the last known state of an object that is too large; the stream goes on (A13: one huge
     /// object).
-    pub(super) fn too_large(&mut self, seen: &Seen<'_>) {
+    pub(super) fn too_large(&mut self, seen: &RawObject<'_>) {
         self.dropped("too_large");
         tracing::error!(
             resource = self.what,
@@ -180,8 +181,8 @@ impl<T: Target> Reflector<T> {
         self.listed = 0;
         self.again_at = None;
         self.said_unexpected = false;
-        self.list_began = self.seams.clock.now();
-        self.seams.metrics.count(&names::INFORMER_RELISTS, &[&self.resource, self.cause], 1);
+        self.list_began = self.environment.clock.now();
+        self.environment.metrics.count(&names::INFORMER_RELISTS, &[&self.resource, self.cause], 1);
         // An absent or refused kind stays in its state until the list succeeds: no log line per
         // attempt.
         if matches!(self.status.get(), State::Idle | State::Watching) {
@@ -190,8 +191,8 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Ends a list that is complete as of `version`.
-    pub(super) fn end_list(&mut self, version: &str) -> Result<(), Setback> {
-        let now = self.seams.clock.now();
+    pub(super) fn end_list(&mut self, version: &str) -> Result<(), AttemptEnd> {
+        let now = self.environment.clock.now();
         if let Some(newest) = self.position.newest()
             && (order(version, newest) == Some(Ordering::Less) || self.shows_an_older_state())
         {
@@ -200,7 +201,10 @@ impl<T: Target> Reflector<T> {
         let is_whole = self.unreadable == 0;
         // A partial list cannot show which objects are gone; a later one may.
         self.again_at = (!is_whole).then(|| now + IN_PART_PAUSE);
-        self.target.reached(if is_whole { Step::Listed } else { Step::ListedInPart }, version);
+        self.target.reached(
+            if is_whole { StreamProgress::Listed } else { StreamProgress::ListedInPart },
+            version,
+        );
         self.position.begin(version);
         self.broken_streams = 0;
         self.failed_lists = 0;
@@ -209,7 +213,7 @@ impl<T: Target> Reflector<T> {
         self.absence = None;
         self.doubted_since = None;
         self.doubt.settle();
-        let metrics = &self.seams.metrics;
+        let metrics = &self.environment.metrics;
         metrics.observe(&names::INFORMER_LIST_SECONDS, &[&self.resource], now - self.list_began);
         metrics.record(&names::INFORMER_LIST_ITEMS, &[&self.resource], self.listed as f64);
         self.status.heard(now, true);
@@ -229,10 +233,10 @@ impl<T: Target> Reflector<T> {
 
     /// Handles a list of an older version. Only a consistent read proves that the store was set
     /// back (B8: versions that go back); any other list is made again as one.
-    fn went_backwards(&mut self, version: &str, newest: String) -> Setback {
+    fn went_backwards(&mut self, version: &str, newest: String) -> AttemptEnd {
         if self.asked_version.is_some() {
             let why = format!("the list of {} is of {version}, before {newest}", self.what);
-            return Setback::Stale { cause: "older", why };
+            return AttemptEnd::Stale { cause: "older", why };
         }
         self.set_back(version, &newest)
     }

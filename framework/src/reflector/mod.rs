@@ -5,36 +5,36 @@
 //! supports that and by pages otherwise. No answer of the server is fatal: each failure is
 //! classified (`setback`) and answered by resuming, by listing again, or by waiting.
 //!
-//! A [`Reflector`] reads from a [`ListWatch`] and fills a [`Target`]. Informers consist of
+//! A [`Reflector`] reads from a [`ListWatch`] and fills a [`ReflectorSink`]. Informers consist of
 //! reflectors; a single one keeps a [`Store`](crate::store::Store) or any other target up to date.
 //! A [`Pager`] is a list without a watch.
 //!
 //! A reflector knows no listeners and decodes no object.
 
 mod absence;
-mod answer;
 mod api_source;
+mod apply_queue;
+mod attempt_end;
 mod backoff;
-mod doubt;
+mod capabilities;
+mod delta_writer;
 mod expect;
-mod feed;
-mod habits;
-mod handoff;
 mod list;
 mod memory;
+mod next_action;
 mod options;
 mod page;
 mod pager;
 mod position;
 #[expect(clippy::module_inception, reason = "the room is named after what it holds")]
 mod reflector;
+mod rollback;
 #[cfg(test)]
 pub(crate) mod script;
-mod setback;
+mod sink;
 mod source;
 mod status;
 mod stream;
-mod target;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -45,15 +45,15 @@ pub use api_source::ApiSource;
 pub use memory::{Answer, MemorySource};
 pub use options::ReflectorOptions;
 pub use pager::{Page, Pager, Pages};
-pub use reflector::{Reflector, Trouble};
+pub use reflector::{Reflector, ReflectorError};
+pub use sink::{RawObject, ReflectorSink, StoreTarget, StreamProgress};
 pub use source::{Chunks, ListWatch, Opening, Read, Served, Serving};
 pub use status::{Freshness, State, Status};
-pub use target::{Seen, Step, StoreTarget, Target};
 
-pub(crate) use feed::{Feed, Sink};
-pub(crate) use habits::Habits;
-pub(crate) use handoff::{Handoff, StoreDelta};
-pub(crate) use reflector::Wiring;
+pub(crate) use apply_queue::{ApplyQueue, StoreDelta};
+pub(crate) use capabilities::ServerCapabilities;
+pub(crate) use delta_writer::{BatchSink, DeltaWriter};
+pub(crate) use reflector::ReflectorDeps;
 
 /// A request without any data for this long has failed.
 const NO_PROGRESS: Duration = Duration::from_secs(30);

@@ -16,10 +16,10 @@ use tokio::task::JoinHandle;
 use super::options::PAGE;
 use super::page::PageReader;
 use super::source::{ListWatch, Read};
-use super::{ReflectorOptions, Seen};
+use super::{RawObject, ReflectorOptions};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
-use crate::wire::{ListMeta, Part, Skim};
+use crate::wire::{ListMeta, MetadataScan, Part};
 
 /// Number of pages that are read ahead, as in client-go.
 const READ_AHEAD: usize = 10;
@@ -161,16 +161,16 @@ impl Pager {
     /// Dropping the future ends the request under way.
     pub async fn each(
         self,
-        mut each: impl FnMut(&Seen<'_>) -> ControlFlow<()> + Send,
+        mut each: impl FnMut(&RawObject<'_>) -> ControlFlow<()> + Send,
     ) -> Result<(), Error> {
         let mut next = Some(Next::first(&self));
         while let Some(now) = next.take() {
             let page = self.turn(now).await?;
             for item in &page.items {
-                let skim = Skim::of(item).map_err(|error| {
+                let skim = MetadataScan::of(item).map_err(|error| {
                     Error::new(ErrorKind::Decode, format!("cannot read an item: {error}"))
                 })?;
-                if each(&Seen::new(&skim, item)).is_break() {
+                if each(&RawObject::new(&skim, item)).is_break() {
                     return Ok(());
                 }
             }

@@ -8,24 +8,24 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::absence::Absence;
+use super::attempt_end::AttemptEnd;
 use super::backoff::Backoff;
-use super::doubt::Doubt;
+use super::capabilities::ServerCapabilities;
+use super::delta_writer::DeltaWriter;
 use super::expect::Expected;
-use super::feed::Feed;
-use super::habits::Habits;
 use super::position::Position;
-use super::setback::Setback;
-use super::target::{StoreTarget, Target};
+use super::rollback::RollbackCheck;
+use super::sink::{ReflectorSink, StoreTarget};
 use super::{ListWatch, MOST_BROKEN_STREAMS, ReflectorOptions, State, Status};
+use crate::environment::Environment;
 use crate::metrics::names;
 use crate::panics::{caught, panic_text};
 use crate::resource::{Resource, ResourceInfo};
-use crate::seams::Seams;
 use crate::store::{self, Store};
 
 /// A failure of a reflector, and its consequences.
 #[derive(Clone, Debug)]
-pub struct Trouble {
+pub struct ReflectorError {
     /// Description of the objects that are read: `pods in "shop"`.
     pub what: String,
     /// The state that follows from the failure, with the reason.
@@ -35,9 +35,9 @@ pub struct Trouble {
 }
 
 /// A handler of failures.
-pub(super) type OnTrouble = Arc<dyn Fn(&Trouble) + Send + Sync>;
+pub(super) type OnTrouble = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 
-/// Keeps a [`Target`] up to date with one kind in one scope of a source, until it is stopped.
+/// Keeps a [`ReflectorSink`] up to date with one kind in one scope of a source, until it is stopped.
 ///
 /// Informers consist of reflectors. A single one serves a cache of another design:
 ///
@@ -76,10 +76,10 @@ pub struct Reflector<T> {
     pub(super) source: Arc<dyn ListWatch>,
     pub(super) target: T,
     pub(super) options: ReflectorOptions,
-    pub(super) seams: Seams,
+    pub(super) environment: Environment,
     pub(super) status: Arc<Status>,
     /// Findings about the server, shared with other reflectors.
-    pub(super) habits: Arc<Habits>,
+    pub(super) habits: Arc<ServerCapabilities>,
     pub(super) backoff: Backoff,
     /// Check of the objects' kind.
     pub(super) expected: Expected,
@@ -87,7 +87,7 @@ pub struct Reflector<T> {
     pub(super) on_trouble: Option<OnTrouble>,
     pub(super) position: Position,
     /// Suspicion that the server's store was set back.
-    pub(super) doubt: Doubt,
+    pub(super) doubt: RollbackCheck,
     /// Cause of the next list, a label of metrics.
     pub(super) cause: &'static str,
     /// The version that the list under way asked for.
@@ -128,16 +128,20 @@ pub struct Reflector<T> {
 }
 
 /// Dependencies of a reflector that belongs to an informer.
-pub(crate) struct Wiring {
-    pub(crate) seams: Seams,
+pub(crate) struct ReflectorDeps {
+    pub(crate) environment: Environment,
     pub(crate) status: Arc<Status>,
-    pub(crate) habits: Arc<Habits>,
+    pub(crate) habits: Arc<ServerCapabilities>,
     pub(crate) options: ReflectorOptions,
 }
 
-impl Reflector<Feed> {
+impl Reflector<DeltaWriter> {
     /// Creates the reflector of an informer.
-    pub(crate) fn of_informer(source: Arc<dyn ListWatch>, feed: Feed, wiring: Wiring) -> Self {
+    pub(crate) fn of_informer(
+        source: Arc<dyn ListWatch>,
+        feed: DeltaWriter,
+        wiring: ReflectorDeps,
+    ) -> Self {
         let (info, namespace) = (feed.store.info().clone(), feed.namespace.clone());
         Self::wired(info, namespace, source, feed, wiring)
     }
@@ -149,23 +153,23 @@ impl Reflector<StoreTarget> {
         info: ResourceInfo,
         source: Arc<dyn ListWatch>,
     ) -> (Self, Store<K>) {
-        let seams = Seams::system();
+        let environment = Environment::system();
         let core = {
-            let seed = seams.entropy.fork("store").next_u64();
+            let seed = environment.rng.fork("store").next_u64();
             let mode = store::Mode::of::<K>(store::Representation::default(), None);
-            store::Core::with_mode(info.clone(), seams.clock.clone(), mode, seed)
+            store::Core::with_mode(info.clone(), environment.clock.clone(), mode, seed)
         };
         let target = StoreTarget::new(Arc::clone(&core), None);
-        (Self::new(info, source, target).seams(seams), Store::new(core))
+        (Self::new(info, source, target).environment(environment), Store::new(core))
     }
 }
 
-impl<T: Target> Reflector<T> {
+impl<T: ReflectorSink> Reflector<T> {
     /// Returns a reflector that is not running yet, with the machine's clock and randomness, and
     /// the default options.
     pub fn new(info: ResourceInfo, source: Arc<dyn ListWatch>, target: T) -> Self {
-        let wiring = Wiring {
-            seams: Seams::system(),
+        let wiring = ReflectorDeps {
+            environment: Environment::system(),
             status: Arc::new(Status::new(info.to_string())),
             habits: Arc::default(),
             options: ReflectorOptions::default(),
@@ -178,22 +182,22 @@ impl<T: Target> Reflector<T> {
         namespace: Option<Arc<str>>,
         source: Arc<dyn ListWatch>,
         target: T,
-        wiring: Wiring,
+        wiring: ReflectorDeps,
     ) -> Self {
-        let Wiring { seams, status, habits, options } = wiring;
+        let ReflectorDeps { environment, status, habits, options } = wiring;
         Self {
-            backoff: Backoff::new(&options, seams.entropy.clone()),
-            doubt: Doubt::new(&options, seams.entropy.clone()),
+            backoff: Backoff::new(&options, environment.rng.clone()),
+            doubt: RollbackCheck::new(&options, environment.rng.clone()),
             expected: Expected::new(&info),
             resource: info.group_resource(),
             what: status.what().to_owned(),
-            list_began: seams.clock.now(),
+            list_began: environment.clock.now(),
             info,
             namespace,
             source,
             target,
             options,
-            seams,
+            environment,
             status,
             habits,
             on_trouble: None,
@@ -231,23 +235,23 @@ impl<T: Target> Reflector<T> {
     pub fn options(mut self, options: ReflectorOptions) -> Self {
         self.options = options;
         self.backoff = self.new_backoff();
-        self.doubt = Doubt::new(&self.options, self.seams.entropy.clone());
+        self.doubt = RollbackCheck::new(&self.options, self.environment.rng.clone());
         self
     }
 
     /// Sets clock, randomness and metrics.
     #[must_use]
-    pub fn seams(mut self, seams: Seams) -> Self {
-        self.seams = seams;
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
         self.backoff = self.new_backoff();
-        self.doubt = Doubt::new(&self.options, self.seams.entropy.clone());
+        self.doubt = RollbackCheck::new(&self.options, self.environment.rng.clone());
         self
     }
 
     /// Sets a handler that is called after each failure, before the pause that follows. It must not
     /// block. Its panics are caught and logged.
     #[must_use]
-    pub fn on_trouble(mut self, handler: impl Fn(&Trouble) + Send + Sync + 'static) -> Self {
+    pub fn on_trouble(mut self, handler: impl Fn(&ReflectorError) + Send + Sync + 'static) -> Self {
         self.on_trouble = Some(Arc::new(handler));
         self
     }
@@ -276,13 +280,13 @@ impl<T: Target> Reflector<T> {
 
     /// The loop: attempt, consequences, pause.
     async fn run_forever(&mut self) {
-        self.resync_at = self.options.resync.map(|period| self.seams.clock.after(period));
+        self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
         loop {
             self.lived = Duration::ZERO;
             // A panic of the source costs one attempt, not the reflector.
             let setback = caught(self.end())
                 .await
-                .unwrap_or_else(|panic| Setback::Panicked(panic_text(&*panic)));
+                .unwrap_or_else(|panic| AttemptEnd::Panicked(panic_text(&*panic)));
             // Hands over the events that were read before the end.
             self.target.room().await;
             if let Some(pause) = self.answer(setback) {
@@ -299,18 +303,18 @@ impl<T: Target> Reflector<T> {
             biased;
             // Only for an absent kind: a pause after any other failure protects the server.
             () = self.status.nudged(), if self.absence.is_some() => {}
-            () = self.seams.clock.sleep(pause) => {}
+            () = self.environment.clock.sleep(pause) => {}
         }
     }
 
     /// Makes an attempt and returns its end; a 404 is checked first.
-    async fn end(&mut self) -> Setback {
+    async fn end(&mut self) -> AttemptEnd {
         let setback = self.attempt().await;
         self.doubt(setback).await
     }
 
     /// Lists if necessary and follows changes until that ends.
-    async fn attempt(&mut self) -> Setback {
+    async fn attempt(&mut self) -> AttemptEnd {
         if let Some(setback) = self.look_for_the_kind().await {
             return setback;
         }
@@ -327,13 +331,13 @@ impl<T: Target> Reflector<T> {
     fn lists_by_stream(&self) -> bool {
         self.options.streaming
             && self.source.streams_lists()
-            && self.habits.streams_lists(self.seams.clock.now())
+            && self.habits.streams_lists(self.environment.clock.now())
             && self.broken_streams < MOST_BROKEN_STREAMS
     }
 
     /// Counts a frame or item that was not handed over.
     pub(super) fn dropped(&self, reason: &str) {
-        self.seams.metrics.count(&names::INFORMER_DROPPED, &[&self.resource, reason], 1);
+        self.environment.metrics.count(&names::INFORMER_DROPPED, &[&self.resource, reason], 1);
     }
 }
 

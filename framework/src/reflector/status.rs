@@ -5,7 +5,7 @@ use std::fmt;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::sync::{AtomicBool, Notify, Ordering, Posted};
+use crate::sync::{AtomicBool, Notify, OrderedWatch, Ordering};
 
 /// Present activity or wait of a reflector.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Freshness {
 pub struct Status {
     /// Description for the log: `websites.example.dev in "shop"`.
     what: String,
-    state: Posted<State>,
+    state: OrderedWatch<State>,
     freshness: Mutex<Freshness>,
     /// Notified when an absent kind may have been created.
     nudge: Notify,
@@ -67,7 +67,7 @@ pub struct Status {
 
 impl Status {
     pub(crate) fn new(what: String) -> Self {
-        let (state, freshness) = (Posted::new(State::Idle), Mutex::default());
+        let (state, freshness) = (OrderedWatch::new(State::Idle), Mutex::default());
         Self { what, state, freshness, nudge: Notify::new(), sign: AtomicBool::new(false) }
     }
 

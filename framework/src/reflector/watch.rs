@@ -7,16 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use super::attempt_end::{AttemptEnd, During, judge};
 use super::page::open;
-use super::setback::{During, Setback, judge};
+use super::sink::{RawObject, ReflectorSink, StreamProgress};
 use super::source::{Chunks, Read, tried};
 use super::stream::Stream;
-use super::target::{Seen, Step, Target};
 use super::{NO_PROGRESS, Reflector};
 use crate::client::{Verb, at_once};
 use crate::error::Error;
 use crate::metrics::names;
-use crate::wire::{EventType, Frame, FrameDecoder, Malformed, Part, Skim};
+use crate::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, Part};
 
 /// Most pieces that are handed over at once. A watch receives one piece per event.
 const MOST_PIECES: u32 = 64;
@@ -30,12 +30,12 @@ enum Next {
     Called,
 }
 
-impl<T: Target> Reflector<T> {
+impl<T: ReflectorSink> Reflector<T> {
     /// Follows changes until the stream ends; returns its end.
-    pub(super) async fn watch(&mut self) -> Setback {
+    pub(super) async fn watch(&mut self) -> AttemptEnd {
         let least = self.options.min_watch_timeout.as_secs();
         // Random between the minimum and twice that: watches of many clients do not end together.
-        let timeout = Duration::from_secs(least + self.seams.entropy.below(least));
+        let timeout = Duration::from_secs(least + self.environment.rng.below(least));
         let (read, during) = match self.position.resume() {
             Some(version) => {
                 (Read::Watch { resource_version: version.to_owned(), timeout }, During::Watch)
@@ -46,19 +46,20 @@ impl<T: Target> Reflector<T> {
                 (Read::StreamingList { resource_version, timeout }, During::StreamingList)
             }
         };
-        self.seams.metrics.count(&names::INFORMER_WATCHES, &[&self.resource], 1);
+        self.environment.metrics.count(&names::INFORMER_WATCHES, &[&self.resource], 1);
         self.position.open();
-        let mut chunks = match open(&*self.source, read, &self.seams.clock, &self.what).await {
+        let mut chunks = match open(&*self.source, read, &self.environment.clock, &self.what).await
+        {
             Ok(chunks) => chunks,
             Err(error) => return judge(&error, during),
         };
         let is_listing = during == During::StreamingList;
-        let mut stream = Stream::new(self.seams.clock.now(), timeout, is_listing);
+        let mut stream = Stream::new(self.environment.clock.now(), timeout, is_listing);
         self.heed();
         // Only after the answer: an unreachable server is not asked.
         self.begin_look(stream.opened);
         let setback = self.follow(&mut chunks, &mut stream).await;
-        self.lived = self.seams.clock.now() - stream.opened;
+        self.lived = self.environment.clock.now() - stream.opened;
         setback
     }
 
@@ -70,8 +71,8 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Reads the stream until it ends, and checks it in between.
-    async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> Setback {
-        let clock = self.seams.clock.clone();
+    async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> AttemptEnd {
+        let clock = self.environment.clock.clone();
         let mut frames = FrameDecoder::with_limit(self.options.frame_limit);
         // The timer stays armed while pieces arrive, and may fire early: arming it anew for each
         // piece would cost more than most pieces do.
@@ -127,8 +128,8 @@ impl<T: Target> Reflector<T> {
         chunks: &mut Chunks,
         frames: &mut FrameDecoder,
         stream: &mut Stream,
-    ) -> Result<(), Setback> {
-        let now = self.seams.clock.now();
+    ) -> Result<(), AttemptEnd> {
+        let now = self.environment.clock.now();
         let (before, listed) = (stream.progress, self.listed);
         let mut outcome = Ok(());
         let (mut next, mut pieces) = (Some(first), 0);
@@ -148,7 +149,7 @@ impl<T: Target> Reflector<T> {
         self.count_items(listed);
         // One mark per read, not per event.
         if has_advanced && let Some(version) = self.position.resume() {
-            self.target.reached(Step::Reached, version);
+            self.target.reached(StreamProgress::Reached, version);
         }
         self.room(stream).await;
         // After the hand-over: events that were read before an error count.
@@ -164,9 +165,9 @@ impl<T: Target> Reflector<T> {
         let mut room = pin!(self.target.room());
         // Usually there is space, and the clock need not be read.
         if at_once(room.as_mut()).await.is_none() {
-            let began = self.seams.clock.now();
+            let began = self.environment.clock.now();
             room.await;
-            stream.excuse(self.seams.clock.now() - began);
+            stream.excuse(self.environment.clock.now() - began);
         }
     }
 
@@ -177,7 +178,7 @@ impl<T: Target> Reflector<T> {
         now: Instant,
         frames: &mut FrameDecoder,
         stream: &mut Stream,
-    ) -> Result<(), Setback> {
+    ) -> Result<(), AttemptEnd> {
         self.confirm(stream);
         let mut outcome = Ok(());
         let mut has_ended_one = false;
@@ -193,9 +194,9 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Checks everything that may be due at `now`: deadlines, reminders, looks and resyncs.
-    async fn look_up(&mut self, stream: &mut Stream, now: Instant) -> Result<(), Setback> {
+    async fn look_up(&mut self, stream: &mut Stream, now: Instant) -> Result<(), AttemptEnd> {
         if self.again_at.is_some_and(|at| now >= at) {
-            return Err(Setback::InPart);
+            return Err(AttemptEnd::InPart);
         }
         if now >= stream.deadline() {
             return Err(self.silent(stream, now));
@@ -221,13 +222,13 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Asks the target for a resync and schedules the next one.
-    async fn resync(&mut self, stream: &mut Stream) -> Result<(), Setback> {
-        self.resync_at = self.options.resync.map(|period| self.seams.clock.after(period));
+    async fn resync(&mut self, stream: &mut Stream) -> Result<(), AttemptEnd> {
+        self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
         if self.target.should_resync()
             && let Err(error) = self.target.resync()
         {
             let why = format!("the resync of {} failed: {error}", self.what);
-            return Err(Setback::Stale { cause: "resync", why });
+            return Err(AttemptEnd::Stale { cause: "resync", why });
         }
         self.room(stream).await;
         Ok(())
@@ -243,40 +244,45 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Judges the end of a stream.
-    fn ended(&mut self, stream: &Stream) -> Setback {
+    fn ended(&mut self, stream: &Stream) -> AttemptEnd {
         let what = &self.what;
         if stream.is_listing {
             let text = format!("the streaming list of {what} ended before its end mark");
-            return Setback::Failed(text);
+            return AttemptEnd::Failed(text);
         }
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         if stream.was_very_short(now) {
-            self.seams.metrics.count(&names::INFORMER_VERY_SHORT, &[&self.resource], 1);
-            return Setback::Failed(format!("the watch of {what} was closed at once"));
+            self.environment.metrics.count(&names::INFORMER_VERY_SHORT, &[&self.resource], 1);
+            return AttemptEnd::Failed(format!("the watch of {what} was closed at once"));
         }
         if !stream.was_orderly(now) {
             self.doubt.raise(now);
         }
-        Setback::Ended
+        AttemptEnd::Ended
     }
 
     /// Judges a stream whose deadline has passed.
-    fn silent(&self, stream: &Stream, now: Instant) -> Setback {
+    fn silent(&self, stream: &Stream, now: Instant) -> AttemptEnd {
         let what = &self.what;
         if stream.is_listing {
             // B5 (no end of the initial events): servers that do not know streaming lists send the
             // objects and no end mark.
-            return Setback::Unsupported(format!(
+            return AttemptEnd::Unsupported(format!(
                 "the streaming list of {what} made no progress for {} s",
                 NO_PROGRESS.as_secs()
             ));
         }
         let quiet = stream.quiet(now).as_secs();
-        Setback::Failed(format!("the watch of {what} brought no complete frame for {quiet} s"))
+        AttemptEnd::Failed(format!("the watch of {what} brought no complete frame for {quiet} s"))
     }
 
     /// Handles one frame.
-    fn frame(&mut self, part: Part<'_>, now: Instant, stream: &mut Stream) -> Result<(), Setback> {
+    fn frame(
+        &mut self,
+        part: Part<'_>,
+        now: Instant,
+        stream: &mut Stream,
+    ) -> Result<(), AttemptEnd> {
         let told = match part {
             Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
                 stream.frame(now, frame.event == EventType::Added);
@@ -298,7 +304,7 @@ impl<T: Target> Reflector<T> {
                     return Ok(());
                 }
                 let why = format!("a watch frame of {} cannot be read: {why}", self.what);
-                Err(Setback::Stale { cause: "unreadable", why })
+                Err(AttemptEnd::Stale { cause: "unreadable", why })
             }
         }
     }
@@ -306,8 +312,8 @@ impl<T: Target> Reflector<T> {
     /// Handles an event whose object is too large, by its beginning.
     fn large_event(&mut self, line: &[u8], stream: &mut Stream) -> Result<(), Malformed> {
         let frame = Frame::of_beginning(line)?;
-        let skim = Skim::of_beginning(frame.object)?;
-        let seen = Seen::new(&skim, frame.object);
+        let skim = MetadataScan::of_beginning(frame.object)?;
+        let seen = RawObject::new(&skim, frame.object);
         match frame.event {
             EventType::Deleted => self.target.deleted(&seen),
             _ => self.too_large(&seen),
@@ -322,10 +328,10 @@ impl<T: Target> Reflector<T> {
     fn event(
         &mut self,
         frame: Frame<'_>,
-        skim: Option<Skim<'_>>,
+        skim: Option<MetadataScan<'_>>,
         now: Instant,
         stream: &mut Stream,
-    ) -> Result<Result<(), Setback>, Malformed> {
+    ) -> Result<Result<(), AttemptEnd>, Malformed> {
         match frame.event {
             EventType::Error => {
                 let during = if stream.is_listing { During::StreamingList } else { During::Watch };
@@ -333,7 +339,7 @@ impl<T: Target> Reflector<T> {
             }
             EventType::Unknown => self.dropped("unknown_type"),
             EventType::Bookmark => {
-                let skim = Skim::version_of(frame.object)?;
+                let skim = MetadataScan::version_of(frame.object)?;
                 if stream.is_listing && skim.ends_initial_events() {
                     if skim.resource_version.is_empty() {
                         return Err(Malformed::new("the end mark has no resourceVersion"));
@@ -350,8 +356,8 @@ impl<T: Target> Reflector<T> {
                     self.unreadable += usize::from(stream.is_listing);
                     return Ok(Ok(()));
                 }
-                let skim = skim.map_or_else(|| Skim::of(frame.object), Ok)?;
-                let seen = Seen::new(&skim, frame.object);
+                let skim = skim.map_or_else(|| MetadataScan::of(frame.object), Ok)?;
+                let seen = RawObject::new(&skim, frame.object);
                 self.listed += u64::from(stream.is_listing);
                 match frame.event {
                     EventType::Deleted => self.target.deleted(&seen),
@@ -387,11 +393,11 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Judges an ERROR frame.
-    fn error_frame(&self, frame: &Frame<'_>, during: During) -> Setback {
+    fn error_frame(&self, frame: &Frame<'_>, during: During) -> AttemptEnd {
         let status = frame.status();
         if status.code == 0 && status.reason.is_empty() {
             let why = format!("an ERROR frame that is no Status: {}", status.message);
-            return Setback::Stale { cause: "refused", why };
+            return AttemptEnd::Stale { cause: "refused", why };
         }
         let tried = tried(Verb::Watch, &self.info, self.namespace.as_deref());
         judge(&Error::from_status(&tried, status), during)

@@ -15,7 +15,7 @@ use crate::resource::ObjectKey;
 /// One pass over a scope: a list and the watch that follows it. Run numbers count up. A new epoch
 /// begins when the server's versions went backwards; versions of two epochs do not compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Run {
+pub(crate) struct ListGeneration {
     /// Counts the times that the server's versions went backwards.
     pub(crate) epoch: u32,
     pub(crate) number: u32,
@@ -23,14 +23,14 @@ pub(crate) struct Run {
 
 /// An object as a reflector received it.
 #[derive(Clone)]
-pub(crate) struct Sighting {
+pub(crate) struct Observed {
     pub(crate) object: Arc<Object>,
-    pub(crate) run: Run,
+    pub(crate) run: ListGeneration,
     /// The first list showed it.
     pub(crate) is_initial: bool,
 }
 
-impl Keyed for Sighting {
+impl Keyed for Observed {
     fn key(&self) -> &ObjectKey {
         self.object.key()
     }
@@ -49,31 +49,31 @@ impl Keyed for Sighting {
 
 /// A milestone of a scope's stream, in order with the stream's objects.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct StreamMark {
     /// The reflector that sent it.
     pub(crate) scope: usize,
     /// Its namespace; `None` for all.
     pub(crate) namespace: Option<Arc<str>>,
-    pub(crate) run: Run,
+    pub(crate) run: ListGeneration,
     pub(crate) resource_version: Arc<str>,
-    pub(crate) what: Milestone,
+    pub(crate) what: MarkKind,
 }
 
-impl Mark {
+impl StreamMark {
     /// Whether objects may be gone for which no deletion was delivered.
     pub(super) fn sweeps(&self) -> bool {
-        matches!(self.what, Milestone::Listed | Milestone::Absent)
+        matches!(self.what, MarkKind::Listed | MarkKind::Absent)
     }
 
     /// Whether an object that was last seen in `run` is gone.
-    fn takes(&self, run: Run) -> bool {
-        run < self.run || self.what == Milestone::Absent
+    fn takes(&self, run: ListGeneration) -> bool {
+        run < self.run || self.what == MarkKind::Absent
     }
 }
 
 /// The kind of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Milestone {
+pub(crate) enum MarkKind {
     /// Everything up to this version was delivered.
     Reached,
     /// The list is complete: objects that it did not show are gone.
@@ -106,19 +106,19 @@ impl Event {
 
 /// The outcome of a batch.
 #[derive(Default)]
-pub(crate) struct Applied {
+pub(crate) struct BatchOutcome {
     /// Changes in order.
     pub(crate) events: Vec<Event>,
     /// Marks in order; the events of all deltas before a mark are in `events`.
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<StreamMark>,
     /// States that were not newer than the cached ones.
     pub(crate) dropped: u64,
     /// Dropped states; freed with this value, outside of the lock.
-    stale: Vec<Sighting>,
+    stale: Vec<Observed>,
 }
 
 /// Recycles objects that were replaced, deleted or dropped, unless a listener still holds them.
-impl Drop for Applied {
+impl Drop for BatchOutcome {
     fn drop(&mut self) {
         for event in self.events.drain(..) {
             match event {
@@ -131,9 +131,9 @@ impl Drop for Applied {
     }
 }
 
-impl Applied {
+impl BatchOutcome {
     /// Counts a state that was not newer, and keeps it to be freed outside of the lock.
-    fn drop_stale(&mut self, seen: Sighting) {
+    fn drop_stale(&mut self, seen: Observed) {
         self.dropped += 1;
         self.stale.push(seen);
     }
@@ -143,10 +143,10 @@ impl State {
     /// Applies deltas without sweeping marks; `parts` has the index values of each.
     pub(super) fn apply(
         &mut self,
-        batch: impl Iterator<Item = Delta<Sighting, Mark>>,
+        batch: impl Iterator<Item = Delta<Observed, StreamMark>>,
         values: &Values,
         parts: &[Part],
-        applied: &mut Applied,
+        applied: &mut BatchOutcome,
     ) {
         for (at, delta) in batch.enumerate() {
             match delta {
@@ -155,7 +155,7 @@ impl State {
                     self.put(seen, values, &part, applied);
                 }
                 Delta::Delete(last) => self.delete(last, applied),
-                Delta::Mark(mark) => {
+                Delta::StreamMark(mark) => {
                     self.settle(&mark);
                     applied.marks.push(mark);
                 }
@@ -164,7 +164,7 @@ impl State {
     }
 
     /// Applies a state, if it is newer than the cached one.
-    fn put(&mut self, seen: Sighting, values: &Values, part: &Part, applied: &mut Applied) {
+    fn put(&mut self, seen: Observed, values: &Values, part: &Part, applied: &mut BatchOutcome) {
         let key = parts(seen.object.key());
         let hash = self.slots.hash(key);
         let Some(id) = self.slots.find_hashed(hash, key) else {
@@ -174,7 +174,7 @@ impl State {
             self.own.seen(&seen.object);
             let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
             self.occupy(hash, slot, values, part);
-            let Sighting { object: new, is_initial, .. } = seen;
+            let Observed { object: new, is_initial, .. } = seen;
             return applied.events.push(Event::Added { new, is_initial });
         };
         let Some(slot) = self.slots.at_mut(id) else { return };
@@ -213,14 +213,14 @@ impl State {
     }
 
     /// Whether the object is older than the deletion of its key (B6: older or repeated frames).
-    fn is_buried(&self, seen: &Sighting) -> bool {
+    fn is_buried(&self, seen: &Observed) -> bool {
         let deleted = self.tombstones.run(seen.object.key());
         deleted.is_some_and(|run| run.epoch == seen.run.epoch)
             && self.tombstones.covers(&seen.object)
     }
 
     /// Applies a deletion, unless the cached state is newer.
-    fn delete(&mut self, last: Sighting, applied: &mut Applied) {
+    fn delete(&mut self, last: Observed, applied: &mut BatchOutcome) {
         let (key, version) = (last.object.key(), last.object.version());
         let uid = last.object.head().uid();
         let id = self.slots.find(parts(key));
@@ -248,14 +248,14 @@ impl State {
     }
 
     /// Removes an object and reports its deletion.
-    fn remove(&mut self, id: Id, final_state_unknown: bool, applied: &mut Applied) {
+    fn remove(&mut self, id: Id, final_state_unknown: bool, applied: &mut BatchOutcome) {
         if let Some(slot) = self.vacate(id) {
             applied.events.push(Event::Deleted { last: slot.object, final_state_unknown });
         }
     }
 
     /// Returns the keys that a mark declares gone, in key order.
-    pub(super) fn swept(&self, mark: &Mark) -> Vec<ObjectKey> {
+    pub(super) fn swept(&self, mark: &StreamMark) -> Vec<ObjectKey> {
         if !mark.sweeps() {
             return Vec::new();
         }
@@ -267,7 +267,12 @@ impl State {
     }
 
     /// Removes the keys that `swept` found, unless they were seen since.
-    pub(super) fn sweep(&mut self, mark: &Mark, gone: &[ObjectKey], applied: &mut Applied) {
+    pub(super) fn sweep(
+        &mut self,
+        mark: &StreamMark,
+        gone: &[ObjectKey],
+        applied: &mut BatchOutcome,
+    ) {
         for key in gone {
             let id = self.slots.find(parts(key));
             if let Some(id) = id
@@ -279,24 +284,24 @@ impl State {
     }
 
     /// Applies a mark to own writes and tombstones; its sweep is done already.
-    fn settle(&mut self, mark: &Mark) {
+    fn settle(&mut self, mark: &StreamMark) {
         let namespace = mark.namespace.as_deref();
         let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
         let is_newer = order(&mark.resource_version, &self.version).is_none_or(Ordering::is_gt);
-        if is_newer || mark.what == Milestone::NewEpoch {
+        if is_newer || mark.what == MarkKind::NewEpoch {
             self.version = Arc::clone(&mark.resource_version);
         }
         match mark.what {
-            Milestone::Reached | Milestone::ListedInPart => return,
-            Milestone::NewEpoch => {
+            MarkKind::Reached | MarkKind::ListedInPart => return,
+            MarkKind::NewEpoch => {
                 self.begin_epoch(mark);
                 return self.own.forget(&within);
             }
-            Milestone::Listed | Milestone::Absent => {}
+            MarkKind::Listed | MarkKind::Absent => {}
         }
         // A complete list is newer than every deletion before it.
         self.tombstones.forget(&within);
-        if mark.what == Milestone::Absent {
+        if mark.what == MarkKind::Absent {
             self.own.forget(&within);
         } else if !self.own.is_empty() {
             let slots = &self.slots;

@@ -13,8 +13,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
-use super::heads::{Common, Heads};
-use super::memory::{Buffer, Memory};
+use super::buffer_pool::{Buffer, BufferPool};
+use super::interned_meta::{Common, InternedMeta};
 use super::object::Object;
 
 /// Objects that a dictionary is trained from.
@@ -79,7 +79,7 @@ type Readers = Mutex<Vec<DCtx<'static>>>;
 pub(crate) struct Press {
     state: Mutex<State>,
     readers: Arc<Readers>,
-    heads: Heads<Shared>,
+    heads: InternedMeta<Shared>,
 }
 
 /// The state of the compressor that its lock protects.
@@ -150,7 +150,7 @@ impl Press {
         (own, common): (&[u8], &[u8]),
         body: &[u8],
         before: Option<&Cold>,
-        memory: &Memory,
+        memory: &BufferPool,
     ) -> Option<Cold> {
         // Held while compressing: the context and its buffer are shared.
         let mut state = self.state.lock();
@@ -226,7 +226,7 @@ impl State {
         dictionary: &Arc<Dictionary>,
         head: &[u8],
         body: &[u8],
-        memory: &Memory,
+        memory: &BufferPool,
     ) -> Option<Buffer> {
         let writer = match &mut self.writer {
             Some(writer) => writer,

@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
+use super::buffer_pool::Buffer;
 #[cfg(feature = "cold")]
 use super::cold::Cold;
-use super::keep::Kept;
-use super::memory::Buffer;
-use super::part::Part;
+use super::encode::DecodedObject;
+use super::projected::Part;
 
 /// The stored content of an object. Variants other than the default one are boxed: the enum is as
 /// large as a buffer.
@@ -20,7 +20,7 @@ pub(crate) enum Content {
     /// The compact JSON of some fields, and index values of others.
     Part(Box<Part>),
     /// The decoded value, and the bytes of its head.
-    Kept(Box<Kept>),
+    DecodedObject(Box<DecodedObject>),
     /// Compressed, behind the bytes of its head.
     #[cfg(feature = "cold")]
     Cold(Box<Cold>),
@@ -40,7 +40,7 @@ impl Content {
         match self {
             Self::Compact(bytes) => (bytes, bytes),
             Self::Part(part) => (part.body(), part.body()),
-            Self::Kept(kept) => (&kept.head, &kept.common),
+            Self::DecodedObject(kept) => (&kept.head, &kept.common),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => (cold.head(), cold.common()),
         }
@@ -60,7 +60,7 @@ impl Content {
         match self {
             Self::Compact(bytes) => Cow::Borrowed(bytes),
             Self::Part(part) => Cow::Borrowed(part.body()),
-            Self::Kept(kept) => Cow::Owned(kept.json()),
+            Self::DecodedObject(kept) => Cow::Owned(kept.json()),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => Cow::Owned(cold.unpacked()),
         }
@@ -71,7 +71,7 @@ impl Content {
         match self {
             Self::Compact(bytes) => bytes.len(),
             Self::Part(part) => part.bytes.len(),
-            Self::Kept(kept) => kept.head.len() + kept.weight as usize,
+            Self::DecodedObject(kept) => kept.head.len() + kept.weight as usize,
             #[cfg(feature = "cold")]
             Self::Cold(cold) => cold.bytes.len(),
         }
@@ -82,7 +82,9 @@ impl Content {
         match self {
             Self::Compact(bytes) => bytes.capacity(),
             Self::Part(part) => part.bytes.capacity() + size_of::<Part>(),
-            Self::Kept(kept) => kept.head.capacity() + size_of::<Kept>() + kept.weight as usize,
+            Self::DecodedObject(kept) => {
+                kept.head.capacity() + size_of::<DecodedObject>() + kept.weight as usize
+            }
             #[cfg(feature = "cold")]
             Self::Cold(cold) => cold.bytes.capacity() + size_of::<Cold>(),
         }
@@ -93,7 +95,7 @@ impl Content {
         match self {
             Self::Compact(bytes) => std::mem::take(bytes),
             Self::Part(part) => std::mem::take(&mut part.bytes),
-            Self::Kept(kept) => std::mem::take(&mut kept.head),
+            Self::DecodedObject(kept) => std::mem::take(&mut kept.head),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => std::mem::take(&mut cold.bytes),
         }

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::apply::{Mark, Sighting};
+use super::apply::{Observed, StreamMark};
 use super::core::Core;
+use super::detached_values;
 use super::object::Object;
-use super::outside;
 use super::slots::parts;
-use super::values::Plan;
+use super::values::IndexPlan;
 use crate::delta::Delta;
 
 /// Result of converting a batch; empty where objects are kept as they come.
@@ -27,7 +27,7 @@ impl Conversion {
     }
 
     /// Puts the objects back as they came.
-    pub(super) fn undo(self, deltas: &mut [Delta<Sighting, Mark>]) {
+    pub(super) fn undo(self, deltas: &mut [Delta<Observed, StreamMark>]) {
         for (delta, came) in deltas.iter_mut().zip(self.came) {
             if let (Delta::Put(seen), Some(came)) = (delta, came) {
                 seen.object = came;
@@ -39,7 +39,11 @@ impl Conversion {
 impl Core {
     /// Converts the objects that are new to the store; `plan` decides which index values are kept
     /// beside them.
-    pub(super) fn keep(&self, deltas: &mut [Delta<Sighting, Mark>], plan: &Plan) -> Conversion {
+    pub(super) fn keep(
+        &self,
+        deltas: &mut [Delta<Observed, StreamMark>],
+        plan: &IndexPlan,
+    ) -> Conversion {
         let mut done = Conversion::default();
         if self.home.mode.is_compact() {
             return done;
@@ -47,7 +51,7 @@ impl Core {
         // The lock is held to copy references only: conversion decodes or compresses.
         let before: Vec<Option<Arc<Object>>> = {
             let state = self.state.read();
-            let before = |delta: &Delta<Sighting, Mark>| match delta {
+            let before = |delta: &Delta<Observed, StreamMark>| match delta {
                 Delta::Put(seen) => {
                     let slot = state.slots.get(parts(seen.object.key()))?;
                     Some(Arc::clone(&slot.object))
@@ -69,15 +73,15 @@ impl Core {
     /// Converts one object; returns it as it came, if another form of it is kept.
     fn keep_one(
         &self,
-        seen: &mut Sighting,
+        seen: &mut Observed,
         before: Option<&Arc<Object>>,
-        plan: &Plan,
+        plan: &IndexPlan,
         invalid: &mut Vec<(Arc<Object>, Arc<str>)>,
     ) -> Option<Arc<Object>> {
         if before.is_some_and(|before| Arc::ptr_eq(before, &seen.object)) {
             return None;
         }
-        let outside = outside::of_path_indexes(&seen.object, plan, &self.home.mode);
+        let outside = detached_values::of_path_indexes(&seen.object, plan, &self.home.mode);
         match self.home.keep(&seen.object, before.map(AsRef::as_ref), &outside) {
             Ok(kept) => Some(std::mem::replace(&mut seen.object, kept)),
             Err(why) => {
@@ -94,7 +98,7 @@ impl Core {
             return Arc::clone(object);
         }
         let plan = Arc::clone(&self.state.read().plan);
-        let outside = outside::of_path_indexes(object, &plan, mode);
+        let outside = detached_values::of_path_indexes(object, &plan, mode);
         self.home.keep(object, None, &outside).unwrap_or_else(|_| Arc::clone(object))
     }
 
@@ -112,7 +116,7 @@ impl Core {
             (Arc::clone(&state.plan), seen.cloned(), shown.cloned())
         };
         let mode = &self.home.mode;
-        let outside = seen.map(|seen| outside::known(&seen, &object, &plan, mode));
+        let outside = seen.map(|seen| detached_values::known(&seen, &object, &plan, mode));
         let object = shown.and_then(|shown| self.home.labelled(&object, &shown)).unwrap_or(object);
         self.home.keep(&object, None, &outside.unwrap_or_default()).unwrap_or(object)
     }

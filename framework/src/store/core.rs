@@ -10,28 +10,28 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::apply::{Applied, Mark, Sighting};
+use super::apply::{BatchOutcome, Observed, StreamMark};
 use super::convert::Conversion;
+use super::detached_values::refusal;
+use super::encode::Mode;
 use super::index::{Evaluator, IndexId};
-use super::invalid::{Invalids, News, Observer};
-use super::keep::Mode;
+use super::invalid::{InvalidChange, Invalids, Observer};
 use super::mode::Transform;
-use super::object::{Home, Object};
-use super::outside::refusal;
-use super::own::Unseen;
+use super::object::{Object, StoreShared};
+use super::own_writes::Unconfirmed;
 use super::reads::Order;
 use super::slots::{Id, parts};
 use super::state::{Shown, State};
 use super::stats::{Sizes, StoreStats};
 use super::table::Table;
-use super::values::{Part, Plan, Values};
+use super::values::{IndexPlan, Part, Values};
 use super::version::order;
 use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::error::Error;
 use crate::resource::{ClusterId, ObjectKey, Reads, ResourceInfo};
-use crate::sync::ReadMostly;
-use crate::wire::Skim;
+use crate::sync::ShardedRwLock;
+use crate::wire::MetadataScan;
 
 /// Deltas applied under one lock: some 50 µs, so that no reader waits for long.
 const BATCH: usize = 128;
@@ -39,9 +39,9 @@ const BATCH: usize = 128;
 /// The cache of one kind.
 pub(crate) struct Core {
     /// State that objects reference, too.
-    pub(super) home: Arc<Home>,
+    pub(super) home: Arc<StoreShared>,
     pub(super) clock: Clock,
-    pub(super) state: ReadMostly<State>,
+    pub(super) state: ShardedRwLock<State>,
     /// The order of keys at the last list of all objects. Locked after `state`.
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
@@ -67,9 +67,9 @@ impl Core {
     pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
         mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
-            home: Arc::new(Home::new(info, Weak::clone(me), mode)),
+            home: Arc::new(StoreShared::new(info, Weak::clone(me), mode)),
             clock,
-            state: ReadMostly::new(State::new(seed)),
+            state: ShardedRwLock::new(State::new(seed)),
             order: Mutex::default(),
             invalid: Invalids::default(),
         })
@@ -82,7 +82,7 @@ impl Core {
     /// Builds an object of this store's kind, without storing it. An object that is stored takes
     /// over the key of the cached version ([`apply`](Self::apply)): looking those keys up for a
     /// whole batch takes less time than one after the other.
-    pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
+    pub(crate) fn object(&self, skim: &MetadataScan<'_>) -> Arc<Object> {
         let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster());
         let transformed = self.home.transformed(&key, skim);
         transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
@@ -98,12 +98,12 @@ impl Core {
         self.home.mode.transform.as_ref().is_some_and(Transform::is_function)
     }
 
-    fn parts_of<'a>(&self, skim: &'a Skim<'_>) -> super::slots::Parts<'a> {
+    fn parts_of<'a>(&self, skim: &'a MetadataScan<'_>) -> super::slots::Parts<'a> {
         (self.cluster(), skim.namespace.as_deref(), &skim.name)
     }
 
     /// Returns the cached object with the name in `skim`, in any version.
-    pub(crate) fn seen_as(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
+    pub(crate) fn seen_as(&self, skim: &MetadataScan<'_>) -> Option<Arc<Object>> {
         let state = self.state.read();
         state.slots.get(self.parts_of(skim)).map(|slot| Arc::clone(&slot.object))
     }
@@ -111,7 +111,11 @@ impl Core {
     /// Compares a listed object of this epoch with the cached object of that name. Returns the
     /// cached object when its version is the same, and whether the listed version is older.
     /// Allocates nothing.
-    pub(crate) fn listed(&self, skim: &Skim<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
+    pub(crate) fn listed(
+        &self,
+        skim: &MetadataScan<'_>,
+        epoch: u32,
+    ) -> (Option<Arc<Object>>, bool) {
         let state = self.state.read();
         let Some(slot) = state.slots.get(self.parts_of(skim)) else { return (None, false) };
         let head = slot.object.head();
@@ -201,7 +205,7 @@ impl Core {
             }
         }
         self.doubt(evaluator);
-        let plan = Plan::new([evaluator]);
+        let plan = IndexPlan::new([evaluator]);
         let mut from = 0;
         while let Some(objects) = self.objects_from(&mut from) {
             let mut values = Values::default();
@@ -256,10 +260,9 @@ impl Core {
     }
 
     /// Applies deltas in order and returns the changes. Readers get the lock between pieces.
-    pub(crate) fn apply(&self, batch: Vec<Delta<Sighting, Mark>>) -> Applied {
-        let mut applied = Applied::default();
-        let sweeps =
-            |delta: &Delta<Sighting, Mark>| matches!(delta, Delta::Mark(mark) if mark.sweeps());
+    pub(crate) fn apply(&self, batch: Vec<Delta<Observed, StreamMark>>) -> BatchOutcome {
+        let mut applied = BatchOutcome::default();
+        let sweeps = |delta: &Delta<Observed, StreamMark>| matches!(delta, Delta::StreamMark(mark) if mark.sweeps());
         // The usual batch: small, and without a mark that removes objects. Applied without
         // splitting.
         if (1..=BATCH).contains(&batch.len()) && !batch.iter().any(sweeps) {
@@ -288,9 +291,9 @@ impl Core {
     }
 
     /// Applies deltas of which only the last may be a sweeping mark.
-    fn apply_some(&self, mut deltas: Vec<Delta<Sighting, Mark>>, applied: &mut Applied) {
+    fn apply_some(&self, mut deltas: Vec<Delta<Observed, StreamMark>>, applied: &mut BatchOutcome) {
         let last = match deltas.last() {
-            Some(Delta::Mark(mark)) if mark.sweeps() => deltas.pop(),
+            Some(Delta::StreamMark(mark)) if mark.sweeps() => deltas.pop(),
             _ => None,
         };
         let mut values = Values::default();
@@ -322,13 +325,13 @@ impl Core {
             self.settle(kept);
             break;
         }
-        if let Some(Delta::Mark(mark)) = last {
+        if let Some(Delta::StreamMark(mark)) = last {
             self.sweep(mark, applied);
         }
     }
 
     /// Gives new objects the keys of the cached versions, so that all versions share one text.
-    fn adopt_keys(&self, deltas: &mut [Delta<Sighting, Mark>]) {
+    fn adopt_keys(&self, deltas: &mut [Delta<Observed, StreamMark>]) {
         let known = self.state.read().slots.keys_of(deltas);
         for (delta, known) in deltas.iter_mut().zip(known) {
             if let (Delta::Put(seen) | Delta::Delete(seen), Some(key)) = (delta, known) {
@@ -338,7 +341,7 @@ impl Core {
     }
 
     /// Removes the objects that a list has not shown, in pieces.
-    fn sweep(&self, mark: Mark, applied: &mut Applied) {
+    fn sweep(&self, mark: StreamMark, applied: &mut BatchOutcome) {
         let gone = self.state.read().swept(&mark);
         // One lock for each piece, so that readers get in between.
         for gone in gone.chunks(BATCH) {
@@ -347,7 +350,7 @@ impl Core {
             state.sweep(&mark, gone, applied);
             self.invalid.changed(&applied.events[first..]);
         }
-        let end = std::iter::once(Delta::Mark(mark));
+        let end = std::iter::once(Delta::StreamMark(mark));
         // The mark comes last: the removals that it implies are among the events before it.
         self.state.write().apply(end, &Values::default(), &[], applied);
     }
@@ -395,7 +398,7 @@ impl Core {
     }
 
     /// Returns the state of an own write to `key` that the watch has not shown.
-    pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unseen> {
+    pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unconfirmed> {
         self.state.read().own.unseen(key, self.clock.now())
     }
 
@@ -450,14 +453,14 @@ impl Core {
         let news = self.invalid.add(object, of, message);
         drop(state);
         // Without a lock: subscribers of the log and the observer may run for long.
-        if news == News::First {
+        if news == InvalidChange::First {
             tracing::warn!(
                 resource = %self.home.info, object = %object.key(), version = object.version(),
                 error = &**message,
                 "the object does not decode into its type; it is skipped until it changes"
             );
         }
-        if news != News::Nothing {
+        if news != InvalidChange::Nothing {
             self.invalid.tell(object, message);
         }
     }
@@ -476,10 +479,10 @@ impl Core {
 /// Computes the index values of the objects that are new to the store; never under its lock. `kept`
 /// has the objects as they came, if the kept form lacks fields of an index.
 fn evaluate(
-    deltas: &[Delta<Sighting, Mark>],
+    deltas: &[Delta<Observed, StreamMark>],
     fresh: &[bool],
     kept: Option<&Conversion>,
-    plan: &Plan,
+    plan: &IndexPlan,
     values: &mut Values,
 ) -> Vec<Part> {
     if plan.is_empty() {

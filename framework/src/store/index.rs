@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::decoded_cache::Decoded;
 use super::object::Object;
-use super::shares::Decoded;
 use crate::resource::{Reads, Resource};
 
 /// A value that an index can hold; compared by its text.

@@ -36,7 +36,7 @@ struct Known {
 
 /// Difference of a finding from the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum InvalidChange {
     /// The object was not known to be invalid.
     First,
     /// The object was invalid for another reason.
@@ -53,7 +53,12 @@ impl Invalids {
     }
 
     /// Records that `object`, which is in the store, does not decode into the type `of`.
-    pub(super) fn add(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>) -> News {
+    pub(super) fn add(
+        &self,
+        object: &Arc<Object>,
+        of: TypeId,
+        message: &Arc<str>,
+    ) -> InvalidChange {
         let (message, object) = (Arc::clone(message), Arc::clone(object));
         let found = Known { message, of, object, is_outdated: false };
         let mut known = self.known.lock();
@@ -62,11 +67,15 @@ impl Invalids {
         match known.entry(found.object.key().clone()) {
             Entry::Vacant(place) => {
                 place.insert(found);
-                News::First
+                InvalidChange::First
             }
             Entry::Occupied(mut place) => {
                 let before = place.insert(found);
-                if before.message == place.get().message { News::Nothing } else { News::Another }
+                if before.message == place.get().message {
+                    InvalidChange::Nothing
+                } else {
+                    InvalidChange::Another
+                }
             }
         }
     }

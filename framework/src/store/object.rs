@@ -7,45 +7,45 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use super::Invalid;
-use super::blocks::Blocks;
+use super::buffer_pool::BufferPool;
 #[cfg(feature = "cold")]
 use super::cold::Press;
 use super::content::Content;
 use super::core::Core;
-use super::heads::Heads;
-use super::keep::Mode;
-use super::memory::Memory;
-use super::outside::Outside;
-use super::shares::{Decoded, Shares};
+use super::decoded_cache::{Decoded, DecodedCache};
+use super::detached_values::DetachedIndexValues;
+use super::encode::Mode;
+use super::interned_meta::InternedMeta;
+use super::object_pool::ObjectPool;
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use crate::wire::object_at_path;
-use crate::wire::{Head, Outline, PathTree, Scalar, Skim, Undecodable, text_of, times};
+use crate::wire::{Head, HeadOffsets, MetadataScan, PathTree, Scalar, Undecodable, text_of, times};
 
 /// An object of the cache; immutable.
 pub(crate) struct Object {
     key: ObjectKey,
-    outline: Outline,
+    outline: HeadOffsets,
     content: Content,
     /// Unique among all objects that this store ever had.
     serial: u64,
-    home: Arc<Home>,
+    home: Arc<StoreShared>,
 }
 
 /// State that the objects of one store share: the kind, buffers and shared values, and the store
 /// itself, which is notified of objects that do not decode.
-pub(crate) struct Home {
+pub(crate) struct StoreShared {
     pub(crate) info: ResourceInfo,
     /// The store. Weak, as its objects may outlive it.
     pub(crate) core: Weak<Core>,
-    pub(crate) memory: Memory,
-    pub(super) blocks: Blocks,
+    pub(crate) memory: BufferPool,
+    pub(super) blocks: ObjectPool,
     pub(super) mode: Mode,
     #[cfg(feature = "cold")]
     pub(super) press: Press,
     /// Heads of decoded objects.
-    pub(super) heads: Heads<Box<[u8]>>,
-    shares: Shares,
+    pub(super) heads: InternedMeta<Box<[u8]>>,
+    shares: DecodedCache,
     serials: AtomicU64,
 }
 
@@ -54,7 +54,7 @@ const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
 /// Bytes of a key's block, without its text.
 const ABOUT: usize = 3 * size_of::<usize>();
 
-impl Home {
+impl StoreShared {
     pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
         Self {
             info,
@@ -62,10 +62,10 @@ impl Home {
             mode,
             #[cfg(feature = "cold")]
             press: Press::default(),
-            heads: Heads::default(),
-            memory: Memory::default(),
-            blocks: Blocks::default(),
-            shares: Shares::default(),
+            heads: InternedMeta::default(),
+            memory: BufferPool::default(),
+            blocks: ObjectPool::default(),
+            shares: DecodedCache::default(),
             serials: AtomicU64::new(0),
         }
     }
@@ -78,7 +78,11 @@ impl Home {
 
 impl Object {
     /// Builds the object that `skim` shows, under `key`.
-    pub(crate) fn new(key: ObjectKey, skim: &Skim<'_>, home: &Arc<Home>) -> Arc<Self> {
+    pub(crate) fn new(
+        key: ObjectKey,
+        skim: &MetadataScan<'_>,
+        home: &Arc<StoreShared>,
+    ) -> Arc<Self> {
         let length = skim.compact_len();
         let bytes = home.memory.buffer(length, |bytes| skim.compact_into(bytes));
         Self::of(key, skim.outline(), Content::Compact(bytes), home)
@@ -87,9 +91,9 @@ impl Object {
     /// Builds an object from its parts; `outline` points into the content's head bytes.
     pub(crate) fn of(
         key: ObjectKey,
-        outline: Outline,
+        outline: HeadOffsets,
         content: Content,
-        home: &Arc<Home>,
+        home: &Arc<StoreShared>,
     ) -> Arc<Self> {
         // Relaxed: the number only has to be unique.
         let serial = home.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -155,7 +159,7 @@ impl Object {
         self.content.body()
     }
 
-    pub(super) fn outline(&self) -> &Outline {
+    pub(super) fn outline(&self) -> &HeadOffsets {
         &self.outline
     }
 
@@ -173,11 +177,11 @@ impl Object {
     }
 
     /// Returns the index values of fields that the object came with and that are not kept.
-    pub(super) fn outside(&self) -> Outside<'_> {
+    pub(super) fn outside(&self) -> DetachedIndexValues<'_> {
         match &self.content {
             Content::Part(part) => part.outside(),
-            Content::Kept(kept) => kept.outside(),
-            _ => Outside::default(),
+            Content::DecodedObject(kept) => kept.outside(),
+            _ => DetachedIndexValues::default(),
         }
     }
 
@@ -194,7 +198,7 @@ impl Object {
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
         match &self.content {
             Content::Compact(_) | Content::Part(_) => self.head().annotation(key),
-            Content::Kept(kept) => kept.annotation(key),
+            Content::DecodedObject(kept) => kept.annotation(key),
             #[cfg(feature = "cold")]
             Content::Cold(cold) => {
                 let body = cold.unpacked();
@@ -207,7 +211,7 @@ impl Object {
     /// Decodes the object into a `K`, or returns the value that another reader holds. The failure
     /// of a cached version is remembered: it is not decoded again.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
-        if let Content::Kept(kept) = &self.content
+        if let Content::DecodedObject(kept) = &self.content
             && let Some(value) = kept.value::<K>()
         {
             return Ok(value);

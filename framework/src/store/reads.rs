@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::index::{Evaluator, IndexId};
-use super::moment::{Differences, Moment};
 use super::object::Object;
 use super::slots::{Id, parts};
+use super::snapshot_diff::{Differences, SnapshotDiff};
 use super::state::State;
-use super::values::{Plan, Values};
+use super::values::{IndexPlan, Values};
 use crate::resource::ObjectKey;
 
 /// The order of keys at the last list of all objects.
@@ -25,7 +25,7 @@ pub(super) struct Order {
 #[derive(Clone, Copy)]
 pub(crate) enum At<'a> {
     Now,
-    Moment(&'a Moment),
+    SnapshotDiff(&'a SnapshotDiff),
 }
 
 /// A group that is smaller than the store by this factor is sorted by itself.
@@ -33,10 +33,10 @@ const SMALL_GROUP: usize = 8;
 
 impl Core {
     /// Takes a snapshot of the current state.
-    pub(crate) fn moment(&self) -> Arc<Moment> {
+    pub(crate) fn moment(&self) -> Arc<SnapshotDiff> {
         // Under the write lock: a change between reading own writes and `open` would be missed.
         let mut state = self.state.write();
-        let moment = Moment::new(self.own_differences(&state));
+        let moment = SnapshotDiff::new(self.own_differences(&state));
         state.open(&moment);
         moment
     }
@@ -63,7 +63,7 @@ impl Core {
         let state = self.state.read();
         match at {
             At::Now => read(&state, &self.own_differences(&state)),
-            At::Moment(moment) => moment.with(|differences| read(&state, differences)),
+            At::SnapshotDiff(moment) => moment.with(|differences| read(&state, differences)),
         }
     }
 
@@ -193,7 +193,7 @@ impl Core {
     pub(crate) fn lookup(&self, id: IndexId, term: &str, at: At<'_>) -> Option<Vec<Arc<Object>>> {
         let Match { mut found, is_sorted, others, evaluator } = match at {
             At::Now => self.match_now(id, term)?,
-            At::Moment(_) => self.read(at, |state, differences| {
+            At::SnapshotDiff(_) => self.read(at, |state, differences| {
                 // The index covers the current slots only: objects of the snapshot that differ are
                 // evaluated here.
                 let (mut matched, _) = matched(state, id, term)?;
@@ -205,7 +205,7 @@ impl Core {
         let found_in_index = found.len();
         // After the lock is released: evaluating may run user code.
         if !others.is_empty() {
-            let plan = Plan::new([&evaluator]);
+            let plan = IndexPlan::new([&evaluator]);
             let has_term = |object: &Arc<Object>| {
                 let mut values = Values::default();
                 let part = plan.evaluate(object, object, &mut values);

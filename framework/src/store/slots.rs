@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply::{Mark, Run, Sighting};
+use super::apply::{ListGeneration, Observed, StreamMark};
 use super::hash::{Hash, Hasher, Ids};
 use super::object::Object;
 use crate::delta::Delta;
@@ -15,7 +15,7 @@ pub(super) type Id = u32;
 pub(super) struct Slot {
     pub(super) object: Arc<Object>,
     /// The last run that showed the object.
-    pub(super) run: Run,
+    pub(super) run: ListGeneration,
 }
 
 /// All objects of a store.
@@ -82,15 +82,15 @@ impl Slots {
     /// In a store larger than the processor's cache each step from hash to place to object to text
     /// waits for the memory of the one before. Here each step is made for the whole batch before
     /// the next, so that a batch waits for about as long as one object would.
-    pub(super) fn keys_of(&self, deltas: &[Delta<Sighting, Mark>]) -> Vec<Option<ObjectKey>> {
-        let coming = |delta: &Delta<Sighting, Mark>| match delta {
+    pub(super) fn keys_of(&self, deltas: &[Delta<Observed, StreamMark>]) -> Vec<Option<ObjectKey>> {
+        let coming = |delta: &Delta<Observed, StreamMark>| match delta {
             Delta::Put(seen) | Delta::Delete(seen) => Arc::strong_count(&seen.object) == 1,
-            Delta::Mark(_) => false,
+            Delta::StreamMark(_) => false,
         };
         if !deltas.iter().any(coming) {
             return Vec::new();
         }
-        let likely = |delta: &Delta<Sighting, Mark>| match delta {
+        let likely = |delta: &Delta<Observed, StreamMark>| match delta {
             Delta::Put(seen) | Delta::Delete(seen) if coming(delta) => {
                 let hash = self.hash(parts(seen.object.key()));
                 Some((hash, self.ids.find(hash, |_| true)?))
@@ -104,7 +104,7 @@ impl Slots {
         }
         // The reads above only load cache lines; without this the compiler would remove them.
         std::hint::black_box(near);
-        let found = |(delta, likely): (&Delta<Sighting, Mark>, &Option<(Hash, Id)>)| {
+        let found = |(delta, likely): (&Delta<Observed, StreamMark>, &Option<(Hash, Id)>)| {
             let (Delta::Put(seen) | Delta::Delete(seen)) = delta else { return None };
             let id = self.find_hashed(likely.as_ref()?.0, parts(seen.object.key()))?;
             self.object(id).map(|object| object.key().clone())

@@ -3,16 +3,16 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::apply::{Mark, Run, Sighting};
-use super::groups::Groups;
+use super::apply::{ListGeneration, Observed, StreamMark};
 use super::hash::{Hash, Hasher};
-use super::moment::Moment;
 use super::object::Object;
-use super::own::Overlay;
+use super::own_writes::Overlay;
+use super::postings::Postings;
 use super::slots::{Id, Slot, Slots, parts};
+use super::snapshot_diff::SnapshotDiff;
 use super::table::Table;
 use super::tombstones::Tombstones;
-use super::values::{Part, Plan, Values};
+use super::values::{IndexPlan, Part, Values};
 use super::version::order;
 use crate::delta::Delta;
 use crate::resource::ObjectKey;
@@ -20,10 +20,10 @@ use crate::resource::ObjectKey;
 /// Objects, indexes, deletions that are remembered, and own writes.
 pub(super) struct State {
     pub(super) slots: Slots,
-    pub(super) namespaces: Groups,
+    pub(super) namespaces: Postings,
     pub(super) tables: Vec<Table>,
     /// Computes the tables' values. Replaced whenever a table is added.
-    pub(super) plan: Arc<Plan>,
+    pub(super) plan: Arc<IndexPlan>,
     pub(super) tombstones: Tombstones,
     pub(super) own: Overlay,
     /// Bytes of all contents.
@@ -37,7 +37,7 @@ pub(super) struct State {
     /// The epochs of scopes whose server's store was set back.
     epochs: Vec<(Option<Arc<str>>, u32)>,
     /// Snapshots that callers hold.
-    moments: Vec<Weak<Moment>>,
+    moments: Vec<Weak<SnapshotDiff>>,
     hasher: Hasher,
 }
 
@@ -60,7 +60,7 @@ impl State {
         let hasher = Hasher::new(seed);
         Self {
             slots: Slots::new(hasher),
-            namespaces: Groups::new(hasher),
+            namespaces: Postings::new(hasher),
             tables: Vec::new(),
             plan: Arc::default(),
             tombstones: Tombstones::default(),
@@ -78,7 +78,7 @@ impl State {
     /// Compares `object`, which this process wrote, with the state that the watch has shown.
     pub(super) fn shown_beside(&self, object: &Object) -> Shown {
         let epoch = self.epoch_of(object.key().namespace());
-        let is_of_now = |run: Run| run.epoch >= epoch;
+        let is_of_now = |run: ListGeneration| run.epoch >= epoch;
         if self.tombstones.run(object.key()).is_some_and(is_of_now)
             && self.tombstones.covers(object)
         {
@@ -103,7 +103,7 @@ impl State {
     }
 
     /// Begins a scope's new epoch.
-    pub(super) fn begin_epoch(&mut self, mark: &Mark) {
+    pub(super) fn begin_epoch(&mut self, mark: &StreamMark) {
         let epoch = mark.run.epoch;
         match self.epochs.iter_mut().find(|(scope, _)| *scope == mark.namespace) {
             Some((_, known)) => *known = epoch,
@@ -165,7 +165,7 @@ impl State {
 
     /// Returns for each delta whether it brings an object that is not in the store already; empty
     /// if there is no index.
-    pub(super) fn fresh(&self, deltas: &[Delta<Sighting, Mark>]) -> Vec<bool> {
+    pub(super) fn fresh(&self, deltas: &[Delta<Observed, StreamMark>]) -> Vec<bool> {
         if self.plan.is_empty() {
             return Vec::new();
         }
@@ -178,7 +178,7 @@ impl State {
             let slot = self.slots.get(parts(object.key()));
             slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
         };
-        let is_fresh = |delta: &Delta<Sighting, Mark>| matches!(delta, Delta::Put(seen) if !holds(&seen.object));
+        let is_fresh = |delta: &Delta<Observed, StreamMark>| matches!(delta, Delta::Put(seen) if !holds(&seen.object));
         deltas.iter().map(is_fresh).collect()
     }
 
@@ -220,7 +220,7 @@ impl State {
     }
 
     /// Adds a snapshot, which from now on receives the old state of each key that changes.
-    pub(super) fn open(&mut self, moment: &Arc<Moment>) {
+    pub(super) fn open(&mut self, moment: &Arc<SnapshotDiff>) {
         self.moments.push(Arc::downgrade(moment));
     }
 
@@ -229,7 +229,7 @@ impl State {
         self.tables.push(table(self.hasher));
         // The own writes' values were computed without this index.
         self.own.unindex();
-        self.plan = Arc::new(Plan::new(self.tables.iter().map(|table| &table.evaluator)));
+        self.plan = Arc::new(IndexPlan::new(self.tables.iter().map(|table| &table.evaluator)));
     }
 
     /// Returns the places of a namespace's objects, or of all, in an order that callers must not

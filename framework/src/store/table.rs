@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::groups::{Group, GroupId, Groups};
 use super::hash::Hasher;
 use super::index::{Evaluator, IndexId};
+use super::postings::{Group, GroupId, Postings};
 use super::slots::{Id, Slots};
 use super::values::Texts;
 
@@ -14,7 +14,7 @@ pub(super) struct Table {
     pub(super) evaluator: Evaluator,
     /// Whether all objects were indexed; no lookup uses the index before.
     pub(super) is_ready: bool,
-    groups: Groups,
+    groups: Postings,
     /// The group of each object by its place, or `NONE`, or `MANY`.
     column: Vec<GroupId>,
     /// The groups of the objects that are in more than one, in the order of their texts.
@@ -32,7 +32,7 @@ impl Table {
             id,
             evaluator,
             is_ready: false,
-            groups: Groups::new(hasher),
+            groups: Postings::new(hasher),
             column: Vec::new(),
             many: BTreeMap::new(),
         }
@@ -135,18 +135,18 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
     use proptest::prelude::*;
 
-    use super::super::apply::Run;
-    use super::super::keep::Mode;
-    use super::super::object::{Home, Object};
+    use super::super::apply::ListGeneration;
+    use super::super::encode::Mode;
+    use super::super::object::{Object, StoreShared};
     use super::super::slots::{Slot, parts};
     use super::super::values::Values;
     use super::*;
     use crate::resource::ResourceInfo;
-    use crate::wire::Skim;
+    use crate::wire::MetadataScan;
 
     /// A set of objects and a table.
     struct Rig {
-        home: Arc<Home>,
+        home: Arc<StoreShared>,
         slots: Slots,
         table: Table,
     }
@@ -157,7 +157,7 @@ mod tests {
             let info = ResourceInfo::of::<ConfigMap>();
             let evaluator = Evaluator::Path(&["x"], |_| crate::resource::Reads::Value);
             Self {
-                home: Arc::new(Home::new(info, Weak::new(), Mode::default())),
+                home: Arc::new(StoreShared::new(info, Weak::new(), Mode::default())),
                 slots: Slots::new(hasher),
                 table: Table::new(IndexId::Path(&["x"]), evaluator, hasher),
             }
@@ -165,12 +165,12 @@ mod tests {
 
         fn id(&mut self, name: u8) -> Id {
             let body = format!(r#"{{"metadata":{{"name":"{name:03}"}}}}"#);
-            let skim = Skim::of(body.as_bytes()).unwrap();
+            let skim = MetadataScan::of(body.as_bytes()).unwrap();
             let key = crate::resource::ObjectKey::new(None, &skim.name);
             let hash = self.slots.hash(parts(&key));
             self.slots.find_hashed(hash, parts(&key)).unwrap_or_else(|| {
                 let object = Object::new(key.clone(), &skim, &self.home);
-                self.slots.insert(hash, Slot { object, run: Run::default() })
+                self.slots.insert(hash, Slot { object, run: ListGeneration::default() })
             })
         }
 

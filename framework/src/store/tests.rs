@@ -5,12 +5,12 @@ use super::*;
 use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::resource::{DynamicObject, ResourceInfo, Selector};
-use crate::wire::Skim;
+use crate::wire::MetadataScan;
 
+mod buffer_pool;
 mod indexes;
-mod memory;
 mod model;
-mod own;
+mod own_writes;
 mod reads;
 mod unseen;
 
@@ -27,46 +27,50 @@ fn config_map(name: &str, uid: &str, version: u64) -> Value {
         "namespace": "n", "name": name, "uid": uid, "resourceVersion": version.to_string()}})
 }
 
-fn sighting(core: &Core, object: &Value, run: Run) -> Sighting {
+fn sighting(core: &Core, object: &Value, run: ListGeneration) -> Observed {
     let bytes = object.to_string();
-    Sighting { object: core.object(&Skim::of(bytes.as_bytes()).unwrap()), run, is_initial: false }
+    Observed {
+        object: core.object(&MetadataScan::of(bytes.as_bytes()).unwrap()),
+        run,
+        is_initial: false,
+    }
 }
 
 fn put(core: &Core, object: &Value) -> Vec<String> {
-    told(core.apply(vec![Delta::Put(sighting(core, object, Run::default()))]))
+    told(core.apply(vec![Delta::Put(sighting(core, object, ListGeneration::default()))]))
 }
 
 fn delete(core: &Core, object: &Value) -> Vec<String> {
-    told(core.apply(vec![Delta::Delete(sighting(core, object, Run::default()))]))
+    told(core.apply(vec![Delta::Delete(sighting(core, object, ListGeneration::default()))]))
 }
 
-fn listed(run: u32, version: &str, what: Milestone) -> Delta<Sighting, Mark> {
-    Delta::Mark(Mark {
+fn listed(run: u32, version: &str, what: MarkKind) -> Delta<Observed, StreamMark> {
+    Delta::StreamMark(StreamMark {
         scope: 0,
         namespace: None,
-        run: Run { epoch: 0, number: run },
+        run: ListGeneration { epoch: 0, number: run },
         resource_version: Arc::from(version),
         what,
     })
 }
 
 /// Applies a run that shows exactly `objects`, as the reflector does.
-fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> Applied {
-    let run_of = Run { epoch: 0, number: run };
+fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> BatchOutcome {
+    let run_of = ListGeneration { epoch: 0, number: run };
     let mut batch: Vec<_> = objects
         .iter()
         .map(|object| {
             let bytes = object.to_string();
-            let skim = Skim::of(bytes.as_bytes()).unwrap();
+            let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
             let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
-            Delta::Put(Sighting { object, run: run_of, is_initial: run == 1 })
+            Delta::Put(Observed { object, run: run_of, is_initial: run == 1 })
         })
         .collect();
-    batch.push(listed(run, version, Milestone::Listed));
+    batch.push(listed(run, version, MarkKind::Listed));
     core.apply(batch)
 }
 
-fn told(applied: Applied) -> Vec<String> {
+fn told(applied: BatchOutcome) -> Vec<String> {
     applied
         .events
         .iter()
@@ -98,7 +102,7 @@ fn frames_that_are_not_newer_than_the_cached_object_are_dropped_and_counted() {
         let applied = core.apply(vec![Delta::Put(sighting(
             &core,
             &config_map("a", "u", version),
-            Run::default(),
+            ListGeneration::default(),
         ))]);
         assert_eq!((applied.events.len(), applied.dropped), (0, 1));
     }
@@ -135,9 +139,9 @@ fn what_a_list_does_not_show_is_deleted_with_its_last_state() {
     relist(&core, 1, "5", &[config_map("a", "ua", 1), config_map("b", "ub", 2)]);
     let applied = relist(&core, 2, "9", &[config_map("b", "ub", 7), config_map("c", "uc", 8)]);
     assert_eq!(told(applied), ["~b/ub@2>7", "+c/uc@8", "?a/ua@1"]);
-    let applied = core.apply(vec![listed(3, "10", Milestone::ListedInPart)]);
+    let applied = core.apply(vec![listed(3, "10", MarkKind::ListedInPart)]);
     assert!(applied.events.is_empty(), "a list with unreadable names deletes nothing");
-    let applied = core.apply(vec![listed(4, "11", Milestone::Absent)]);
+    let applied = core.apply(vec![listed(4, "11", MarkKind::Absent)]);
     assert_eq!(told(applied), ["?b/ub@7", "?c/uc@8"]);
     assert_eq!((core.seen_len(), core.sizes().bytes), (0, 0));
 }
@@ -158,7 +162,7 @@ fn a_relist_keeps_unchanged_objects_in_place() {
 fn a_new_epoch_accepts_older_versions_and_tells_what_is_another_state() {
     let core = core();
     put(&core, &config_map("a", "u", 100));
-    let run = Run { epoch: 1, number: 2 };
+    let run = ListGeneration { epoch: 1, number: 2 };
     let mut other = config_map("a", "u", 100);
     other["data"] = json!({"k": "another state of the same version"});
     let cases = [(config_map("a", "u", 100), 0), (other, 1), (config_map("a", "u", 40), 1)];
@@ -166,11 +170,11 @@ fn a_new_epoch_accepts_older_versions_and_tells_what_is_another_state() {
         put(&core, &config_map("a", "u", 100));
         let applied = core.apply(vec![Delta::Put(sighting(&core, &object, run))]);
         assert_eq!(applied.events.len(), events, "{object}");
-        let next = Run { epoch: 1, number: 3 };
+        let next = ListGeneration { epoch: 1, number: 3 };
         let applied =
             core.apply(vec![Delta::Put(sighting(&core, &config_map("a", "u", 39), next))]);
         assert_eq!(applied.dropped, 1, "within the epoch versions compare again");
-        core.apply(vec![listed(99, "1", Milestone::Absent)]);
+        core.apply(vec![listed(99, "1", MarkKind::Absent)]);
     }
 }
 
@@ -235,7 +239,7 @@ fn names(found: &[Cached<ConfigMap>]) -> Vec<&str> {
 
 fn wrote(core: &Core, object: &Value) {
     let bytes = object.to_string();
-    core.wrote(core.object(&Skim::of(bytes.as_bytes()).unwrap()));
+    core.wrote(core.object(&MetadataScan::of(bytes.as_bytes()).unwrap()));
 }
 
 #[test]

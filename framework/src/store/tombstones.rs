@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::apply::Run;
+use super::apply::ListGeneration;
 use super::object::Object;
 use super::version::order;
 use crate::resource::ObjectKey;
@@ -17,13 +17,13 @@ const MOST: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Tombstones {
     order: VecDeque<ObjectKey>,
-    deleted: BTreeMap<ObjectKey, (Box<str>, Run)>,
+    deleted: BTreeMap<ObjectKey, (Box<str>, ListGeneration)>,
 }
 
 impl Tombstones {
     /// Records a deletion; the oldest is forgotten when there are too many.
-    pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: Run) {
-        let is_older = |(known, seen): &(Box<str>, Run)| {
+    pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: ListGeneration) {
+        let is_older = |(known, seen): &(Box<str>, ListGeneration)| {
             seen.epoch == run.epoch && order(version, known) == Some(Ordering::Less)
         };
         // The deletion that is known is newer: it stays.
@@ -41,7 +41,7 @@ impl Tombstones {
     }
 
     /// Returns the run that saw the deletion.
-    pub(super) fn run(&self, key: &ObjectKey) -> Option<Run> {
+    pub(super) fn run(&self, key: &ObjectKey) -> Option<ListGeneration> {
         self.deleted.get(key).map(|(_, run)| *run)
     }
 

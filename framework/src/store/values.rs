@@ -8,14 +8,14 @@ use std::fmt::{Display, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::decoded_cache::Decoded;
 use super::index::{Evaluate, Evaluator};
 use super::object::Object;
-use super::shares::Decoded;
 use crate::wire::{PathTree, Scalar};
 
 /// Computation of the values of all indexes, by the number of the index.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct IndexPlan {
     paths: PathTree,
     /// The same paths as a list.
     declared: Vec<(usize, Path)>,
@@ -42,7 +42,7 @@ pub(super) struct Values {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part(Range<usize>);
 
-impl Plan {
+impl IndexPlan {
     /// Builds the plan of the evaluators, numbered in their order.
     pub(super) fn new<'a>(evaluators: impl IntoIterator<Item = &'a Evaluator>) -> Self {
         let mut plan = Self::default();

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use super::core::Core;
 use super::index::{Index, IndexValue};
 use super::lister::Lister;
-use super::moment::Moment;
 use super::object::Object;
-use super::own::Unseen;
+use super::own_writes::Unconfirmed;
 use super::reads::At;
+use super::snapshot_diff::SnapshotDiff;
 use super::stats::StoreStats;
 use super::{Cached, Invalid};
 use crate::error::Error;
@@ -34,7 +34,7 @@ pub struct Store<K> {
 /// of each key that changes, one per key: hold it for a reconcile, not for the life of the process.
 pub struct Snapshot<K> {
     core: Arc<Core>,
-    moment: Arc<Moment>,
+    moment: Arc<SnapshotDiff>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -59,7 +59,7 @@ impl<K> fmt::Debug for Store<K> {
 
 impl<K> fmt::Debug for Snapshot<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let objects = self.core.len(At::Moment(&self.moment));
+        let objects = self.core.len(At::SnapshotDiff(&self.moment));
         write!(f, "Snapshot({}, {objects} objects)", self.core.info())
     }
 }
@@ -224,7 +224,7 @@ impl<K: Resource> Store<K> {
     }
 
     /// Returns the state of an own write to `key` that the watch has not shown.
-    pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unseen> {
+    pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unconfirmed> {
         self.core.unseen(key)
     }
 
@@ -282,7 +282,7 @@ impl<K: Resource> Snapshot<K> {
     }
 
     fn at(&self) -> At<'_> {
-        At::Moment(&self.moment)
+        At::SnapshotDiff(&self.moment)
     }
 }
 

@@ -82,7 +82,7 @@ async fn leader(cluster: &TestCluster, kind: LockKind) -> (Term, Arc<Hanging>) {
     Elector::new(settings.clone(), &client).unwrap();
     let lock = kind.lock(&client, cluster.namespace(), kind.as_str(), "first");
     let lock = Arc::new(Hanging { lock, hangs: AtomicBool::new(false) });
-    let elector = Elector::over(settings, lock.clone(), client.seams().clone()).unwrap();
+    let elector = Elector::over(settings, lock.clone(), client.environment().clone()).unwrap();
     let term = elector.campaign(&CancellationToken::new()).await.unwrap();
     (term, lock)
 }

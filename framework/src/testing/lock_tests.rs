@@ -246,7 +246,7 @@ async fn d10_a_time_of_renewal_that_never_comes_or_is_none_stops_no_election() {
     if cluster.is_embedded() {
         tokio::time::pause();
     }
-    let clock = cluster.client().seams().clock.clone();
+    let clock = cluster.client().environment().clock.clone();
     for kind in [LockKind::Leases, LockKind::ConfigMaps] {
         let term = elector(&cluster, kind, "ann").campaign(&stop).await.unwrap();
         spoil(&cluster, kind).await;

@@ -45,11 +45,11 @@ use crate::client::{Client, ClientConfig, NewServer};
 use crate::clock::Clock;
 use crate::crd::CustomResource;
 use crate::embedded;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::manager::{Manager, definition_of, install_all};
 use crate::metrics::Metrics;
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 /// Start of simulated wall time: 2026-01-01T00:00:00Z.
 const EPOCH: i64 = 1_767_225_600;
@@ -122,25 +122,25 @@ impl TestClusterBuilder {
     /// When the server cannot be started, or does not create a namespace.
     pub async fn try_start(self) -> Result<TestCluster, Error> {
         let embedded = self.embedded || !real::wanted()?;
-        let seams = self.seams(embedded);
+        let environment = self.environment(embedded);
         let (client, server) = if embedded {
             let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
             let server = builder.stand_ins(self.stand_ins).start();
             // For the creation of the namespace alone; the test's client gets the new one below.
             let namespace = "default";
-            (embedded::client(&server, None, namespace, seams.clone())?, Some(server))
+            (embedded::client(&server, None, namespace, environment.clone())?, Some(server))
         } else {
             let config = RealServer::try_shared().await?.admin();
-            (Client::builder().config(config).seams(seams.clone()).build()?, None)
+            (Client::builder().config(config).environment(environment.clone()).build()?, None)
         };
         let namespace = create_namespace(&client, server.is_some()).await?;
         let mut real = None;
         let client = match &server {
-            Some(server) => embedded::client(server, None, &namespace, seams)?,
+            Some(server) => embedded::client(server, None, &namespace, environment)?,
             None => {
                 let config = RealServer::try_shared().await?.admin().with_namespace(&namespace);
                 real = Some(config.clone());
-                Client::builder().config(config).seams(seams).build()?
+                Client::builder().config(config).environment(environment).build()?
             }
         };
         let namespaces = Arc::new(Mutex::new(vec![namespace.clone()]));
@@ -154,13 +154,13 @@ impl TestClusterBuilder {
     }
 
     /// Returns the environment of both sides: simulated time for the embedded server.
-    fn seams(self, embedded: bool) -> Seams {
+    fn environment(self, embedded: bool) -> Environment {
         let clock = match Timestamp::from_second(EPOCH) {
             Ok(epoch) if embedded => Clock::simulated(epoch),
             // A real server's time cannot be simulated.
             _ => Clock::system(),
         };
-        Seams { clock, entropy: Entropy::seeded(self.seed), metrics: Metrics::new() }
+        Environment { clock, rng: Rng::seeded(self.seed), metrics: Metrics::new() }
     }
 }
 
@@ -189,15 +189,16 @@ impl TestCluster {
     /// # Panics
     /// When a name cannot be sent.
     pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
-        let seams = self.client.seams().clone();
+        let environment = self.client.environment().clone();
         let client = match &self.config {
             None => {
                 let groups = groups.iter().map(|group| (*group).to_owned()).collect();
                 let user = Some((user.to_owned(), groups));
-                embedded::client(self.server(), user, &self.namespace, seams)
+                embedded::client(self.server(), user, &self.namespace, environment)
             }
-            Some(config) => real::as_user(config.clone(), user, groups)
-                .and_then(|config| Client::builder().config(config).seams(seams).build()),
+            Some(config) => real::as_user(config.clone(), user, groups).and_then(|config| {
+                Client::builder().config(config).environment(environment).build()
+            }),
         };
         match client {
             Ok(client) => client.of_new_server(&self.new_server),
@@ -220,7 +221,7 @@ impl TestCluster {
             Some(server) => {
                 // From now on another program may hold a lease: elections can no longer rely on a
                 // new server.
-                self.new_server.open(self.client.seams().clock.mark());
+                self.new_server.open(self.client.environment().clock.mark());
                 let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await;
                 listening.map(|listening| listening.kubeconfig).map_err(|error| error.to_string())
             }
@@ -299,7 +300,7 @@ impl TestCluster {
 async fn create_namespace(client: &Client, own_server: bool) -> Result<String, Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let name = if own_server {
-        format!("test-{:08x}", client.seams().entropy.fork("namespace").next_u64() as u32)
+        format!("test-{:08x}", client.environment().rng.fork("namespace").next_u64() as u32)
     } else {
         // `Relaxed`: the number need only be unique.
         let count = COUNT.fetch_add(1, Ordering::Relaxed);

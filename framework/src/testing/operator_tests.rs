@@ -195,7 +195,7 @@ async fn the_printed_roles_are_enough_for_the_operator_and_no_more() {
     let sites: Api<Site> = cluster.client().namespace(cluster.namespace());
     while !running.readiness().is_ready() {
         assert!(running.is_running(), "{:?}", running.readiness());
-        cluster.client().seams().clock.sleep(Duration::from_millis(5)).await;
+        cluster.client().environment().clock.sleep(Duration::from_millis(5)).await;
     }
     sites.create(&site("home", 2)).await.unwrap();
     running.settled().await;
@@ -217,7 +217,7 @@ async fn l8_a_follower_waits_with_warm_caches_and_takes_over_from_a_killed_leade
     bench.sites.create(&site("one", 1)).await.unwrap();
     leader.settled().await;
     let follower = bench.cluster.spawn(elected());
-    let clock = bench.cluster.client().seams().clock.clone();
+    let clock = bench.cluster.client().environment().clock.clone();
     clock.sleep(Duration::from_secs(30)).await;
     assert_eq!(leader.leadership(), Some(Leadership::Leading));
     assert!(follower.readiness().is_ready(), "{:?}", follower.readiness());
@@ -243,7 +243,7 @@ impl Reconciler for Restless {
     type Object = Site;
 
     async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
-        let run = cx.entropy().next_u64().to_string();
+        let run = cx.rng().next_u64().to_string();
         let patch = Patch::Merge(json!({ "metadata": { "labels": { "run": run } } }));
         cx.client().namespace::<Site>(site.namespace().unwrap()).patch(site.name(), patch).await?;
         Ok(Action::done())
@@ -277,8 +277,8 @@ async fn c4_a_test_that_ends_while_its_operator_reconciles_without_end_fails() {
 #[should_panic(expected = "the operator reconciles without end")]
 async fn c4_a_test_that_drops_an_operator_that_reconciles_without_end_fails() {
     let running = restless().await;
-    while running.unrest()[0].1.endless.is_empty() {
-        running.client().seams().clock.sleep(Duration::from_secs(1)).await;
+    while running.busy_report()[0].1.endless.is_empty() {
+        running.client().environment().clock.sleep(Duration::from_secs(1)).await;
     }
 }
 
@@ -289,7 +289,7 @@ async fn holder(bench: &Bench) -> Option<String> {
 }
 
 async fn until_leading(running: &RunningOperator) {
-    let clock = running.client().seams().clock.clone();
+    let clock = running.client().environment().clock.clone();
     let leads = async {
         while running.leadership() != Some(Leadership::Leading) {
             clock.sleep(Duration::from_millis(50)).await;
@@ -325,7 +325,7 @@ async fn l8_s1_the_lease_is_given_back_after_a_drain_and_kept_when_work_was_cut(
     let manager = Manager::new(bench.cluster.client()).controller(Stubborn);
     let manager = manager.leader_election("sites").drain(Duration::from_secs(5));
     let running = bench.cluster.spawn(manager);
-    let clock = bench.cluster.client().seams().clock.clone();
+    let clock = bench.cluster.client().environment().clock.clone();
     while running.states()[0].1.working == 0 {
         clock.sleep(Duration::from_millis(50)).await;
     }
@@ -340,7 +340,7 @@ async fn l9_an_operator_that_lost_its_lease_leads_again_without_a_restart() {
     until_leading(&running).await;
     let away = Fault::new(Do::Answer(503)).resource("leases").always();
     let away = bench.cluster.server().faults().add(away);
-    let clock = bench.cluster.client().seams().clock.clone();
+    let clock = bench.cluster.client().environment().clock.clone();
     clock.sleep(Duration::from_secs(30)).await;
     assert_ne!(running.leadership(), Some(Leadership::Leading));
     bench.sites.create(&site("home", 2)).await.unwrap();

@@ -40,7 +40,7 @@ struct Watched {
 impl Watched {
     /// Returns the objects that are reconciled without end, a sentence each.
     fn endless(&self) -> Vec<String> {
-        told(self.controllers.iter().map(|one| (one.name(), one.unrest().endless)))
+        told(self.controllers.iter().map(|one| (one.name(), one.busy_report().endless)))
     }
 }
 
@@ -99,7 +99,7 @@ impl RunningOperator {
     /// [`ErrorKind::Timeout`] with the work that is left, also when an object is reconciled without
     /// end.
     pub async fn try_settled(&self, deadline: Duration) -> Result<(), Error> {
-        let clock = self.running.client().seams().clock.clone();
+        let clock = self.running.client().environment().clock.clone();
         let mut left = Vec::new();
         let began = clock.now();
         let wait = async {
@@ -126,7 +126,7 @@ impl RunningOperator {
         if in_time {
             return Ok(());
         }
-        left.extend(self.unrest());
+        left.extend(self.busy_report());
         let what =
             if self.endless().is_empty() { "is not settled" } else { "reconciles without end" };
         let text = format!(
@@ -176,7 +176,7 @@ impl RunningOperator {
 
     /// Whether, within some time, a moment passes without work.
     async fn is_quiet(&self) -> bool {
-        let clock = self.running.client().seams().clock.clone();
+        let clock = self.running.client().environment().clock.clone();
         let quiet = async {
             loop {
                 let before = self.running.states();
@@ -196,8 +196,13 @@ impl RunningOperator {
     }
 
     /// Returns the reasons why controllers do not come to rest, a sentence each.
-    fn unrest(&self) -> Vec<String> {
-        told(self.running.unrest().into_iter().map(|(name, unrest)| (name, unrest.now)))
+    fn busy_report(&self) -> Vec<String> {
+        told(
+            self.running
+                .busy_report()
+                .into_iter()
+                .map(|(name, busy_report)| (name, busy_report.now)),
+        )
     }
 
     /// Returns the reasons why the operator is not settled. Controllers are asked before and after

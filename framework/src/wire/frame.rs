@@ -8,10 +8,10 @@
 use memchr::memchr;
 
 use super::carry::{Carry, MAX_PIECE, Part};
-use super::marks::{BLOCK, Spread, braces};
 use super::members::{members, object_at_path, text};
+use super::metadata_scan::MetadataScan;
 use super::scan::{Malformed, is_space, skip_space};
-use super::skim::Skim;
+use super::simd::{BLOCK, Spread, braces};
 use super::status::excerpt;
 use crate::error::ApiStatus;
 
@@ -94,10 +94,10 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// As [`of`](Self::of); an object whose metadata cannot be read is returned without them.
-    pub(crate) fn skimmed(line: &'a [u8]) -> Result<(Self, Option<Skim<'a>>), Malformed> {
+    pub(crate) fn skimmed(line: &'a [u8]) -> Result<(Self, Option<MetadataScan<'a>>), Malformed> {
         if let Some(frame) = Self::hasty(line)
             && matches!(frame.event, EventType::Added | EventType::Modified | EventType::Deleted)
-            && let Ok(skim) = Skim::of(frame.object)
+            && let Ok(skim) = MetadataScan::of(frame.object)
             && skim.behind_metadata().is_some_and(closes_at_its_end)
         {
             return Ok((frame, Some(skim)));

@@ -37,7 +37,7 @@ impl Span {
 
 /// Offsets of an object's metadata in its stored bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Outline {
+pub(crate) struct HeadOffsets {
     /// Without its quotes.
     pub(crate) uid: Span,
     /// Without its quotes.
@@ -73,7 +73,7 @@ impl Revision {
     }
 }
 
-impl Outline {
+impl HeadOffsets {
     /// Returns the head; `bytes` are those that the outline was made for.
     pub(crate) fn head<'a>(&'a self, bytes: &'a [u8]) -> Head<'a> {
         Head { outline: self, bytes, common: bytes }
@@ -165,7 +165,7 @@ impl PlainOwner {
 /// finalizers. A view: reading it copies and allocates nothing.
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
-    outline: &'a Outline,
+    outline: &'a HeadOffsets,
     /// The bytes of uid, resourceVersion and annotations.
     bytes: &'a [u8],
     /// The bytes of labels, finalizers and owners.
@@ -274,11 +274,11 @@ impl<'a> Head<'a> {
     /// Copies the head, without annotations, into bytes of its own: uid and resourceVersion into
     /// `own`; labels, finalizers and owners, which other objects may share, into `common`. Both
     /// must be empty.
-    pub(crate) fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> Outline {
-        let mut lifted = Outline {
+    pub(crate) fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> HeadOffsets {
+        let mut lifted = HeadOffsets {
             state: self.outline.state,
             plain: self.outline.plain.clone(),
-            ..Outline::default()
+            ..HeadOffsets::default()
         };
         // The copies replace the bytes: nothing would be read from them.
         if lifted.plain.is_some() {

@@ -6,35 +6,35 @@
 
 mod ask;
 mod carry;
-mod cut;
 mod explain;
 mod frame;
 mod head;
-pub(crate) mod lean;
 mod list;
-mod marks;
 mod members;
+mod metadata_scan;
 mod name;
-mod only;
+pub(crate) mod partial_decode;
 mod paths;
+mod retain;
 mod scan;
-mod skim;
+mod simd;
 pub(crate) mod status;
+mod strip;
 pub(crate) mod times;
 
 pub(crate) use ask::{Ask, Fault};
 pub(crate) use carry::MAX_PIECE;
 pub use carry::Part;
-pub(crate) use cut::{object_at_path, without};
 pub(crate) use explain::Undecodable;
 pub use frame::{EventType, Frame, FrameDecoder};
-pub(crate) use head::Outline;
+pub(crate) use head::HeadOffsets;
 pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
-pub(crate) use only::{Only, is_of_head};
+pub(crate) use metadata_scan::MetadataScan;
 pub(crate) use paths::{PathTree, Scalar, values_at};
+pub(crate) use retain::{Only, is_of_head};
 pub use scan::Malformed;
-pub(crate) use skim::Skim;
+pub(crate) use strip::{object_at_path, without};
 
 /// Returns the text of a JSON document, which is UTF-8 (RFC 8259).
 ///

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::head::{Outline, Span};
+use super::head::{HeadOffsets, Span};
 use super::members::{Cursor, Name, seen_text};
 use super::name::is_name;
 use super::scan::{nested_end, skip_space, text_end, value_end};
@@ -70,12 +70,12 @@ impl PathTree {
     }
 
     /// As [`visit`](Self::visit), without scanning metadata that the outline knows.
-    pub(crate) fn visit_known(&self, bytes: &[u8], outline: &Outline, each: &mut Each<'_>) {
+    pub(crate) fn visit_known(&self, bytes: &[u8], outline: &HeadOffsets, each: &mut Each<'_>) {
         // Without spans the metadata are scanned like the rest.
         if outline.plain.is_some() || outline.metadata.length == 0 {
             return self.visit(bytes, each);
         }
-        let Outline { labels, annotations, finalizers, owners, .. } = outline;
+        let HeadOffsets { labels, annotations, finalizers, owners, .. } = outline;
         for (part, span) in self.parts.iter().zip([labels, annotations, finalizers, owners]) {
             if !part.is_empty() && span.length > 0 {
                 let _ = part.value(bytes, span.start as usize, ARRAYS, each);
@@ -392,7 +392,7 @@ mod tests {
             let members = [format!(r#""metadata":{metadata}"#), format!(r#""spec":{value}"#)];
             let members = if first { members } else { let [a, b] = members; [b, a] };
             let object = format!("{{{}}}", members.join(","));
-            let skim = crate::wire::Skim::of(object.as_bytes()).unwrap();
+            let skim = crate::wire::MetadataScan::of(object.as_bytes()).unwrap();
             let (outline, kept) = (skim.outline(), skim.compact());
             let mut tree = PathTree::default();
             let paths: [&[&'static str]; 6] = [

@@ -9,7 +9,7 @@ use std::fmt;
 
 use memchr::{memchr, memchr2};
 
-use super::marks::{BLOCK, Marks, Spread, backslashes, escaped};
+use super::simd::{BLOCK, Marks, Spread, backslashes, escaped};
 
 /// Bytes that are not the expected JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use self::lines::Lines;
+use self::lanes::PriorityLanes;
 use self::slot::{Again, Place, Working, judge};
 pub(super) use self::slot::{Nanos, nanos};
 pub(crate) use self::slots::Notes;
@@ -15,7 +15,7 @@ pub(super) use self::slots::{Discarded, NOWHERE, Ticket};
 use self::timers::{Timer, Timers};
 use super::{Adding, Priority, RetryPolicy};
 
-mod lines;
+mod lanes;
 mod look;
 mod ready;
 mod slot;
@@ -61,7 +61,7 @@ pub(super) enum Verdict {
 
 /// A key handed to a worker.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Taken<T> {
+pub(super) struct Claim<T> {
     pub(super) key: T,
     pub(super) facts: Facts,
 }
@@ -107,7 +107,7 @@ pub(super) struct Core<T> {
     /// Most failing keys in work at once.
     failing_limit: usize,
     slots: Slots<T>,
-    lines: Lines,
+    lines: PriorityLanes,
     timers: Timers,
     /// Delayed keys that failed or were held back.
     backing_off: usize,
@@ -135,7 +135,7 @@ impl<T: Eq + Clone> Core<T> {
             policy,
             failing_limit: (workers / 2).max(1),
             slots: Slots::new(notes),
-            lines: Lines::new(nanos(ageing)),
+            lines: PriorityLanes::new(nanos(ageing)),
             timers: Timers::default(),
             backing_off: 0,
             failing_in_work: 0,
@@ -319,17 +319,17 @@ impl<T: Eq + Clone> Core<T> {
     /// Takes the next key. Keys that keep failing are passed over while they hold their share of
     /// the workers.
     #[inline]
-    pub(super) fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
+    pub(super) fn take(&mut self, now: Nanos) -> Option<Claim<T>> {
         let ticket = self.next(now)?;
         let mut facts = Facts::of(ticket);
         let key = self.begin(&mut facts, now)?;
-        Some(Taken { key, facts })
+        Some(Claim { key, facts })
     }
 
     /// [`take`](Self::take) into a hand; returns the key that the hand held before, to be dropped
     /// outside of locks.
     #[inline]
-    pub(super) fn take_into(&mut self, hand: &mut Taken<T>, now: Nanos) -> Option<T> {
+    pub(super) fn take_into(&mut self, hand: &mut Claim<T>, now: Nanos) -> Option<T> {
         hand.facts.ticket = self.next(now)?;
         let key = self.begin(&mut hand.facts, now)?;
         Some(std::mem::replace(&mut hand.key, key))

@@ -6,19 +6,19 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::{QueueSettings, RateLimiter, WorkQueue};
-use crate::seams::Seams;
+use crate::environment::Environment;
 
 /// A [`WorkQueue`] and the limiter that delays the next try of a key.
 ///
 /// ```
 /// # use std::{sync::Arc, time::Duration};
-/// # use windlass::seams::Seams;
+/// # use windlass::environment::Environment;
 /// use windlass::workqueue::{ItemExponentialFailureRateLimiter, QueueSettings, RateLimitingQueue};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let (base, max) = (Duration::from_millis(1), Duration::from_secs(1));
 /// let limiter = Arc::new(ItemExponentialFailureRateLimiter::new(base, max));
-/// let queue = RateLimitingQueue::new(QueueSettings::new("sites"), &Seams::system(), limiter);
+/// let queue = RateLimitingQueue::new(QueueSettings::new("sites"), &Environment::system(), limiter);
 /// queue.add_rate_limited("home");
 /// let work = queue.get().await.expect("not shut down");
 /// assert_eq!(queue.num_requeues(work.key()), 1);
@@ -33,8 +33,12 @@ pub struct RateLimitingQueue<T: Hash + Eq + Clone> {
 
 impl<T: Hash + Eq + Clone + Send + 'static> RateLimitingQueue<T> {
     /// Returns an empty queue.
-    pub fn new(settings: QueueSettings, seams: &Seams, limiter: Arc<dyn RateLimiter<T>>) -> Self {
-        Self { queue: WorkQueue::new(settings, seams), limiter }
+    pub fn new(
+        settings: QueueSettings,
+        environment: &Environment,
+        limiter: Arc<dyn RateLimiter<T>>,
+    ) -> Self {
+        Self { queue: WorkQueue::new(settings, environment), limiter }
     }
 }
 
@@ -92,7 +96,8 @@ mod tests {
     async fn mechanism_68_at_most_five_tries_then_forget_as_the_articles_handle_errors() {
         let (fast, slow) = (Duration::from_millis(10), Duration::from_secs(1));
         let limiter = Arc::new(ItemFastSlowRateLimiter::new(fast, slow, 3));
-        let queue = RateLimitingQueue::new(QueueSettings::new("sites"), &Seams::system(), limiter);
+        let queue =
+            RateLimitingQueue::new(QueueSettings::new("sites"), &Environment::system(), limiter);
         let started = tokio::time::Instant::now();
         queue.add("home");
         let mut tries = 0;

@@ -52,7 +52,7 @@ pub(super) struct Tally {
 
 /// Numbers of a queue for its metrics.
 #[derive(Debug)]
-pub(super) struct News {
+pub(super) struct QueueReport {
     /// Adds that were not duplicates, since the start.
     pub(super) adds: u64,
     /// Keys put off by a delay, since the start.
@@ -96,7 +96,7 @@ impl Meter {
 
     /// Adds the numbers that `read` returns to the metrics. One call at a time, so that nothing is
     /// counted twice.
-    pub(super) fn tell(&self, read: impl FnOnce() -> News) {
+    pub(super) fn tell(&self, read: impl FnOnce() -> QueueReport) {
         let mut told = self.told.lock();
         // Read within the lock: a later reading that was added first would make the difference
         // negative.

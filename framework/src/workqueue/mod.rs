@@ -9,9 +9,9 @@
 //! were once in use at the same time.
 //!
 //! ```
-//! # use windlass::{seams::Seams, workqueue::{QueueSettings, WorkQueue}};
+//! # use windlass::{environment::Environment, workqueue::{QueueSettings, WorkQueue}};
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-//! let queue = WorkQueue::new(QueueSettings::new("sites"), &Seams::system());
+//! let queue = WorkQueue::new(QueueSettings::new("sites"), &Environment::system());
 //! queue.add("home");
 //! queue.add("home");
 //! let work = queue.get().await.expect("not shut down");
@@ -26,17 +26,17 @@
 //!
 //! Out of scope: the meaning of a key or a reason, and dropping keys because there are too many.
 
+mod add_buffer;
 mod adding;
 mod backoff;
 mod core;
 mod describe;
-mod inbox;
 mod limited;
 mod limiter;
 mod meter;
 mod queue;
-mod room;
 mod settings;
+mod waiters;
 mod work;
 
 pub use adding::{Adding, Priority};

@@ -1,9 +1,9 @@
 //! The asynchronous queue: locking, waiting, wake-ups and metrics.
 //!
-//! One lock guards the state and the [`Room`]. A step that changes the state selects, under the
+//! One lock guards the state and the [`Waiters`]. A step that changes the state selects, under the
 //! lock, the parked workers to wake; their wakers run after the lock is released. The numbers for
 //! the metrics are counted under the same lock. Keys that arrive while no worker is parked may wait
-//! in the [`Inbox`]; each step that reads the state first moves them into the queue.
+//! in the [`AddBuffer`]; each step that reads the state first moves them into the queue.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,17 +16,17 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
+use super::add_buffer::{AddBatch, AddBuffer, PendingAdd};
 use super::core::{
-    Core, Finished, NOWHERE, Nanos, Notes, QueueCounts, Taken, Ticket, Verdict, nanos,
+    Claim, Core, Finished, NOWHERE, Nanos, Notes, QueueCounts, Ticket, Verdict, nanos,
 };
-use super::inbox::{Inbox, Letter, Wish};
-use super::meter::{Meter, News, Tally};
-use super::room::{Alarm, Bed, Calls, Room};
+use super::meter::{Meter, QueueReport, Tally};
+use super::waiters::{DelayTimer, WaiterId, Waiters, Wakes};
 use super::{Adding, KeyState, QueueSettings, Work};
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::metrics::Gathers;
-use crate::seams::Seams;
+use crate::rng::Rng;
 use crate::sync::{Apart, Mutex, Notify};
 
 /// Longest delay of a timer, ten years: an `Instant` cannot represent much more.
@@ -56,13 +56,13 @@ pub struct WorkQueue<T: Hash + Eq + Clone> {
 pub(super) struct Shared<T: Hash + Eq + Clone> {
     inside: Mutex<Inside<T>>,
     /// Lock order: this lock is taken while that of `inside` is held, never the other way round.
-    inbox: Apart<Inbox<T>>,
+    inbox: Apart<AddBuffer<T>>,
     /// Hasher of keys. Its seed differs per queue, so that keys cannot be chosen to collide.
     hasher: FixedState,
     /// Time at which the queue was made.
     pub(super) epoch: Instant,
     clock: Clock,
-    pub(super) entropy: Entropy,
+    pub(super) rng: Rng,
     meter: Meter,
     /// Reasons of keys that come back after a failure.
     pub(super) retried: u64,
@@ -75,7 +75,7 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
 /// The state under the queue's lock.
 struct Inside<T> {
     core: Core<T>,
-    room: Room,
+    room: Waiters,
     tally: Tally,
     /// Whether the inbox is shut; it is while any worker is parked.
     is_shut: bool,
@@ -104,28 +104,32 @@ impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
 
 impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
     /// Returns an empty queue.
-    pub fn new(settings: QueueSettings, seams: &Seams) -> Self {
-        Self::noting(settings, seams, None)
+    pub fn new(settings: QueueSettings, environment: &Environment) -> Self {
+        Self::noting(settings, environment, None)
     }
 
     /// Returns an empty queue of keys that note where the queue keeps them.
-    pub(crate) fn noting(settings: QueueSettings, seams: &Seams, notes: Option<Notes<T>>) -> Self {
+    pub(crate) fn noting(
+        settings: QueueSettings,
+        environment: &Environment,
+        notes: Option<Notes<T>>,
+    ) -> Self {
         let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
             settings;
-        let entropy = seams.entropy.fork(&name);
-        let meter = Meter::new(&seams.metrics, &name, &controller);
+        let rng = environment.rng.fork(&name);
+        let meter = Meter::new(&environment.metrics, &name, &controller);
         let shared = Arc::new(Shared {
             inside: Mutex::new(Inside {
                 core: Core::new(workers, retry, ageing, notes),
-                room: Room::default(),
+                room: Waiters::default(),
                 tally: meter.tally(),
                 is_shut: false,
             }),
-            inbox: Apart(Inbox::new()),
-            hasher: FixedState::with_seed(entropy.next_u64()),
-            epoch: seams.clock.now(),
-            clock: seams.clock.clone(),
-            entropy,
+            inbox: Apart(AddBuffer::new()),
+            hasher: FixedState::with_seed(rng.next_u64()),
+            epoch: environment.clock.now(),
+            clock: environment.clock.clone(),
+            rng,
             meter,
             retried,
             requeued,
@@ -133,7 +137,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
         });
         // Weak: the metrics must not keep the queue alive.
         let source: Weak<Shared<T>> = Arc::downgrade(&shared);
-        seams.metrics.gather_from(source);
+        environment.metrics.gather_from(source);
         Self { shared }
     }
 }
@@ -264,9 +268,9 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Creates a timer that fires at `due`.
-    fn alarm(&self, due: Duration) -> Alarm {
+    fn alarm(&self, due: Duration) -> DelayTimer {
         let (clock, at) = (self.clock.clone(), self.epoch + due.min(FAR_AWAY));
-        Alarm { due, bell: Box::pin(async move { clock.sleep_until(at).await }) }
+        DelayTimer { due, bell: Box::pin(async move { clock.sleep_until(at).await }) }
     }
 
     /// Runs `step` on the state, and wakes the parked workers that the change concerns.
@@ -314,7 +318,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     /// Ends a piece of work and takes the next key in the same step, into the same `hand`; returns
     /// whether there is one.
-    pub(super) fn finish_and_take(&self, end: End, hand: &mut Taken<T>, now: Nanos) -> bool {
+    pub(super) fn finish_and_take(&self, end: End, hand: &mut Claim<T>, now: Nanos) -> bool {
         // Declared before the lock is taken, so that both are dropped after it.
         let (mut finished, mut held) = (None, None);
         let is_closed = self.change_at(now, |inside, now| {
@@ -357,7 +361,7 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     /// `letters` are to be dropped outside of the lock.
     #[cold]
     #[inline(never)]
-    fn take_in(&mut self, letters: &mut [Letter<T>]) {
+    fn take_in(&mut self, letters: &mut [AddBatch<T>]) {
         let mut most = AT_ONCE;
         for (came, keys) in letters {
             // Keys that were due before the batch arrived go first; at most `AT_ONCE` of them per
@@ -368,7 +372,7 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     }
 
     /// Adds several keys under one lock; `now` is the time of their arrival.
-    fn add_each(&mut self, keys: &mut [Wish<T>], now: Nanos) {
+    fn add_each(&mut self, keys: &mut [PendingAdd<T>], now: Nanos) {
         for some in keys.chunks_mut(TOGETHER) {
             // Three passes let the look-ups of several keys overlap; one key at a time would wait
             // for memory at each of them.
@@ -387,7 +391,7 @@ impl<T: Hash + Eq + Clone> Inside<T> {
 
     /// Takes the next key and counts the time that it was ready.
     #[inline(always)]
-    fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
+    fn take(&mut self, now: Nanos) -> Option<Claim<T>> {
         let taken = self.core.take(now)?;
         self.tally.waited.add(taken.facts.waited);
         Some(taken)
@@ -396,7 +400,7 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     /// [`take`](Self::take) into a hand. If there is a next key, returns the key that the hand held
     /// before, to be dropped outside of the lock.
     #[inline]
-    fn take_into(&mut self, hand: &mut Taken<T>, now: Nanos) -> Option<T> {
+    fn take_into(&mut self, hand: &mut Claim<T>, now: Nanos) -> Option<T> {
         let left = self.core.take_into(hand, now)?;
         self.tally.waited.add(hand.facts.waited);
         Some(left)
@@ -423,8 +427,8 @@ impl<T: Hash + Eq + Clone> Inside<T> {
 
     /// Selects the parked workers to wake after a step; `before` is the number of keys that could
     /// be taken before the step.
-    fn call(&mut self, before: usize) -> Calls {
-        let mut calls = Calls::default();
+    fn call(&mut self, before: usize) -> Wakes {
+        let mut calls = Wakes::default();
         let ready = self.core.eligible();
         // One wake-up per new key. For a backlog, each woken worker wakes the next. If the backlog
         // grows nevertheless, the woken workers may be unable to run: one more wake-up each time
@@ -451,7 +455,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Takes the inbox in and returns the numbers for the metrics.
-    fn news(&self) -> News {
+    fn news(&self) -> QueueReport {
         let mut letters = Vec::new();
         let mut inside = self.inside.lock();
         letters.extend(self.inbox.take());
@@ -480,14 +484,14 @@ impl<T: Hash + Eq + Clone> Drop for Shared<T> {
 struct Getter<'a, T: Hash + Eq + Clone> {
     shared: &'a Arc<Shared<T>>,
     /// Its place among the parked workers; `None` while it is not parked.
-    bed: Option<Bed>,
+    bed: Option<WaiterId>,
     /// The delay timer, while this worker is the timekeeper.
-    alarm: Option<Alarm>,
+    alarm: Option<DelayTimer>,
 }
 
 /// Result of one look into the queue.
 enum Look<T> {
-    Taken(Taken<T>),
+    Claim(Claim<T>),
     Ended,
     /// No key is ready; another worker waits for the next delayed key.
     Sleep,
@@ -500,7 +504,7 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Work<T>>> {
         loop {
             let due = match self.look(context.waker()) {
-                Look::Taken(taken) => {
+                Look::Claim(taken) => {
                     return Poll::Ready(Some(Work::new(Arc::clone(self.shared), taken)));
                 }
                 Look::Ended => return Poll::Ready(None),
@@ -539,10 +543,10 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
             }
             let Inside { core, room, .. } = inside;
             let end = match taken {
-                Some(taken) => Look::Taken(taken),
+                Some(taken) => Look::Claim(taken),
                 None if core.exhausted() => Look::Ended,
                 None => {
-                    let here = room.lie_down(*bed, waker, &mut gone);
+                    let here = room.park(*bed, waker, &mut gone);
                     *bed = Some(here);
                     let due = core.next_due();
                     let (minds, left) = room.mind(here, due);
@@ -551,7 +555,7 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
                 }
             };
             if let Some(bed) = bed.take() {
-                room.get_up(bed, alarm.take(), &mut gone);
+                room.unpark(bed, alarm.take(), &mut gone);
             }
             end
         })
@@ -565,6 +569,6 @@ impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
         // waits).
         let Some(bed) = self.bed.take() else { return };
         let (mut gone, alarm) = (None, self.alarm.take());
-        self.shared.change(|inside, _| inside.room.get_up(bed, alarm, &mut gone));
+        self.shared.change(|inside, _| inside.room.unpark(bed, alarm, &mut gone));
     }
 }

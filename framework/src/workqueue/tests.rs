@@ -7,21 +7,21 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::metrics::{Metrics, names};
-use crate::seams::Seams;
+use crate::rng::Rng;
 
+mod add_buffer;
 mod delays;
-mod inbox;
 mod keys;
 mod wakes;
 
-fn seams() -> Seams {
-    Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
+fn environment() -> Environment {
+    Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() }
 }
 
 fn queue(workers: usize) -> WorkQueue<u32> {
-    WorkQueue::new(QueueSettings::new("test").workers(workers), &seams())
+    WorkQueue::new(QueueSettings::new("test").workers(workers), &environment())
 }
 
 async fn settle() {
@@ -245,10 +245,10 @@ async fn g_q1_g_q2_many_producers_and_workers_work_each_key_exclusively_and_lose
 
 #[tokio::test(start_paused = true)]
 async fn metrics_follow_client_gos_names_after_each_step() {
-    let seams = seams();
-    let queue = WorkQueue::new(QueueSettings::new("q").controller("c"), &seams);
+    let environment = environment();
+    let queue = WorkQueue::new(QueueSettings::new("q").controller("c"), &environment);
     let shows = |line: &str| {
-        let text = seams.metrics.encode();
+        let text = environment.metrics.encode();
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     };
     shows(r#"workqueue_depth{name="q",controller="c",priority="0"} 0.0"#);
@@ -268,26 +268,26 @@ async fn metrics_follow_client_gos_names_after_each_step() {
     shows(r#"workqueue_longest_running_processor_seconds{name="q",controller="c"} 0.0"#);
     shows(r#"workqueue_unfinished_work_seconds{name="q",controller="c"} 0.0"#);
     shows(r#"workqueue_work_duration_seconds_sum{name="q",controller="c"} 3.0"#);
-    assert_eq!(seams.metrics.counted(&names::QUEUE_RETRIES, &["q", "c"]), 1);
+    assert_eq!(environment.metrics.counted(&names::QUEUE_RETRIES, &["q", "c"]), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_queue_counted_is_told_once_also_when_nobody_reads_before_it_is_gone() {
-    let seams = seams();
-    let queue = WorkQueue::new(QueueSettings::new("q"), &seams);
-    let other = WorkQueue::new(QueueSettings::new("q"), &seams);
+    let environment = environment();
+    let queue = WorkQueue::new(QueueSettings::new("q"), &environment);
+    let other = WorkQueue::new(QueueSettings::new("q"), &environment);
     for queue in [&queue, &other] {
         (0..5).for_each(|key| queue.add(key));
         queue.get().await.expect("open").done();
     }
-    let adds = || seams.metrics.counted(&names::QUEUE_ADDS, &["q", "q"]);
-    let depth = || seams.metrics.level(&names::QUEUE_DEPTH, &["q", "q", "0"]);
+    let adds = || environment.metrics.counted(&names::QUEUE_ADDS, &["q", "q"]);
+    let depth = || environment.metrics.level(&names::QUEUE_DEPTH, &["q", "q", "0"]);
     assert_eq!((adds(), adds(), depth()), (10, 10, Some(8.0)));
     queue.add(9);
     queue.get().await.expect("open").done();
     drop(queue);
     assert_eq!((adds(), depth()), (11, Some(4.0)), "those of the other are left");
-    let text = seams.metrics.encode();
+    let text = environment.metrics.encode();
     let shows = |line: &str| assert!(text.lines().any(|l| l == line), "{line}: {text}");
     shows(r#"workqueue_queue_duration_seconds_count{name="q",controller="q"} 3"#);
     shows(r#"workqueue_work_duration_seconds_count{name="q",controller="q"} 3"#);
@@ -359,7 +359,7 @@ async fn a_key_that_is_held_back_has_neither_failed_nor_succeeded() {
 async fn a_delay_without_end_is_a_long_one_and_panics_nowhere() {
     let settings = QueueSettings::new("test");
     let policy = RetryPolicy::forever().between(Duration::MAX, Duration::MAX);
-    let queue = WorkQueue::new(settings.retry(policy), &seams());
+    let queue = WorkQueue::new(settings.retry(policy), &environment());
     queue.add_after(1, Duration::MAX);
     for key in [2, 3, 4] {
         queue.add(key);
@@ -378,11 +378,11 @@ async fn a_delay_without_end_is_a_long_one_and_panics_nowhere() {
 
 #[tokio::test(start_paused = true)]
 async fn depths_are_told_by_priority_and_beyond_25_of_them_together() {
-    let seams = seams();
-    let queue = WorkQueue::new(QueueSettings::new("q"), &seams);
+    let environment = environment();
+    let queue = WorkQueue::new(QueueSettings::new("q"), &environment);
     let depth = |priority: &str| {
         let begin = format!(r#"workqueue_depth{{name="q",controller="q",priority="{priority}"}} "#);
-        let text = seams.metrics.encode();
+        let text = environment.metrics.encode();
         text.lines().find_map(|line| line.strip_prefix(&begin).map(str::to_owned))
     };
     assert_eq!((depth("0").as_deref(), depth("-100")), (Some("0.0"), None));
@@ -409,7 +409,7 @@ async fn depths_are_told_by_priority_and_beyond_25_of_them_together() {
 #[tokio::test(start_paused = true)]
 async fn a_verdict_that_brings_a_key_back_says_why_as_the_settings_have_it() {
     let settings = QueueSettings::new("test").retried_for(0b01).requeued_for(0b10);
-    let queue = WorkQueue::new(settings, &seams());
+    let queue = WorkQueue::new(settings, &environment());
     queue.add_with(1, Adding::new().reasons(0b100).priority(Priority::LOW));
     let work = queue.get().await.expect("open");
     assert_eq!((work.reasons(), work.priority()), (0b100, Priority::LOW));

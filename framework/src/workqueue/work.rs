@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Priority;
-use super::core::{Nanos, Taken, Verdict};
+use super::core::{Claim, Nanos, Verdict};
 use super::queue::{End, Shared};
 
 /// A key in work. The worker ends it with a verdict; dropping it without one (a panic, a cancelled
@@ -23,7 +23,7 @@ pub struct Work<T: Hash + Eq + Clone> {
 /// The queue, the key and its noted verdict.
 struct Hand<T: Hash + Eq + Clone> {
     queue: Arc<Shared<T>>,
-    taken: Taken<T>,
+    taken: Claim<T>,
     /// A verdict that the queue has not received yet.
     verdict: Option<Verdict>,
     /// Whether the queue still waits for the end of this work.
@@ -31,7 +31,7 @@ struct Hand<T: Hash + Eq + Clone> {
 }
 
 impl<T: Hash + Eq + Clone> Work<T> {
-    pub(super) fn new(queue: Arc<Shared<T>>, taken: Taken<T>) -> Self {
+    pub(super) fn new(queue: Arc<Shared<T>>, taken: Claim<T>) -> Self {
         Self { hand: Box::new(Hand { queue, taken, verdict: None, open: true }) }
     }
 
@@ -132,14 +132,14 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// Ends the work with a failure: the key comes back after its backoff. Returns the delay,
     /// `None` when the policy gave up on the key.
     pub fn retry(self) -> Option<Duration> {
-        let draw = self.hand.queue.entropy.unit();
+        let draw = self.hand.queue.rng.unit();
         self.finish(Verdict::Retry { draw })
     }
 
     /// Draws a number in `[0, 1)`, with which [`retry_drawn`](Self::retry_drawn) picks the delay
     /// below the bound.
     pub(crate) fn draw(&self) -> f64 {
-        self.hand.queue.entropy.unit()
+        self.hand.queue.rng.unit()
     }
 
     /// As [`retry`](Self::retry), with a number drawn before; `is_anew` counts the failure as the
@@ -178,7 +178,7 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// Returns the end of this work; without a verdict it is a failure.
     fn as_end(&self, verdict: Option<Verdict>) -> End {
         let verdict =
-            verdict.unwrap_or_else(|| Verdict::Retry { draw: self.hand.queue.entropy.unit() });
+            verdict.unwrap_or_else(|| Verdict::Retry { draw: self.hand.queue.rng.unit() });
         let reasons = match verdict {
             Verdict::Done | Verdict::Gone => 0,
             Verdict::After(_) => self.hand.queue.requeued,

@@ -144,9 +144,9 @@ fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #generics ::windlass::controller::Controller for #ty #bounds {
-            fn wiring() -> ::windlass::controller::Wiring<Self> {
+            fn wiring() -> ::windlass::controller::ControllerBuilder<Self> {
                 #reconciles
-                let wiring = ::windlass::controller::Wiring::new();
+                let wiring = ::windlass::controller::ControllerBuilder::new();
                 #when
                 #(#owns)*
                 #(#watches)*
@@ -166,7 +166,7 @@ fn empty_wiring(input: &DeriveInput) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #generics ::windlass::controller::Controller for #ty #bounds {
-            fn wiring() -> ::windlass::controller::Wiring<Self> {
+            fn wiring() -> ::windlass::controller::ControllerBuilder<Self> {
                 ::core::unimplemented!()
             }
         }

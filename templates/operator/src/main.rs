@@ -13,7 +13,10 @@ use windlass::prelude::*;
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "{{group}}", version = "v1", namespaced)]
 #[resource(column(name = "Message", path = ".spec.message"))]
-#[resource(column(name = "Ready", path = ".status.conditions[?(@.type==\"Ready\")].status"))]
+#[resource(column(
+    name = "Ready",
+    path = ".status.conditions[?(@.type==\"Ready\")].status"
+))]
 #[resource(column(name = "Age", path = ".metadata.creationTimestamp"))]
 pub struct {{kind}} {
     metadata: ObjectMeta,

@@ -19,10 +19,10 @@ use serde::de::IgnoredAny;
 use windlass::__private::cache::{self, Cache};
 use windlass::__private::probe;
 use windlass::clock::Clock;
-use windlass::entropy::Entropy;
+use windlass::environment::Environment;
 use windlass::metrics::Metrics;
 use windlass::resource::{ObjectKey, Resource};
-use windlass::seams::Seams;
+use windlass::rng::Rng;
 use windlass::store::Index;
 use windlass::wire::{Frame, FrameDecoder, Part};
 use windlass::workqueue::{QueueSettings, WorkQueue};
@@ -279,9 +279,9 @@ fn typed_list<K: Resource>(list: &[u8]) {
 // ------------------------------------------------------------------------------------- the queue
 
 fn queue() -> WorkQueue<ObjectKey> {
-    let (clock, entropy) = (Clock::system(), Entropy::seeded(7));
-    let seams = Seams { clock, entropy, metrics: Metrics::new() };
-    WorkQueue::new(QueueSettings::new("bench").workers(4), &seams)
+    let (clock, rng) = (Clock::system(), Rng::seeded(7));
+    let environment = Environment { clock, rng, metrics: Metrics::new() };
+    WorkQueue::new(QueueSettings::new("bench").workers(4), &environment)
 }
 
 fn keys(count: usize) -> Vec<ObjectKey> {

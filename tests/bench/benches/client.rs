@@ -31,7 +31,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use windlass::__private::probe;
 use windlass::client::{BoxIo, Client, ClientConfig, Connect, Opened, Opening, Prepared};
-use windlass::seams::Seams;
+use windlass::environment::Environment;
 use windlass::wire::{Frame, FrameDecoder, Part};
 
 /// Number of requests of one round.
@@ -132,7 +132,7 @@ impl Pair {
         let config = ClientConfig::new("http://127.0.0.1:1").expect("an address").with_token(TOKEN);
         let ours = Client::builder()
             .config(config)
-            .seams(Seams::system())
+            .environment(Environment::system())
             .connector(Arc::new(dial.clone()))
             .build()
             .expect("a client");

@@ -16,10 +16,10 @@ use objects::{Kind, Widget};
 use windlass::__private::cache::{self, Cache};
 use windlass::Projection;
 use windlass::clock::Clock;
-use windlass::entropy::Entropy;
+use windlass::environment::Environment;
 use windlass::metrics::Metrics;
 use windlass::resource::{ObjectKey, Resource};
-use windlass::seams::Seams;
+use windlass::rng::Rng;
 use windlass::store::Index;
 use windlass::workqueue::{QueueSettings, WorkQueue};
 
@@ -68,8 +68,10 @@ const PATHS: &[Path] = &[
     }),
     ("list: again and unchanged, pod", |rounds| relist::<Pod>(Kind::Pod, rounds)),
     ("list: again and unchanged, widget", |rounds| relist::<Widget>(Kind::Widget, rounds)),
-    ("watch: frame and skim, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::Skim)),
-    ("watch: frame and skim, widget", |rounds| watch::<Widget>(Kind::Widget, rounds, Depth::Skim)),
+    ("watch: frame and skim, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::MetadataScan)),
+    ("watch: frame and skim, widget", |rounds| {
+        watch::<Widget>(Kind::Widget, rounds, Depth::MetadataScan)
+    }),
     ("watch: frame to store, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::Store)),
     ("watch: frame to store, widget", |rounds| watch::<Widget>(Kind::Widget, rounds, Depth::Store)),
     ("watch: frame to store with two indexes, pod", |rounds| {
@@ -191,7 +193,7 @@ fn filled<K: Resource>(kind: Kind, has_indexes: bool) -> Cache {
 /// Depth to which frames are processed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    Skim,
+    MetadataScan,
     Store,
     Indexes,
     Key,
@@ -206,7 +208,7 @@ fn watch<K: Resource>(kind: Kind, rounds: usize, depth: Depth) -> usize {
         for piece in pieces(black_box(body)) {
             cache.read_watch(piece);
             match depth {
-                Depth::Skim => cache.discard(),
+                Depth::MetadataScan => cache.discard(),
                 Depth::Store | Depth::Indexes => cache.apply(&mut |key| _ = black_box(key)),
                 Depth::Key => {
                     cache.apply(&mut |key| queue.add(key.clone()));
@@ -242,9 +244,9 @@ fn index_changes(rounds: usize) -> usize {
 }
 
 fn queue_of(name: &str) -> WorkQueue<ObjectKey> {
-    let seams =
-        Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() };
-    WorkQueue::new(QueueSettings::new(name).workers(4), &seams)
+    let environment =
+        Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() };
+    WorkQueue::new(QueueSettings::new(name).workers(4), &environment)
 }
 
 fn keys() -> Vec<ObjectKey> {

@@ -33,7 +33,7 @@ impl Keyed for State {
     fn seen_again(&mut self, _again: &Self) {}
 }
 
-type Handoff = delta::Handoff<State, ()>;
+type ApplyQueue = delta::ApplyQueue<State, ()>;
 type Batch = Vec<Delta<State, ()>>;
 
 fn put(name: &'static str, version: u32) -> Delta<State, ()> {
@@ -41,7 +41,7 @@ fn put(name: &'static str, version: u32) -> Delta<State, ()> {
 }
 
 /// Takes one at a time until `count` came.
-async fn take(handoff: &Handoff, count: usize) {
+async fn take(handoff: &ApplyQueue, count: usize) {
     let mut taken = 0;
     while taken < count {
         let (batch, _) = handoff.take(1);
@@ -54,7 +54,7 @@ async fn take(handoff: &Handoff, count: usize) {
 
 fn what_is_pushed_is_taken() {
     explore(3, || {
-        let handoff = Arc::new(Handoff::default());
+        let handoff = Arc::new(ApplyQueue::default());
         let producers: Vec<_> = ["a", "b"]
             .into_iter()
             .map(|name| {
@@ -69,7 +69,7 @@ fn what_is_pushed_is_taken() {
 
 fn producers_get_room() {
     explore(3, || {
-        let handoff = Arc::new(Handoff::new(1));
+        let handoff = Arc::new(ApplyQueue::new(1));
         let producer = thread::spawn({
             let handoff = Arc::clone(&handoff);
             move || {
@@ -88,7 +88,7 @@ fn producers_get_room() {
 
 fn two_producers_get_room() {
     explore(2, || {
-        let handoff = Arc::new(Handoff::new(1));
+        let handoff = Arc::new(ApplyQueue::new(1));
         let producers: Vec<_> = ["a", "b"]
             .into_iter()
             .map(|name| {
@@ -133,7 +133,7 @@ impl Store {
 }
 
 /// As a reflector does: without the hop if nobody applies and nothing waits.
-fn bring(handoff: &Handoff, store: &Store, batch: Batch) {
+fn bring(handoff: &ApplyQueue, store: &Store, batch: Batch) {
     match handoff.turn() {
         Some(turn) if turn.is_empty() => {
             store.apply(batch);
@@ -151,7 +151,7 @@ fn bring(handoff: &Handoff, store: &Store, batch: Batch) {
 /// ends when everything was applied, by whomever; it is told of that as of a newcomer.
 fn turns_exclude_and_keep_order() {
     explore(2, || {
-        let (handoff, store) = (Arc::new(Handoff::default()), Arc::new(Store::default()));
+        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
         let producers: Vec<_> = [("a", 2), ("b", 1)]
             .into_iter()
             .map(|(name, most)| {
@@ -183,7 +183,7 @@ fn turns_exclude_and_keep_order() {
 /// Who only pushes asks for no turn: whoever has it must wake the applier when it ends.
 fn a_push_during_a_turn_is_seen_to() {
     explore(3, || {
-        let (handoff, store) = (Arc::new(Handoff::default()), Arc::new(Store::default()));
+        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
         let holder = thread::spawn({
             let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
             move || bring(&handoff, &store, vec![put("a", 1)])
@@ -211,7 +211,7 @@ fn a_push_during_a_turn_is_seen_to() {
 /// A newcomer is announced while a producer may hold the turn: who waits must come to it.
 fn a_wake_up_outlives_a_turn() {
     explore(3, || {
-        let (handoff, store) = (Arc::new(Handoff::default()), Arc::new(Store::default()));
+        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
         let newcomer = Arc::new(Mutex::new(false));
         let producer = thread::spawn({
             let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
@@ -243,7 +243,7 @@ fn a_wake_up_outlives_a_turn() {
 /// Nobody waits in `filled`: who gets no turn relies on who has it.
 fn holders_drain_for_each_other() {
     explore(3, || {
-        let (handoff, store) = (Arc::new(Handoff::default()), Arc::new(Store::default()));
+        let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
         let bring = |name| {
             let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
             move || {
@@ -266,7 +266,7 @@ fn holders_drain_for_each_other() {
 /// until the task is gone, after which the listener is not called.
 fn mailbox() {
     explore(3, || {
-        let handoff = Arc::new(Handoff::default());
+        let handoff = Arc::new(ApplyQueue::default());
         let (is_removed, is_gone) = (Arc::new(Mutex::new(false)), Arc::new(Mutex::new(false)));
         let gone = Arc::new(Notify::new());
         let task = thread::spawn({

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loom::thread;
 
-use crate::client::{Flights, WriteGate};
+use crate::client::{InFlightWrites, WriteGate};
 use crate::clock::Clock;
 use crate::explore;
 
@@ -41,12 +41,12 @@ fn gate(clock: &Clock) -> LeaseGate {
     gate_over(clock, flights(clock))
 }
 
-fn gate_over(clock: &Clock, flights: Flights) -> LeaseGate {
+fn gate_over(clock: &Clock, flights: InFlightWrites) -> LeaseGate {
     LeaseGate::new("lease".to_owned(), clock.clone(), settings::Timing, clock.mark(), flights)
 }
 
-fn flights(clock: &Clock) -> Flights {
-    Flights::new(clock.clone(), Duration::from_secs(2))
+fn flights(clock: &Clock) -> InFlightWrites {
+    InFlightWrites::new(clock.clone(), Duration::from_secs(2))
 }
 
 /// Another thread hears of the end of the term, then tries to write.
@@ -152,7 +152,7 @@ fn a_write_beside_the_end() {
         let gate = gate_over(&clock, flights.clone());
         let write = thread::spawn({
             let gate = gate.clone();
-            move || gate.let_out()
+            move || gate.begin_write()
         });
         gate.close();
         let is_quiet = flights.doubts().0 == 0;

@@ -12,7 +12,7 @@ mod lease;
 #[allow(dead_code)]
 mod mutants;
 mod queue;
-mod seams;
+mod environment;
 mod shared;
 mod store;
 mod sync;
@@ -45,13 +45,13 @@ mod client {
 
     use crate::error::Error;
 
-    include!(concat!(env!("OUT_DIR"), "/flights.in"));
+    include!(concat!(env!("OUT_DIR"), "/in_flight.in"));
 
-    pub(crate) use flights::{Flights, LetOut};
+    pub(crate) use in_flight::{InFlightWrites, WritePermit};
 
     pub trait WriteGate {
         fn admit(&self) -> Result<Option<Duration>, Error>;
-        fn let_out(&self) -> Result<LetOut, Error>;
+        fn begin_write(&self) -> Result<WritePermit, Error>;
     }
 }
 
@@ -60,7 +60,7 @@ mod resource {
     pub type ObjectKey = &'static str;
 }
 
-pub use seams::{clock, entropy, metrics};
+pub use environment::{clock, rng, metrics};
 
 use std::process::{Command, ExitCode};
 

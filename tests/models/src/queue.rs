@@ -8,7 +8,7 @@ use loom::future::block_on;
 use loom::thread::{self, JoinHandle};
 
 use crate::explore;
-use crate::seams::Seams;
+use crate::environment::Environment;
 use crate::sync::Notify;
 use crate::workqueue::{Adding, Priority, QueueSettings, WorkQueue};
 
@@ -36,8 +36,8 @@ type Queue = WorkQueue<&'static str>;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn queue(seams: &Seams) -> Queue {
-    WorkQueue::new(QueueSettings::new("keys").workers(2), seams)
+fn queue(environment: &Environment) -> Queue {
+    WorkQueue::new(QueueSettings::new("keys").workers(2), environment)
 }
 
 /// Works on one key; false when the queue has ended.
@@ -56,7 +56,7 @@ fn join(tasks: impl IntoIterator<Item = JoinHandle<()>>) {
 
 fn keys_that_are_added() {
     explore(3, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let one = spawn(&queue, |queue| queue.add("a"));
         // A list may wait in the inbox.
         let other = spawn(&queue, |queue| queue.add_all(["b"]));
@@ -67,7 +67,7 @@ fn keys_that_are_added() {
 
 fn two_workers_share_the_keys() {
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
         let producer = spawn(&queue, |queue| queue.add_all(["a", "b"]));
         assert!(work(&queue));
@@ -77,7 +77,7 @@ fn two_workers_share_the_keys() {
 
 fn one_at_a_time() {
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let is_busy = Arc::new(AtomicBool::new(false));
         let worker = |is_busy: Arc<AtomicBool>| {
             move |queue: Queue| {
@@ -103,7 +103,7 @@ fn one_at_a_time() {
 /// What is wanted is written before the key is added: the last work must have seen it.
 fn a_key_added_during_its_work() {
     explore(3, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let wanted = Arc::new(AtomicU32::new(0));
         queue.add("a");
         let producer = spawn(&queue, {
@@ -127,7 +127,7 @@ fn a_key_added_during_its_work() {
 
 fn a_shutdown_ends_every_worker() {
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let workers = [0, 1].map(|_| spawn(&queue, |queue| assert!(!work(&queue))));
         queue.shutdown();
         join(workers);
@@ -137,7 +137,7 @@ fn a_shutdown_ends_every_worker() {
 /// The queue is closed while one works and the key is to come back: who waits learns of the end.
 fn workers_end_after_the_last_work() {
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         queue.add("a");
         let last = block_on(queue.get()).expect("a key is there");
         queue.add("a");
@@ -151,7 +151,7 @@ fn workers_end_after_the_last_work() {
 
 fn a_drain_ends_with_the_last_work() {
     explore(3, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let is_over = Arc::new(AtomicBool::new(false));
         queue.add("a");
         let last = block_on(queue.get()).expect("a key is there");
@@ -170,9 +170,9 @@ fn a_drain_ends_with_the_last_work() {
 
 fn a_delayed_key_wakes_a_sleeper() {
     explore(2, || {
-        let seams = Seams::default();
-        let queue = queue(&seams);
-        let clock = seams.clock.clone();
+        let environment = Environment::default();
+        let queue = queue(&environment);
+        let clock = environment.clock.clone();
         let producer = spawn(&queue, move |queue| {
             queue.add_after("a", 5 * SECOND);
             queue.add_after("b", SECOND);
@@ -188,12 +188,12 @@ fn a_delayed_key_wakes_a_sleeper() {
 /// The timekeeper takes a key and works; the other sleeper must wait for what is delayed.
 fn the_clock_is_handed_over() {
     explore(2, || {
-        let seams = Seams::default();
-        let queue = queue(&seams);
+        let environment = Environment::default();
+        let queue = queue(&environment);
         queue.add_after("late", SECOND);
         let workers = [0, 1].map(|_| spawn(&queue, |queue| assert!(work(&queue))));
         queue.add("now");
-        seams.clock.advance(2 * SECOND);
+        environment.clock.advance(2 * SECOND);
         join(workers);
     });
 }
@@ -202,8 +202,8 @@ fn the_clock_is_handed_over() {
 /// wait for the second.
 fn the_timekeeper_is_replaced() {
     explore(2, || {
-        let seams = Seams::default();
-        let queue = queue(&seams);
+        let environment = Environment::default();
+        let queue = queue(&environment);
         queue.add_after("soon", SECOND);
         queue.add_after("late", 3 * SECOND);
         let is_taken = Arc::new(Notify::new());
@@ -214,9 +214,9 @@ fn the_timekeeper_is_replaced() {
                 is_taken.notify_one();
             })
         });
-        seams.clock.advance(2 * SECOND);
+        environment.clock.advance(2 * SECOND);
         block_on(is_taken.notified());
-        seams.clock.advance(2 * SECOND);
+        environment.clock.advance(2 * SECOND);
         join(workers);
     });
 }
@@ -225,7 +225,7 @@ fn a_get_that_is_given_up() {
     use std::future::Future;
     use std::task::{Context, Waker};
     explore(3, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
         let producer = spawn(&queue, |queue| queue.add("a"));
         let is_taken = {
@@ -244,7 +244,7 @@ fn a_get_that_is_given_up() {
 /// deadlock.
 fn two_at_the_same_time() {
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let begun = Arc::new(loom::sync::atomic::AtomicUsize::new(0));
         let worker = |begun: Arc<loom::sync::atomic::AtomicUsize>| {
             move |queue: Queue| {
@@ -268,7 +268,7 @@ fn two_at_the_same_time() {
 
 fn called_in_vain() {
     explore(3, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
         queue.add("a");
         if let Some(stolen) = queue.try_get() {
@@ -281,7 +281,7 @@ fn called_in_vain() {
 
 fn the_timekeeper_is_called() {
     explore(3, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         queue.add_after("late", SECOND);
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
         queue.add("now");
@@ -294,7 +294,7 @@ fn called_and_absent() {
     use std::future::Future;
     use std::task::{Context, Waker};
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
         let mut absent = std::pin::pin!(queue.get());
         let polled = absent.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -308,7 +308,7 @@ fn called_and_absent() {
 /// Its end brings its key back, which it takes again at once, while another one is wanted.
 fn one_that_goes_on() {
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         queue.add("a");
         let first = block_on(queue.get()).expect("a key is there");
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
@@ -329,7 +329,7 @@ fn one_that_goes_on() {
 /// As [`a_key_added_during_its_work`], and each add is more urgent than the last.
 fn a_key_that_is_raised() {
     explore(2, || {
-        let queue = queue(&Seams::default());
+        let queue = queue(&Environment::default());
         let wanted = Arc::new(AtomicU32::new(0));
         let low = Adding::new().priority(Priority::LOW);
         queue.add_with("a", low);

@@ -10,11 +10,11 @@ use std::sync::{Arc, Weak};
 use loom::sync::RwLock;
 use loom::thread;
 
-use self::moment::Moment;
+use self::snapshot_diff::SnapshotDiff;
 use self::object::Object;
 use crate::explore;
 
-include!(concat!(env!("OUT_DIR"), "/moment.in"));
+include!(concat!(env!("OUT_DIR"), "/snapshot_diff.in"));
 
 /// What the modelled source takes for the store's objects.
 mod object {
@@ -24,17 +24,17 @@ mod object {
 
 /// What the modelled source takes for the informer's listeners, and the models of them.
 pub mod informer {
-    include!(concat!(env!("OUT_DIR"), "/audience.in"));
+    include!(concat!(env!("OUT_DIR"), "/listeners.in"));
 
     use std::sync::Arc;
 
     use loom::thread;
     use tokio::time::Instant;
 
-    use self::audience::Audience;
+    use self::listeners::Listeners;
     use self::listener::{Life, Listener};
     use crate::explore;
-    use crate::seams::clock::Clock;
+    use crate::environment::clock::Clock;
     use crate::sync::Mutex;
 
     pub mod listener {
@@ -85,7 +85,7 @@ pub mod informer {
     /// An informer without a network: versions of one object, told to the audience under the turn.
     #[derive(Default)]
     pub struct Informer {
-        audience: Audience,
+        audience: Listeners,
         version: Mutex<u32>,
         turn: Mutex<()>,
     }
@@ -108,7 +108,7 @@ pub mod informer {
 
     pub fn a_listener_that_comes_at_the_end_is_ended() {
         explore(3, || {
-            let audience = Arc::new(Audience::default());
+            let audience = Arc::new(Listeners::default());
             let listeners = [0, 1].map(|_| Arc::new(Listener::new()));
             let adding = listeners.clone().map(|listener| {
                 let audience = Arc::clone(&audience);
@@ -164,7 +164,7 @@ type Slots = BTreeMap<&'static str, Arc<Object>>;
 #[derive(Default)]
 struct State {
     slots: Slots,
-    moments: Vec<Weak<Moment>>,
+    moments: Vec<Weak<SnapshotDiff>>,
 }
 
 /// The store: a lock around slots and open moments.
@@ -180,9 +180,9 @@ impl Store {
     fn put(&self, key: &'static str, version: u32) {
         let mut state = self.0.write().unwrap();
         let before = state.slots.get(key).map(Arc::clone);
-        state.moments.retain(|moment| match moment.upgrade() {
-            Some(moment) => {
-                moment.remember(&key, before.as_ref());
+        state.moments.retain(|snapshot_diff| match snapshot_diff.upgrade() {
+            Some(snapshot_diff) => {
+                snapshot_diff.remember(&key, before.as_ref());
                 true
             }
             None => false,
@@ -190,16 +190,16 @@ impl Store {
         state.slots.insert(key, Arc::new(Object(version)));
     }
 
-    fn snapshot(&self) -> Arc<Moment> {
+    fn snapshot(&self) -> Arc<SnapshotDiff> {
         let mut state = self.0.write().unwrap();
-        let moment = Moment::new(BTreeMap::new());
-        state.moments.push(Arc::downgrade(&moment));
-        moment
+        let snapshot_diff = SnapshotDiff::new(BTreeMap::new());
+        state.moments.push(Arc::downgrade(&snapshot_diff));
+        snapshot_diff
     }
 
-    fn read(&self, moment: &Moment, key: &'static str) -> Option<u32> {
+    fn read(&self, snapshot_diff: &SnapshotDiff, key: &'static str) -> Option<u32> {
         let state = self.0.read().unwrap();
-        moment.with(|differences| match differences.get(key) {
+        snapshot_diff.with(|differences| match differences.get(key) {
             Some(before) => before.as_ref().map(|object| object.0),
             None => state.slots.get(key).map(|object| object.0),
         })
@@ -220,8 +220,8 @@ fn a_snapshot_shows_one_moment() {
                 }
             }
         });
-        let moment = store.snapshot();
-        let read = |key| store.read(&moment, key).expect("it was never deleted");
+        let snapshot_diff = store.snapshot();
+        let read = |key| store.read(&snapshot_diff, key).expect("it was never deleted");
         let (a, b) = (read("a"), read("b"));
         assert!(a == b || a == b + 1, "a {a} and b {b} were never together");
         assert_eq!((read("a"), read("b")), (a, b), "the moment has changed");
@@ -237,10 +237,10 @@ fn nothing_that_came_later() {
             let store = Arc::clone(&store);
             move || store.put("a", 1)
         });
-        let moment = store.snapshot();
-        let first = store.read(&moment, "a");
+        let snapshot_diff = store.snapshot();
+        let first = store.read(&snapshot_diff, "a");
         writer.join().unwrap();
-        assert_eq!(store.read(&moment, "a"), first, "the moment has changed");
+        assert_eq!(store.read(&snapshot_diff, "a"), first, "the moment has changed");
     });
 }
 
@@ -252,9 +252,9 @@ fn a_dropped_snapshot() {
         let reader = thread::spawn({
             let store = Arc::clone(&store);
             move || {
-                let moment = store.snapshot();
-                let first = store.read(&moment, "a");
-                assert_eq!(store.read(&moment, "a"), first);
+                let snapshot_diff = store.snapshot();
+                let first = store.read(&snapshot_diff, "a");
+                assert_eq!(store.read(&snapshot_diff, "a"), first);
             }
         });
         store.put("a", 1);

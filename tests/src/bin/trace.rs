@@ -100,7 +100,7 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
         }))
         .map_err(|error| error.to_string())?;
         sites.create(&site).await.map_err(text)?;
-        sleep(world.entropy.jitter(Duration::from_secs(3))).await;
+        sleep(world.rng.jitter(Duration::from_secs(3))).await;
         crashes += revive(&world, &mut operator);
     }
     sites.delete("c").await.map_err(text)?;
@@ -118,9 +118,12 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
             quiet_since = (world.written(), tokio::time::Instant::now());
         }
     }
-    for (controller, unrest) in operator.running.unrest() {
-        if !unrest.endless.is_empty() {
-            return Err(format!("{controller:?} reconciles without end: {:?}", unrest.endless));
+    for (controller, busy_report) in operator.running.busy_report() {
+        if !busy_report.endless.is_empty() {
+            return Err(format!(
+                "{controller:?} reconciles without end: {:?}",
+                busy_report.endless
+            ));
         }
     }
     let objects = objects(&user).await.map_err(text)?;
@@ -137,7 +140,7 @@ struct Operator {
 fn start(world: &World, crash: bool) -> Operator {
     let (client, wire) = world.client("operator");
     if crash {
-        wire.crash_after(1 + world.entropy.below(60));
+        wire.crash_after(1 + world.rng.below(60));
     }
     let manager = website::operator(client).without_signals().without_health().without_metrics();
     Operator { wire, running: manager.start() }

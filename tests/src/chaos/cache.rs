@@ -324,7 +324,7 @@ impl<K: Subject> Watched for Cache<K> {
 
     fn reached(&self) -> (u64, u64) {
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
-        let text = self.registry.seams().metrics.encode();
+        let text = self.registry.environment().metrics.encode();
         let plural = format!("\"{}", kinds::NAMES[K::KIND]);
         // A cache with a selector of its own counts with the others of its kind: as announced as
         // they are.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass::entropy::Entropy;
+use windlass::rng::Rng;
 use windlass_apiserver::ApiServer;
 
 use super::fleet::{Fleet, Ground};
@@ -30,7 +30,7 @@ pub(super) struct World {
     pub(super) stats: Stats,
     began: Instant,
     slowest: Duration,
-    pub(super) dice: Entropy,
+    pub(super) dice: Rng,
     pub(super) writer: Writer,
     /// Its processes; the last one is replaced from time to time.
     pub(super) fleets: Vec<Fleet>,
@@ -41,7 +41,7 @@ pub(super) struct World {
 impl World {
     /// Creates a world without writes and without faults.
     pub(super) fn new(options: &Options) -> Result<Self, String> {
-        let dice = Entropy::seeded(options.seed);
+        let dice = Rng::seeded(options.seed);
         let seed = dice.next_u64();
         let server = ApiServer::builder().seed(seed).epoch(EPOCH).controllers(false).start();
         let ledger = Ledger::new(Book::new());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass::entropy::Entropy;
+use windlass::rng::Rng;
 use windlass_apiserver::ApiServer;
 use windlass_apiserver::faults::{Action, Fault};
 
@@ -13,7 +13,7 @@ use super::kinds::NAMES;
 const READS: [&str; 3] = ["list", "watch", "list|watch"];
 
 /// Injects a fault into the server.
-pub(super) async fn strike(server: &ApiServer, dice: &Entropy, stats: &Stats) {
+pub(super) async fn strike(server: &ApiServer, dice: &Rng, stats: &Stats) {
     let pick = |count: usize| usize::try_from(dice.below(count as u64)).unwrap_or_default();
     let resource = if dice.below(3) == 0 { "*" } else { NAMES[pick(NAMES.len())] };
     let faults = server.faults();

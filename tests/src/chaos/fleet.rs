@@ -6,11 +6,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windlass::client::Client;
 use windlass::clock::Clock;
-use windlass::entropy::Entropy;
+use windlass::environment::Environment;
 use windlass::informer::{CacheOptions, InformerRegistry};
 use windlass::metrics::Metrics;
 use windlass::reflector::ReflectorOptions;
-use windlass::seams::Seams;
+use windlass::rng::Rng;
 use windlass_apiserver::ApiServer;
 
 use super::cache::{Cache, Watched};
@@ -40,7 +40,7 @@ pub(super) struct Fleet {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground<'a> {
     pub(super) server: &'a ApiServer,
-    pub(super) dice: &'a Entropy,
+    pub(super) dice: &'a Rng,
     pub(super) ledger: &'a Ledger,
     pub(super) stats: &'a Stats,
 }
@@ -57,12 +57,12 @@ impl Fleet {
     ) -> Self {
         let net = Net::new(ground.server.clone(), ground.dice.fork("network"));
         net.set_healthy(healthy);
-        let seams = Seams {
+        let environment = Environment {
             clock: Clock::simulated(epoch()),
-            entropy: ground.dice.fork("client"),
+            rng: ground.dice.fork("client"),
             metrics: Metrics::new(),
         };
-        let client = Client::over(Arc::new(net.clone()), seams);
+        let client = Client::over(Arc::new(net.clone()), environment);
         let namespaces: Vec<String> = namespaces.iter().map(ToString::to_string).collect();
         let registry = InformerRegistry::new(client.clone(), namespaces.clone());
         let scope = Scope { namespaces: namespaces.clone(), selects: None };
@@ -111,7 +111,7 @@ impl Fleet {
         for (fate, number) in net.fates() {
             stats.add(fate, number);
         }
-        let text = registry.seams().metrics.encode();
+        let text = registry.environment().metrics.encode();
         for (title, metric, label) in [
             ("lists", "windlass_informer_lists_total", "cause"),
             ("dropped", "windlass_informer_dropped_frames_total", "reason"),

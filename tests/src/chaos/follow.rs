@@ -13,11 +13,13 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use windlass::client::Client;
-use windlass::delta::{Delta, Handoff, Keyed};
-use windlass::entropy::Entropy;
-use windlass::reflector::{ApiSource, Reflector, ReflectorOptions, Seen, Step, Target};
+use windlass::delta::{ApplyQueue, Delta, Keyed};
+use windlass::environment::Environment;
+use windlass::reflector::{
+    ApiSource, RawObject, Reflector, ReflectorOptions, ReflectorSink, StreamProgress,
+};
 use windlass::resource::{ObjectKey, PartialObject, ResourceExt};
-use windlass::seams::Seams;
+use windlass::rng::Rng;
 
 use super::content::uid_number;
 use super::kinds::Subject;
@@ -59,7 +61,7 @@ impl Keyed for State {
     fn seen_again(&mut self, _again: &Self) {}
 }
 
-type Queue = Handoff<State, ()>;
+type Queue = ApplyQueue<State, ()>;
 
 /// The target of the reflector: it knows the states that it has pushed, and no more.
 struct Producer {
@@ -79,7 +81,7 @@ impl Producer {
         self.queue.push(counted);
     }
 
-    fn put(&mut self, seen: &Seen<'_>) {
+    fn put(&mut self, seen: &RawObject<'_>) {
         let key = seen.key();
         self.shown.insert(key.clone());
         let state = State { key: key.clone(), epoch: self.epoch, shown: shown(seen) };
@@ -102,7 +104,7 @@ impl Producer {
     }
 }
 
-fn shown(seen: &Seen<'_>) -> Shown {
+fn shown(seen: &RawObject<'_>) -> Shown {
     let object = seen.decode::<PartialObject>().ok();
     let label = object.as_ref().and_then(|object| object.label("serial"));
     let number = |text: &str| text.parse().unwrap_or_default();
@@ -113,20 +115,20 @@ fn shown(seen: &Seen<'_>) -> Shown {
     }
 }
 
-impl Target for Producer {
+impl ReflectorSink for Producer {
     fn list_begins(&mut self) {
         self.shown.clear();
     }
 
-    fn listed(&mut self, seen: &Seen<'_>) {
+    fn listed(&mut self, seen: &RawObject<'_>) {
         self.put(seen);
     }
 
-    fn changed(&mut self, seen: &Seen<'_>) {
+    fn changed(&mut self, seen: &RawObject<'_>) {
         self.put(seen);
     }
 
-    fn deleted(&mut self, seen: &Seen<'_>) {
+    fn deleted(&mut self, seen: &RawObject<'_>) {
         let (key, version) = (seen.key(), shown(seen).version);
         if self.newest.get(&key).is_none_or(|newest| *newest < (self.epoch, version)) {
             self.shown.remove(&key);
@@ -134,26 +136,27 @@ impl Target for Producer {
         }
     }
 
-    fn kept(&mut self, seen: &Seen<'_>) {
+    fn kept(&mut self, seen: &RawObject<'_>) {
         self.shown.insert(seen.key());
     }
 
-    fn reached(&mut self, step: Step, version: &str) {
+    fn reached(&mut self, step: StreamProgress, version: &str) {
         let version = version.parse().unwrap_or_default();
         match step {
-            Step::Listed | Step::Absent => {
-                let is_gone = |key: &&ObjectKey| step == Step::Absent || !self.shown.contains(key);
+            StreamProgress::Listed | StreamProgress::Absent => {
+                let is_gone =
+                    |key: &&ObjectKey| step == StreamProgress::Absent || !self.shown.contains(key);
                 let gone: Vec<_> = self.known.keys().filter(is_gone).cloned().collect();
                 gone.iter().for_each(|key| self.remove(key, version));
-                if step == Step::Absent {
+                if step == StreamProgress::Absent {
                     // The version is that of the last read state, which may be later than a
                     // restored backup's. After an absence only lists are read, no response that was
                     // under way before.
                     self.newest.clear();
                 }
             }
-            Step::NewEpoch => self.epoch += 1,
-            Step::Reached | Step::ListedInPart => {}
+            StreamProgress::NewEpoch => self.epoch += 1,
+            StreamProgress::Reached | StreamProgress::ListedInPart => {}
         }
     }
 
@@ -165,7 +168,7 @@ impl Target for Producer {
 /// Takes from the queue and reports to the book.
 struct Consumer {
     queue: Arc<Queue>,
-    dice: Entropy,
+    dice: Rng,
     ledger: Ledger,
     stats: Stats,
     number: usize,
@@ -211,7 +214,7 @@ impl Consumer {
                 let last = if known.uid == shown.uid { shown } else { known };
                 (key, Event::Deleted(last))
             }
-            Delta::Mark(()) => return,
+            Delta::StreamMark(()) => return,
         };
         let namespace = key.namespace().unwrap_or_default();
         self.ledger.book().hear(self.number, namespace, key.name(), event, None);
@@ -237,10 +240,10 @@ impl Follower {
         let who = format!("{who}, a slow consumer of {}", K::info());
         let number = ledger.book().listener(K::KIND, &who, Scope::default());
         let queue = Arc::new(Queue::new(ROOM));
-        let seams: Seams = client.seams().fork(&who);
+        let environment: Environment = client.environment().fork(&who);
         let consumer = Consumer {
             queue: Arc::clone(&queue),
-            dice: seams.entropy.fork("consumer"),
+            dice: environment.rng.fork("consumer"),
             ledger: ledger.clone(),
             stats: stats.clone(),
             number,
@@ -255,7 +258,8 @@ impl Follower {
             stats: stats.clone(),
         };
         let source = Arc::new(ApiSource::new(client.clone(), K::info()));
-        let reflector = Reflector::new(K::info(), source, producer).options(options).seams(seams);
+        let reflector =
+            Reflector::new(K::info(), source, producer).options(options).environment(environment);
         let tasks =
             [tokio::spawn(reflector.run(stop.clone())), tokio::spawn(consumer.run(stop.clone()))];
         Self { number, tasks }

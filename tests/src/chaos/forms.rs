@@ -1,10 +1,10 @@
 //! Forms in which a process caches each kind: every form of the store is in each world.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use windlass::entropy::Entropy;
 use windlass::informer::{CacheOptions, InformerRegistry};
 use windlass::reflector::ReflectorOptions;
 use windlass::resource::PartialObject;
+use windlass::rng::Rng;
 use windlass::store::Representation;
 
 use super::cache::{Cache, Watched};
@@ -30,7 +30,7 @@ pub(super) enum Forms {
 impl Forms {
     /// Returns the form of the process of that number: the first three differ, later ones are
     /// drawn.
-    pub(super) fn of(number: u64, dice: &Entropy) -> Self {
+    pub(super) fn of(number: u64, dice: &Rng) -> Self {
         match if number <= 3 { number - 1 } else { dice.below(3) } {
             0 => Self::Paged,
             1 => Self::Mixed,

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use windlass::client::{BoxIo, Connect};
-use windlass::entropy::Entropy;
+use windlass::rng::Rng;
 use windlass_apiserver::ApiServer;
 
 /// Connection of one client to the server. Cheap to clone.
@@ -25,7 +25,7 @@ pub struct Net {
 #[derive(Debug)]
 struct Shared {
     server: ApiServer,
-    dice: Entropy,
+    dice: Rng,
     is_healthy: AtomicBool,
     is_out: AtomicBool,
     /// Number of further names that are made unreadable.
@@ -62,7 +62,7 @@ enum Fate {
 
 impl Net {
     /// Creates a healthy network.
-    pub fn new(server: ApiServer, dice: Entropy) -> Self {
+    pub fn new(server: ApiServer, dice: Rng) -> Self {
         let shared = Shared {
             server,
             dice,

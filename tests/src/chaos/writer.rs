@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use windlass::entropy::Entropy;
+use windlass::rng::Rng;
 use windlass_apiserver::{ApiServer, Backup};
 
 use super::Ledger;
@@ -21,7 +21,7 @@ const HOT: u64 = 8;
 pub(super) struct Writer {
     server: ApiServer,
     ledger: Ledger,
-    dice: Entropy,
+    dice: Rng,
     /// Number of keys of each kind.
     keys: [u64; NAMES.len()],
     live: Live,
@@ -51,7 +51,7 @@ pub(super) struct Written {
 }
 
 impl Writer {
-    pub(super) fn new(server: &ApiServer, ledger: &Ledger, dice: Entropy, keys: u64) -> Self {
+    pub(super) fn new(server: &ApiServer, ledger: &Ledger, dice: Rng, keys: u64) -> Self {
         let keys = [keys, keys / 4 + 1, keys / 4 + 1];
         Self {
             server: server.clone(),

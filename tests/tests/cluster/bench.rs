@@ -33,7 +33,7 @@ impl Bench {
     }
 
     pub(crate) fn clock(&self) -> Clock {
-        self.cluster.client().seams().clock.clone()
+        self.cluster.client().environment().clock.clone()
     }
 
     /// Merges `spec` into a gadget's.

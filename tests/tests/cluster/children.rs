@@ -199,7 +199,7 @@ async fn the_children_of_deleted_objects_are_not_made_again_and_nothing_fails() 
         assert!(left.is_none(), "round {round}: {left:?}");
     }
     let errors = &windlass::metrics::names::RECONCILE_ERRORS;
-    assert_eq!(client.seams().metrics.counted(errors, &["pages"]), 0);
+    assert_eq!(client.environment().metrics.counted(errors, &["pages"]), 0);
 }
 
 /// A controller beside which another client creates the child first.

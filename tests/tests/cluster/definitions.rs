@@ -125,7 +125,7 @@ impl Place {
     }
 
     async fn until(&self, what: &str, mut met: impl AsyncFnMut() -> bool) {
-        let clock = self.cluster.client().seams().clock.clone();
+        let clock = self.cluster.client().environment().clock.clone();
         let wait = async {
             while !met().await {
                 clock.sleep(Duration::from_millis(25)).await;

@@ -44,7 +44,7 @@ async fn until(clock: &Clock, what: &str, mut met: impl AsyncFnMut() -> bool) {
 #[tokio::test]
 async fn the_leader_installs_definitions_under_its_lease_and_a_follower_is_ready_without_them() {
     let cluster = own_server().await;
-    let (client, clock) = (cluster.client(), cluster.client().seams().clock.clone());
+    let (client, clock) = (cluster.client(), cluster.client().environment().clock.clone());
     let leases: Api<Lease> = client.namespace(cluster.namespace());
     let held: Lease = serde_json::from_value(json!({
         "metadata": { "name": "widgets" },
@@ -75,7 +75,7 @@ async fn the_leader_installs_definitions_under_its_lease_and_a_follower_is_ready
 #[tokio::test]
 async fn a_first_start_works_at_once_although_it_must_lead_and_install_before() {
     let cluster = own_server().await;
-    let clock = cluster.client().seams().clock.clone();
+    let clock = cluster.client().environment().clock.clone();
     let began = clock.now();
     let operator = widget::operator(cluster.client()).leader_election("widgets");
     let running = cluster.spawn(operator);
@@ -140,10 +140,10 @@ async fn mechanism_69_workers_start_when_the_caches_are_filled_and_end_their_wor
     }
     let seen = Arc::new(Mutex::new(Vec::new()));
     let counting = Counting { seen: Arc::clone(&seen), takes: Duration::from_secs(1) };
-    let wiring = Wiring::<Counting>::new().workers(4);
+    let wiring = ControllerBuilder::<Counting>::new().workers(4);
     let manager = Manager::new(cluster.client()).controller_with(counting, wiring);
     let running = cluster.spawn(manager);
-    let clock = cluster.client().seams().clock.clone();
+    let clock = cluster.client().environment().clock.clone();
     until(&clock, "four are done", async || seen.lock().unwrap().len() >= 4).await;
     clock.sleep(Duration::from_millis(500)).await;
     assert_eq!(running.stop_anyway().await, Exit::Drained);
@@ -162,13 +162,13 @@ async fn mechanism_70_controllers_of_one_kind_share_one_watch_and_one_cache() {
     let mut manager = Manager::new(cluster.client());
     for (n, seen) in seen.iter().enumerate() {
         let counting = Counting { seen: Arc::clone(seen), takes: Duration::ZERO };
-        let wiring = Wiring::<Counting>::new().name(format!("controller-{n}"));
+        let wiring = ControllerBuilder::<Counting>::new().name(format!("controller-{n}"));
         manager = manager.controller_with(counting, wiring);
     }
     let running = cluster.spawn(manager);
     running.settled().await;
     assert!(seen.iter().all(|seen| *seen.lock().unwrap() == [1]), "each was told: {seen:?}");
-    let metrics = cluster.client().seams().metrics.clone();
+    let metrics = cluster.client().environment().metrics.clone();
     let resource = [DEFINITION];
     assert_eq!(metrics.counted(&names::INFORMER_WATCHES, &resource), 1);
     assert_eq!(running.informers().status().len(), 1);
@@ -231,7 +231,7 @@ async fn a_controller_mirrors_objects_of_another_cluster_and_readiness_and_metri
     let widgets = here.client().namespace::<Widget>(namespace);
     widgets.create(&widget::widget("a", "-")).await.unwrap();
     let copies: Api<ConfigMap> = here.client().namespace(namespace);
-    let clock = here.client().seams().clock.clone();
+    let clock = here.client().environment().clock.clone();
     let shows = async |text: &str| {
         let copy = copies.get_opt("a").await.unwrap().and_then(|copy| copy.data);
         copy.is_some_and(|data| data["text"] == text)
@@ -246,7 +246,7 @@ async fn a_controller_mirrors_objects_of_another_cluster_and_readiness_and_metri
     let names: Vec<_> = checks.iter().map(|check| check.name.as_str()).collect();
     assert!(names.contains(&"cache configmaps"), "{names:?}");
     assert!(names.contains(&"cache east/configmaps"), "{names:?}");
-    let metrics = here.client().seams().metrics.encode();
+    let metrics = here.client().environment().metrics.encode();
     assert!(metrics.contains(r#"windlass_informer_objects{name="east/ConfigMap""#), "{metrics}");
     let page = running.dump(100);
     assert_eq!(page["informers"]["east"][0]["name"], "east/configmaps");
@@ -396,7 +396,7 @@ async fn the_queries_of_kubebuilders_panels_find_their_series_and_labels() {
     let widgets = cluster.client().namespace::<Widget>(cluster.namespace());
     widgets.create(&widget::widget("a", "hello")).await.unwrap();
     running.settled().await;
-    let manager = running.client().seams().metrics.encode();
+    let manager = running.client().environment().metrics.encode();
     for (series, by) in PANELS.iter().filter(|(series, _)| !series.starts_with("process_")) {
         let found = labels_of(&manager, series);
         assert!(found.iter().any(|labels| labels.is_superset(&set(by))), "{series} by {by:?}");
@@ -414,7 +414,7 @@ async fn the_debug_page_of_a_running_operator_shows_keys_caches_and_leadership()
     let widgets = cluster.client().namespace::<Widget>(cluster.namespace());
     widgets.create(&widget::widget("good", "hello")).await.unwrap();
     widgets.create(&widget::widget("bad", "fail")).await.unwrap();
-    let clock = cluster.client().seams().clock.clone();
+    let clock = cluster.client().environment().clock.clone();
     let mut page = Value::Null;
     until(&clock, "the failing key backs off", async || {
         page = running.dump(10);

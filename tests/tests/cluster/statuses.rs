@@ -83,7 +83,7 @@ async fn the_first_write_of_a_status_may_be_a_condition_alone_and_is_read_by_the
     assert_eq!(status.public_url, "https://b");
     let informers = running.informers().status();
     assert!(informers.iter().all(|informer| informer.invalid == 0), "{informers:?}");
-    assert!(running.unrest().iter().all(|(_, unrest)| unrest.now.is_empty()));
+    assert!(running.busy_report().iter().all(|(_, busy_report)| busy_report.now.is_empty()));
     running.stop().await;
 }
 

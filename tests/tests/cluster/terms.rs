@@ -67,7 +67,7 @@ impl Bench {
         tokio::time::pause();
         cluster.install::<Widget>().await;
         let (client, namespace) = (cluster.client(), cluster.namespace());
-        let clock = client.seams().clock.clone();
+        let clock = client.environment().clock.clone();
         let (widgets, children) = (client.namespace(namespace), client.namespace(namespace));
         Self { cluster, clock, widgets, children }
     }

@@ -76,7 +76,7 @@ async fn answers_are_counted_by_code_method_and_host() {
     api.create(&config_map("home")).await.unwrap();
     api.create(&config_map("home")).await.unwrap_err();
     api.get("nobody").await.unwrap_err();
-    let metrics = &client.seams().metrics;
+    let metrics = &client.environment().metrics;
     let host = server.address().to_string();
     for (code, method) in [("201", "POST"), ("409", "POST"), ("404", "GET")] {
         assert_eq!(metrics.counted(&REST_REQUESTS, &[code, method, &host]), 1, "{code}");

@@ -166,5 +166,5 @@ pub(crate) fn client_of(kubeconfig: &Path) -> Client {
 /// Returns the number of answers with this status code that `client` got to its POST requests.
 pub(crate) fn answers(client: &Client, code: &str) -> u64 {
     let labels = [code, "POST", client.host()];
-    client.seams().metrics.counted(&windlass::metrics::names::REST_REQUESTS, &labels)
+    client.environment().metrics.counted(&windlass::metrics::names::REST_REQUESTS, &labels)
 }

@@ -17,9 +17,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use windlass::client::{Client, Prepared, Verb};
 use windlass::clock::Clock;
-use windlass::entropy::Entropy;
 use windlass::informer::InformerRegistry;
 use windlass::resource::ResourceInfo;
+use windlass::rng::Rng;
 use windlass::testing::RealServer;
 use windlass_tests::chaos::{
     Content, GADGETS, Gadget, LateCache, Ledger, Manner, definition, uid_number,
@@ -44,7 +44,7 @@ fn number(name: &str, default: u64) -> u64 {
 #[ignore = "needs the real API server: see tests/README.md"]
 async fn g_c1_to_g_c9_hold_over_a_network_that_cuts_connections() {
     let (seed, versions) = (number("WINDLASS_SEED", 1), number("WINDLASS_VERSIONS", VERSIONS));
-    let dice = Entropy::seeded(seed);
+    let dice = Rng::seeded(seed);
     let server = RealServer::shared().await;
     let direct = client(server.admin());
     let ledger = Ledger::new(Book::late());
@@ -169,13 +169,13 @@ struct Writer {
     namespace: String,
     client: Client,
     ledger: Ledger,
-    dice: Entropy,
+    dice: Rng,
     /// Uid and version of each present object, by name.
     live: BTreeMap<String, Option<(String, String)>>,
 }
 
 impl Writer {
-    fn new(id: u64, namespace: String, client: &Client, ledger: &Ledger, dice: Entropy) -> Self {
+    fn new(id: u64, namespace: String, client: &Client, ledger: &Ledger, dice: Rng) -> Self {
         let names = (0..OBJECTS).map(|object| format!("gadget-{id}-{object}"));
         let live: BTreeMap<_, _> = names.map(|name| (name, None)).collect();
         for name in live.keys() {

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use windlass::client::ClientConfig;
 use windlass::clock::Clock;
-use windlass::entropy::Entropy;
+use windlass::rng::Rng;
 use windlass::testing::RealServer;
 
 /// Bytes that a client sends before its first request, about: its part of the TLS handshake.
@@ -67,7 +67,7 @@ struct Fate {
 }
 
 impl Fate {
-    fn draw(dice: &Entropy) -> Self {
+    fn draw(dice: &Rng) -> Self {
         let (cut, after) = if dice.below(6) == 0 {
             (Cut::InHandshake, dice.below(HANDSHAKE))
         } else {
@@ -82,7 +82,7 @@ impl Fate {
     }
 
     /// Draws the end of a connection that mostly receives.
-    fn of_listener(dice: &Entropy) -> Self {
+    fn of_listener(dice: &Rng) -> Self {
         // As often within the handshake as within the first megabyte.
         let received = 1 << (9 + dice.below(11));
         let received = received + dice.below(received);
@@ -100,8 +100,8 @@ pub(crate) struct Proxy {
 
 struct Shared {
     server: SocketAddr,
-    dice: Option<Entropy>,
-    draw: fn(&Entropy) -> Fate,
+    dice: Option<Rng>,
+    draw: fn(&Rng) -> Fate,
     /// Whether connections that begin now will be cut.
     is_cutting: AtomicBool,
     /// Whether connections are cut at once, old and new.
@@ -119,13 +119,13 @@ impl Proxy {
     }
 
     /// Starts a proxy that cuts every connection sooner or later.
-    pub(crate) async fn cutting(server: &RealServer, dice: Entropy) -> Self {
+    pub(crate) async fn cutting(server: &RealServer, dice: Rng) -> Self {
         Self::with(server, Some(dice), Fate::draw).await
     }
 
     /// Starts a proxy that cuts every connection sooner or later, by the server's bytes: for
     /// clients that watch.
-    pub(crate) async fn cutting_streams(server: &RealServer, dice: Entropy) -> Self {
+    pub(crate) async fn cutting_streams(server: &RealServer, dice: Rng) -> Self {
         Self::with(server, Some(dice), Fate::of_listener).await
     }
 
@@ -134,7 +134,7 @@ impl Proxy {
         self.shared.is_cutting.store(false, Ordering::Relaxed);
     }
 
-    async fn with(server: &RealServer, dice: Option<Entropy>, draw: fn(&Entropy) -> Fate) -> Self {
+    async fn with(server: &RealServer, dice: Option<Rng>, draw: fn(&Rng) -> Fate) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {

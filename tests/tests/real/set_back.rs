@@ -119,7 +119,7 @@ async fn b8_g_c2_a_cache_equals_the_server_within_a_minute_after_etcd_was_restor
 
     scene.catches_up("the cache shows what was restored").await;
     assert_eq!(scene.shown().len(), 10);
-    let found = scene.cached.seams().metrics.counted(&INFORMER_SET_BACK, &["configmaps"]);
+    let found = scene.cached.environment().metrics.counted(&INFORMER_SET_BACK, &["configmaps"]);
     assert_eq!(found, 1);
     scene.change().await;
     scene.catches_up("the cache goes on").await;

@@ -58,7 +58,7 @@ pub(super) enum Control {
 }
 
 /// The caller's ends of a session's streams.
-pub(super) struct Wiring {
+pub(super) struct SessionIo {
     pub(super) readers: Vec<Option<mpsc::Sender<Bytes>>>,
     /// Complete messages for the input channel.
     pub(super) input: Option<mpsc::Receiver<Bytes>>,
@@ -73,9 +73,9 @@ pub(super) struct Wiring {
 pub(super) fn start(
     upgraded: Upgraded,
     conversation: impl Conversation,
-    wiring: Wiring,
+    wiring: SessionIo,
 ) -> AbortOnDropHandle<()> {
-    let Wiring { readers, input, control, half_close, ended } = wiring;
+    let SessionIo { readers, input, control, half_close, ended } = wiring;
     let now = upgraded.clock.now();
     let mut driver = Driver {
         socket: Socket::new(upgraded.io, Role::Client),

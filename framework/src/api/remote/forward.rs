@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::driver::{self, Conversation, Wiring};
+use super::driver::{self, Conversation, SessionIo};
 use super::exec::refuse;
 use super::session::V4;
 use super::streams::{Ended, OutputReader, Stdin};
@@ -124,7 +124,7 @@ impl PortStream {
         let (ended_sender, ended) = watch::channel(None);
         let (reader, messages) = OutputReader::new(&ended);
         let (writer, input) = Stdin::new(&ended, false);
-        let wiring = Wiring {
+        let wiring = SessionIo {
             readers: vec![Some(messages)],
             input: Some(input),
             control: None,

@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::driver::{self, Control, Conversation, Wiring};
+use super::driver::{self, Control, Conversation, SessionIo};
 use super::streams::{Ended, OutputReader, Stdin};
 use super::verdict::{End, ExitStatus};
 use crate::client::Upgraded;
@@ -79,7 +79,7 @@ impl Session {
         let (stdin, input) = streams.stdin.then(|| Stdin::new(&ended, half_close)).unzip();
         let (stdout, printed) = streams.stdout.then(|| OutputReader::new(&ended)).unzip();
         let (stderr, complained) = streams.stderr.then(|| OutputReader::new(&ended)).unzip();
-        let wiring = Wiring {
+        let wiring = SessionIo {
             readers: vec![printed, complained],
             input,
             control: Some(controls),

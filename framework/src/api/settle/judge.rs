@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::decoded;
 use crate::client::PatchType;
-use crate::error::Doubt;
+use crate::error::UncertainWrite;
 
 const GONE: &str = "the object is gone: it was deleted after the write, or before it";
 const OTHERS: &str = "an object of that name has other content: somebody else made it, or changed it \
@@ -28,7 +28,12 @@ pub(super) enum Verdict {
 }
 
 /// Compares the `stored` object, if any, with the request. `status`: the write was to the status.
-pub(super) fn judge(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
+pub(super) fn judge(
+    doubt: &UncertainWrite,
+    sent: &Value,
+    stored: Option<&Value>,
+    status: bool,
+) -> Verdict {
     match (doubt.method.as_str(), stored) {
         ("DELETE", _) => judge_delete(sent, stored),
         ("POST", None) => Verdict::NotHappened,
@@ -119,7 +124,12 @@ fn judge_change(change: Change, sent: &Value, stored: Option<&Value>, status: bo
 
 /// An apply happened when the server lists exactly the sent fields as this manager's, and stores
 /// them as sent. Anything else may be sent again, so an unknown fate costs nothing.
-fn judge_apply(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
+fn judge_apply(
+    doubt: &UncertainWrite,
+    sent: &Value,
+    stored: Option<&Value>,
+    status: bool,
+) -> Verdict {
     let Some(stored) = stored else { return Verdict::NotHappened };
     let uid = text(sent, "/metadata/uid");
     if uid.is_some() && uid != text(stored, "/metadata/uid") {
@@ -285,7 +295,7 @@ mod tests {
     }
 
     fn judged(method: Method, form: PatchType, sent: &Value, stored: Option<Value>) -> Verdict {
-        let doubt = Doubt {
+        let doubt = UncertainWrite {
             method,
             host: String::new(),
             path: String::new(),

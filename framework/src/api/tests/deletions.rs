@@ -67,7 +67,8 @@ async fn options_go_into_the_body_and_a_dry_run_into_both() {
 #[test]
 fn a_deletion_with_a_precondition_is_safe_to_repeat() {
     let echo = Echo::with([(200, json!({}))]);
-    let api = Client::over(Arc::new(Wire(echo)), Seams::system()).namespace::<ConfigMap>("shop");
+    let api =
+        Client::over(Arc::new(Wire(echo)), Environment::system()).namespace::<ConfigMap>("shop");
     let repeatable = |delete: Delete<ConfigMap>| delete.finished().finish().unwrap().repeatable;
     assert!(!repeatable(api.delete("home")));
     assert!(repeatable(api.delete("home").uid("u")));

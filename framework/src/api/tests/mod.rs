@@ -24,16 +24,18 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::client::{BoxIo, Connect};
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::ErrorKind;
 use crate::resource::{DynamicObject, Scope};
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 /// Answers every request with the next body (the last one repeatedly), and records requests.
 #[derive(Debug, Default)]
 struct Echo {
     /// The answer to every request but a watch, if set; the other answers are for watches then.
     listed: Mutex<Option<String>>,
+    /// Its status; 0 is 200.
+    listed_code: std::sync::atomic::AtomicU16,
     answers: Mutex<Vec<(u16, String)>>,
     seen: Mutex<Vec<(String, String, Value)>>,
     accepted: Mutex<Vec<String>>,
@@ -87,7 +89,10 @@ impl Echo {
         ));
         let is_watch = parts.uri.query().is_some_and(|query| query.contains("watch=true"));
         if let Some(list) = self.listed.lock().clone().filter(|_| !is_watch) {
-            return Ok(http::Response::new(Full::new(Bytes::from(list))));
+            let mut response = http::Response::new(Full::new(Bytes::from(list)));
+            let code = self.listed_code.load(std::sync::atomic::Ordering::SeqCst).max(200);
+            *response.status_mut() = http::StatusCode::from_u16(code).unwrap();
+            return Ok(response);
         }
         let mut answers = self.answers.lock();
         let last = answers.last().cloned().unwrap();
@@ -114,8 +119,8 @@ impl Connect for Wire {
 }
 
 fn client(echo: &Arc<Echo>) -> Client {
-    let seams = Seams { entropy: Entropy::seeded(1), ..Seams::system() };
-    Client::over(Arc::new(Wire(Arc::clone(echo))), seams)
+    let environment = Environment { rng: Rng::seeded(1), ..Environment::system() };
+    Client::over(Arc::new(Wire(Arc::clone(echo))), environment)
 }
 
 fn configmap(name: &str, version: &str) -> ConfigMap {
@@ -378,7 +383,8 @@ async fn half_an_event_at_the_end_is_not_delivered() {
 
 #[test]
 fn only_writes_that_notice_an_earlier_one_are_repeatable() {
-    let client = Client::over(Arc::new(Wire(Echo::with([(200, json!({}))]))), Seams::system());
+    let client =
+        Client::over(Arc::new(Wire(Echo::with([(200, json!({}))]))), Environment::system());
     let api = client.namespace::<ConfigMap>("shop");
     let target = &api.target;
     let repeatable = |draft: Draft| draft.finish().unwrap().repeatable;

@@ -5,15 +5,16 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::future::IntoFuture;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::rollback::RollbackCheck;
-use super::{Watch, WatchEvent, WatchStream};
+use super::rollback::RollbackProbe;
+use super::{ApiFuture, Watch, WatchEvent, WatchStream};
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt};
-use crate::seams::Seams;
 
 /// Bounds of the pause between two connections; it doubles while nothing comes.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
@@ -39,9 +40,10 @@ impl<K> Watch<K> {
         let version = self.draft.query.iter().find(|(key, _)| *key == "resourceVersion");
         let version = version.map(|(_, value)| value.clone()).unwrap_or_default();
         ResumingWatch {
-            rollback: RollbackCheck::new(&self.draft.target),
+            rollback: RollbackProbe::new(&self.draft),
             watch: self,
             version,
+            opening: None,
             stream: None,
             pause_ends: None,
             failures: 0,
@@ -62,7 +64,9 @@ pub struct ResumingWatch<K> {
     watch: Watch<K>,
     /// The version of the last event.
     version: String,
-    rollback: RollbackCheck,
+    rollback: RollbackProbe,
+    /// A connection being made; kept, so that a caller that cancels often still gets one.
+    opening: Option<ApiFuture<'static, WatchStream<K>>>,
     stream: Option<WatchStream<K>>,
     pause_ends: Option<Instant>,
     /// Connections in a row without an event.
@@ -75,12 +79,13 @@ impl<K: Resource> ResumingWatch<K> {
     /// left out. `None` after every error but [`Decode`](ErrorKind::Decode).
     ///
     /// A server whose store was set back, by a restored backup, answers a watch from a version that
-    /// it has not reached with silence. So after a lost connection one object is listed beside the
-    /// watch, to read the version of the store; a role without `list` leaves this out. Once the
-    /// store's versions have climbed past this watch's again, versions show nothing any more.
+    /// it has not reached with silence. So at the first connection and after each lost one an object is
+    /// listed beside the watch, by the same selectors, to read the version of the store. Where the
+    /// role forbids that, it is tried again every five minutes. Once the store's versions have
+    /// climbed past this watch's again, versions show nothing any more.
     ///
-    /// Lost connections, silence, 429 and 5xx are waited out, 1 s at first and up to 30 s or the
-    /// time that `Retry-After` requests, without an end: bound it with a timeout if there must be
+    /// Lost connections, silence, 429 and 5xx are waited out, 1 s at first and up to 30 s, within
+    /// which `Retry-After` is heeded, without an end: bound it with a timeout if there must be
     /// one.
     ///
     /// # Errors
@@ -113,12 +118,20 @@ impl<K: Resource> ResumingWatch<K> {
     /// One step: a pause, a connection or an event. `None` when it brought no event to return.
     async fn step(&mut self) -> Result<Option<WatchEvent<K>>, Error> {
         if let Some(end) = self.pause_ends {
-            self.watch.draft.target.client.seams().clock.sleep_until(end).await;
-            self.pause_ends = None;
+            let clock = self.watch.draft.target.client.environment().clock.clone();
+            tokio::select! {
+                biased;
+                store = self.rollback.rolled_back_meanwhile() => return Err(self.set_back(&store)),
+                () = clock.sleep_until(end) => self.pause_ends = None,
+            }
         }
         let Some(stream) = &mut self.stream else {
             self.check()?;
-            match self.watch.after(&self.version).await {
+            let opening =
+                self.opening.get_or_insert_with(|| self.watch.after(&self.version).into_future());
+            let opened = opening.await;
+            self.opening = None;
+            match opened {
                 Ok(stream) => self.stream = Some(stream),
                 Err(error) => self.rest(Some(error))?,
             }
@@ -196,23 +209,23 @@ impl<K: Resource> ResumingWatch<K> {
             asked = error.retry_after();
             tracing::debug!(%error, version = self.version, "a watch will go on");
         }
-        let seams = self.watch.draft.target.client.seams();
-        self.pause_ends = Some(seams.clock.now() + pause(seams, self.failures, asked));
+        let environment = self.watch.draft.target.client.environment();
+        self.pause_ends = Some(environment.clock.now() + pause(environment, self.failures, asked));
         self.failures = self.failures.saturating_add(1);
         Ok(())
     }
 }
 
 /// The pause after that many failures in a row; `asked` is the wait that the server requested.
-pub(super) fn pause(seams: &Seams, failures: u32, asked: Option<Duration>) -> Duration {
+pub(super) fn pause(environment: &Environment, failures: u32, asked: Option<Duration>) -> Duration {
     let pause = SHORTEST_PAUSE.saturating_mul(1 << failures.min(5)).min(LONGEST_PAUSE);
     // Jitter: watches that lost the same server do not come back to it at once.
-    let pause = pause / 2 + seams.entropy.jitter(pause / 2);
+    let pause = pause / 2 + environment.rng.jitter(pause / 2);
     pause.max(asked.unwrap_or_default().min(LONGEST_PAUSE))
 }
 
 /// The order of two versions; `None` if one is no number.
-pub(super) fn compare(version: &str, other: &str) -> Option<Ordering> {
+pub(in crate::api) fn compare(version: &str, other: &str) -> Option<Ordering> {
     let are_numbers = is_number(version) && is_number(other);
     // Without leading zeros the longer number is the greater one: no conversion can overflow.
     are_numbers.then(|| (version.len(), version).cmp(&(other.len(), other)))

@@ -22,6 +22,8 @@ use crate::resource::PartialObject;
 
 /// Longest time of one list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Shortest pause after a list that was forbidden: the role may change, but seldom does.
+const FORBIDDEN_PAUSE: Duration = Duration::from_secs(300);
 /// Shortest time between two checks because of old events: a server that is behind sends such
 /// events, too.
 const OLD_EVENTS_APART: Duration = Duration::from_secs(120);
@@ -30,39 +32,51 @@ const OLD_EVENTS_APART: Duration = Duration::from_secs(120);
 type ListedVersion = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
 /// Checks whether the server's store is older than the versions that a watch has shown.
-pub(super) struct RollbackCheck {
+pub(super) struct RollbackProbe {
     target: Arc<Target>,
+    /// The watch's selectors: a role may grant lists of these objects only.
+    selectors: Vec<(&'static str, String)>,
     /// Time of the next list; `None` while no list is necessary.
     due: Option<Instant>,
     list: Option<ListedVersion>,
+    /// Whether a connection was lost since the list began: the answer may be that of the store
+    /// before the set-back.
+    is_outdated: bool,
     /// The watch's version when the list began.
     known: String,
     /// Lists in a row that failed.
     failures: u32,
     /// The last time at which an old event asked for a check.
     old_event_at: Option<Instant>,
-    /// Whether listing is forbidden: the store's version cannot be read.
-    is_forbidden: bool,
+    /// No list begins before: the end of the pause after a failed one.
+    not_before: Option<Instant>,
 }
 
-impl RollbackCheck {
-    pub(super) fn new(target: &Target) -> Self {
+impl RollbackProbe {
+    /// A check of the watch that `draft` requests. The first is due at once: the version to begin
+    /// after may be from before a set-back.
+    pub(super) fn new(draft: &Draft) -> Self {
+        let is_selector = |key: &str| matches!(key, "fieldSelector" | "labelSelector");
+        let selectors = draft.query.iter().filter(|(key, _)| is_selector(key)).cloned();
         Self {
-            target: Arc::new(target.metadata()),
-            due: None,
+            target: Arc::new(draft.target.metadata()),
+            selectors: selectors.collect(),
+            due: Some(draft.target.client.environment().clock.now()),
             list: None,
+            is_outdated: false,
             known: String::new(),
             failures: 0,
             old_event_at: None,
-            is_forbidden: false,
+            not_before: None,
         }
     }
 
     /// Requests a check after a lost connection: the store may have been replaced since.
     pub(super) fn connection_lost(&mut self) {
-        // A list that began before may have been answered from the store before the set-back.
-        self.list = None;
-        self.due = Some(self.now());
+        // The list under way goes on: where every watch ends at once, none would ever be answered.
+        self.is_outdated = self.list.is_some();
+        // Nor does a lost connection shorten the pause that the server asked for.
+        self.due = self.not_before.max(Some(self.now()));
     }
 
     /// Requests a check after an event that is older than an earlier one.
@@ -75,61 +89,83 @@ impl RollbackCheck {
         }
     }
 
-    /// Returns the store's version once it is lower than the watch's; pending otherwise.
+    /// Returns the store's version once it is lower than the watch's; pending otherwise. Begins a
+    /// list that is due.
     ///
     /// # Cancel safety
     /// Safe: the next call continues the list.
     pub(super) async fn rolled_back(&mut self, version: &str) -> String {
-        let clock = self.target.client.seams().clock.clone();
+        let clock = self.target.client.environment().clock.clone();
         loop {
-            let Some(due) = self.due.filter(|_| !self.is_forbidden) else { return pending().await };
-            clock.sleep_until(due).await;
-            // Stored in the struct: the next call continues a cancelled one.
-            let list = self.list.get_or_insert_with(|| {
+            if self.list.is_none() {
+                let Some(due) = self.due else { return pending().await };
+                clock.sleep_until(due).await;
                 // The watch may advance while the list runs: only the version before it counts.
                 version.clone_into(&mut self.known);
-                newest(&self.target)
-            });
-            let listed = list.await;
-            self.list = None;
-            match listed {
-                Ok(store) => {
-                    (self.due, self.failures) = (None, 0);
-                    if compare(&store, &self.known) == Some(Ordering::Less) {
-                        return store;
-                    }
-                }
-                Err(error) => self.failed(&error),
+                self.list = Some(newest(&self.target, &self.selectors));
+            }
+            if let Some(store) = self.answered().await {
+                return store;
             }
         }
     }
 
-    /// Schedules another list after a failed one; none if listing is forbidden.
+    /// The same while the watch has no connection: begins no list, as the server may be away.
+    ///
+    /// # Cancel safety
+    /// Safe: the next call continues the list.
+    pub(super) async fn rolled_back_meanwhile(&mut self) -> String {
+        if self.list.is_some()
+            && let Some(store) = self.answered().await
+        {
+            return store;
+        }
+        pending().await
+    }
+
+    /// Waits for the list under way; returns the store's version if it is lower than the watch's.
+    async fn answered(&mut self) -> Option<String> {
+        let listed = self.list.as_mut()?.await;
+        self.list = None;
+        let is_outdated = std::mem::take(&mut self.is_outdated);
+        match listed {
+            Ok(store) if compare(&store, &self.known) == Some(Ordering::Less) => {
+                return Some(store);
+            }
+            Ok(_) if is_outdated => {}
+            Ok(_) => (self.due, self.failures, self.not_before) = (None, 0, None),
+            Err(error) => self.failed(&error),
+        }
+        None
+    }
+
+    /// Schedules another list after a failed one.
     fn failed(&mut self, error: &Error) {
         tracing::debug!(%error, "whether the server's store was set back is not known");
-        self.is_forbidden = error.is_forbidden();
-        let seams = self.target.client.seams();
-        self.due = Some(seams.clock.now() + pause(seams, self.failures, error.retry_after()));
+        let environment = self.target.client.environment();
+        let least = if error.is_forbidden() { FORBIDDEN_PAUSE } else { Duration::ZERO };
+        let pause = pause(environment, self.failures, error.retry_after()).max(least);
+        self.not_before = Some(environment.clock.now() + pause);
+        self.due = self.not_before;
         self.failures = self.failures.saturating_add(1);
     }
 
     fn now(&self) -> Instant {
-        self.target.client.seams().clock.now()
+        self.target.client.environment().clock.now()
     }
 }
 
 /// Lists one object, without a version: a consistent read, which shows the version of the store.
-fn newest(target: &Arc<Target>) -> ListedVersion {
-    let list: List<PartialObject> = List::new(Draft::collection(target, Verb::List));
+fn newest(target: &Arc<Target>, selectors: &[(&'static str, String)]) -> ListedVersion {
+    let mut draft = Draft::collection(target, Verb::List);
+    selectors.iter().for_each(|(key, value)| draft.set(key, value.clone()));
+    let list: List<PartialObject> = List::new(draft);
     let list = list.limit(1).timeout(LIST_TIMEOUT);
     Box::pin(async move { Ok(list.await?.resource_version) })
 }
 
-impl fmt::Debug for RollbackCheck {
+impl fmt::Debug for RollbackProbe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RollbackCheck")
-            .field("due", &self.due)
-            .field("is_forbidden", &self.is_forbidden)
-            .finish_non_exhaustive()
+        f.debug_struct("RollbackProbe").field("due", &self.due).finish_non_exhaustive()
     }
 }

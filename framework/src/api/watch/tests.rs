@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
 use crate::client::{BoxIo, Client, Connect};
-use crate::seams::Seams;
+use crate::environment::Environment;
 
 /// Answers any request with these pieces, each after a pause; then nothing.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ fn event(name: &str) -> String {
 }
 
 async fn watch(pieces: Vec<(u64, String)>, limit: usize) -> WatchStream<ConfigMap> {
-    let client = Client::over(Arc::new(Drip(pieces)), Seams::system());
+    let client = Client::over(Arc::new(Drip(pieces)), Environment::system());
     client.all::<ConfigMap>().watch().frame_limit(limit).await.expect("the watch begins")
 }
 

@@ -5,7 +5,7 @@
 //! a kubeconfig, the legacy `auth-provider` (a configuration that uses it is refused), and prompts
 //! for missing values.
 
-mod environment;
+mod env_vars;
 mod format;
 mod kubeconfig;
 mod overrides;
@@ -22,7 +22,7 @@ use super::exec::{ClusterInfo, ExecPlugin, ExecPolicy};
 use super::proxy::ProxyChoice;
 use super::tls::TlsSettings;
 use crate::error::{Error, ErrorKind};
-use environment::Env;
+use env_vars::Env;
 use format::Kubeconfig;
 pub use overrides::Impersonation;
 pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
@@ -64,7 +64,7 @@ pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
 /// # Credentials
 ///
 /// If a kubeconfig's user has several kinds of credentials, the first of these is used, as by
-/// kubectl: `tokenFile` (`token` until the file can be read), `token`, `username`, a client
+/// kubectl (a token beside a user name is refused): `tokenFile` (`token` until the file can be read), `token`, `username`, a client
 /// certificate, an `exec` plugin. A client certificate is presented besides a token, too. A plugin
 /// of version v1 must have an `interactiveMode`. In a Pod a plugin of a kubeconfig does not run,
 /// unless the program [allows it](Self::with_exec_policy). Credentials are never sent over plain

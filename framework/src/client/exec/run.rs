@@ -139,8 +139,8 @@ impl ExecPlugin {
             };
             let mut reading = pin!(reading);
             tokio::select! {
-                // Biased: complete output needs no time limit for the rest.
                 biased;
+                // Biased: complete output needs no time limit for the rest.
                 read = &mut reading => {
                     read?;
                     child.wait().await

@@ -6,7 +6,7 @@
 //! parsed here. Not here: proxy auto-configuration, SOCKS4, and authentication other than user and
 //! password.
 
-mod environment;
+mod env_vars;
 mod tunnel;
 
 use std::fmt;
@@ -17,7 +17,7 @@ use percent_encoding::percent_decode_str;
 
 use super::secret::Secret;
 use crate::error::Error;
-use environment::Variables;
+use env_vars::Variables;
 
 pub(crate) use tunnel::{Failed, open};
 

@@ -89,8 +89,8 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     // The connection makes progress only while it is polled, and ends when it has become a tunnel.
     let (mut exchange, connection) = (pin!(exchange), pin!(connection.with_upgrades()));
     let upgraded = tokio::select! {
-        // Biased: an answer counts even if the proxy closed the connection right after it.
         biased;
+        // Biased: an answer counts even if the proxy closed the connection right after it.
         upgraded = &mut exchange => upgraded?,
         _ = connection => exchange.await?,
     };

@@ -7,7 +7,7 @@ use http::{HeaderValue, Uri};
 use super::params::duration;
 use super::watch::RawWatch;
 use super::{Front, PatchType, Request};
-use crate::client::{ByteStream, Prepared, Response, Verb, attempt, call, place, trace};
+use crate::client::{ByteStream, Prepared, Response, Verb, attempt, call, path_template, trace};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Scope;
 
@@ -73,7 +73,7 @@ impl Request {
     /// Returns the path with `{namespace}` and `{name}` in place of the values that differ from
     /// object to object, as in spans and logs.
     pub fn url_template(&self) -> String {
-        place::template(&self.address.path())
+        path_template::template(&self.address.path())
     }
 
     /// Returns a `curl` command line that sends the same request, for people to read: without the

@@ -28,7 +28,7 @@ fn folder(name: &str) -> PathBuf {
 fn over(server: &Arc<Server>, token: &Path) -> Client {
     let config = ClientConfig::new("http://localhost").unwrap().with_token_file(token);
     let wire = Arc::new(Wire(Arc::clone(server)));
-    Client::builder().config(config).connector(wire).seams(seams()).build().unwrap()
+    Client::builder().config(config).connector(wire).environment(environment()).build().unwrap()
 }
 
 fn tokens(server: &Server) -> Vec<String> {

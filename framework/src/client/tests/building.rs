@@ -10,7 +10,7 @@ use crate::client::{Body, PatchType, Request};
 use crate::error::{Error, ErrorKind};
 
 fn offline() -> Client {
-    Client::over(Arc::new(connect::Nowhere), seams())
+    Client::over(Arc::new(connect::Nowhere), environment())
 }
 
 /// A client whose server's address has a path.

@@ -120,9 +120,10 @@ async fn a_refused_connection_is_tried_again_with_every_verb() {
     let client = client(&server);
     client.send(create()).await.unwrap();
     assert_eq!(server.count(), 1);
-    let retried = client.seams().metrics.counted(&REST_RETRIES, &["<error>", "POST", "localhost"]);
+    let retried =
+        client.environment().metrics.counted(&REST_RETRIES, &["<error>", "POST", "localhost"]);
     assert_eq!(retried, 3);
-    let requests = &client.seams().metrics;
+    let requests = &client.environment().metrics;
     assert_eq!(requests.counted(&REST_REQUESTS, &["201", "POST", "localhost"]), 1);
     assert_eq!(requests.counted(&REST_REQUESTS, &["<error>", "POST", "localhost"]), 3);
 }
@@ -150,7 +151,7 @@ impl Connect for BlackHole {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_without_a_connection_was_certainly_not_executed() {
-    let client = Client::over(Arc::new(BlackHole), seams());
+    let client = Client::over(Arc::new(BlackHole), environment());
     let error = client.send(create()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
 }
@@ -316,7 +317,7 @@ fn with_token_file(server: &Arc<Server>, path: &std::path::Path) -> Client {
     Client::builder()
         .config(ClientConfig::from_yaml(&text, None).unwrap())
         .connector(Arc::new(Wire(Arc::clone(server))))
-        .seams(seams())
+        .environment(environment())
         .build()
         .unwrap()
 }
@@ -420,7 +421,7 @@ impl WriteGate for Until {
 #[tokio::test(start_paused = true)]
 async fn l4_a_write_whose_lease_ends_while_it_connects_is_not_sent() {
     let server = Server::with([Reply::Answer(200, "{}")]);
-    let slow = Client::over(Arc::new(SlowWire(Wire(Arc::clone(&server)))), seams());
+    let slow = Client::over(Arc::new(SlowWire(Wire(Arc::clone(&server)))), environment());
     let end = Instant::now() + Duration::from_secs(3);
     let error = slow.gated(Arc::new(Until(end))).send(create()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotLeader, "{error}");
@@ -480,7 +481,7 @@ async fn a_layer_sees_each_attempt_with_its_credentials() {
     let client = Client::builder()
         .config(ClientConfig::new("https://c").unwrap().with_token("t"))
         .connector(Arc::new(Wire(Arc::clone(&server))))
-        .seams(seams())
+        .environment(environment())
         .layer(layer)
         .build()
         .unwrap();

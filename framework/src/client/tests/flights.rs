@@ -8,21 +8,21 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Gate that permits every write for 7.5 s, and counts it.
 #[derive(Debug)]
-pub(crate) struct Counting(pub(crate) Flights);
+pub(crate) struct Counting(pub(crate) InFlightWrites);
 
 impl WriteGate for Counting {
     fn admit(&self) -> Result<Option<Duration>, Error> {
         Ok(Some(Duration::from_millis(7_500)))
     }
 
-    fn let_out(&self) -> Result<LetOut, Error> {
-        Ok(LetOut::counted(self.admit()?, self.0.begin()))
+    fn begin_write(&self) -> Result<WritePermit, Error> {
+        Ok(WritePermit::counted(self.admit()?, self.0.begin()))
     }
 }
 
 /// A client whose writes are counted, with a margin of 2 s.
-fn counted(server: &Arc<Server>) -> (Client, Flights) {
-    let flights = Flights::new(seams().clock, 2 * SECOND);
+fn counted(server: &Arc<Server>) -> (Client, InFlightWrites) {
+    let flights = InFlightWrites::new(environment().clock, 2 * SECOND);
     (client(server).gated(Arc::new(Counting(flights.clone()))), flights)
 }
 
@@ -39,7 +39,7 @@ async fn doubt_after(reply: Reply) -> Duration {
 async fn l8_a_write_that_its_caller_gives_up_may_be_executed_for_what_the_server_was_told() {
     for server in [Server::with([Reply::Silence]), Server::http2([Reply::Silence])] {
         let (client, flights) = counted(&server);
-        let given_up = client.seams().clock.within(SECOND, client.send(create())).await;
+        let given_up = client.environment().clock.within(SECOND, client.send(create())).await;
         assert!(given_up.is_none());
         assert!(server.seen()[0].target.ends_with("timeout=7s"), "{:?}", server.seen());
         // The 7 s that were sent to the server and the margin, less the second that has passed.
@@ -87,7 +87,7 @@ async fn l8_a_write_that_found_no_connection_and_a_read_leave_no_doubt() {
     assert_eq!(flights.doubts(), (0, Duration::ZERO));
     let server = Server::with([Reply::Silence]);
     let (client, flights) = counted(&server);
-    let given_up = client.seams().clock.within(SECOND, client.send(get())).await;
+    let given_up = client.environment().clock.within(SECOND, client.send(get())).await;
     assert!(given_up.is_none());
     assert_eq!(flights.doubts(), (0, Duration::ZERO));
 }

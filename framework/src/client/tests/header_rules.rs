@@ -10,7 +10,10 @@ use crate::error::ErrorKind;
 /// A client of `address` whose connections end in `server`.
 fn at(address: &str, server: &Arc<Server>) -> ClientBuilder {
     let config = ClientConfig::new(address).unwrap();
-    Client::builder().config(config).connector(Arc::new(Wire(Arc::clone(server)))).seams(seams())
+    Client::builder()
+        .config(config)
+        .connector(Arc::new(Wire(Arc::clone(server))))
+        .environment(environment())
 }
 
 fn with_token(name: &'static str, value: &str) -> Prepared {
@@ -79,7 +82,7 @@ fn a_connector_of_ones_own_is_no_way_around_the_rule_for_plain_http() {
     let build = |address: &str| {
         let config = ClientConfig::new(address).unwrap().with_token("canary");
         let wire = Arc::new(Wire(Arc::clone(&server)));
-        Client::builder().config(config).connector(wire).seams(seams()).build()
+        Client::builder().config(config).connector(wire).environment(environment()).build()
     };
     let error = build("http://one.example").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);

@@ -19,7 +19,7 @@ where
 {
     Client::builder()
         .connector(Arc::new(Wire(Arc::clone(server))))
-        .seams(seams())
+        .environment(environment())
         .layer(layer)
         .build()
         .unwrap()
@@ -58,7 +58,7 @@ async fn layers_added_later_are_further_out_and_see_answers_too() {
     let (inner, outer, answer) = (Arc::clone(&order), Arc::clone(&order), Arc::clone(&order));
     let client = Client::builder()
         .connector(Arc::new(Wire(Arc::clone(&server))))
-        .seams(seams())
+        .environment(environment())
         .layer(MapRequestLayer::new(move |request: HttpRequest| {
             inner.lock().push("inner");
             request

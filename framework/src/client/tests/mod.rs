@@ -40,9 +40,9 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
 use crate::error::BoxError;
 use crate::metrics::Metrics;
+use crate::rng::Rng;
 
 /// Reaction of the server to one request.
 #[derive(Clone, Debug)]
@@ -235,12 +235,12 @@ impl Connect for Wire {
     }
 }
 
-fn seams() -> Seams {
-    Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
+fn environment() -> Environment {
+    Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() }
 }
 
 fn client(server: &Arc<Server>) -> Client {
-    Client::over(Arc::new(Wire(Arc::clone(server))), seams())
+    Client::over(Arc::new(Wire(Arc::clone(server))), environment())
 }
 
 fn get() -> Prepared {

@@ -143,10 +143,11 @@ async fn requests_are_counted_under_client_gos_names_labels_and_buckets() {
         Reply::Answer(200, "{\"answer\":true}"),
     ]);
     let wire = Arc::new(Wire(Arc::clone(&server)));
-    let client = Client::builder().connector(wire).seams(seams()).qps(10.0).build().unwrap();
+    let client =
+        Client::builder().connector(wire).environment(environment()).qps(10.0).build().unwrap();
     let request = client.put().abs_path(["/x"]).repeatable().object(&json!({"a": 1}));
     request.send().await.unwrap();
-    let metrics = &client.seams().metrics;
+    let metrics = &client.environment().metrics;
     for (code, count) in [("429", 1), ("<error>", 1), ("200", 1)] {
         assert_eq!(metrics.counted(&REST_REQUESTS, &[code, "PUT", "localhost"]), count, "{code}");
     }

@@ -14,7 +14,13 @@ use crate::metrics::names::{REST_RATE_LIMITER_SECONDS, REST_SECONDS};
 
 fn limited(server: &Arc<Server>, qps: f64, burst: u32) -> Client {
     let wire = Arc::new(Wire(Arc::clone(server)));
-    Client::builder().connector(wire).seams(seams()).qps(qps).burst(burst).build().unwrap()
+    Client::builder()
+        .connector(wire)
+        .environment(environment())
+        .qps(qps)
+        .burst(burst)
+        .build()
+        .unwrap()
 }
 
 fn version(client: &Client) -> Request {
@@ -24,7 +30,7 @@ fn version(client: &Client) -> Request {
 /// Returns the count of a histogram for requests by `GET`.
 fn observed(client: &Client, name: &str) -> usize {
     let start = format!("{name}_count{{verb=\"GET\",host=\"localhost\"}} ");
-    let text = client.seams().metrics.encode();
+    let text = client.environment().metrics.encode();
     text.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok()).unwrap_or(0)
 }
 
@@ -239,7 +245,12 @@ async fn mechanism_12_each_attempt_backs_off_takes_a_permit_sends_and_reports() 
             request
         });
         let wire = Arc::new(Wire(Arc::clone(&server)));
-        let client = Client::builder().connector(wire).seams(seams()).layer(layer).build().unwrap();
+        let client = Client::builder()
+            .connector(wire)
+            .environment(environment())
+            .layer(layer)
+            .build()
+            .unwrap();
         let request =
             version(&client).throttle(Arc::new(diary.clone())).backoff(Arc::new(diary.clone()));
         match terminal {
@@ -355,7 +366,7 @@ async fn an_urgent_request_waits_for_no_backoff_of_the_client() {
     let shared = url_backoff();
     let client = Client::builder()
         .connector(Arc::new(Wire(Arc::clone(&server))))
-        .seams(seams())
+        .environment(environment())
         .backoff(Arc::new(move || Arc::clone(&shared) as _))
         .build()
         .unwrap();

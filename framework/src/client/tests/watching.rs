@@ -148,7 +148,7 @@ fn silent() -> Client {
             })
         }
     }
-    Client::over(Arc::new(Silent), seams())
+    Client::over(Arc::new(Silent), environment())
 }
 
 #[tokio::test(start_paused = true)]

@@ -102,7 +102,7 @@ impl<C: Reconciler> Context<C> {
     /// Sends a create and puts its answer into the cache. The fate of a child with a generated name
     /// is recorded in any case: a reconcile that counts children depends on it.
     pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
-        let clock = &self.reach.seams.clock;
+        let clock = &self.reach.environment.clock;
         let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
         let kind = Kind::of::<K>().filter(|_| is_unnamed);
         let ledger = &self.reach.memory.applied.ledger;
@@ -205,7 +205,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// The cache of a kind that the controller watches, by `watches(…)` or by
-    /// `can(get list watch …)`, in all namespaces of the operator. The cache is filled before the
+    /// `can(list watch …)`, in all namespaces of the operator. The cache is filled before the
     /// first reconcile. Without `watches(…)` changes of these objects reconcile nothing.
     pub fn watched<K: Resource>(&self) -> Store<K>
     where

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::children::is_controlled_by;
 use crate::api::{Api, ApiFuture, Patch};
-use crate::controller::applied::{Found, content, fingerprint};
+use crate::controller::apply_cache::{Found, content, fingerprint};
 use crate::controller::expectations::What;
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};

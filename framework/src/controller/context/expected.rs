@@ -88,7 +88,7 @@ impl<C: Reconciler> Expectations<'_, C> {
     pub fn pending(&self) -> Pending {
         let reach = &self.cx.reach;
         let ledger = &reach.memory.applied.ledger;
-        ledger.pending(&self.cx.key, &reach.informers, reach.seams.clock.now())
+        ledger.pending(&self.cx.key, &reach.informers, reach.environment.clock.now())
     }
 
     /// Expects `count` more children of kind `K`: for children that are created without the
@@ -122,7 +122,7 @@ impl<C: Reconciler> Expectations<'_, C> {
     fn announce<K: Resource>(&self, more: isize) {
         let Some(kind) = Kind::of::<K>() else { return };
         let reach = &self.cx.reach;
-        let now = reach.seams.clock.now();
+        let now = reach.environment.clock.now();
         reach.memory.applied.ledger.announce(self.cx.whose(), kind, more, now);
     }
 }

@@ -24,7 +24,7 @@ fn info() -> ResourceInfo {
 
 /// Expectations, caches without objects, and the time.
 struct World {
-    ledger: Ledger,
+    ledger: ExpectationTracker,
     informers: InformerRegistry,
     parent: ObjectKey,
 }
@@ -34,7 +34,7 @@ impl World {
         let config = ClientConfig::new("http://127.0.0.1:1").expect("an address");
         let client = Client::builder().config(config).build().expect("a client");
         Self {
-            ledger: Ledger::default(),
+            ledger: ExpectationTracker::default(),
             informers: InformerRegistry::new(client, vec![]),
             parent: key(),
         }
@@ -44,7 +44,7 @@ impl World {
         Whose { key: &self.parent, uid: WHOSE }
     }
 
-    fn creating(&self) -> Flight<'_> {
+    fn creating(&self) -> PendingCreate<'_> {
         self.ledger.creating(self.whose(), kind(), Instant::now())
     }
 

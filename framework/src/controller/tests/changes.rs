@@ -46,7 +46,7 @@ impl Curious {
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_that_the_first_reconcile_put_on_its_object_is_no_change() {
     let (world, curious) = (World::start().await, Curious::default());
-    let wiring = Wiring::new().track_changes().finalizer(FINALIZER);
+    let wiring = ControllerBuilder::new().track_changes().finalizer(FINALIZER);
     let running = world.run(wiring.build(curious.clone())).await;
     for (name, host) in [("home", "a"), ("other", "writes")] {
         world.create(name, host).await;
@@ -63,7 +63,7 @@ async fn the_finalizer_that_the_first_reconcile_put_on_its_object_is_no_change()
 #[tokio::test(start_paused = true)]
 async fn a_reconcile_knows_what_changed_since_the_last_successful_one() {
     let (world, curious) = (World::start().await, Curious::default());
-    let running = world.run(Wiring::new().track_changes().build(curious.clone())).await;
+    let running = world.run(ControllerBuilder::new().track_changes().build(curious.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     assert_eq!(curious.log(), ["unknown"]);
@@ -91,7 +91,7 @@ async fn a_reconcile_knows_what_changed_since_the_last_successful_one() {
 
 #[tokio::test(start_paused = true)]
 async fn who_does_not_ask_has_nothing_kept_and_what_does_not_fit_is_unknown() {
-    for wiring in [Wiring::new(), Wiring::new().track_changes_within(100)] {
+    for wiring in [ControllerBuilder::new(), ControllerBuilder::new().track_changes_within(100)] {
         let (world, curious) = (World::start().await, Curious::default());
         let running = world.run(wiring.build(curious.clone())).await;
         world.create("home", "a").await;

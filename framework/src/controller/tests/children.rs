@@ -111,8 +111,9 @@ impl Reconciler for Tenants {
 async fn the_child_of_a_cluster_scoped_object_is_found_in_its_namespace() {
     let world = World::with(Tenant::crd().expect("a schema")).await;
     let tenants = Tenants::default();
-    let running =
-        world.run(Wiring::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone())).await;
+    let running = world
+        .run(ControllerBuilder::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone()))
+        .await;
     let api = world.client.all::<Tenant>();
     let spec = TenantSpec { namespaces: vec!["shop".into(), "default".into()] };
     api.create(&Tenant::new("acme", spec)).await.expect("created");
@@ -148,8 +149,9 @@ async fn a_child_in_another_namespace_is_refused_before_anything_is_sent() {
 async fn forged(by: &str) -> (World, Tenants, Running) {
     let world = World::with(Tenant::crd().expect("a schema")).await;
     let tenants = Tenants::default();
-    let running =
-        world.run(Wiring::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone())).await;
+    let running = world
+        .run(ControllerBuilder::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone()))
+        .await;
     let spec = TenantSpec { namespaces: vec!["shop".into()] };
     let acme = world.client.all::<Tenant>().create(&Tenant::new("acme", spec)).await;
     let info = <Tenant as crate::resource::Resource>::static_info().expect("static");
@@ -188,8 +190,9 @@ async fn after_a_restart_a_forged_claim_is_told_apart_by_who_applied_it() {
         json!({ "metadata": { "labels": { "prune": "anywhere" } }, "spec": { "namespaces": [] } });
     world.client.all::<Tenant>().patch("acme", Patch::Merge(prune)).await.expect("patched");
     let tenants = Tenants::default();
-    let running =
-        world.run(Wiring::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone())).await;
+    let running = world
+        .run(ControllerBuilder::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone()))
+        .await;
     running.settled().await;
     assert_eq!(tenants.0.lock().first().map(String::as_str), Some(""));
     assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());

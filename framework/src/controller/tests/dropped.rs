@@ -45,7 +45,7 @@ async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-async fn start(wiring: Wiring<Leaving>, host: &str) -> (World, Leaving, Running) {
+async fn start(wiring: ControllerBuilder<Leaving>, host: &str) -> (World, Leaving, Running) {
     let (world, leaving) = (World::start().await, Leaving::default());
     let retry = RetryPolicy::at_most(0);
     let wiring = wiring.reconcile_timeout(Duration::from_secs(35)).retry(retry);
@@ -61,7 +61,7 @@ fn refused() -> String {
 
 #[tokio::test(start_paused = true)]
 async fn k5_a_task_of_a_reconcile_that_hit_its_deadline_writes_nothing_more() {
-    let (_world, leaving, running) = start(Wiring::new(), "hangs").await;
+    let (_world, leaving, running) = start(ControllerBuilder::new(), "hangs").await;
     pass(34).await;
     assert_eq!(leaving.log(), [0, 1, 2].map(|_| format!("hangs: {WRITES}")));
     pass(12).await;
@@ -71,7 +71,7 @@ async fn k5_a_task_of_a_reconcile_that_hit_its_deadline_writes_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn k5_a_task_of_a_reconcile_that_the_drain_cut_writes_nothing_more() {
-    let wiring = Wiring::new().reconcile_timeout(Duration::from_secs(3_600));
+    let wiring = ControllerBuilder::new().reconcile_timeout(Duration::from_secs(3_600));
     let (world, leaving) = (World::start().await, Leaving::default());
     let running = world.run(wiring.build(leaving.clone())).await;
     world.create("home", "hangs").await;
@@ -85,7 +85,7 @@ async fn k5_a_task_of_a_reconcile_that_the_drain_cut_writes_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn k5_a_task_of_a_reconcile_that_was_superseded_writes_nothing_more() {
-    let wiring = Wiring::new().cancel_superseded();
+    let wiring = ControllerBuilder::new().cancel_superseded();
     let (world, leaving, running) = start(wiring, "hangs").await;
     pass(15).await;
     assert_eq!(leaving.log(), [format!("hangs: {WRITES}")]);
@@ -99,7 +99,7 @@ async fn k5_a_task_of_a_reconcile_that_was_superseded_writes_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_of_a_reconcile_that_ended_by_itself_may_go_on() {
-    let (_world, leaving, running) = start(Wiring::new(), "ends").await;
+    let (_world, leaving, running) = start(ControllerBuilder::new(), "ends").await;
     pass(95).await;
     assert_eq!(leaving.log(), [0; 9].map(|_| format!("ends: {WRITES}")));
     assert!(running.stop().await);

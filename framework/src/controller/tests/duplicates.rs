@@ -70,7 +70,7 @@ async fn pages(
     }
     let created = Arc::<AtomicU32>::default();
     let pages = Pages { is_naive, lag, created: Arc::clone(&created) };
-    let controller = Wiring::<Pages>::new().owns::<ConfigMap>().workers(16).build(pages);
+    let controller = ControllerBuilder::<Pages>::new().owns::<ConfigMap>().workers(16).build(pages);
     world.server.faults().lag_watches("configmaps", lag);
     fault(&world.server);
     let running = world.run(controller).await;

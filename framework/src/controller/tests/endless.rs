@@ -51,14 +51,14 @@ async fn pass(seconds: u64) {
 async fn c4_a_planted_loop_is_slowed_down_told_once_and_ends_with_its_cause() {
     let (logged, _guard) = Captured::at(tracing::Level::WARN);
     let (world, restless) = (World::start().await, Restless::default());
-    let running = world.run(Wiring::new().build(restless.clone())).await;
+    let running = world.run(ControllerBuilder::new().build(restless.clone())).await;
     world.create("home", "label").await;
     world.create("other", "quiet").await;
     pass(600).await;
     assert!((600..=665).contains(&restless.runs()), "{}", restless.runs());
     assert_eq!(logged.with("limit=50 times within 60s, then once in 1s").len(), 1);
     assert_eq!(world.counted(&names::RECONCILE_THROTTLED), 1);
-    let told = running.handle.unrest();
+    let told = running.handle.busy_report();
     assert_eq!((told.now.len(), told.endless.len()), (1, 1));
     assert!(told.endless[0].starts_with("shop/home: reconciled 6"), "{told:?}");
     assert!(told.endless[0].ends_with("because: changed"), "{told:?}");
@@ -70,7 +70,7 @@ async fn c4_a_planted_loop_is_slowed_down_told_once_and_ends_with_its_cause() {
     assert_eq!(restless.runs(), runs);
     world.patch("home", json!({ "metadata": { "labels": { "run": "x" } } })).await;
     running.settled().await;
-    assert!(running.handle.unrest().now.is_empty());
+    assert!(running.handle.busy_report().now.is_empty());
     assert_eq!(logged.with("limit=50 times within 60s, then once in 1s").len(), 1);
 }
 
@@ -78,7 +78,7 @@ async fn c4_a_planted_loop_is_slowed_down_told_once_and_ends_with_its_cause() {
 #[should_panic(expected = "it reconciles without end")]
 async fn c4_a_test_that_leaves_a_controller_that_loops_fails() {
     let (world, restless) = (World::start().await, Restless::default());
-    let running = world.run(Wiring::new().build(restless.clone())).await;
+    let running = world.run(ControllerBuilder::new().build(restless.clone())).await;
     world.create("home", "label").await;
     pass(30).await;
     drop(running);
@@ -88,19 +88,19 @@ async fn c4_a_test_that_leaves_a_controller_that_loops_fails() {
 async fn a_timer_of_a_second_is_no_loop() {
     let (world, restless) = (World::start().await, Restless::default());
     let timer = Timer::every(Duration::from_secs(1), "probe");
-    let running = world.run(Wiring::new().timer(timer).build(restless.clone())).await;
+    let running = world.run(ControllerBuilder::new().timer(timer).build(restless.clone())).await;
     world.create("home", "quiet").await;
     pass(200).await;
     assert!(restless.runs() > 170, "{}", restless.runs());
     assert_eq!(world.counted(&names::RECONCILE_THROTTLED), 0);
-    assert_eq!(running.handle.unrest().endless, [""; 0]);
+    assert_eq!(running.handle.busy_report().endless, [""; 0]);
     running.stop.cancel();
 }
 
 #[tokio::test(start_paused = true)]
 async fn c4_a_status_that_is_new_each_time_wakes_nobody() {
     let (world, restless) = (World::start().await, Restless::default());
-    let running = world.run(Wiring::new().build(restless.clone())).await;
+    let running = world.run(ControllerBuilder::new().build(restless.clone())).await;
     world.create("home", "status").await;
     pass(600).await;
     assert!(restless.runs() <= 2, "{}", restless.runs());
@@ -110,7 +110,7 @@ async fn c4_a_status_that_is_new_each_time_wakes_nobody() {
 #[tokio::test(start_paused = true)]
 async fn an_object_whose_spec_is_changed_often_is_reconciled_as_often() {
     let (world, restless) = (World::start().await, Restless::default());
-    let running = world.run(Wiring::new().build(restless.clone())).await;
+    let running = world.run(ControllerBuilder::new().build(restless.clone())).await;
     world.create("home", "quiet").await;
     for n in 0..200 {
         world.patch("home", json!({ "spec": { "config": n.to_string() } })).await;
@@ -129,12 +129,12 @@ async fn a_controller_may_have_a_guard_of_its_own_or_none() {
         (LoopGuard::off(), 500..=u32::MAX),
     ] {
         let (world, restless) = (World::start().await, Restless::default());
-        let wiring = Wiring::new().loop_guard(guard);
+        let wiring = ControllerBuilder::new().loop_guard(guard);
         let running = world.start_only(wiring.build(restless.clone())).await;
         world.create("home", "slow label").await;
         pass(120).await;
         assert!(expected.contains(&restless.runs()), "{guard}: {}", restless.runs());
-        let is_told = !running.handle.unrest().endless.is_empty();
+        let is_told = !running.handle.busy_report().endless.is_empty();
         assert_eq!(is_told, guard != LoopGuard::off(), "{guard}");
         world.patch("home", json!({ "spec": { "host": "quiet" } })).await;
         running.settled().await;
@@ -145,7 +145,7 @@ async fn a_controller_may_have_a_guard_of_its_own_or_none() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_gone_does_not_wait_for_its_rate() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = Wiring::<Noting>::new().rate_limit(1, Duration::from_secs(600));
+    let wiring = ControllerBuilder::<Noting>::new().rate_limit(1, Duration::from_secs(600));
     let running = world.start_only(wiring.build(notes.clone())).await;
     world.create("home", "a").await;
     pass(1).await;
@@ -166,7 +166,7 @@ async fn an_object_that_is_gone_does_not_wait_for_its_rate() {
 #[tokio::test(start_paused = true)]
 async fn an_object_with_a_rate_is_reconciled_no_more_often_and_not_less() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = Wiring::<Noting>::new().owns::<ConfigMap>();
+    let wiring = ControllerBuilder::<Noting>::new().owns::<ConfigMap>();
     let wiring = wiring.rate_limit(2, Duration::from_secs(60));
     let running = world.start_only(wiring.build(notes.clone())).await;
     world.create("home", "a").await;

@@ -80,7 +80,12 @@ async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-async fn start(world: &World, failing: &Failing, wiring: Wiring<Failing>, host: &str) -> Running {
+async fn start(
+    world: &World,
+    failing: &Failing,
+    wiring: ControllerBuilder<Failing>,
+    host: &str,
+) -> Running {
     let running = world.start_only(wiring.build(failing.clone())).await;
     world.create("home", host).await;
     running
@@ -101,7 +106,7 @@ async fn events(world: &World, reason: &str) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn mechanism_68_an_object_is_given_up_after_its_retries_and_everybody_is_told() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(3)).report_failures();
+    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(3)).report_failures();
     let running = start(&world, &failing, wiring, "fails").await;
     pass(3600).await;
     assert_eq!(failing.tries(), 4, "once, and three retries");
@@ -121,7 +126,7 @@ async fn mechanism_68_an_object_is_given_up_after_its_retries_and_everybody_is_t
 #[tokio::test(start_paused = true)]
 async fn a_failure_with_a_delay_is_tried_again_after_it_and_counts_for_nothing() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(1)).report_failures();
+    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(1)).report_failures();
     let running = start(&world, &failing, wiring, "waits").await;
     pass(3600).await;
     let tries = failing.tries.lock().clone();
@@ -141,8 +146,8 @@ async fn a_failure_with_a_delay_is_tried_again_after_it_and_counts_for_nothing()
 #[tokio::test(start_paused = true)]
 async fn an_object_whose_retries_are_used_up_can_be_tried_slowly_for_ever() {
     let (world, failing) = (World::start().await, Failing::default());
-    let slowly = Then::Every(Duration::from_secs(600));
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(2)).when_given_up(slowly);
+    let slowly = AfterMaxRetries::Every(Duration::from_secs(600));
+    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(2)).after_max_retries(slowly);
     let running = start(&world, &failing, wiring.report_failures(), "fails").await;
     pass(10).await;
     assert_eq!(failing.tries(), 3);
@@ -163,7 +168,9 @@ async fn a_function_may_say_what_follows_the_last_retry() {
         2 => Some(Duration::from_secs(100)),
         _ => None,
     };
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(1)).when_given_up(Then::Ask(ask));
+    let wiring = ControllerBuilder::new()
+        .retry(RetryPolicy::at_most(1))
+        .after_max_retries(AfterMaxRetries::Ask(ask));
     let running = start(&world, &failing, wiring, "fails").await;
     pass(50).await;
     assert_eq!(failing.tries(), 2);
@@ -175,7 +182,8 @@ async fn a_function_may_say_what_follows_the_last_retry() {
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew() {
     let (world, failing) = (World::start().await, Failing::default());
-    let running = start(&world, &failing, Wiring::new().report_failures(), "fails").await;
+    let running =
+        start(&world, &failing, ControllerBuilder::new().report_failures(), "fails").await;
     pass(600).await;
     assert!(failing.tries() > 10);
     assert_eq!(failing.reports().len(), 1);
@@ -195,7 +203,7 @@ async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew
 #[tokio::test(start_paused = true)]
 async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(100)).report_every_failure();
+    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(100)).report_every_failure();
     let running = start(&world, &failing, wiring, "counts").await;
     pass(1200).await;
     let attempts = |failing: &Failing| {
@@ -219,7 +227,8 @@ async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
 #[tokio::test(start_paused = true)]
 async fn every_failure_is_reported_to_who_asks_for_that() {
     let (world, failing) = (World::start().await, Failing::default());
-    let running = start(&world, &failing, Wiring::new().report_every_failure(), "fails").await;
+    let running =
+        start(&world, &failing, ControllerBuilder::new().report_every_failure(), "fails").await;
     pass(60).await;
     assert_eq!(failing.reports().len(), failing.tries());
     assert!(running.stop().await);
@@ -228,7 +237,8 @@ async fn every_failure_is_reported_to_who_asks_for_that() {
 #[tokio::test(start_paused = true)]
 async fn c8_a_reconcile_that_never_returns_is_reported_with_its_deadline() {
     let (world, failing) = (World::start().await, Failing::default());
-    let running = start(&world, &failing, Wiring::new().report_failures(), "hangs").await;
+    let running =
+        start(&world, &failing, ControllerBuilder::new().report_failures(), "hangs").await;
     pass(301).await;
     assert_eq!(failing.reports(), ["home: the reconcile hit its deadline of 300s"]);
     assert_eq!(failing.tries(), 2);
@@ -241,7 +251,8 @@ async fn a_report_that_fails_panics_or_hangs_disturbs_nothing() {
     for how in [1, 2, 3] {
         let (world, failing) = (World::start().await, Failing::default());
         failing.reports_badly.store(how, Ordering::SeqCst);
-        let running = start(&world, &failing, Wiring::new().report_failures(), "counts").await;
+        let running =
+            start(&world, &failing, ControllerBuilder::new().report_failures(), "counts").await;
         pass(100).await;
         let reports = failing.reports().len();
         assert!(reports > 5, "{how}: {reports}");
@@ -256,7 +267,8 @@ async fn a_report_that_fails_panics_or_hangs_disturbs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_condition_tells_how_the_last_reconcile_went_and_retries_write_nothing() {
     let (world, failing) = (World::start().await, Failing::default());
-    let running = start(&world, &failing, Wiring::new().outcome_condition("Ready"), "fails").await;
+    let running =
+        start(&world, &failing, ControllerBuilder::new().outcome_condition("Ready"), "fails").await;
     pass(600).await;
     let text = "starting: pulling the image: no route to the registry";
     let told = condition(&world, "Ready").await.expect("a condition");
@@ -277,7 +289,8 @@ async fn a_condition_tells_how_the_last_reconcile_went_and_retries_write_nothing
 #[tokio::test(start_paused = true)]
 async fn a_condition_about_the_outcome_leaves_what_the_reconciler_says_itself() {
     let (world, failing) = (World::start().await, Failing::default());
-    let running = start(&world, &failing, Wiring::new().outcome_condition("Ready"), "own").await;
+    let running =
+        start(&world, &failing, ControllerBuilder::new().outcome_condition("Ready"), "own").await;
     pass(10).await;
     assert_eq!(condition(&world, "Ready").await.expect("a condition").1, "Own");
     world.patch("home", json!({ "spec": { "host": "terminal" } })).await;
@@ -289,12 +302,12 @@ async fn a_condition_about_the_outcome_leaves_what_the_reconciler_says_itself() 
 #[tokio::test(start_paused = true)]
 async fn the_last_errors_are_known_until_the_object_is_well_or_gone() {
     let (world, failing) = (World::start().await, Failing::default());
-    let running = start(&world, &failing, Wiring::new(), "fails").await;
+    let running = start(&world, &failing, ControllerBuilder::new(), "fails").await;
     pass(100).await;
-    let unrest = running.handle.unrest().now;
-    assert_eq!(unrest.len(), 1);
-    assert!(unrest[0].starts_with("shop/home: failed "), "{unrest:?}");
-    assert!(unrest[0].ends_with("no route to the registry"), "{unrest:?}");
+    let busy_report = running.handle.busy_report().now;
+    assert_eq!(busy_report.len(), 1);
+    assert!(busy_report[0].starts_with("shop/home: failed "), "{busy_report:?}");
+    assert!(busy_report[0].ends_with("no route to the registry"), "{busy_report:?}");
     let told = running.handle.dump(10)["lastErrors"][0].clone();
     assert_eq!(
         (&told["key"], &told["reconciledSince"]),
@@ -303,7 +316,7 @@ async fn the_last_errors_are_known_until_the_object_is_well_or_gone() {
     );
     world.sites().delete("home").await.expect("deleted");
     pass(400).await;
-    assert!(running.handle.unrest().now.is_empty());
+    assert!(running.handle.busy_report().now.is_empty());
     assert!(running.stop().await);
 }
 
@@ -334,7 +347,7 @@ impl Reconciler for Labelling {
 #[tokio::test(start_paused = true)]
 async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner() {
     let (world, labelling) = (World::start().await, Labelling::default());
-    let running = world.run(Wiring::<Labelling>::new().build(labelling.clone())).await;
+    let running = world.run(ControllerBuilder::<Labelling>::new().build(labelling.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     let count = |of: &AtomicU32| of.load(Ordering::SeqCst);
@@ -360,8 +373,8 @@ async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner
 #[tokio::test(start_paused = true)]
 async fn a_change_gives_an_object_that_was_given_up_all_its_retries() {
     let (world, failing) = (World::start().await, Failing::default());
-    let slowly = Then::Every(Duration::from_secs(3600));
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(3)).when_given_up(slowly);
+    let slowly = AfterMaxRetries::Every(Duration::from_secs(3600));
+    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(3)).after_max_retries(slowly);
     let running = start(&world, &failing, wiring.report_failures(), "fails").await;
     let told = |failing: &Failing| {
         (failing.tries(), world.counted(&names::RECONCILE_GIVEN_UP), failing.reports().len())
@@ -386,7 +399,9 @@ async fn a_change_gives_an_object_that_was_given_up_all_its_retries() {
 async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
     let (world, failing) = (World::start().await, Failing::default());
     let (minute, day) = (Duration::from_secs(60), Duration::from_secs(24 * 3600));
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(9)).when_given_up(Then::Every(day));
+    let wiring = ControllerBuilder::new()
+        .retry(RetryPolicy::at_most(9))
+        .after_max_retries(AfterMaxRetries::Every(day));
     let wiring = wiring.timer(Timer::every(minute, "probe")).resync(10 * minute);
     let running = start(&world, &failing, wiring, "fails").await;
     pass(3600).await;
@@ -402,7 +417,7 @@ async fn c2_what_a_failing_reconcile_writes_does_not_bring_it_back_before_its_ba
     for (host, tells) in [("fails", false), ("fails", true), ("differs", true), ("says so", false)]
     {
         let (world, failing) = (World::start().await, Failing::default());
-        let mut wiring = Wiring::new();
+        let mut wiring = ControllerBuilder::new();
         if tells {
             wiring = wiring.outcome_condition("Ready");
         }
@@ -420,7 +435,8 @@ async fn c2_what_a_failing_reconcile_writes_does_not_bring_it_back_before_its_ba
 async fn c2_being_told_that_it_is_given_up_gives_an_object_no_new_retries() {
     for (host, at_most) in [("differs", 3), ("terminal", 1)] {
         let (world, failing) = (World::start().await, Failing::default());
-        let wiring = Wiring::new().retry(RetryPolicy::at_most(2)).outcome_condition("Ready");
+        let wiring =
+            ControllerBuilder::new().retry(RetryPolicy::at_most(2)).outcome_condition("Ready");
         let running = start(&world, &failing, wiring, host).await;
         pass(600).await;
         assert_eq!(failing.tries(), at_most, "{host}");
@@ -432,7 +448,7 @@ async fn c2_being_told_that_it_is_given_up_gives_an_object_no_new_retries() {
 #[tokio::test(start_paused = true)]
 async fn a_change_during_a_reconcile_that_fails_is_reconciled_at_once() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = Wiring::new().outcome_condition("Ready").retry(RetryPolicy::at_most(0));
+    let wiring = ControllerBuilder::new().outcome_condition("Ready").retry(RetryPolicy::at_most(0));
     let running = start(&world, &failing, wiring, "slow").await;
     pass(2).await;
     assert_eq!(failing.tries(), 1);
@@ -448,7 +464,7 @@ async fn a_change_during_a_reconcile_that_fails_is_reconciled_at_once() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_given_up_again_for_another_reason_is_told_again() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(1)).outcome_condition("Ready");
+    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(1)).outcome_condition("Ready");
     let running = start(&world, &failing, wiring.report_failures(), "differs").await;
     for n in 1..=3 {
         pass(60).await;
@@ -464,7 +480,8 @@ async fn an_object_that_is_given_up_again_for_another_reason_is_told_again() {
 #[tokio::test(start_paused = true)]
 async fn time_that_passes_gives_an_object_that_rests_no_new_retries() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = Wiring::new().retry(RetryPolicy::at_most(9)).resync(Duration::from_secs(600));
+    let wiring =
+        ControllerBuilder::new().retry(RetryPolicy::at_most(9)).resync(Duration::from_secs(600));
     let running = start(&world, &failing, wiring, "fails").await;
     pass(3650).await;
     let tries = failing.tries();

@@ -102,7 +102,7 @@ impl Reconciler for Spreading {
 #[tokio::test(start_paused = true)]
 async fn spread_times_are_up_to_a_tenth_later_and_never_earlier() {
     let (world, spreading) = (World::start().await, Spreading::default());
-    let running = world.run(Wiring::<Spreading>::new().build(spreading.clone())).await;
+    let running = world.run(ControllerBuilder::<Spreading>::new().build(spreading.clone())).await;
     world.create("home", "a").await;
     tokio::time::sleep(Duration::from_secs(10_000)).await;
     let mut delays = spreading.0.lock().clone();

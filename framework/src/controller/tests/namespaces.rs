@@ -72,7 +72,7 @@ async fn b14_a_key_is_tried_again_when_its_namespace_goes_and_when_it_comes_back
     let (world, movers) = (World::start().await, Movers::default());
     world.doomed("target").await;
     world.create("home", "target").await;
-    let running = world.start_only(Wiring::<Movers>::new().build(movers.clone())).await;
+    let running = world.start_only(ControllerBuilder::<Movers>::new().build(movers.clone())).await;
     tokio::time::sleep(Duration::from_secs(1800)).await;
     let tries = movers.tries();
     assert!((5..40).contains(&tries), "with backoff only: {tries}");
@@ -103,7 +103,7 @@ async fn b14_without_the_right_to_read_namespaces_there_is_the_backoff() {
     let _handle = world.server.faults().add(refused);
     world.doomed("target").await;
     world.create("home", "target").await;
-    let running = world.start_only(Wiring::<Movers>::new().build(movers.clone())).await;
+    let running = world.start_only(ControllerBuilder::<Movers>::new().build(movers.clone())).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert!((5..30).contains(&movers.tries()), "{}", movers.tries());
     world.release("target").await;

@@ -16,7 +16,7 @@ fn key(name: &str) -> ObjectKey {
 async fn a_triggered_object_is_reconciled_and_one_that_does_not_exist_is_counted() {
     let (world, notes) = (World::start().await, Noting::default());
     let trigger = Trigger::new("hook");
-    let wiring = Wiring::<Noting>::new().triggered_by(&trigger);
+    let wiring = ControllerBuilder::<Noting>::new().triggered_by(&trigger);
     let running = world.run(wiring.build(notes.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
@@ -25,7 +25,7 @@ async fn a_triggered_object_is_reconciled_and_one_that_does_not_exist_is_counted
     trigger.try_send(key("nobody")).expect("there is room");
     running.settled().await;
     assert_eq!(notes.noted(), ["home: trigger hook"]);
-    let metrics = &world.client.seams().metrics;
+    let metrics = &world.client.environment().metrics;
     let keys = |result| metrics.counted(&names::TRIGGER_KEYS, &["site", "hook", result]);
     assert_eq!((keys("added"), keys("absent")), (1, 1));
     running.stop().await;
@@ -38,7 +38,7 @@ async fn what_is_sent_before_the_start_is_held_and_what_is_too_much_is_refused()
     world.create("other", "a").await;
     let trigger = Trigger::with_capacity("hook", 2);
     trigger.try_send(key("home")).expect("there is room");
-    let wiring = Wiring::<Noting>::new().triggered_by(&trigger);
+    let wiring = ControllerBuilder::<Noting>::new().triggered_by(&trigger);
     trigger.try_send(key("home")).expect("the same once more");
     trigger.try_send(key("other")).expect("there is room");
     let refused = trigger.try_send(key("third")).unwrap_err().to_string();
@@ -62,7 +62,8 @@ async fn what_is_sent_before_the_start_is_held_and_what_is_too_much_is_refused()
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_a_controller_that_is_dropped_waits_no_more() {
     let trigger = Trigger::with_capacity("hook", 1);
-    let never_started = Wiring::<Noting>::new().triggered_by(&trigger).build(Noting::default());
+    let never_started =
+        ControllerBuilder::<Noting>::new().triggered_by(&trigger).build(Noting::default());
     trigger.send(key("home")).await;
     let sending = tokio::spawn({
         let trigger = trigger.clone();
@@ -80,9 +81,10 @@ async fn a_trigger_goes_on_between_two_runs_and_tells_every_controller() {
     let (world, one, two) = (World::start().await, Noting::default(), Noting::default());
     world.create("home", "a").await;
     let trigger = Trigger::new("hook");
-    let other = Wiring::<Noting>::new().name("other").triggered_by(&trigger).build(two.clone());
+    let other =
+        ControllerBuilder::<Noting>::new().name("other").triggered_by(&trigger).build(two.clone());
     let other = world.run(other).await;
-    let handle = Wiring::<Noting>::new().triggered_by(&trigger).build(one.clone());
+    let handle = ControllerBuilder::<Noting>::new().triggered_by(&trigger).build(one.clone());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
     handle.attach(&informers).expect("it can be wired so");
     let stop = CancellationToken::new();
@@ -154,7 +156,8 @@ async fn a_poll_wakes_those_whose_value_came_changed_or_went() {
     outside.set("one", 1);
     outside.set("nobody", 1);
     let polled = outside.poll();
-    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    let running =
+        world.run(ControllerBuilder::<Noting>::new().polls(&polled).build(notes.clone())).await;
     let mut first = notes.noted();
     first.sort();
     assert_eq!(first, ["one: started, poll outside", "three: started", "two: started"]);
@@ -180,7 +183,8 @@ async fn a_poll_wakes_those_whose_value_came_changed_or_went() {
 async fn polls_that_are_asked_for_keep_a_distance() {
     let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
     let polled = outside.poll();
-    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    let running =
+        world.run(ControllerBuilder::<Noting>::new().polls(&polled).build(notes.clone())).await;
     for (fails, most) in [(false, 11), (true, 4)] {
         outside.fails.store(fails, Ordering::SeqCst);
         let before = outside.lists.load(Ordering::SeqCst);
@@ -201,7 +205,8 @@ async fn a_poll_that_fails_or_hangs_keeps_its_values_and_comes_more_rarely() {
     world.create("one", "a").await;
     outside.set("one", 1);
     let polled = outside.poll();
-    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    let running =
+        world.run(ControllerBuilder::<Noting>::new().polls(&polled).build(notes.clone())).await;
     notes.noted();
     outside.fails.store(true, Ordering::SeqCst);
     let before = outside.lists.load(Ordering::SeqCst);
@@ -212,7 +217,7 @@ async fn a_poll_that_fails_or_hangs_keeps_its_values_and_comes_more_rarely() {
     assert!(polled.has_listed() && polled.error().is_some_and(|error| error.contains("is away")));
     let polls = |result| {
         let labels = ["site", "outside", result];
-        world.client.seams().metrics.counted(&names::POLLS, &labels)
+        world.client.environment().metrics.counted(&names::POLLS, &labels)
     };
     assert_eq!(polls("error"), u64::from(tries));
     assert!(!logged.with("a poll failed").is_empty());
@@ -234,7 +239,7 @@ async fn the_first_list_is_not_waited_for_longer_than_its_deadline() {
     world.create("one", "a").await;
     outside.hangs.store(true, Ordering::SeqCst);
     let polled = outside.poll();
-    let handle = Wiring::<Noting>::new().polls(&polled).build(notes.clone());
+    let handle = ControllerBuilder::<Noting>::new().polls(&polled).build(notes.clone());
     let running = world.start_only(handle).await;
     tokio::time::sleep(4 * SECOND).await;
     assert!(notes.noted().is_empty());
@@ -247,8 +252,8 @@ async fn the_first_list_is_not_waited_for_longer_than_its_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_poll_with_two_controllers_is_refused() {
     let (world, polled) = (World::start().await, Outside::default().poll());
-    let _first = Wiring::<Noting>::new().polls(&polled).build(Noting::default());
-    let second = Wiring::<Noting>::new().polls(&polled).build(Noting::default());
+    let _first = ControllerBuilder::<Noting>::new().polls(&polled).build(Noting::default());
+    let second = ControllerBuilder::<Noting>::new().polls(&polled).build(Noting::default());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
     let refused = second.attach(&informers).unwrap_err();
     assert_eq!(refused.kind(), crate::ErrorKind::Usage);
@@ -259,7 +264,8 @@ async fn a_poll_with_two_controllers_is_refused() {
 async fn a_timer_wakes_each_object_at_its_interval_and_ends_with_it() {
     let (world, notes) = (World::start().await, Noting::default());
     let timer = Timer::every(60 * SECOND, "probe").initial_delay(5 * SECOND);
-    let running = world.run(Wiring::<Noting>::new().timer(timer).build(notes.clone())).await;
+    let running =
+        world.run(ControllerBuilder::<Noting>::new().timer(timer).build(notes.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     assert_eq!(notes.noted(), ["home: changed"]);
@@ -288,7 +294,8 @@ async fn a_timer_wakes_each_object_at_its_interval_and_ends_with_it() {
 async fn an_idle_timer_waits_until_the_spec_was_left_alone() {
     let (world, notes) = (World::start().await, Noting::default());
     let timer = Timer::every(60 * SECOND, "settle").initial_delay(SECOND).idle(30 * SECOND);
-    let running = world.run(Wiring::<Noting>::new().timer(timer).build(notes.clone())).await;
+    let running =
+        world.run(ControllerBuilder::<Noting>::new().timer(timer).build(notes.clone())).await;
     world.create("home", "a").await;
     for n in 0..4 {
         tokio::time::sleep(20 * SECOND).await;
@@ -335,7 +342,7 @@ async fn values_of_an_earlier_term_do_not_pass_for_listed_in_this_one() {
     world.create("one", "a").await;
     outside.set("one", 1);
     let polled = outside.poll();
-    let handle = Wiring::<Noting>::new().polls(&polled).build(Noting::default());
+    let handle = ControllerBuilder::<Noting>::new().polls(&polled).build(Noting::default());
     let caches = caches(&world, &handle).await;
     term(&world, &handle, &caches).await;
     assert!(polled.has_listed());
@@ -356,7 +363,7 @@ async fn what_a_poll_finds_at_the_start_does_not_go_before_what_changes() {
         outside.set(&format!("site{n}"), n);
     }
     let polled = outside.poll();
-    let handle = Wiring::<Noting>::new().workers(1).polls(&polled).build(notes.clone());
+    let handle = ControllerBuilder::<Noting>::new().workers(1).polls(&polled).build(notes.clone());
     let caches = caches(&world, &handle).await;
     world.patch("site4", json!({ "metadata": { "labels": { "by": "us" } } })).await;
     tokio::time::sleep(SECOND).await;
@@ -373,7 +380,7 @@ async fn timers_that_became_due_while_another_led_are_spread_over_the_interval()
         world.create(&format!("site{n}"), "a").await;
     }
     let timer = Timer::every(100 * SECOND, "probe");
-    let handle = Wiring::<Noting>::new().timer(timer).build(notes.clone());
+    let handle = ControllerBuilder::<Noting>::new().timer(timer).build(notes.clone());
     let caches = caches(&world, &handle).await;
     tokio::time::sleep(3600 * SECOND).await;
     term(&world, &handle, &caches).await;
@@ -396,11 +403,12 @@ async fn a_poll_whose_values_panic_when_compared_says_so_and_comes_more_rarely()
     world.create("one", "a").await;
     let list = || async { Ok([(key("one"), Picky)].into()) };
     let polled: Polled<Picky> = Poll::every(30 * SECOND, "picky").list(list);
-    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    let running =
+        world.run(ControllerBuilder::<Noting>::new().polls(&polled).build(notes.clone())).await;
     tokio::time::sleep(1800 * SECOND).await;
     assert!(polled.error().is_some_and(|error| error.contains("it panicked: as told")));
     let labels = ["site", "picky", "panic"];
-    let panics = world.client.seams().metrics.counted(&names::POLLS, &labels);
+    let panics = world.client.environment().metrics.counted(&names::POLLS, &labels);
     assert!((6..=16).contains(&panics), "{panics} in half an hour");
     running.stop().await;
 }
@@ -410,10 +418,11 @@ async fn a_trigger_that_one_controller_cannot_take_waits_and_tells_the_other_onc
     let (world, notes) = (World::start().await, Noting::default());
     world.create("home", "a").await;
     let trigger = Trigger::with_capacity("hook", 1);
-    let never = Wiring::<Noting>::new().name("never").triggered_by(&trigger);
+    let never = ControllerBuilder::<Noting>::new().name("never").triggered_by(&trigger);
     let never = never.build(Noting::default());
-    let running =
-        world.run(Wiring::<Noting>::new().triggered_by(&trigger).build(notes.clone())).await;
+    let running = world
+        .run(ControllerBuilder::<Noting>::new().triggered_by(&trigger).build(notes.clone()))
+        .await;
     notes.noted();
     trigger.send(key("other")).await;
     let sending = tokio::spawn({
@@ -432,7 +441,7 @@ async fn a_trigger_that_one_controller_cannot_take_waits_and_tells_the_other_onc
 async fn a_poll_lists_once_per_interval_and_up_to_a_tenth_later() {
     let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
     let polled = outside.poll();
-    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes)).await;
+    let running = world.run(ControllerBuilder::<Noting>::new().polls(&polled).build(notes)).await;
     let before = outside.lists.load(Ordering::SeqCst);
     tokio::time::sleep(3300 * SECOND).await;
     let lists = outside.lists.load(Ordering::SeqCst) - before;
@@ -458,7 +467,7 @@ async fn l9_what_was_cut_by_the_end_of_a_term_is_reconciled_in_the_next() {
     let world = World::start().await;
     world.create("home", "a").await;
     let hanging = Hanging(AtomicU32::new(0));
-    let handle = Wiring::new().build(hanging);
+    let handle = ControllerBuilder::new().build(hanging);
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
     handle.attach(&informers).expect("it can be wired so");
     let stop = CancellationToken::new();
@@ -483,7 +492,8 @@ async fn l9_what_was_cut_by_the_end_of_a_term_is_reconciled_in_the_next() {
         ended.cancel();
         assert_eq!(work.await.expect("no panic"), drained);
     }
-    let reconciles = world.client.seams().metrics.counted(&names::RECONCILE, &["site", "success"]);
+    let reconciles =
+        world.client.environment().metrics.counted(&names::RECONCILE, &["site", "success"]);
     assert_eq!(reconciles, 1, "in the second term");
     let state = handle.state();
     assert_eq!((state.queued, state.working, state.backing_off), (0, 0, 0));
@@ -493,7 +503,7 @@ async fn l9_what_was_cut_by_the_end_of_a_term_is_reconciled_in_the_next() {
 #[tokio::test(start_paused = true)]
 async fn a_controller_of_an_operator_that_ended_is_refused_by_the_next_one() {
     let world = World::start().await;
-    let handle = Wiring::<Noting>::new().build(Noting::default());
+    let handle = ControllerBuilder::<Noting>::new().build(Noting::default());
     handle.attach(&InformerRegistry::new(world.client.clone(), vec![])).expect("the first");
     let again = handle.attach(&InformerRegistry::new(world.client.clone(), vec![]));
     let text = again.expect_err("it is used up").to_string();

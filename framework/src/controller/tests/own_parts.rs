@@ -99,7 +99,7 @@ async fn run(script: &[&'static str]) -> Vec<String> {
     let world = World::start().await;
     world.maps().create(&map("one", "z1", "red")).await.expect("created");
     let zoned = Zoned { script: Arc::new(script.to_vec()), ..Zoned::default() };
-    let wiring = Wiring::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
+    let wiring = ControllerBuilder::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
     let running = world.start_only(wiring.build(zoned.clone())).await;
     world.server.faults().pause_watches("configmaps");
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -137,7 +137,7 @@ async fn g_c8_a_cache_of_other_options_is_shown_own_writes_and_deletions() {
     world.maps().create(&map("one", "z1", "red")).await.expect("created");
     let script = vec!["wait", "create", "wait", "wait", "delete"];
     let zoned = Zoned { script: Arc::new(script), ..Zoned::default() };
-    let wiring = Wiring::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
+    let wiring = ControllerBuilder::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
     let running = world.start_only(wiring.build(zoned)).await;
     let options = CacheOptions::default().representation(Representation::Metadata);
     let beside = running.informers.informer_with::<ConfigMap>(options);

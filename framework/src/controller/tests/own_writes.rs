@@ -19,7 +19,7 @@ impl Writer {
     }
 
     fn controller(&self) -> Arc<dyn ErasedController> {
-        Wiring::<Self>::new().owns::<ConfigMap>().owns::<Service>().build(self.clone())
+        ControllerBuilder::<Self>::new().owns::<ConfigMap>().owns::<Service>().build(self.clone())
     }
 
     fn turns(&self) -> Vec<String> {
@@ -317,7 +317,7 @@ impl Reconciler for Projecting {
 #[tokio::test(start_paused = true)]
 async fn g_c8_own_writes_of_the_whole_are_seen_in_a_cache_of_a_part() {
     let (world, projecting) = (World::start().await, Projecting::default());
-    let wiring = Wiring::<Projecting>::new().owns::<Host>();
+    let wiring = ControllerBuilder::<Projecting>::new().owns::<Host>();
     let running = world.run(wiring.build(projecting.clone())).await;
     world.server.faults().pause_watches("configmaps");
     world.create("home", "x").await;

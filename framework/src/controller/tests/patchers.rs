@@ -67,7 +67,7 @@ impl Reconciler for Patching {
 async fn g_c8_what_a_patcher_of_the_context_sent_is_seen_by_the_next_reconcile() {
     let (world, patching) = (World::start().await, Patching::default());
     world.maps().create(&child("one", "a")).await.expect("created");
-    let wiring = Wiring::<Patching>::new().owns::<ConfigMap>();
+    let wiring = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
     let running = world.run(wiring.build(patching.clone())).await;
     world.server.faults().pause_watches("configmaps");
     world.create("home", "looks again").await;
@@ -82,7 +82,7 @@ async fn g_c8_what_a_patcher_of_the_context_sent_is_seen_by_the_next_reconcile()
 #[tokio::test(start_paused = true)]
 async fn what_a_patcher_of_the_context_sent_does_not_wake_its_object() {
     let (world, patching) = (World::start().await, Patching::default());
-    let wiring = Wiring::<Patching>::new().owns::<ConfigMap>();
+    let wiring = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
     let running = world.run(wiring.build(patching.clone())).await;
     world.writes();
     world.create("home", "a").await;
@@ -125,7 +125,7 @@ impl Reconciler for Replacing {
 async fn c4_what_was_replaced_upon_the_reconciled_version_does_not_wake_its_object() {
     for host in ["replaces", "patches"] {
         let (world, replacing) = (World::start().await, Replacing::default());
-        let running = world.run(Wiring::new().build(replacing.clone())).await;
+        let running = world.run(ControllerBuilder::new().build(replacing.clone())).await;
         world.create("home", host).await;
         running.settled().await;
         assert_eq!(*replacing.0.lock(), ["changed"], "{host}");
@@ -141,7 +141,7 @@ async fn c4_what_was_replaced_upon_the_reconciled_version_does_not_wake_its_obje
 async fn what_somebody_wrote_before_an_unlocked_patch_is_reconciled() {
     let (world, go) = (World::start().await, Arc::new(Notify::new()));
     let patching = Patching { is_unlocked: true, go: Some(go.clone()), ..Patching::default() };
-    let wiring = Wiring::<Patching>::new().owns::<ConfigMap>();
+    let wiring = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
     let running = world.start_only(wiring.build(patching.clone())).await;
     world.create("home", "a").await;
     tokio::time::sleep(Duration::from_secs(1)).await;

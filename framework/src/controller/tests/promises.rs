@@ -46,7 +46,7 @@ impl Owns<ConfigMap> for Patient {}
 #[tokio::test(start_paused = true)]
 async fn k1_k2_an_object_has_one_reconcile_at_a_time_and_one_after_its_last_change() {
     let (world, patient) = (World::start().await, Patient::default());
-    let wiring = Wiring::<Patient>::new().owns::<ConfigMap>().workers(8);
+    let wiring = ControllerBuilder::<Patient>::new().owns::<ConfigMap>().workers(8);
     let running = world.run(wiring.build(patient.clone())).await;
     let mut sites = Vec::new();
     for name in ["a", "b", "c"] {
@@ -98,7 +98,7 @@ impl Reconciler for Looking {
 #[tokio::test(start_paused = true)]
 async fn mechanism_67_a_key_shows_its_newest_object_when_its_turn_comes_and_none_if_it_is_gone() {
     let (world, looking) = (World::start().await, Looking::default());
-    let running = world.run(Wiring::new().workers(1).build(looking.clone())).await;
+    let running = world.run(ControllerBuilder::new().workers(1).build(looking.clone())).await;
     world.create("busy", "1").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     // The only worker is busy.
@@ -121,7 +121,7 @@ async fn mechanism_67_a_key_shows_its_newest_object_when_its_turn_comes_and_none
 #[tokio::test(start_paused = true)]
 async fn mechanism_67_the_key_of_a_reconcile_that_panicked_is_done_with_and_tried_again() {
     let (world, looking) = (World::start().await, Looking::default());
-    let running = world.run(Wiring::new().workers(1).build(looking.clone())).await;
+    let running = world.run(ControllerBuilder::new().workers(1).build(looking.clone())).await;
     world.create("home", "panics").await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     world.create("next", "1").await;

@@ -47,7 +47,7 @@ async fn g_k2_a_slow_predicate_loses_no_change_however_many_wait() {
             |site: &crate::store::Cached<Site>| site.get().expect("decodes").spec.host.clone();
         host(old) != "x" && host(new) == "x"
     });
-    let handle = Wiring::<Noting>::new().when(comes_to_x).build(notes.clone());
+    let handle = ControllerBuilder::<Noting>::new().when(comes_to_x).build(notes.clone());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
     handle.attach(&informers).expect("it can be wired so");
     let stop = CancellationToken::new();

@@ -54,7 +54,7 @@ impl Reconciler for Stepping {
 
 async fn played(host: &str) -> (World, Stepping, Running) {
     let (world, stepping) = (World::start().await, Stepping::default());
-    let running = world.run(Wiring::new().build(stepping.clone())).await;
+    let running = world.run(ControllerBuilder::new().build(stepping.clone())).await;
     world.create("home", host).await;
     tokio::time::sleep(Duration::from_secs(11)).await;
     (world, stepping, running)
@@ -92,7 +92,7 @@ async fn a_step_that_waits_ends_the_reconcile_with_success() {
 async fn an_error_names_its_step_and_ends_the_sequence() {
     let (world, stepping, running) = played("fails").await;
     assert!(!stepping.log.lock().contains(&"left"));
-    let told = running.handle.unrest().now;
+    let told = running.handle.busy_report().now;
     assert!(told[0].ends_with(": step \"second\": no zone"), "{told:?}");
     assert_eq!(conditions(&world).await[1], "Second False StepFailed no zone");
     running.stop.cancel();
@@ -102,7 +102,7 @@ async fn an_error_names_its_step_and_ends_the_sequence() {
 async fn all_steps_of_a_group_end_and_all_their_errors_are_told() {
     let (_world, stepping, running) = played("both fail").await;
     assert_eq!(stepping.log.lock()[..4], ["first", "second", "left", "right"]);
-    let told = running.handle.unrest().now;
+    let told = running.handle.busy_report().now;
     assert!(told[0].ends_with("step \"left\": left; step \"right\": right"), "{told:?}");
     running.stop.cancel();
 }
@@ -115,7 +115,7 @@ async fn a_step_beside_one_that_failed_for_good_is_tried_again() {
         tokio::time::sleep(Duration::from_secs(30)).await;
         let tries = stepping.log.lock().iter().filter(|step| **step == "left").count();
         assert!(tries >= 2, "{host}: {tries}");
-        let told = running.handle.unrest().now;
+        let told = running.handle.busy_report().now;
         let first = format!("in a row: step \"{told_first}\": {told_first}; step ");
         assert!(told[0].contains(&first), "{told:?}");
         running.stop.cancel();
@@ -128,7 +128,7 @@ async fn a_steps_failure_is_not_lost_when_its_condition_cannot_be_written() {
     use windlass_apiserver::faults::{Action as Do, Fault};
     let (logged, _guard) = Captured::at(tracing::Level::ERROR);
     let (world, stepping) = (World::start().await, Stepping::default());
-    let running = world.run(Wiring::new().build(stepping)).await;
+    let running = world.run(ControllerBuilder::new().build(stepping)).await;
     let refused = Fault::new(Do::Answer(422)).resource("sites").subresource("status");
     // The first condition is written.
     let refused = world.server.faults().add(refused.after(1).times(1));
@@ -190,12 +190,12 @@ async fn steps_within_a_step_are_one_of_its_steps() {
         ("panics", &["first"][..], 0),
     ] {
         let (world, nesting) = (World::start().await, Nesting::default());
-        let running = world.run(Wiring::new().build(nesting.clone())).await;
+        let running = world.run(ControllerBuilder::new().build(nesting.clone())).await;
         world.create("home", host).await;
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(nesting.log.lock()[..steps.len()], *steps, "{host}");
         assert_eq!(running.handle.state().delayed, delayed, "{host}");
-        let told = running.handle.unrest().now;
+        let told = running.handle.busy_report().now;
         match host {
             "fails" => {
                 let text = ": step \"dns\": step \"record\": no zone";

@@ -40,7 +40,7 @@ async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-async fn start(wiring: Wiring<Slow>, minds: bool) -> (World, Slow, Running) {
+async fn start(wiring: ControllerBuilder<Slow>, minds: bool) -> (World, Slow, Running) {
     let (world, slow) = (World::start().await, Slow { minds, ..Slow::default() });
     let running = world.run(wiring.build(slow.clone())).await;
     world.create("home", "a").await;
@@ -50,7 +50,7 @@ async fn start(wiring: Wiring<Slow>, minds: bool) -> (World, Slow, Running) {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_reconcile_is_told_when_its_object_changes() {
-    let (world, slow, running) = start(Wiring::new(), true).await;
+    let (world, slow, running) = start(ControllerBuilder::new(), true).await;
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     pass(1).await;
     assert_eq!(slow.log(), ["begins a", "told a", "begins b"]);
@@ -61,7 +61,7 @@ async fn a_running_reconcile_is_told_when_its_object_changes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_reconcile_is_told_when_its_object_is_deleted() {
-    let (world, slow, running) = start(Wiring::new(), true).await;
+    let (world, slow, running) = start(ControllerBuilder::new(), true).await;
     world.sites().delete("home").await.expect("deleted");
     pass(1).await;
     assert_eq!(slow.log(), ["begins a", "told a"]);
@@ -70,7 +70,7 @@ async fn a_running_reconcile_is_told_when_its_object_is_deleted() {
 
 #[tokio::test(start_paused = true)]
 async fn labels_and_the_status_are_no_reason_to_drop_what_is_half_done() {
-    let (world, slow, running) = start(Wiring::new(), true).await;
+    let (world, slow, running) = start(ControllerBuilder::new(), true).await;
     world.patch("home", json!({ "metadata": { "labels": { "touched": "yes" } } })).await;
     let status = Patch::Merge(json!({ "status": { "seen": 7 } }));
     world.sites().patch("home", status).status().await.expect("patched");
@@ -81,7 +81,7 @@ async fn labels_and_the_status_are_no_reason_to_drop_what_is_half_done() {
 
 #[tokio::test(start_paused = true)]
 async fn who_does_not_ask_is_not_disturbed_and_can_look() {
-    let (world, slow, running) = start(Wiring::new(), false).await;
+    let (world, slow, running) = start(ControllerBuilder::new(), false).await;
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     pass(60).await;
     assert_eq!(slow.log()[..3], ["begins a", "late a", "begins b"]);
@@ -90,7 +90,7 @@ async fn who_does_not_ask_is_not_disturbed_and_can_look() {
 
 #[tokio::test(start_paused = true)]
 async fn a_superseded_reconcile_is_dropped_and_begins_again_at_once() {
-    let (world, slow, running) = start(Wiring::new().cancel_superseded(), false).await;
+    let (world, slow, running) = start(ControllerBuilder::new().cancel_superseded(), false).await;
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     pass(1).await;
     assert_eq!(slow.log(), ["begins a", "begins b"]);
@@ -102,7 +102,7 @@ async fn a_superseded_reconcile_is_dropped_and_begins_again_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_never_rests_is_reconciled_to_the_end_now_and_then() {
-    let (world, slow, running) = start(Wiring::new().cancel_superseded(), false).await;
+    let (world, slow, running) = start(ControllerBuilder::new().cancel_superseded(), false).await;
     for n in 0..40 {
         world.patch("home", json!({ "spec": { "host": n.to_string() } })).await;
         pass(10).await;

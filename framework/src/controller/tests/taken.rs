@@ -128,7 +128,8 @@ async fn fields_of_others_in_a_child_of_ours_are_taken_back_and_those_left_out_a
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_status_alone_moved_is_not_applied_again() {
     let (world, pods) = (World::start().await, Pods::default());
-    let running = world.run(Wiring::<Pods>::new().owns::<Pod>().build(pods.clone())).await;
+    let running =
+        world.run(ControllerBuilder::<Pods>::new().owns::<Pod>().build(pods.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     world.writes();

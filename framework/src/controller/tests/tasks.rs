@@ -42,8 +42,8 @@ impl Finalize for Attending {
     }
 }
 
-impl Attend for Attending {
-    async fn attend(&self, mut task: Attendance<Self>) -> Result<()> {
+impl ObjectTask for Attending {
+    async fn run(&self, mut task: TaskContext<Self>) -> Result<()> {
         let host = task.object()?.spec.host.clone();
         self.say(format!("starts {} {host}", task.key().name()));
         match host.as_str() {
@@ -66,7 +66,7 @@ async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-async fn start(wiring: Wiring<Attending>, host: &str) -> (World, Attending, Running) {
+async fn start(wiring: ControllerBuilder<Attending>, host: &str) -> (World, Attending, Running) {
     let (world, attending) = (World::start().await, Attending::default());
     let wiring = wiring.task_per_object();
     let running = world.start_only(wiring.build(attending.clone())).await;
@@ -76,12 +76,12 @@ async fn start(wiring: Wiring<Attending>, host: &str) -> (World, Attending, Runn
 }
 
 fn running_tasks(world: &World) -> Option<f64> {
-    world.client.seams().metrics.level(&names::OBJECT_TASKS, &["site"])
+    world.client.environment().metrics.level(&names::OBJECT_TASKS, &["site"])
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_lives_as_long_as_its_object_and_sees_its_versions() {
-    let (world, attending, running) = start(Wiring::new(), "a").await;
+    let (world, attending, running) = start(ControllerBuilder::new(), "a").await;
     assert_eq!(attending.log(), ["starts home a"]);
     assert_eq!(running_tasks(&world), Some(1.0));
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
@@ -100,7 +100,8 @@ async fn a_task_lives_as_long_as_its_object_and_sees_its_versions() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_has_ended_before_the_clean_up_begins() {
-    let (world, attending, running) = start(Wiring::new().finalizer(FINALIZER), "a").await;
+    let (world, attending, running) =
+        start(ControllerBuilder::new().finalizer(FINALIZER), "a").await;
     assert_eq!(attending.log(), ["starts home a"]);
     world.sites().delete("home").await.expect("deleted");
     pass(3).await;
@@ -110,7 +111,7 @@ async fn a_task_has_ended_before_the_clean_up_begins() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_starts_with_the_first_success() {
-    let (world, attending, running) = start(Wiring::new(), "fails").await;
+    let (world, attending, running) = start(ControllerBuilder::new(), "fails").await;
     pass(100).await;
     assert!(attending.log().is_empty());
     world.patch("home", json!({ "spec": { "host": "a" } })).await;
@@ -121,7 +122,7 @@ async fn a_task_starts_with_the_first_success() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_panics_is_started_again_with_backoff() {
-    let (world, attending, running) = start(Wiring::new(), "panics").await;
+    let (world, attending, running) = start(ControllerBuilder::new(), "panics").await;
     pass(600).await;
     let starts = attending.log().len();
     assert!((8..20).contains(&starts), "{starts}");
@@ -136,7 +137,7 @@ async fn a_task_that_panics_is_started_again_with_backoff() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_done_stays_done() {
-    let (world, attending, running) = start(Wiring::new(), "short").await;
+    let (world, attending, running) = start(ControllerBuilder::new(), "short").await;
     world.patch("home", json!({ "spec": { "host": "a" } })).await;
     pass(600).await;
     assert_eq!(attending.log(), ["starts home short"]);
@@ -146,7 +147,7 @@ async fn a_task_that_is_done_stays_done() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_does_not_end_is_dropped_after_ten_seconds() {
-    let (world, _attending, running) = start(Wiring::new(), "stubborn").await;
+    let (world, _attending, running) = start(ControllerBuilder::new(), "stubborn").await;
     let began = tokio::time::Instant::now();
     assert!(!running.stop().await, "and the run says so");
     assert!((9..12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
@@ -157,7 +158,7 @@ async fn a_task_that_does_not_end_is_dropped_after_ten_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_task_that_asks_for_a_reconcile_says_so() {
     // Without a reason of its own the request would be taken for part of another cause.
-    let (_world, attending, running) = start(Wiring::new(), "asks").await;
+    let (_world, attending, running) = start(ControllerBuilder::new(), "asks").await;
     let asked = ["changed", "starts home asks", "asked by another reconcile", "sees asks"];
     assert_eq!(attending.log(), asked);
     assert!(running.stop().await);
@@ -165,7 +166,8 @@ async fn a_task_that_asks_for_a_reconcile_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_does_not_outlive_a_reconcile_that_waited_for_its_end_and_was_cut() {
-    let wiring = Wiring::new().finalizer(FINALIZER).reconcile_timeout(Duration::from_secs(2));
+    let wiring =
+        ControllerBuilder::new().finalizer(FINALIZER).reconcile_timeout(Duration::from_secs(2));
     let (world, attending, running) = start(wiring, "stubborn").await;
     assert_eq!(attending.log(), ["starts home stubborn"]);
     world.sites().delete("home").await.expect("deleted");
@@ -179,7 +181,7 @@ async fn a_task_does_not_outlive_a_reconcile_that_waited_for_its_end_and_was_cut
 async fn tasks_start_anew_when_the_controller_runs_again() {
     let (world, attending) = (World::start().await, Attending::default());
     world.create("home", "a").await;
-    let handle = Wiring::new().task_per_object().build(attending.clone());
+    let handle = ControllerBuilder::new().task_per_object().build(attending.clone());
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
     handle.attach(&informers).expect("it can be wired so");
     let over = CancellationToken::new();
@@ -207,7 +209,7 @@ async fn tasks_start_anew_when_the_controller_runs_again() {
 #[tokio::test(start_paused = true)]
 async fn a_task_ends_with_its_object_whatever_a_predicate_says_of_the_deletion() {
     let alive = Predicate::new(|change| !matches!(change, Change::Deleted { .. }));
-    let (world, attending, running) = start(Wiring::new().when(alive), "a").await;
+    let (world, attending, running) = start(ControllerBuilder::new().when(alive), "a").await;
     assert_eq!(attending.log(), ["starts home a"]);
     world.sites().delete("home").await.expect("deleted");
     pass(3).await;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::Worker;
 use crate::controller::Failure;
-use crate::controller::echoes::Concluded;
+use crate::controller::attempt::AttemptCancel;
 use crate::controller::failure::Retry;
-use crate::controller::last::Noted;
+use crate::controller::last_error::Noted;
 use crate::controller::meter::Ended;
+use crate::controller::own_write_filter::Concluded;
 use crate::controller::report::Told;
-use crate::controller::turn::Cancel;
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::workqueue::Work;
@@ -53,12 +53,12 @@ impl Worker {
     pub(super) async fn fail(
         &self,
         work: Work<ObjectKey>,
-        about: &Cancel,
+        about: &AttemptCancel,
         (mut failure, how): (Failure, Ended),
     ) -> Ended {
         self.namespaces.failed(work.key(), &failure);
         let is_anew = self.is_anew(work.key(), work.reasons());
-        let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
+        let noted = self.last.note(work.key(), failure.to_string(), self.environment.clock.wall());
         let failures = if is_anew { 1 } else { work.failures().saturating_add(1) };
         let next = self.what_next(&failure, (failures, is_anew), (&work, noted));
         failure.gave_up = matches!(next, Next::GiveUp(_));
@@ -82,7 +82,7 @@ impl Worker {
 
     /// Notes the time of the next attempt, before another worker can take the key.
     fn settle(&self, work: &Work<ObjectKey>, next: &Next, noted: Noted) {
-        let after = |delay| self.seams.clock.after(delay);
+        let after = |delay| self.environment.clock.after(delay);
         let again = match *next {
             // The winner's write is a change that must be reconciled, so nothing is noted that
             // could skip it.
@@ -118,7 +118,7 @@ impl Worker {
         (failures, is_anew): (u32, bool),
         (work, noted): (&Work<ObjectKey>, Noted),
     ) -> Next {
-        let now = self.seams.clock.now();
+        let now = self.environment.clock.now();
         let left = noted.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
             Retry::Never => Next::Never,
@@ -143,12 +143,12 @@ impl Worker {
 
     /// Reports a failure. Errors, panics and delays of the report are logged and have no other
     /// effect.
-    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, about: &Cancel) {
+    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, about: &AttemptCancel) {
         let turn = self.a_turn(work, work.reasons());
         turn.cancel.begins_like(about);
         let ending = turn.cancel.at_end();
         let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
-        let told = self.seams.clock.within(TELL_LIMIT, caught(telling)).await;
+        let told = self.environment.clock.within(TELL_LIMIT, caught(telling)).await;
         if told.is_some() {
             ending.finished();
         }

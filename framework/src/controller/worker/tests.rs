@@ -7,8 +7,8 @@ use tokio::task::yield_now;
 use super::super::runtime::run_workers;
 use super::*;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
 use crate::metrics::{Metrics, names};
+use crate::rng::Rng;
 use crate::workqueue::QueueSettings;
 
 mod turns;
@@ -36,7 +36,7 @@ impl Script {
         self.now.lock().1
     }
 
-    async fn play(&self, name: &str, turn: &Turn) -> Outcome {
+    async fn play(&self, name: &str, turn: &ReconcileAttempt) -> Outcome {
         match name.split('-').next().unwrap_or_default() {
             "panics" => panic!("no such luck"),
             "hangs" => std::future::pending().await,
@@ -68,12 +68,12 @@ impl Script {
 }
 
 impl Step for Script {
-    fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, turn: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             let name = key.name();
             self.runs.lock().entry(name.into()).or_default().push(tokio::time::Instant::now());
-            struct Leave<'a>(&'a Script);
-            impl Drop for Leave<'_> {
+            struct ThrottleDecision<'a>(&'a Script);
+            impl Drop for ThrottleDecision<'_> {
                 fn drop(&mut self) {
                     self.0.now.lock().0 -= 1;
                 }
@@ -83,23 +83,28 @@ impl Step for Script {
                 now.0 += 1;
                 now.1 = now.1.max(now.0);
             }
-            let _leave = Leave(self);
+            let _leave = ThrottleDecision(self);
             self.attempts.lock().push(turn.attempt);
             self.play(name, &turn).await
         })
     }
 
-    fn left_by_us(&self, _: &ObjectKey) -> Option<Concluded> {
+    fn is_own_echo(&self, _: &ObjectKey) -> Option<Concluded> {
         *self.left.lock()
     }
 
     fn concluded(&self, _: &ObjectKey, _: Concluded) {}
 
-    fn stamp(&self, _: &ObjectKey) -> Option<Stamp> {
+    fn stamp(&self, _: &ObjectKey) -> Option<SpecVersion> {
         None
     }
 
-    fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, _: Turn) -> Option<Telling<'a>> {
+    fn failed<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        told: Told<'a>,
+        _: ReconcileAttempt,
+    ) -> Option<Telling<'a>> {
         let text = format!("{} {} {}", key.name(), told.failure, told.gave_up);
         self.told.lock().push(text);
         None
@@ -119,20 +124,20 @@ impl Stage {
 
     fn playing(script: Script, workers: usize, drain: Duration) -> Self {
         let script = Arc::new(script);
-        let seams =
-            Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() };
+        let environment =
+            Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() };
         let worker = Worker {
             controller: "test".into(),
-            queue: WorkQueue::new(QueueSettings::new("test").workers(workers), &seams),
+            queue: WorkQueue::new(QueueSettings::new("test").workers(workers), &environment),
             step: Arc::clone(&script) as Arc<dyn Step>,
             timeout: Duration::from_secs(300),
             retry: RetryPolicy::forever(),
-            then: Then::Rest,
+            then: AfterMaxRetries::Rest,
             last: Arc::default(),
             pace: Arc::default(),
             waking: Arc::default(),
-            meter: Meter::new(&seams.metrics, "test", workers),
-            seams,
+            meter: Meter::new(&environment.metrics, "test", workers),
+            environment,
             stop: Arc::default(),
             namespaces: Arc::default(),
         };
@@ -148,7 +153,7 @@ impl Stage {
     }
 
     fn counted(&self, def: &crate::metrics::Def, labels: &[&str]) -> u64 {
-        self.worker.seams.metrics.counted(def, labels)
+        self.worker.environment.metrics.counted(def, labels)
     }
 
     async fn stop(self) -> bool {
@@ -197,7 +202,7 @@ async fn a_long_reconcile_shows_in_the_gauges_before_it_ends() {
     let stage = Stage::start(1, LONG);
     stage.add("hangs");
     pass(Duration::from_secs(61)).await;
-    let text = stage.worker.seams.metrics.encode();
+    let text = stage.worker.environment.metrics.encode();
     let line = r#"workqueue_longest_running_processor_seconds{name="test",controller="test"} 60.0"#;
     assert!(text.lines().any(|l| l.starts_with(&line[..line.len() - 4])), "{text}");
     assert!(text.contains(line), "{text}");
@@ -371,7 +376,7 @@ async fn the_same_controller_can_run_again_after_a_stop() {
 async fn every_series_is_there_before_the_first_reconcile() {
     let stage = Stage::start(3, LONG);
     yield_now().await;
-    let text = stage.worker.seams.metrics.encode();
+    let text = stage.worker.environment.metrics.encode();
     for line in [
         r#"controller_runtime_reconcile_total{controller="test",result="requeue"} 0"#,
         r#"controller_runtime_reconcile_errors_total{controller="test"} 0"#,

@@ -23,10 +23,10 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::client::{BoxIo, Connect};
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::ErrorKind;
 use crate::metrics::Metrics;
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 /// A scripted reply.
 #[derive(Clone, Debug)]
@@ -76,9 +76,9 @@ impl Script {
     }
 
     fn discovery(self: &Arc<Self>) -> Discovery {
-        let seams =
-            Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() };
-        Client::over(Arc::new(Wire(Arc::clone(self))), seams).discovery()
+        let environment =
+            Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() };
+        Client::over(Arc::new(Wire(Arc::clone(self))), environment).discovery()
     }
 
     async fn answer(self: Arc<Self>, request: http::Request<Incoming>) -> Answered {

@@ -70,7 +70,7 @@ async fn a_listener_that_panics_stops_neither_itself_nor_the_others() {
     assert_eq!(calls.load(Ordering::Relaxed), 2);
     assert_eq!(after.take(), ["+a=1", "+b=1"]);
     let panics = &names::INFORMER_LISTENER_PANICS;
-    assert_eq!(rig.seams.metrics.counted(panics, &["configmaps"]), 2);
+    assert_eq!(rig.environment.metrics.counted(panics, &["configmaps"]), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,8 +88,8 @@ async fn one_kind_has_one_informer_however_it_is_asked_for() {
 async fn an_informer_asked_for_while_running_starts() {
     let server = Server::new();
     server.put("a", data("1"));
-    let seams = seams();
-    let registry = registry(&server, &seams, &[]);
+    let environment = environment();
+    let registry = registry(&server, &environment, &[]);
     let stop = CancellationToken::new();
     let task = run(&registry, &stop);
     tokio::task::yield_now().await;
@@ -157,7 +157,7 @@ async fn namespaces_are_read_apart_and_a_list_of_one_deletes_nothing_of_another(
         Arc::clone(&found.expect("both namespaces are read").1) as Arc<dyn ListWatch>
     });
     let names = vec!["two".to_owned(), "one".to_owned(), "two".to_owned()];
-    let registry = InformerRegistry::over(sources, seams(), names);
+    let registry = InformerRegistry::over(sources, environment(), names);
     let informer = registry.informer::<ConfigMap>();
     let told = Told::default();
     let listening = told.listen(&informer);
@@ -192,7 +192,7 @@ async fn g_c8_a_write_that_a_silent_watch_has_not_shown_is_stale_until_the_watch
     for minutes in [5, 60] {
         let server = Server::new();
         server.put("a", data("1"));
-        let registry = registry(&server, &seams(), &[]);
+        let registry = registry(&server, &environment(), &[]);
         let timeout = Duration::from_secs(60 * minutes);
         let reading = ReflectorOptions::new().min_watch_timeout(timeout);
         let informer =

@@ -8,14 +8,14 @@ use crate::reflector::script::frame;
 
 /// A rig without a listener, because objects are decoded for listeners.
 async fn quiet() -> Rig {
-    let (server, seams) = (Server::new(), seams());
-    let registry = registry(&server, &seams, &[]);
+    let (server, environment) = (Server::new(), environment());
+    let registry = registry(&server, &environment, &[]);
     let (informer, stop) = (registry.informer::<ConfigMap>(), CancellationToken::new());
     let task = run(&registry, &stop);
     informer.synced().await.expect("it syncs");
     let listening = informer.on_change(|_| {});
     listening.remove().await;
-    Rig { server, registry, informer, told: Told::default(), listening, seams, stop, task }
+    Rig { server, registry, informer, told: Told::default(), listening, environment, stop, task }
 }
 
 /// Measures the cost of a watch event of an object whose data are `size` bytes long, with that many

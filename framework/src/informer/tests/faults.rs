@@ -52,7 +52,8 @@ async fn a_server_that_restarts_loses_no_event() {
     assert_eq!(told, ["~changed=1>changed=2", "+new=1", "?gone=1"]);
     assert!(kept.is_same(&rig.get("kept").unwrap()), "what did not change is not even copied");
     assert_eq!(rig.server.lists(), 2);
-    let copied = rig.seams.metrics.counted(&names::INFORMER_DROPPED, &["configmaps", "not_newer"]);
+    let copied =
+        rig.environment.metrics.counted(&names::INFORMER_DROPPED, &["configmaps", "not_newer"]);
     assert_eq!(copied, 0, "nor read into memory to be dropped");
 }
 
@@ -104,7 +105,7 @@ async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_vi
         rig.server.put("d", data("4"));
         assert_eq!(rig.caught_up().await, ["+worse=invalid", "+d=4"]);
         assert_eq!((rig.status().objects, rig.status().invalid), (5, 2));
-        let metrics = rig.seams.metrics.encode();
+        let metrics = rig.environment.metrics.encode();
         let gauge = metrics.lines().find(|l| l.starts_with("windlass_informer_invalid_objects{"));
         // The last batch was measured before its listener had read it.
         assert!(gauge.is_some_and(|line| !line.ends_with(" 0.0")), "{gauge:?}");
@@ -134,7 +135,7 @@ async fn frames_that_stop_decoding_leave_no_ghost() {
     rig.server.send(&frame("DELETED", r#"{"metadata":"oops"}"#));
     eventually("the ghost is found", || rig.get("b").is_none()).await;
     let dropped = &names::INFORMER_DROPPED;
-    assert_eq!(rig.seams.metrics.counted(dropped, &["configmaps", "unreadable"]), 1);
+    assert_eq!(rig.environment.metrics.counted(dropped, &["configmaps", "unreadable"]), 1);
     rig.server.send("this is not JSON\n");
     eventually("the state is read again", || rig.server.lists() == 3).await;
     rig.server.put("c", data("1"));
@@ -197,7 +198,7 @@ async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
         let server = if wanted.info.kind == "Secret" { &servers.1 } else { &servers.0 };
         Arc::clone(server) as Arc<dyn ListWatch>
     });
-    let registry = InformerRegistry::over(sources, seams(), Vec::new());
+    let registry = InformerRegistry::over(sources, environment(), Vec::new());
     let secrets = registry.informer::<Secret>();
     let maps = registry.informer::<ConfigMap>();
     let stop = CancellationToken::new();
@@ -292,7 +293,7 @@ async fn older_and_repeated_frames_are_dropped_and_counted() {
     rig.server.put("b", data("1"));
     assert_eq!(rig.caught_up().await, ["+b=1"]);
     let dropped = &names::INFORMER_DROPPED;
-    assert_eq!(rig.seams.metrics.counted(dropped, &["configmaps", "not_newer"]), 2);
+    assert_eq!(rig.environment.metrics.counted(dropped, &["configmaps", "not_newer"]), 2);
 }
 
 /// A4: the connection breaks inside a frame.
@@ -354,7 +355,7 @@ async fn a_source_that_panics_is_seen_in_the_status_and_read_again() {
     let fragile = Arc::new(Fragile(Server::new(), AtomicBool::new(false)));
     let source = Arc::clone(&fragile);
     let sources = Box::new(move |_: Selection<'_>| Arc::clone(&source) as Arc<dyn ListWatch>);
-    let registry = InformerRegistry::over(sources, seams(), Vec::new());
+    let registry = InformerRegistry::over(sources, environment(), Vec::new());
     let (informer, stop) = (registry.informer::<ConfigMap>(), CancellationToken::new());
     let task = run(&registry, &stop);
     informer.synced().await.unwrap();

@@ -11,7 +11,7 @@ struct Quiet {
     registry: InformerRegistry,
     informer: Informer<ConfigMap>,
     reported: Arc<Mutex<Vec<String>>>,
-    seams: Seams,
+    environment: Environment,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -23,10 +23,10 @@ fn report(into: &Arc<Mutex<Vec<String>>>) -> Arc<dyn Fn(&InvalidObject) + Send +
 
 impl Quiet {
     async fn start(validate: Validate) -> Self {
-        let (server, seams) = (Server::new(), seams());
+        let (server, environment) = (Server::new(), environment());
         server.put("sound", data("1"));
         server.put("bad", json!({"k": {"not": "text"}}));
-        let registry = registry(&server, &seams, &[]);
+        let registry = registry(&server, &environment, &[]);
         let info = ResourceInfo::of::<ConfigMap>();
         registry.set_options(info, CacheOptions::default().validate(validate)).unwrap();
         let reported = Arc::default();
@@ -34,7 +34,7 @@ impl Quiet {
         let (informer, stop) = (registry.informer::<ConfigMap>(), CancellationToken::new());
         let task = run(&registry, &stop);
         informer.synced().await.unwrap();
-        Self { server, registry, informer, reported, seams, stop, task }
+        Self { server, registry, informer, reported, environment, stop, task }
     }
 
     fn invalid(&self) -> Vec<String> {
@@ -44,7 +44,7 @@ impl Quiet {
 
     fn gauge(&self) -> Option<f64> {
         let labels = ["ConfigMap", "", "v1", "configmaps"];
-        self.seams.metrics.level(&names::INFORMER_INVALID, &labels)
+        self.environment.metrics.level(&names::INFORMER_INVALID, &labels)
     }
 
     fn reports(&self) -> usize {

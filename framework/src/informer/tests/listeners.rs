@@ -14,7 +14,7 @@ use crate::resource::ResourceInfo;
 async fn mechanism_31_the_store_shows_a_change_before_listeners_are_told_it() {
     let server = Server::new();
     server.put("a", data("1"));
-    let registry = registry(&server, &seams(), &[]);
+    let registry = registry(&server, &environment(), &[]);
     let informer = registry.informer::<ConfigMap>();
     let (told, store) = (Told::default(), informer.store());
     let listener = told.clone();
@@ -301,7 +301,7 @@ async fn a_listener_that_panics_in_its_first_list_is_synced_all_the_same() {
     panicking.synced().await.unwrap();
     assert!(panicking.has_synced());
     let panics = &names::INFORMER_LISTENER_PANICS;
-    assert_eq!(rig.seams.metrics.counted(panics, &["configmaps"]), 2);
+    assert_eq!(rig.environment.metrics.counted(panics, &["configmaps"]), 2);
     assert_eq!(rig.status().listeners[1].name, "broken");
 }
 
@@ -341,7 +341,7 @@ async fn a_mapper_is_shown_every_state_that_the_cache_held() {
 async fn the_default_resync_period_is_that_of_the_kinds_options() {
     let server = Server::new();
     server.put("a", data("1"));
-    let registry = registry(&server, &seams(), &[]);
+    let registry = registry(&server, &environment(), &[]);
     let options = CacheOptions::default().resync(Duration::from_secs(5));
     registry.set_options(ResourceInfo::of::<ConfigMap>(), options).unwrap();
     let informer = registry.informer::<ConfigMap>();

@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Change, Informer, InformerRegistry, InformerStatus, Registration, Selection};
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::metrics::Metrics;
 use crate::reflector::script::Server;
 use crate::reflector::{ListWatch, Read};
 use crate::resource::ObjectKey;
-use crate::seams::Seams;
+use crate::rng::Rng;
 use crate::store::Cached;
 
 mod cache;
@@ -40,7 +40,7 @@ struct Rig {
     informer: Informer<ConfigMap>,
     told: Told,
     listening: Registration,
-    seams: Seams,
+    environment: Environment,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -78,15 +78,19 @@ impl Told {
     }
 }
 
-fn seams() -> Seams {
-    Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
+fn environment() -> Environment {
+    Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() }
 }
 
-fn registry(server: &Arc<Server>, seams: &Seams, namespaces: &[&str]) -> InformerRegistry {
+fn registry(
+    server: &Arc<Server>,
+    environment: &Environment,
+    namespaces: &[&str],
+) -> InformerRegistry {
     let server = Arc::clone(server);
     let sources = Box::new(move |_: Selection<'_>| Arc::clone(&server) as Arc<dyn ListWatch>);
     let namespaces = namespaces.iter().map(|namespace| (*namespace).to_owned()).collect();
-    InformerRegistry::over(sources, seams.clone(), namespaces)
+    InformerRegistry::over(sources, environment.clone(), namespaces)
 }
 
 fn run(registry: &InformerRegistry, stop: &CancellationToken) -> JoinHandle<()> {
@@ -97,14 +101,14 @@ fn run(registry: &InformerRegistry, stop: &CancellationToken) -> JoinHandle<()> 
 impl Rig {
     /// Creates a rig that is not running yet.
     fn idle(server: Arc<Server>) -> Self {
-        let seams = seams();
-        let registry = registry(&server, &seams, &[]);
+        let environment = environment();
+        let registry = registry(&server, &environment, &[]);
         let informer = registry.informer::<ConfigMap>();
         let told = Told::default();
         let listening = told.listen(&informer);
         let stop = CancellationToken::new();
         let task = tokio::spawn(async {});
-        Self { server, registry, informer, told, listening, seams, stop, task }
+        Self { server, registry, informer, told, listening, environment, stop, task }
     }
 
     /// Creates a running rig.
@@ -163,7 +167,7 @@ fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<O
 
 /// An informer that does not run; it stops with its registry.
 pub(super) fn idle_core() -> (InformerRegistry, Arc<super::core::Core>) {
-    let registry = registry(&Server::new(), &seams(), &[]);
+    let registry = registry(&Server::new(), &environment(), &[]);
     let core = Arc::clone(registry.pinned::<ConfigMap>().lease.core());
     (registry, core)
 }

@@ -34,14 +34,14 @@ mod two {
 }
 
 /// Returns the number of objects of a cache, by its gauge.
-fn counted(seams: &Seams, name: &str) -> Option<f64> {
-    seams.metrics.level(&names::INFORMER_OBJECTS, &[name, "", "v1", "configmaps"])
+fn counted(environment: &Environment, name: &str) -> Option<f64> {
+    environment.metrics.level(&names::INFORMER_OBJECTS, &[name, "", "v1", "configmaps"])
 }
 
 #[tokio::test(start_paused = true)]
 async fn caches_that_no_name_tells_apart_are_numbered_and_have_gauges_of_their_own() {
-    let (server, seams, stop) = (Server::new(), seams(), CancellationToken::new());
-    let registry = registry(&server, &seams, &[]);
+    let (server, environment, stop) = (Server::new(), environment(), CancellationToken::new());
+    let registry = registry(&server, &environment, &[]);
     let first = registry.informer::<one::View>();
     let second = registry.informer::<two::View>();
     let plain = registry.informer::<ConfigMap>();
@@ -58,11 +58,11 @@ async fn caches_that_no_name_tells_apart_are_numbered_and_have_gauges_of_their_o
         || [first.store().len(), second.store().len(), plain.store().len(), cut.store().len()];
     eventually("it comes", || all() == [1; 4]).await;
     drop(second);
-    eventually("its gauges go", || counted(&seams, "ConfigMap (as View) #2").is_none()).await;
+    eventually("its gauges go", || counted(&environment, "ConfigMap (as View) #2").is_none()).await;
     server.put("b", data("1"));
     eventually("the others stay", || {
         let of = ["ConfigMap", "ConfigMap #2", "ConfigMap (as View)"];
-        of.iter().all(|name| counted(&seams, name) == Some(2.0))
+        of.iter().all(|name| counted(&environment, name) == Some(2.0))
     })
     .await;
     stop.cancel();
@@ -71,7 +71,7 @@ async fn caches_that_no_name_tells_apart_are_numbered_and_have_gauges_of_their_o
 
 #[tokio::test(start_paused = true)]
 async fn registries_side_by_side_have_gauges_of_their_own() {
-    let (server, seams, stop) = (Server::new(), seams(), CancellationToken::new());
+    let (server, environment, stop) = (Server::new(), environment(), CancellationToken::new());
     server.put("a", data("1"));
     let other = Server::new();
     for name in ["b", "c"] {
@@ -80,9 +80,9 @@ async fn registries_side_by_side_have_gauges_of_their_own() {
     let far = Arc::clone(&other);
     let sources = Box::new(move |_: Selection<'_>| Arc::clone(&far) as Arc<dyn ListWatch>);
     let registries = [
-        registry(&server, &seams, &[]),
-        registry(&other, &seams, &[]),
-        InformerRegistry::over_cluster(ClusterId(2), sources, seams.clone(), Vec::new()),
+        registry(&server, &environment, &[]),
+        registry(&other, &environment, &[]),
+        InformerRegistry::over_cluster(ClusterId(2), sources, environment.clone(), Vec::new()),
     ];
     let informers = registries.each_ref().map(InformerRegistry::informer::<ConfigMap>);
     let tasks = registries.each_ref().map(|registry| run(registry, &stop));
@@ -90,7 +90,7 @@ async fn registries_side_by_side_have_gauges_of_their_own() {
         registry.synced().await;
     }
     let labels = ["ConfigMap", "ConfigMap #2", "cluster 2/ConfigMap"];
-    let all = || labels.map(|label| counted(&seams, label));
+    let all = || labels.map(|label| counted(&environment, label));
     assert_eq!(all(), [Some(1.0), Some(2.0), Some(2.0)]);
     let [first, second, far] = informers;
     drop(first);
@@ -105,8 +105,8 @@ async fn registries_side_by_side_have_gauges_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn the_gauges_of_a_cache_outlive_the_end_of_the_one_before_it() {
-    let (server, seams, stop) = (Server::new(), seams(), CancellationToken::new());
-    let registry = registry(&server, &seams, &[]);
+    let (server, environment, stop) = (Server::new(), environment(), CancellationToken::new());
+    let registry = registry(&server, &environment, &[]);
     let before = registry.informer::<ConfigMap>();
     let task = run(&registry, &stop);
     registry.synced().await;
@@ -116,9 +116,10 @@ async fn the_gauges_of_a_cache_outlive_the_end_of_the_one_before_it() {
     after.synced().await.unwrap();
     server.put("a", data("1"));
     eventually("it comes", || after.store().len() == 1).await;
-    eventually("it is counted", || counted(&seams, "ConfigMap") == Some(1.0)).await;
+    eventually("it is counted", || counted(&environment, "ConfigMap") == Some(1.0)).await;
     drop(after);
-    eventually("the last one takes them along", || counted(&seams, "ConfigMap").is_none()).await;
+    eventually("the last one takes them along", || counted(&environment, "ConfigMap").is_none())
+        .await;
     stop.cancel();
     task.await.unwrap();
 }

@@ -44,8 +44,8 @@ async fn trace(seed: u64) -> Vec<String> {
     two.script(move |number, _| {
         (number as u64 <= seed % 3).then_some(crate::reflector::script::Answer::Status(500, ""))
     });
-    let seams =
-        Seams { clock: Clock::system(), entropy: Entropy::seeded(seed), metrics: Metrics::new() };
+    let environment =
+        Environment { clock: Clock::system(), rng: Rng::seeded(seed), metrics: Metrics::new() };
     let sources = {
         let (one, two) = (Arc::clone(&one), Arc::clone(&two));
         Box::new(move |wanted: Selection<'_>| {
@@ -57,7 +57,7 @@ async fn trace(seed: u64) -> Vec<String> {
             Arc::clone(server) as Arc<dyn ListWatch>
         })
     };
-    let registry = InformerRegistry::over(sources, seams, Vec::new());
+    let registry = InformerRegistry::over(sources, environment, Vec::new());
     let log = Log::default();
     let maps = registry.informer::<ConfigMap>();
     let some = registry.informer_with::<ConfigMap>(CacheOptions::default().labels("a=b"));

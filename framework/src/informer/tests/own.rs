@@ -44,7 +44,7 @@ fn answer(version: &str, data: &Value) -> Vec<u8> {
 async fn filled<K: Resource>(options: CacheOptions) -> (Informer<K>, CancellationToken) {
     let server = Server::new();
     server.put("a", data("1"));
-    let registry = registry(&server, &seams(), &[]);
+    let registry = registry(&server, &environment(), &[]);
     registry.set_options(ResourceInfo::of::<ConfigMap>(), options).unwrap();
     let informer = registry.informer::<K>();
     let stop = CancellationToken::new();
@@ -89,7 +89,7 @@ async fn g_c8_an_answer_is_transformed_whole_and_a_part_of_it_not_at_all() {
 async fn g_c8_an_answer_shows_what_the_type_does_not_know() {
     let zone: Index<Zoned, String> = Index::on_path("zone", &["spec", "zone"]);
     for representation in [Representation::Compact, Representation::Cold, Representation::Typed] {
-        let registry = registry(&Server::new(), &seams(), &[]);
+        let registry = registry(&Server::new(), &environment(), &[]);
         let options = CacheOptions::default().representation(representation);
         registry.set_options(ResourceInfo::of::<Zoned>(), options).unwrap();
         let informer = registry.informer::<Zoned>();
@@ -105,7 +105,7 @@ async fn g_c8_an_answer_shows_what_the_type_does_not_know() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_no_object_is_refused_and_one_of_elsewhere_ignored() {
-    let registry = registry(&Server::new(), &seams(), &["m"]);
+    let registry = registry(&Server::new(), &environment(), &["m"]);
     let informer = registry.informer::<ConfigMap>();
     let unversioned = answer("", &json!({}));
     for wrong in [&b"no JSON"[..], b"{}", &unversioned] {
@@ -120,7 +120,7 @@ async fn an_answer_that_is_no_object_is_refused_and_one_of_elsewhere_ignored() {
 #[tokio::test(start_paused = true)]
 async fn an_index_that_comes_after_an_own_write_to_an_empty_cache_is_refused_if_it_would_miss_it() {
     let (server, stop) = (Server::new(), CancellationToken::new());
-    let registry = registry(&server, &seams(), &[]);
+    let registry = registry(&server, &environment(), &[]);
     let informer = registry.informer::<Counted>();
     run(&registry, &stop);
     informer.synced().await.unwrap();
@@ -134,7 +134,7 @@ async fn an_index_that_comes_after_an_own_write_to_an_empty_cache_is_refused_if_
 
 #[tokio::test(start_paused = true)]
 async fn own_writes_are_for_the_caches_of_all_options() {
-    let registry = registry(&Server::new(), &seams(), &[]);
+    let registry = registry(&Server::new(), &environment(), &[]);
     let _plain = registry.informer::<ConfigMap>();
     let beside = CacheOptions::default().representation(Representation::Metadata);
     let _beside = registry.informer_with::<ConfigMap>(beside);

@@ -23,14 +23,14 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(seams: &Seams) -> Self {
-        let mut servers = Self::idle(seams);
+    fn start(environment: &Environment) -> Self {
+        let mut servers = Self::idle(environment);
         servers.task = run(&servers.registry, &servers.stop);
         servers
     }
 
     /// Creates a registry that is not running yet.
-    fn idle(seams: &Seams) -> Self {
+    fn idle(environment: &Environment) -> Self {
         let made: Made = Arc::default();
         let making = Arc::clone(&made);
         let sources = Box::new(move |wanted: Selection<'_>| {
@@ -40,7 +40,7 @@ impl Servers {
             making.lock().push((name, Arc::clone(&server)));
             server as Arc<dyn ListWatch>
         });
-        let registry = InformerRegistry::over(sources, seams.clone(), Vec::new());
+        let registry = InformerRegistry::over(sources, environment.clone(), Vec::new());
         let stop = CancellationToken::new();
         Self { registry, made, stop, task: tokio::spawn(async {}) }
     }
@@ -61,7 +61,7 @@ impl Servers {
 
 #[tokio::test(start_paused = true)]
 async fn mechanism_58_one_informer_per_kind_scope_and_options_whoever_asks() {
-    let servers = Servers::start(&seams());
+    let servers = Servers::start(&environment());
     let registry = &servers.registry;
     let all = registry.informer::<ConfigMap>();
     let again = registry.informer_of::<DynamicObject>(maps());
@@ -82,7 +82,7 @@ async fn mechanism_58_one_informer_per_kind_scope_and_options_whoever_asks() {
 /// The registry runs kinds that are asked for later, too.
 #[tokio::test(start_paused = true)]
 async fn mechanism_58_kinds_asked_for_later_start_and_a_shutdown_waits_for_all_tasks() {
-    let servers = Servers::start(&seams());
+    let servers = Servers::start(&environment());
     let one = servers.registry.informer::<ConfigMap>();
     one.synced().await.unwrap();
     let two = servers.registry.informer::<Secret>();
@@ -103,14 +103,14 @@ async fn mechanism_58_kinds_asked_for_later_start_and_a_shutdown_waits_for_all_t
 /// Row 98.
 #[tokio::test(start_paused = true)]
 async fn of_two_runs_one_runs_and_a_registry_that_never_ran_shuts_down() {
-    let servers = Servers::start(&seams());
+    let servers = Servers::start(&environment());
     let informer = servers.registry.informer::<ConfigMap>();
     informer.synced().await.unwrap();
     servers.registry.run(CancellationToken::new()).await;
     assert_eq!(servers.server(0).requests().len(), 1);
     servers.end().await;
 
-    let idle = registry(&Server::new(), &seams(), &[]);
+    let idle = registry(&Server::new(), &environment(), &[]);
     let informer = idle.informer::<ConfigMap>();
     idle.shutdown().await;
     assert!(informer.synced().await.is_err());
@@ -118,8 +118,8 @@ async fn of_two_runs_one_runs_and_a_registry_that_never_ran_shuts_down() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_user_of_an_informer_stops_its_watch_and_frees_its_memory() {
-    let seams = seams();
-    let servers = Servers::start(&seams);
+    let environment = environment();
+    let servers = Servers::start(&environment);
     let informer = servers.registry.informer::<ConfigMap>();
     informer.synced().await.unwrap();
     let server = servers.server(0);
@@ -138,7 +138,7 @@ async fn the_last_user_of_an_informer_stops_its_watch_and_frees_its_memory() {
     assert!(servers.registry.status().is_empty());
     eventually("its memory goes", || memory.strong_count() == 0).await;
     let labels = ["ConfigMap", "", "v1", "configmaps"];
-    assert_eq!(seams.metrics.level(&names::INFORMER_OBJECTS, &labels), None);
+    assert_eq!(environment.metrics.level(&names::INFORMER_OBJECTS, &labels), None);
     let requests = server.requests().len();
     tokio::time::sleep(Duration::from_secs(1200)).await;
     assert_eq!(server.requests().len(), requests, "its watch has ended");
@@ -150,7 +150,7 @@ async fn the_last_user_of_an_informer_stops_its_watch_and_frees_its_memory() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pinned_informer_stays_and_one_that_never_ran_goes_at_once() {
-    let servers = Servers::start(&seams());
+    let servers = Servers::start(&environment());
     drop(servers.registry.pinned::<ConfigMap>());
     drop(servers.registry.pinned::<ConfigMap>());
     drop(servers.registry.informer::<Secret>());
@@ -162,7 +162,7 @@ async fn a_pinned_informer_stays_and_one_that_never_ran_goes_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn options_are_set_once_before_the_kind_is_used() {
-    let registry = registry(&Server::new(), &seams(), &[]);
+    let registry = registry(&Server::new(), &environment(), &[]);
     let web = || CacheOptions::default().labels("app=web");
     registry.set_options(maps(), web()).unwrap();
     registry.set_options(maps(), web()).unwrap();
@@ -181,7 +181,7 @@ async fn options_are_set_once_before_the_kind_is_used() {
 /// Mechanism 24's names, row 106: a waiter learns the names of the caches that it waits for.
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
-    let servers = Servers::start(&seams());
+    let servers = Servers::start(&environment());
     let (maps, secrets) =
         (servers.registry.informer::<ConfigMap>(), servers.registry.informer::<Secret>());
     servers.server(1).script(|_, _| Some(Answer::Status(403, "Forbidden")));
@@ -202,7 +202,7 @@ async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
 /// with its reason, and each listener. On threads, because one of the listeners is blocked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_missing_is_told_by_name_and_with_its_reason() {
-    let mut servers = Servers::idle(&seams());
+    let mut servers = Servers::idle(&environment());
     let registry = servers.registry.clone();
     let (maps, secrets) = (registry.informer::<ConfigMap>(), registry.informer::<Secret>());
     let idle = ["cache configmaps: not started", "cache secrets: not started"];
@@ -236,7 +236,7 @@ async fn what_is_missing_is_told_by_name_and_with_its_reason() {
 /// not ready, and goes on trying.
 #[tokio::test(start_paused = true)]
 async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one_does() {
-    let servers = Servers::start(&seams());
+    let servers = Servers::start(&environment());
     let registry = &servers.registry;
     registry.set_options(maps(), CacheOptions::default().optional()).unwrap();
     let optional = registry.informer::<ConfigMap>();
@@ -255,7 +255,7 @@ async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one
 /// Several clusters side by side.
 #[tokio::test(start_paused = true)]
 async fn registries_of_several_clusters_run_apart() {
-    let (one, two) = (Servers::start(&seams()), Servers::start(&seams()));
+    let (one, two) = (Servers::start(&environment()), Servers::start(&environment()));
     let (here, there) =
         (one.registry.informer::<ConfigMap>(), two.registry.informer::<ConfigMap>());
     one.server(0).put("a", data("1"));
@@ -276,7 +276,7 @@ async fn keys_carry_the_cluster_that_the_registry_was_given() {
     let source = Arc::clone(&server);
     let sources = Box::new(move |_: Selection<'_>| Arc::clone(&source) as Arc<dyn ListWatch>);
     let cluster = ClusterId(3);
-    let registry = InformerRegistry::over_cluster(cluster, sources, seams(), Vec::new());
+    let registry = InformerRegistry::over_cluster(cluster, sources, environment(), Vec::new());
     let (informer, stop) = (registry.informer::<ConfigMap>(), CancellationToken::new());
     let task = run(&registry, &stop);
     informer.synced().await.unwrap();
@@ -303,7 +303,8 @@ async fn b15_the_age_of_the_newest_version_is_measured() {
     let task = run(&rig.registry, &rig.stop);
     rig.informer.synced().await.unwrap();
     let labels = ["ConfigMap", "", "v1", "configmaps"];
-    let age = || rig.seams.metrics.level(&names::INFORMER_AGE, &labels).expect("it is measured");
+    let age =
+        || rig.environment.metrics.level(&names::INFORMER_AGE, &labels).expect("it is measured");
     tokio::time::sleep(Duration::from_secs(90)).await;
     assert!(rig.status().age >= Some(Duration::from_secs(90)));
     assert!((85.0..=90.5).contains(&age()), "{}", age());
@@ -321,7 +322,7 @@ async fn b15_the_time_since_the_server_was_heard_of_is_measured() {
     server.script(|_, _| Some(Answer::Never));
     let rig = Rig::start(server);
     let labels = ["ConfigMap", "", "v1", "configmaps"];
-    let level = |def| rig.seams.metrics.level(def, &labels).expect("it is measured");
+    let level = |def| rig.environment.metrics.level(def, &labels).expect("it is measured");
     tokio::time::sleep(Duration::from_secs(25)).await;
     assert_eq!(rig.status().heard, None);
     assert!((20.0..=25.5).contains(&level(&names::INFORMER_SILENCE)), "it was never heard of");
@@ -338,14 +339,14 @@ async fn b15_the_time_since_the_server_was_heard_of_is_measured() {
     assert!(level(&names::INFORMER_AGE) >= 90.0, "{}", level(&names::INFORMER_AGE));
     drop(rig.informer);
     drop(rig.listening);
-    let metrics = &rig.seams.metrics;
+    let metrics = &rig.environment.metrics;
     eventually("its series go", || metrics.level(&names::INFORMER_SILENCE, &labels).is_none())
         .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it_going() {
-    let servers = Servers::start(&seams());
+    let servers = Servers::start(&environment());
     let listen = |is_held: bool| {
         let informer = servers.registry.informer::<ConfigMap>();
         let store = if is_held { informer.store() } else { informer.store().unheld() };
@@ -394,7 +395,7 @@ async fn sources_that_ask_their_registry_wait_for_nothing() {
         }
         Arc::clone(&server) as Arc<dyn ListWatch>
     };
-    let registry = InformerRegistry::over(Box::new(sources), seams(), Vec::new());
+    let registry = InformerRegistry::over(Box::new(sources), environment(), Vec::new());
     asked.lock().0 = Some(registry.clone());
     let (sender, answer) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

@@ -251,7 +251,7 @@ async fn a_cache_of_metadata_asks_for_metadata_alone_in_lists_streams_and_watche
     for is_metadata in [true, false] {
         let wire = Wire::default();
         let asked = Arc::clone(&wire.0);
-        let client = Client::over(Arc::new(wire), seams());
+        let client = Client::over(Arc::new(wire), environment());
         let registry = InformerRegistry::new(client, Vec::new());
         let mut options = CacheOptions::default();
         if is_metadata {

@@ -32,11 +32,12 @@ fn config_map(name: &str, value: &str) -> ConfigMap {
     serde_json::from_value(object).unwrap()
 }
 
-fn causes(seams: &Seams) -> Vec<(&'static str, u64)> {
+fn causes(environment: &Environment) -> Vec<(&'static str, u64)> {
     ["initial", "expired", "refused", "unreadable"]
         .into_iter()
         .map(|cause| {
-            let lists = seams.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", cause]);
+            let lists =
+                environment.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", cause]);
             (cause, lists)
         })
         .filter(|(_, lists)| *lists > 0)
@@ -48,8 +49,8 @@ fn causes(seams: &Seams) -> Vec<(&'static str, u64)> {
 #[tokio::test(start_paused = true)]
 async fn the_cache_follows_a_server_through_a_restart_that_hides_a_deletion() {
     let server = ApiServer::builder().seed(7).start();
-    let seams = seams();
-    let client = Client::over(Arc::new(InMemory(server.clone())), seams.clone());
+    let environment = environment();
+    let client = Client::over(Arc::new(InMemory(server.clone())), environment.clone());
     let api = client.namespace::<ConfigMap>("default");
     api.create(&config_map("gone", "1")).await.unwrap();
     api.create(&config_map("kept", "1")).await.unwrap();
@@ -62,8 +63,8 @@ async fn the_cache_follows_a_server_through_a_restart_that_hides_a_deletion() {
     let task = run(&registry, &stop);
     registry.synced().await;
     listening.synced().await.unwrap();
-    assert_eq!(causes(&seams), [("initial", 1)]);
-    let watches = seams.metrics.counted(&names::INFORMER_WATCHES, &["configmaps"]);
+    assert_eq!(causes(&environment), [("initial", 1)]);
+    let watches = environment.metrics.counted(&names::INFORMER_WATCHES, &["configmaps"]);
     assert_eq!(watches, 1, "the streaming list is spoken and goes on as the watch");
     let mine = |told: Vec<String>| -> Vec<String> {
         told.into_iter().filter(|line| !line.contains("kube-root-ca")).collect()
@@ -100,7 +101,7 @@ async fn the_cache_follows_a_server_through_a_restart_that_hides_a_deletion() {
 async fn a_custom_kind_is_found_after_its_definition_was_created() {
     use crate::resource::{DynamicObject, ResourceInfo, Scope};
     let server = ApiServer::builder().seed(7).start();
-    let client = Client::over(Arc::new(InMemory(server)), seams());
+    let client = Client::over(Arc::new(InMemory(server)), environment());
     let info = ResourceInfo {
         group: "example.dev".into(),
         version: "v1".into(),
@@ -147,7 +148,7 @@ async fn a_custom_kind_is_found_after_its_definition_was_created() {
 async fn two_caches(
     server: &ApiServer,
 ) -> (Client, Informer<ConfigMap>, Informer<Secret>, CancellationToken) {
-    let client = Client::over(Arc::new(InMemory(server.clone())), seams());
+    let client = Client::over(Arc::new(InMemory(server.clone())), environment());
     let registry = InformerRegistry::new(client.clone(), vec!["default".to_owned()]);
     let (maps, secrets) = (registry.informer::<ConfigMap>(), registry.informer::<Secret>());
     let stop = CancellationToken::new();
@@ -162,7 +163,7 @@ fn secret(name: &str, value: &str) -> Secret {
 }
 
 fn set_back(client: &Client, resource: &str) -> u64 {
-    client.seams().metrics.counted(&names::INFORMER_SET_BACK, &[resource])
+    client.environment().metrics.counted(&names::INFORMER_SET_BACK, &[resource])
 }
 
 /// The server answers watches from the future by silence, as a kube-apiserver does.

@@ -8,12 +8,12 @@ use crate::client::Client;
 
 /// Returns an event with the reason `LeaderElection`, as client-go records it.
 pub(super) fn about(client: &Client, regarding: ObjectReference, who: &str, note: String) -> Event {
-    let seams = client.seams();
-    let suffix = seams.entropy.next_u64();
+    let environment = client.environment();
+    let suffix = environment.rng.next_u64();
     let name = regarding.name.clone().unwrap_or_default();
     Event {
         action: Some("LeaderElection".to_owned()),
-        event_time: Some(MicroTime(seams.clock.wall())),
+        event_time: Some(MicroTime(environment.clock.wall())),
         metadata: ObjectMeta {
             name: Some(format!("{name}.{suffix:016x}")),
             namespace: regarding.namespace.clone(),

@@ -5,16 +5,16 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::super::elector::LANDING;
+use super::super::elector::WRITE_DRAIN;
 use super::super::gate::{remaining, worth_sending};
-use super::super::machine::{Answer, Ask, Machine, Manners};
+use super::super::machine::{Answer, Ask, HandoverPolicy, Machine};
+use super::super::own_records::OwnRecords;
 use super::super::record::ObservedRecord;
-use super::super::written::Written;
 use super::events::{Agenda, Event, What};
 use super::oracle::{Oracle, Tally};
 use super::{Defect, Elections};
-use crate::clock::{Clock, Mark};
-use crate::entropy::Entropy;
+use crate::clock::{Clock, ClockReading};
+use crate::rng::Rng;
 
 /// Microseconds of a second.
 const SECOND: u64 = 1_000_000;
@@ -22,7 +22,7 @@ const SECOND: u64 = 1_000_000;
 /// One process on one machine.
 struct Node {
     machine: Machine,
-    written: Written,
+    written: OwnRecords,
     life: u32,
     rate: f64,
     /// Lag of the monotonic clock, because the machine slept.
@@ -43,7 +43,7 @@ struct Node {
 /// All state of a simulation.
 struct World {
     rules: Elections,
-    entropy: Entropy,
+    rng: Rng,
     /// The rate of the server's clock.
     rate: f64,
     origin: Instant,
@@ -67,14 +67,14 @@ pub(super) fn hold(seed: u64, rules: Elections, elections: u64) -> Tally {
 impl World {
     /// Creates a world of two to five nodes, each with clocks of a rate of its own.
     fn new(seed: u64, rules: Elections) -> Self {
-        let entropy = Entropy::seeded(seed);
-        let nodes = 2 + entropy.below(4) as usize;
+        let rng = Rng::seeded(seed);
+        let nodes = 2 + rng.below(4) as usize;
         let slowest = 1.0 / rules.rate;
-        let rate = || slowest + (1.0 - slowest) * entropy.unit();
+        let rate = || slowest + (1.0 - slowest) * rng.unit();
         let (of_server, of_nodes) = (rate(), [(); 5].map(|()| rate()));
         let mut world = Self {
             rules,
-            entropy,
+            rng,
             rate: of_server,
             origin: Clock::system().now(),
             agenda: Agenda::default(),
@@ -105,9 +105,9 @@ impl World {
     }
 
     /// Creates a process without a past; some lend the lease, a few ask for it.
-    fn process(&self, node: usize, life: u32) -> (Machine, Written) {
-        let manners = Manners { asks: self.random(8) == 0, lends: self.random(2) == 0 };
-        let (written, identity) = (Written::default(), format!("{node}.{life}"));
+    fn process(&self, node: usize, life: u32) -> (Machine, OwnRecords) {
+        let manners = HandoverPolicy { asks: self.random(8) == 0, lends: self.random(2) == 0 };
+        let (written, identity) = (OwnRecords::default(), format!("{node}.{life}"));
         (Machine::new(identity, self.rules.timing, written.clone()).with(manners), written)
     }
 
@@ -121,7 +121,7 @@ impl World {
     }
 
     fn random(&self, bound: u64) -> u64 {
-        self.entropy.below(bound)
+        self.rng.below(bound)
     }
 
     fn push(&mut self, at: u64, node: usize, what: What) {
@@ -134,7 +134,7 @@ impl World {
     }
 
     /// Reads the clocks of a node.
-    fn mark(&self, node: usize, at: u64) -> Mark {
+    fn mark(&self, node: usize, at: u64) -> ClockReading {
         let local = self.local(node, at);
         let wall = self.wall(node, at);
         // Every node has lived long enough before the simulation to have slept, or been set back.
@@ -144,10 +144,10 @@ impl World {
                 let moved = Duration::from_secs(self.nodes[node].wall.unsigned_abs());
                 let whole = steady + self.nodes[node].lag;
                 let read = if self.nodes[node].wall < 0 { whole - moved } else { whole + moved };
-                Mark::new(read, None, Timestamp::UNIX_EPOCH)
+                ClockReading::new(read, None, Timestamp::UNIX_EPOCH)
             }
-            Some(Defect::SleepNotCounted) => Mark::new(steady, None, Timestamp::UNIX_EPOCH),
-            _ => Mark::new(steady, Some(local), wall),
+            Some(Defect::SleepNotCounted) => ClockReading::new(steady, None, Timestamp::UNIX_EPOCH),
+            _ => ClockReading::new(steady, Some(local), wall),
         }
     }
 
@@ -231,8 +231,8 @@ impl World {
     }
 
     /// Schedules the next attempt of a node, no later than the end of its lease.
-    fn rest(&mut self, at: u64, node: usize, now: &Mark) {
-        let pause = self.rules.timing.retry_period.mul_f64(1.0 + 0.2 * self.entropy.unit());
+    fn rest(&mut self, at: u64, node: usize, now: &ClockReading) {
+        let pause = self.rules.timing.retry_period.mul_f64(1.0 + 0.2 * self.rng.unit());
         let left = self.nodes[node].machine.time_left(now).unwrap_or(pause);
         let pause = pause.min(left).as_micros() as u64;
         let late = self.random(1_000);
@@ -308,12 +308,12 @@ impl World {
             self.oracle.tally.refused += 1;
             return;
         };
-        self.let_out(at, node, left);
+        self.begin_write(at, node, left);
     }
 
     /// Sends a write that has `left` of the lease by its node's clock: it leaves, arrives, and is
     /// executed. The server counts its timeout from the arrival, by its own clock.
-    fn let_out(&mut self, at: u64, node: usize, left: Duration) {
+    fn begin_write(&mut self, at: u64, node: usize, left: Duration) {
         let micros = |time: Duration, rate: f64| (time.as_micros() as f64 / rate) as u64;
         let told = Duration::from_secs(left.as_secs().max(1));
         let longest = micros(self.rules.pause + self.rules.late, 1.0);
@@ -326,8 +326,8 @@ impl World {
         let state = &mut self.nodes[node];
         // No node waits for longer than its lease lasts.
         let waits_until = at + micros(left, state.rate);
-        let given_up = self.entropy.below(8) == 0;
-        let heard = if given_up { at + self.entropy.below(1 + until - at) } else { until };
+        let given_up = self.rng.below(8) == 0;
+        let heard = if given_up { at + self.rng.below(1 + until - at) } else { until };
         state.busy_until = state.busy_until.max(heard.min(waits_until));
         if heard.min(waits_until) < until {
             let doubt = at + micros(told + self.rules.timing.margin, state.rate);
@@ -352,7 +352,7 @@ impl World {
                 self.oracle.tally.crashes += 1;
                 self.restart(at, node, long);
             }
-            3 => self.nodes[node].wall += self.entropy.below(200) as i64 - 100,
+            3 => self.nodes[node].wall += self.rng.below(200) as i64 - 100,
             4 => self.meddle(),
             5 => self.delete(at + long),
             _ => self.drain(at, node),
@@ -408,7 +408,7 @@ impl World {
         let doubt = self.nodes[node].doubt_until;
         let is_held = self.nodes[node].machine.held().is_some();
         if is_careful && doubt > at {
-            if doubt <= at + LANDING.as_micros() as u64 {
+            if doubt <= at + WRITE_DRAIN.as_micros() as u64 {
                 return self.push(doubt, node, What::Release);
             }
             self.oracle.tally.left += u64::from(is_held);

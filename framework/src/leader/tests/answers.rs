@@ -72,9 +72,11 @@ impl ResourceLock for Refusing {
 fn elector(bench: &Bench, always: Option<&'static str>) -> (Elector, Arc<Refusing>) {
     let handle = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
     let lock = Arc::new(Refusing { handle, once: Mutex::default(), always });
-    let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
-    let elector = Elector::over(LeaderElection::new("ops"), lock.clone(), seams.clone()).unwrap();
-    (bench.introduce(elector, &seams), lock)
+    let environment =
+        Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
+    let elector =
+        Elector::over(LeaderElection::new("ops"), lock.clone(), environment.clone()).unwrap();
+    (bench.introduce(elector, &environment), lock)
 }
 
 /// A client that sent a write twice may receive an error about its own first try.
@@ -123,7 +125,7 @@ async fn a_lost_lease_is_told_with_who_took_it_before_the_work_hears_of_it() {
     for taken in [true, false] {
         let (logged, _guard) = Captured::at(tracing::Level::WARN);
         let bench = Bench::new();
-        let (ann, seams) = bench.elector("ann");
+        let (ann, environment) = bench.elector("ann");
         let term = ann.campaign(&bench.stop).await.unwrap();
         if taken {
             bench.foreign("thief");
@@ -132,7 +134,7 @@ async fn a_lost_lease_is_told_with_who_took_it_before_the_work_hears_of_it() {
         }
         term.lost().cancelled().await;
         assert_eq!(*ann.watch().borrow(), Leadership::Candidate { holder: None });
-        let metrics = seams.metrics.encode();
+        let metrics = environment.metrics.encode();
         assert!(metrics.contains(r#"leader_election_master_status{name="ops"} 0"#), "{metrics}");
         let by_whom = logged.with("another replica took the lease");
         assert_eq!(by_whom.len(), usize::from(taken), "{}", logged.text());

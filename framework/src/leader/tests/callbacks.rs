@@ -117,8 +117,8 @@ async fn mechanism_40_a_lease_is_kept_when_release_is_switched_off() {
     let bench = Bench::new();
     let lock = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
     let settings = LeaderElection::new("ops").release_on_cancel(false);
-    let seams = Seams::system();
-    let elector = Elector::over(settings, Arc::new(lock), seams).unwrap();
+    let environment = Environment::system();
+    let elector = Elector::over(settings, Arc::new(lock), environment).unwrap();
     let term = elector.campaign(&bench.stop).await.unwrap();
     term.end(true).await;
     assert_eq!(bench.store.holder().as_deref(), Some("ann"));
@@ -127,7 +127,7 @@ async fn mechanism_40_a_lease_is_kept_when_release_is_switched_off() {
 #[tokio::test(start_paused = true)]
 async fn mechanism_45_the_health_check_fails_when_an_election_outlives_its_lease() {
     let bench = Bench::new();
-    let (elector, seams) = bench.elector("ann");
+    let (elector, environment) = bench.elector("ann");
     let check = HealthzAdaptor::new(Duration::from_secs(20));
     assert_eq!(check.name(), "leaderElection");
     assert!(check.check().is_ok(), "no election yet");
@@ -135,7 +135,7 @@ async fn mechanism_45_the_health_check_fails_when_an_election_outlives_its_lease
     check.set_leader_election(elector.clone());
     assert!(check.check().is_ok());
     // The process was stopped: time passed, and no task has run since.
-    seams.clock.sleep_machine(Duration::from_secs(34));
+    environment.clock.sleep_machine(Duration::from_secs(34));
     let error = check.check().unwrap_err();
     assert!(error.to_string().contains("the lease ended 21 s ago"), "{error}");
     // A moment later the election notices by itself.
@@ -147,9 +147,9 @@ async fn mechanism_45_the_health_check_fails_when_an_election_outlives_its_lease
 #[test]
 fn renewals_differ_even_when_the_wall_clock_is_set_back() {
     use super::super::machine::{Answer, Ask, Machine};
-    use super::super::written::Written;
+    use super::super::own_records::OwnRecords;
     let timing = LeaderElection::new("ops").timing;
-    let written = Written::default();
+    let written = OwnRecords::default();
     let mut machine = Machine::new("ann".to_owned(), timing, written.clone());
     let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
     written.is_unheld_since(clock.mark());
@@ -184,7 +184,7 @@ async fn a_second_campaign_of_one_elector_waits_for_the_end_of_the_first_term() 
 #[tokio::test(start_paused = true)]
 async fn a_term_that_is_dropped_writes_no_more_and_nobody_calls_it_leading() {
     let bench = Bench::new();
-    let (elector, seams) = bench.elector("ann");
+    let (elector, environment) = bench.elector("ann");
     let check = HealthzAdaptor::new(Duration::from_secs(20));
     check.set_leader_election(elector.clone());
     let term = elector.campaign(&bench.stop).await.unwrap();
@@ -192,7 +192,9 @@ async fn a_term_that_is_dropped_writes_no_more_and_nobody_calls_it_leading() {
     drop(term);
     assert!(gate.admit().is_err() && lost.is_cancelled());
     assert_eq!(*elector.watch().borrow(), Leadership::Candidate { holder: None });
-    assert!(seams.metrics.encode().contains(r#"leader_election_master_status{name="ops"} 0"#));
+    assert!(
+        environment.metrics.encode().contains(r#"leader_election_master_status{name="ops"} 0"#)
+    );
     tokio::time::sleep(Duration::from_secs(100)).await;
     assert!(check.check().is_ok(), "a candidate is healthy");
 }
@@ -240,9 +242,11 @@ async fn a_lock_that_panics_ends_the_term_and_tells_the_work() {
     let bench = Bench::new();
     let handle = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
     let lock = Arc::new(Brittle { handle, breaks: AtomicBool::new(false) });
-    let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
-    let elector = Elector::over(LeaderElection::new("ops"), lock.clone(), seams.clone()).unwrap();
-    let elector = bench.introduce(elector, &seams);
+    let environment =
+        Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
+    let elector =
+        Elector::over(LeaderElection::new("ops"), lock.clone(), environment.clone()).unwrap();
+    let elector = bench.introduce(elector, &environment);
     let log = Arc::new(Log::default());
     let run = tokio::spawn({
         let (callbacks, stop) = (callbacks(&log, Duration::ZERO), bench.stop.clone());

@@ -6,7 +6,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Lets a write out whose timeout at the server is `told`, and gives it up.
 fn give_up(gate: &LeaseGate, told: Duration) {
-    let mut out = gate.let_out().unwrap();
+    let mut out = gate.begin_write().unwrap();
     out.sent(Instant::now() + told);
 }
 
@@ -39,7 +39,7 @@ async fn l8_the_lease_is_given_back_at_once_when_every_write_was_answered() {
     let bench = Bench::new();
     let (_, term) = bench.lead().await;
     for _ in 0..3 {
-        let mut out = term.gate().let_out().unwrap();
+        let mut out = term.gate().begin_write().unwrap();
         out.sent(Instant::now() + 10 * SECOND);
         out.settled();
     }
@@ -55,7 +55,7 @@ async fn l8_a_write_that_is_over_soon_is_waited_for() {
     let (_, term) = bench.lead().await;
     // Over with the margin of 2 s.
     give_up(&term.gate(), Duration::ZERO);
-    let mut awaited = term.gate().let_out().unwrap();
+    let mut awaited = term.gate().begin_write().unwrap();
     awaited.sent(Instant::now() + 10 * SECOND);
     let answered = tokio::spawn(async move {
         tokio::time::sleep(SECOND).await;
@@ -73,7 +73,7 @@ async fn l8_a_write_that_is_over_soon_is_waited_for() {
 async fn l8_a_write_that_nobody_answers_holds_a_stop_up_for_two_seconds() {
     let bench = Bench::new();
     let (_, term) = bench.lead().await;
-    let mut awaited = term.gate().let_out().unwrap();
+    let mut awaited = term.gate().begin_write().unwrap();
     awaited.sent(Instant::now() + 10 * SECOND);
     let ended = Instant::now();
     term.end(true).await;
@@ -120,9 +120,9 @@ async fn l8_what_a_closed_gate_refuses_is_not_counted() {
     let gate = term.gate();
     term.end(true).await;
     assert_eq!(bench.store.holder(), None);
-    assert_eq!(gate.let_out().unwrap_err().kind(), ErrorKind::NotLeader);
+    assert_eq!(gate.begin_write().unwrap_err().kind(), ErrorKind::NotLeader);
     let term = elector.campaign(&bench.stop).await.unwrap();
-    assert_eq!(gate.let_out().unwrap_err().kind(), ErrorKind::NotLeader, "that term is over");
+    assert_eq!(gate.begin_write().unwrap_err().kind(), ErrorKind::NotLeader, "that term is over");
     term.end(true).await;
     assert_eq!(bench.store.holder(), None);
 }

@@ -1,19 +1,19 @@
 //! The election without I/O, at the very end of each of its waits.
 
-use super::super::machine::{Answer, Ask, Concern, Machine, Manners};
+use super::super::machine::{Answer, Ask, Concern, HandoverPolicy, Machine};
+use super::super::own_records::OwnRecords;
 use super::super::settings::JITTER;
-use super::super::written::Written;
 use super::*;
 
 struct Probe {
     machine: Machine,
-    written: Written,
+    written: OwnRecords,
     clock: Clock,
 }
 
 impl Probe {
-    fn new(manners: Manners) -> Self {
-        let (written, clock) = (Written::default(), Clock::simulated(Timestamp::UNIX_EPOCH));
+    fn new(manners: HandoverPolicy) -> Self {
+        let (written, clock) = (OwnRecords::default(), Clock::simulated(Timestamp::UNIX_EPOCH));
         let timing = LeaderElection::new("ops").timing;
         let machine = Machine::new("ann".to_owned(), timing, written.clone()).with(manners);
         Self { machine, written, clock }
@@ -49,7 +49,7 @@ const MILLI: Duration = Duration::from_millis(1);
 #[tokio::test(start_paused = true)]
 async fn the_lock_of_another_that_is_gone_is_made_again_after_one_retry_period() {
     for (waits, makes) in [(2_000 * MILLI - MILLI, false), (2_000 * MILLI, true)] {
-        let mut probe = Probe::new(Manners::default());
+        let mut probe = Probe::new(HandoverPolicy::default());
         assert_eq!(probe.reads(Answer::Lease(held_by("bob"))), None);
         assert_eq!(probe.reads(Answer::Missing), None);
         tokio::time::advance(waits).await;
@@ -62,7 +62,7 @@ async fn the_lock_of_another_that_is_gone_is_made_again_after_one_retry_period()
 async fn a_lender_lets_the_asker_have_the_free_lock_first_for_two_of_its_waits() {
     let turn = Duration::from_secs(2).mul_f64(2.0 * JITTER);
     for (waits, takes) in [(turn - MILLI, false), (turn, true)] {
-        let mut probe = Probe::new(Manners { asks: false, lends: true });
+        let mut probe = Probe::new(HandoverPolicy { asks: false, lends: true });
         let record = LeaderElectionRecord { requested_by: Some("bob".to_owned()), ..released() };
         let free = ObservedRecord::new(record, "1");
         assert_eq!(probe.reads(Answer::Lease(free.clone())), None);
@@ -75,7 +75,7 @@ async fn a_lender_lets_the_asker_have_the_free_lock_first_for_two_of_its_waits()
 #[tokio::test(start_paused = true)]
 async fn who_knows_that_nobody_held_the_lock_knows_it_for_less_than_a_lease_duration() {
     for (waits, leads) in [(15_000 * MILLI - MILLI, true), (15_000 * MILLI, false)] {
-        let mut probe = Probe::new(Manners::default());
+        let mut probe = Probe::new(HandoverPolicy::default());
         probe.written.is_unheld_since(probe.clock.mark());
         tokio::time::advance(waits).await;
         let make = probe.reads(Answer::Missing).unwrap();
@@ -87,7 +87,7 @@ async fn who_knows_that_nobody_held_the_lock_knows_it_for_less_than_a_lease_dura
 #[tokio::test(start_paused = true)]
 async fn a_record_of_another_is_over_when_it_stood_for_the_longer_of_both_durations() {
     for (waits, takes) in [(15_000 * MILLI - MILLI, false), (15_000 * MILLI, true)] {
-        let mut probe = Probe::new(Manners::default());
+        let mut probe = Probe::new(HandoverPolicy::default());
         let mut brief = held_by("bob");
         brief.record.duration = MILLI;
         assert_eq!(probe.reads(Answer::Lease(brief.clone())), None);
@@ -99,7 +99,7 @@ async fn a_record_of_another_is_over_when_it_stood_for_the_longer_of_both_durati
 
 #[tokio::test(start_paused = true)]
 async fn two_conflicts_in_an_attempt_leave_the_rest_to_the_next_one() {
-    let mut probe = Probe::new(Manners::default());
+    let mut probe = Probe::new(HandoverPolicy::default());
     let free = ObservedRecord::new(released(), "1");
     let take = probe.reads(Answer::Lease(free.clone())).unwrap();
     assert_eq!(probe.answers(&take, Answer::Conflict), Some(Ask::Read));
@@ -109,7 +109,7 @@ async fn two_conflicts_in_an_attempt_leave_the_rest_to_the_next_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_is_missing_again_is_not_waited_with() {
-    let mut probe = Probe::new(Manners::default());
+    let mut probe = Probe::new(HandoverPolicy::default());
     let make = probe.reads(Answer::Missing).unwrap();
     probe.stores(&make);
     let wait = |probe: &Probe| probe.machine.wait_left(&probe.clock.mark());
@@ -125,7 +125,7 @@ impl Probe {
     }
 
     /// Returns a machine that leads, and the record as it is stored at version 5.
-    fn leading(manners: Manners) -> (Self, LeaderElectionRecord) {
+    fn leading(manners: HandoverPolicy) -> (Self, LeaderElectionRecord) {
         let mut probe = Self::new(manners);
         let free = ObservedRecord::new(released(), "4");
         let take = probe.reads(Answer::Lease(free)).unwrap();
@@ -139,7 +139,7 @@ impl Probe {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_looks_at_what_may_end_its_term_and_at_nothing_else() {
-    let (probe, ours) = Probe::leading(Manners::default());
+    let (probe, ours) = Probe::leading(HandoverPolicy::default());
     let concern = |record: &LeaderElectionRecord, version: &str| {
         probe.machine.concern(&ObservedRecord::new(record.clone(), version))
     };
@@ -167,7 +167,7 @@ async fn only_a_lender_looks_at_a_request_and_once() {
         (true, "ann", Concern::Nothing),
         (false, "bob", Concern::Nothing),
     ] {
-        let (mut probe, ours) = Probe::leading(Manners { asks: false, lends });
+        let (mut probe, ours) = Probe::leading(HandoverPolicy { asks: false, lends });
         let asked = LeaderElectionRecord { requested_by: Some(by.to_owned()), ..ours };
         let told = |version| ObservedRecord::new(asked.clone(), version);
         assert_eq!(probe.machine.concern(&told("6")), expected, "{lends} {by}");
@@ -181,7 +181,7 @@ async fn only_a_lender_looks_at_a_request_and_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_candidate_tries_at_once_when_it_is_told_of_a_free_lock_that_it_has_not_seen() {
-    let mut probe = Probe::new(Manners::default());
+    let mut probe = Probe::new(HandoverPolicy::default());
     let free = |version| ObservedRecord::new(released(), version);
     assert!(probe.machine.is_chance(&free("1")));
     assert!(!probe.machine.is_chance(&held_by("bob")));
@@ -194,7 +194,7 @@ async fn a_candidate_tries_at_once_when_it_is_told_of_a_free_lock_that_it_has_no
 
 #[test]
 fn the_last_sixteen_records_of_a_process_are_known_as_its_own() {
-    let written = Written::default();
+    let written = OwnRecords::default();
     let record = |number: i64| LeaderElectionRecord {
         renewed: Some(Timestamp::from_second(number).unwrap()),
         ..LeaderElectionRecord::default()
@@ -209,7 +209,7 @@ fn the_last_sixteen_records_of_a_process_are_known_as_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_changes_the_times_of_a_record_ends_no_wait_of_its_writer() {
-    let mut probe = Probe::new(Manners::default());
+    let mut probe = Probe::new(HandoverPolicy::default());
     let make = probe.reads(Answer::Missing).unwrap();
     let Ask::Create(record) = make.clone() else { panic!("{make:?}") };
     let renewed = Some(Timestamp::from_second(7).unwrap());

@@ -56,11 +56,11 @@ async fn d3_a_server_that_stops_answering_ends_the_term_before_the_lease_can_pas
 #[tokio::test(start_paused = true)]
 async fn d5_a_machine_that_slept_refuses_the_very_next_write() {
     let bench = Bench::new();
-    let (elector, seams) = bench.elector("a");
+    let (elector, environment) = bench.elector("a");
     let term = elector.campaign(&bench.stop).await.unwrap();
-    seams.clock.sleep_machine(Duration::from_secs(12));
+    environment.clock.sleep_machine(Duration::from_secs(12));
     assert!(term.gate().admit().is_err(), "995 ms are left, a second is needed");
-    seams.clock.sleep_machine(Duration::from_secs(12));
+    environment.clock.sleep_machine(Duration::from_secs(12));
     assert!(term.gate().overdue().is_some());
     term.lost().cancelled().await;
 }

@@ -24,7 +24,7 @@ fn again(test: &str, variables: &[(&str, &str)], expected: &str) {
 }
 
 fn is_called(expected: &str) {
-    let own = LeaderElection::new("ops").identity_or_own(&Entropy::seeded(1));
+    let own = LeaderElection::new("ops").identity_or_own(&Rng::seeded(1));
     assert_eq!(own.rsplit_once('_').unwrap().0, expected);
 }
 

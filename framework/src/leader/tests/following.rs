@@ -62,14 +62,14 @@ impl Bench {
     }
 
     fn over(&self, identity: &str, settings: LeaderElection, is_allowed: bool) -> Elector {
-        let seams = Seams {
+        let environment = Environment {
             clock: Clock::simulated(Timestamp::UNIX_EPOCH),
-            entropy: Entropy::seeded(1),
+            rng: Rng::seeded(1),
             metrics: Metrics::new(),
         };
         let handle = Handle { store: self.store.clone(), identity: identity.to_owned() };
         let lock = Arc::new(Followed { handle, is_allowed });
-        self.introduce(Elector::over(settings, lock, seams.clone()).unwrap(), &seams)
+        self.introduce(Elector::over(settings, lock, environment.clone()).unwrap(), &environment)
     }
 
     fn ops(&self, identity: &str) -> Elector {
@@ -220,8 +220,9 @@ async fn a_lock_that_tells_nothing_is_followed_again_ever_more_seldom_and_hardly
         bench.foreign("other");
         let handle = Handle { store: bench.store.clone(), identity: "a".to_owned() };
         let lock = Arc::new(Failing { handle, error, tells, tried: Mutex::default() });
-        let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
-        let news = super::super::news::News::of(lock.clone(), seams);
+        let environment =
+            Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
+        let news = super::super::lock_watch::LockWatch::of(lock.clone(), environment);
         tokio::time::sleep(Duration::from_secs(1_800)).await;
         drop(news);
         let tried = lock.tried.lock().clone();

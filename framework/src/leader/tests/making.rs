@@ -141,7 +141,7 @@ async fn an_answer_that_is_lost_shortens_no_wait() {
 #[tokio::test(start_paused = true)]
 async fn d9_a_leader_whose_lock_is_deleted_makes_it_again_and_goes_on() {
     let bench = Bench::new();
-    let (ann, seams) = bench.elector("ann");
+    let (ann, environment) = bench.elector("ann");
     let term = ann.campaign(&bench.stop).await.unwrap();
     tokio::time::sleep(SECOND).await;
     bench.delete();
@@ -150,7 +150,7 @@ async fn d9_a_leader_whose_lock_is_deleted_makes_it_again_and_goes_on() {
         assert!(term.gate().admit().is_ok());
     }
     assert_eq!(bench.store.holder().as_deref(), Some("ann"));
-    assert_eq!(seams.metrics.counted(&names::LEADER_SLOWPATH, &["ops"]), 1);
+    assert_eq!(environment.metrics.counted(&names::LEADER_SLOWPATH, &["ops"]), 1);
     term.end(true).await;
     assert_eq!(bench.store.holder(), None, "and it is given back as any other");
 }
@@ -169,10 +169,10 @@ async fn d9_a_leader_that_is_told_of_the_deletion_makes_the_lock_again_at_once()
 #[tokio::test(start_paused = true)]
 async fn l5_a_leader_whose_validity_ended_waits_when_it_makes_the_lock_again() {
     let bench = Bench::new();
-    let (ann, seams) = bench.elector("ann");
+    let (ann, environment) = bench.elector("ann");
     let term = ann.campaign(&bench.stop).await.unwrap();
     bench.delete();
-    seams.clock.sleep_machine(13 * SECOND);
+    environment.clock.sleep_machine(13 * SECOND);
     term.lost().cancelled().await;
     term.end(true).await;
     let (_term, waited) = bench.led_after(&ann).await;

@@ -20,15 +20,15 @@ impl Pair {
     }
 
     fn elector(&self, identity: &str) -> Elector {
-        let seams = Seams {
+        let environment = Environment {
             clock: Clock::simulated(Timestamp::UNIX_EPOCH),
-            entropy: Entropy::seeded(1),
+            rng: Rng::seeded(1),
             metrics: Metrics::new(),
         };
         let settings = LeaderElection::new("ops");
-        let elector = Elector::over(settings, self.lock(identity), seams.clone()).unwrap();
+        let elector = Elector::over(settings, self.lock(identity), environment.clone()).unwrap();
         if self.old.stored.lock().is_none() && self.new.stored.lock().is_none() {
-            elector.is_unheld_since(seams.clock.mark());
+            elector.is_unheld_since(environment.clock.mark());
         }
         elector
     }
@@ -71,8 +71,9 @@ async fn a_lock_whose_halves_name_different_holders_is_held_by_nobody_known() {
 async fn a_replica_that_knows_the_new_lock_only_keeps_holders_of_both_waiting() {
     let (pair, stop) = (Pair::new(), CancellationToken::new());
     let handle = Handle { store: pair.new.clone(), identity: "zed".to_owned() };
-    let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
-    let zed = Elector::over(LeaderElection::new("ops"), Arc::new(handle), seams).unwrap();
+    let environment =
+        Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
+    let zed = Elector::over(LeaderElection::new("ops"), Arc::new(handle), environment).unwrap();
     let _leads = zed.campaign(&stop).await.unwrap();
     let ann = tokio::spawn({
         let (ann, stop) = (pair.elector("ann"), stop.clone());
@@ -140,8 +141,9 @@ async fn a_lock_that_cannot_be_written_does_not_keep_the_other_one_from_its_cand
         let both = candidate(pair.elector("both"), &stop, Duration::ZERO);
         tokio::time::sleep(Duration::from_secs(60)).await;
         let handle = Handle { store: sound.clone(), identity: "one".to_owned() };
-        let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
-        let one = Elector::over(LeaderElection::new("ops"), Arc::new(handle), seams).unwrap();
+        let environment =
+            Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
+        let one = Elector::over(LeaderElection::new("ops"), Arc::new(handle), environment).unwrap();
         let led = candidate(one, &stop, Duration::from_secs(60));
         let led = tokio::time::timeout(Duration::from_secs(120), led).await;
         assert!(led.expect("it leads in time").unwrap(), "{refuses_new} {is_there}");

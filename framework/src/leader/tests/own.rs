@@ -95,11 +95,11 @@ async fn a_candidate_whose_writes_are_refused_takes_the_lease_as_soon_as_they_ar
 #[tokio::test(start_paused = true)]
 async fn l3_a_second_process_of_one_name_does_not_lead_by_asking() {
     let bench = Bench::new();
-    let (first, seams) = bench.elector("ann");
+    let (first, environment) = bench.elector("ann");
     let _term = first.campaign(&bench.stop).await.unwrap();
     let lock = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
     let asks = LeaderElection::new("ops").ask(true);
-    let second = Elector::over(asks, Arc::new(lock), seams).unwrap();
+    let second = Elector::over(asks, Arc::new(lock), environment).unwrap();
     let limit = Duration::from_secs(120);
     let led = tokio::time::timeout(limit, second.campaign(&bench.stop)).await;
     assert!(led.is_err(), "two lead");

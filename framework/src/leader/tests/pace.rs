@@ -40,11 +40,11 @@ impl Connect for Counted {
 #[tokio::test(start_paused = true)]
 async fn the_requests_of_an_election_wait_for_no_permit_of_the_operators_client() {
     let (connector, limiter) = (Arc::new(Counted::default()), Arc::new(Exhausted::default()));
-    let seams =
-        Seams { clock: Clock::system(), entropy: Entropy::seeded(3), metrics: Metrics::new() };
+    let environment =
+        Environment { clock: Clock::system(), rng: Rng::seeded(3), metrics: Metrics::new() };
     let client = Client::builder()
         .connector(Arc::clone(&connector) as Arc<dyn Connect>)
-        .seams(seams)
+        .environment(environment)
         .rate_limiter(Arc::clone(&limiter) as Arc<dyn RateLimiter>)
         .build()
         .unwrap();

@@ -158,7 +158,7 @@ async fn mechanism_40_a_release_that_meets_another_write_of_the_lock_is_tried_ag
 #[tokio::test(start_paused = true)]
 async fn mechanism_45_the_health_check_is_as_tolerant_as_it_was_told() {
     let bench = Bench::new();
-    let (ann, seams) = bench.elector("ann");
+    let (ann, environment) = bench.elector("ann");
     let _term = ann.campaign(&bench.stop).await.unwrap();
     let [strict, usual] = [Duration::ZERO, 20 * SECOND].map(|tolerance| {
         let check = HealthzAdaptor::new(tolerance);
@@ -166,17 +166,17 @@ async fn mechanism_45_the_health_check_is_as_tolerant_as_it_was_told() {
         check
     });
     // Valid for 13 s, less the 5 ms of the answer.
-    seams.clock.sleep_machine(12 * SECOND);
+    environment.clock.sleep_machine(12 * SECOND);
     assert!(strict.check().is_ok() && usual.check().is_ok());
-    seams.clock.sleep_machine(Duration::from_millis(995));
+    environment.clock.sleep_machine(Duration::from_millis(995));
     assert!(strict.check().is_ok(), "no longer than it was told to allow");
-    seams.clock.sleep_machine(Duration::from_millis(1_005));
+    environment.clock.sleep_machine(Duration::from_millis(1_005));
     let error = strict.check().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotLeader);
     assert!(error.to_string().contains("the lease ended 1 s ago"), "{error}");
-    seams.clock.sleep_machine(18 * SECOND);
+    environment.clock.sleep_machine(18 * SECOND);
     assert!(usual.check().is_ok(), "19 s ago");
-    seams.clock.sleep_machine(2 * SECOND);
+    environment.clock.sleep_machine(2 * SECOND);
     assert!(usual.check().is_err(), "21 s ago");
 }
 

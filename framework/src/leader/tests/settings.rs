@@ -80,8 +80,8 @@ fn longer_leases_let_clocks_differ_as_much_as_the_default_does() {
 #[test]
 fn two_processes_of_one_pod_name_call_themselves_differently() {
     let settings = LeaderElection::new("ops");
-    let a = settings.identity_or_own(&Entropy::seeded(1));
-    let b = settings.identity_or_own(&Entropy::seeded(2));
+    let a = settings.identity_or_own(&Rng::seeded(1));
+    let b = settings.identity_or_own(&Rng::seeded(2));
     assert_ne!(a, b);
     assert_eq!(a.rsplit('_').next().map(str::len), Some(8));
 }

@@ -21,7 +21,7 @@ use crate::leader::LOST;
 
 /// Time beyond the drain time that controllers were given, for the Events of reconciles that ended
 /// in its last moment (2 s at the most), and to drop the reconciles that did not end.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+const EVENT_FLUSH: Duration = Duration::from_secs(3);
 
 impl Operator {
     /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when
@@ -52,17 +52,17 @@ impl Operator {
             biased;
             // `biased`: a stop goes first and keeps its drain time; after a lost lease the gate
             // refuses the writes in any case.
-            () = stop.cancelled() => (self.drain, LAST_WORDS),
+            () = stop.cancelled() => (self.drain, EVENT_FLUSH),
             // Nothing can be written any more, so there is no time for Events.
             () = lost.cancelled() => (LOST, Duration::ZERO),
-            () = asked.cancelled() => (self.drain, LAST_WORDS),
+            () = asked.cancelled() => (self.drain, EVENT_FLUSH),
             Some(early) = running.join_next() => {
                 early_ended = matches!(early, Ok((_, true)));
                 self.failed.with(match early {
                     Ok((name, _)) => ended(&format!("controller {name:?}")),
                     Err(panic) => ended("a controller").because(panic),
                 });
-                (self.drain, LAST_WORDS)
+                (self.drain, EVENT_FLUSH)
             }
         };
         stop.cancel();

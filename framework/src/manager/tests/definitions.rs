@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::super::install::look;
 use super::*;
 use crate::client::{BoxIo, Connect};
-use crate::seams::Seams;
+use crate::environment::Environment;
 
 /// A server without definitions that answers writes with a code; records the first lines of
 /// requests.
@@ -45,7 +45,7 @@ impl Connect for Strict {
 async fn looked(code: u16) -> (Result<bool, Error>, Vec<String>) {
     let seen = Arc::default();
     let connector = Arc::new(Strict { code, seen: Arc::clone(&seen) });
-    let client = Client::over(connector, Seams::system());
+    let client = Client::over(connector, Environment::system());
     let mut definition = CustomResourceDefinition::default();
     definition.metadata.name = Some("sites.example.dev".to_owned());
     let outcome = look(&client, &[definition], false).await.map(|look| look.are_served);

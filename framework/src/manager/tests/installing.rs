@@ -70,7 +70,7 @@ async fn an_operator_that_watches_a_cluster_which_it_was_not_given_does_not_star
     let (world, story) = (World::start().await, Story::default());
     let east = Cluster::new("east", world.client.clone());
     let wiring = || {
-        Wiring::<Trips>::new()
+        ControllerBuilder::<Trips>::new()
             .watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
             .name("mirror")
     };

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::leader::{
     Elector, LeaderElection, LeaderElectionRecord, LockFuture, ObservedRecord, ResourceLock,
 };
 use crate::metrics::Metrics;
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 /// A lock that every candidate gets.
 #[derive(Debug)]
@@ -45,13 +45,13 @@ impl ResourceLock for Free {
 
 #[tokio::test(start_paused = true)]
 async fn liveness_fails_when_a_lease_is_over_and_the_election_does_not_notice() {
-    let seams = Seams {
+    let environment = Environment {
         clock: Clock::simulated(Timestamp::UNIX_EPOCH),
-        entropy: Entropy::seeded(1),
+        rng: Rng::seeded(1),
         metrics: Metrics::new(),
     };
-    let clock = seams.clock.clone();
-    let elector = Elector::over(LeaderElection::new("ops"), Arc::new(Free), seams).unwrap();
+    let clock = environment.clock.clone();
+    let elector = Elector::over(LeaderElection::new("ops"), Arc::new(Free), environment).unwrap();
     elector.is_unheld_since(clock.mark());
     let term = elector.campaign(&CancellationToken::new()).await.unwrap();
     let mut endpoints = endpoints();

@@ -2,11 +2,11 @@
 
 use super::world::{Story, Trips};
 use super::*;
-use crate::controller::Wiring;
+use crate::controller::ControllerBuilder;
 
 fn named(name: &str) -> Manager {
     Manager::new(nowhere())
-        .controller_with(Trips(Story::default()), Wiring::new().name(name))
+        .controller_with(Trips(Story::default()), ControllerBuilder::new().name(name))
         .without_health()
         .without_metrics()
         .without_signals()

@@ -4,7 +4,7 @@ use std::future::pending;
 
 use super::world::{SECOND, Story, Trip, World, definition, elected, until};
 use super::*;
-use crate::controller::{Action, Attend, Attendance, Context, Result, Wiring};
+use crate::controller::{Action, Context, ControllerBuilder, ObjectTask, Result, TaskContext};
 
 /// A task for each object, which does not end by itself.
 struct Probes(Story);
@@ -26,8 +26,8 @@ impl Drop for Ends {
     }
 }
 
-impl Attend for Probes {
-    async fn attend(&self, task: Attendance<Self>) -> Result<()> {
+impl ObjectTask for Probes {
+    async fn run(&self, task: TaskContext<Self>) -> Result<()> {
         let _ends = Ends(self.0.clone());
         self.0.tell("begins", 0);
         task.cancelled().await;
@@ -40,7 +40,7 @@ impl Attend for Probes {
 #[tokio::test(start_paused = true)]
 async fn l9_tasks_end_with_the_lease_in_two_seconds_and_begin_again_with_the_next_term() {
     let (world, story) = (World::start().await, Story::default());
-    let wiring = Wiring::new().task_per_object().name("probes");
+    let wiring = ControllerBuilder::new().task_per_object().name("probes");
     let operator = world.operator(&Story::default(), definition(&["v1", "v2"]));
     let running = operator
         .controller_with(Probes(story.clone()), wiring)

@@ -10,7 +10,7 @@ use windlass_apiserver::faults::{Action as Strike, Fault};
 use super::world::{SECOND, Story, Trip, World, definition, elected, object, until};
 use super::*;
 use crate::client::tests::capture::Captured;
-use crate::controller::{Action, Context, Result, Wiring};
+use crate::controller::{Action, Context, ControllerBuilder, Result};
 use crate::resource::ResourceExt;
 
 /// Reconciles a kind that it may not list, or owns one.
@@ -52,7 +52,7 @@ async fn b12_a_list_that_is_forbidden_holds_up_the_controllers_that_use_it_alone
         world.server.faults().add(Fault::new(Strike::Answer(403)).resource("configmaps").always());
         let mut operator = world
             .operator(&story, definition(&["v1", "v2"]))
-            .controller_with(Maps(story.clone()), Wiring::new().name("maps"));
+            .controller_with(Maps(story.clone()), ControllerBuilder::new().name("maps"));
         if is_elected {
             operator = operator.leader_election_with(elected());
         }
@@ -80,7 +80,7 @@ async fn b12_a_replica_whose_caches_stay_empty_asks_for_the_lease_after_30_s() {
     world.server.faults().add(Fault::new(Strike::Answer(403)).resource("configmaps").always());
     let mut operator = world
         .operator(&story, definition(&["v1", "v2"]))
-        .controller_with(Maps(story.clone()), Wiring::new().name("maps"));
+        .controller_with(Maps(story.clone()), ControllerBuilder::new().name("maps"));
     // No definition to install: its caches come before the lease.
     operator.definitions.clear();
     install::install_all(&world.client, &[definition(&["v1", "v2"])], false).await.unwrap();
@@ -107,8 +107,8 @@ async fn b12_a_controller_waits_for_the_kinds_that_it_owns_and_of_other_clusters
     let forbidden = Fault::new(Strike::Answer(403)).resource("secrets").always();
     let forbidden = world.server.faults().add(forbidden);
     let none = |_: &crate::store::Cached<Secret>| Vec::new();
-    let owner = Wiring::new().name("maps").owns::<Secret>();
-    let watcher = Wiring::new().name("far").watches_in::<Secret>(&east, none);
+    let owner = ControllerBuilder::new().name("maps").owns::<Secret>();
+    let watcher = ControllerBuilder::new().name("far").watches_in::<Secret>(&east, none);
     let running = world
         .operator(&story, definition(&["v1", "v2"]))
         .controller_with(Maps(story.clone()), owner)
@@ -150,7 +150,7 @@ async fn everybody_waits_for_a_cache_that_the_program_asked_for_itself() {
 
 async fn nobody_starts(world: &World, story: &Story, is_elected: bool) {
     let east = Cluster::new("east", world.client.clone());
-    let wiring = Wiring::<Following>::new().name("following");
+    let wiring = ControllerBuilder::<Following>::new().name("following");
     let wiring = wiring.watches_in::<ConfigMap>(&east, |_| Vec::new());
     let mut operator = world.operator(story, definition(&["v1", "v2"])).cluster(&east);
     operator = operator.controller_with(Following, wiring);

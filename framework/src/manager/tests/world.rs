@@ -17,11 +17,11 @@ use crate::CustomResource;
 use crate::api::{Api, Patch};
 use crate::client::{BoxIo, ClientConfig, Connect};
 use crate::clock::Clock;
-use crate::controller::{Action, Context, Result, Wiring};
-use crate::entropy::Entropy;
+use crate::controller::{Action, Context, ControllerBuilder, Result};
+use crate::environment::Environment;
 use crate::metrics::Metrics;
 use crate::resource::{DynamicObject, ResourceInfo};
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 const EPOCH: i64 = 1_767_225_600;
 pub(super) const DEFINITION: &str = "trips.example.dev";
@@ -76,10 +76,10 @@ impl World {
     pub(super) async fn start() -> Self {
         let server = ApiServer::builder().seed(1).epoch(EPOCH).start();
         let clock = Clock::simulated(Timestamp::from_second(EPOCH).unwrap());
-        let seams = Seams { clock, entropy: Entropy::seeded(1), metrics: Metrics::new() };
+        let environment = Environment { clock, rng: Rng::seeded(1), metrics: Metrics::new() };
         let config = ClientConfig::new("http://in-process.windlass").unwrap();
         let connector = Arc::new(Pipe(server.clone()));
-        let client = Client::builder().config(config).connector(connector).seams(seams);
+        let client = Client::builder().config(config).connector(connector).environment(environment);
         let client = client.build().unwrap().of_new_server(&Arc::default());
         let namespace: Namespace = object(json!({ "metadata": { "name": "shop" } }));
         client.all().create(&namespace).await.unwrap();
@@ -110,7 +110,7 @@ impl World {
             }
         });
         let mut manager = Manager::new(self.client.clone())
-            .controller_with(Trips(story.clone()), Wiring::new())
+            .controller_with(Trips(story.clone()), ControllerBuilder::new())
             .runnable(beside.with_leadership())
             .without_health()
             .without_metrics()

@@ -99,7 +99,7 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
     ];
     for (info, documents, expected) in cases {
         let gateway = Gateway(documents.iter().copied().collect());
-        let client = Client::over(Arc::new(gateway), seams());
+        let client = Client::over(Arc::new(gateway), environment());
         let source = ApiSource::new(client, info.clone());
         assert_eq!(source.is_served().await, expected, "{info} {documents:?}");
     }
@@ -326,15 +326,15 @@ async fn items_of_another_kind_are_told_by_the_state_until_a_whole_list() {
 #[derive(Default)]
 struct Slow(Option<Duration>);
 
-impl Target for Slow {
+impl ReflectorSink for Slow {
     fn list_begins(&mut self) {}
-    fn listed(&mut self, _: &Seen<'_>) {
+    fn listed(&mut self, _: &RawObject<'_>) {
         self.0 = Some(Duration::from_secs(40));
     }
-    fn changed(&mut self, _: &Seen<'_>) {}
-    fn deleted(&mut self, _: &Seen<'_>) {}
-    fn kept(&mut self, _: &Seen<'_>) {}
-    fn reached(&mut self, _: Step, _: &str) {}
+    fn changed(&mut self, _: &RawObject<'_>) {}
+    fn deleted(&mut self, _: &RawObject<'_>) {}
+    fn kept(&mut self, _: &RawObject<'_>) {}
+    fn reached(&mut self, _: StreamProgress, _: &str) {}
     fn room(&mut self) -> impl Future<Output = ()> + Send {
         let time = self.0.take();
         async move {
@@ -350,8 +350,8 @@ async fn the_time_that_a_target_takes_is_not_counted_as_the_servers_silence() {
     let source = source();
     let objects = [frame("ADDED", &shown("a", 9, "1"))];
     source.script(move |_, _| hang(&objects));
-    let reflector =
-        Reflector::new(info(), Arc::new(source.clone()), Slow::default()).seams(seams());
+    let reflector = Reflector::new(info(), Arc::new(source.clone()), Slow::default())
+        .environment(environment());
     let status = reflector.status();
     let stop = CancellationToken::new();
     let task = tokio::spawn(reflector.run(stop.clone()));
@@ -401,7 +401,8 @@ async fn b13_that_a_kind_is_absent_is_told_once_while_its_lists_show_nothing() {
     source.script(|_, _| not_found());
     let target = Noted::default();
     let noted = target.clone();
-    let reflector = Reflector::new(info(), Arc::new(source.clone()), target).seams(seams());
+    let reflector =
+        Reflector::new(info(), Arc::new(source.clone()), target).environment(environment());
     let status = reflector.status();
     let task = tokio::spawn(reflector.run(CancellationToken::new()));
     status.wait_for(|state| matches!(state, State::Absent(_))).await;
@@ -423,7 +424,7 @@ async fn b13_c7_a_passing_404_at_the_first_list_is_not_believed() {
         let over = discovered(&source, served);
         let rig = Rig::over(over, source, ReflectorOptions::new());
         rig.watching().await;
-        let is_absent = |trouble: &Trouble| matches!(trouble.state, State::Absent(_));
+        let is_absent = |trouble: &ReflectorError| matches!(trouble.state, State::Absent(_));
         assert!(!rig.troubles.lock().iter().any(is_absent), "{served:?}, {times} times");
         assert_eq!(rig.store.len(), 1);
     }

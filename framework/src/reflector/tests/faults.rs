@@ -54,15 +54,15 @@ impl ListWatch for Endless {
 /// A target that counts objects and stores none.
 struct Counting(Arc<Mutex<usize>>);
 
-impl Target for Counting {
+impl ReflectorSink for Counting {
     fn list_begins(&mut self) {}
-    fn listed(&mut self, _: &Seen<'_>) {
+    fn listed(&mut self, _: &RawObject<'_>) {
         *self.0.lock() += 1;
     }
-    fn changed(&mut self, _: &Seen<'_>) {}
-    fn deleted(&mut self, _: &Seen<'_>) {}
-    fn kept(&mut self, _: &Seen<'_>) {}
-    fn reached(&mut self, _: Step, _: &str) {}
+    fn changed(&mut self, _: &RawObject<'_>) {}
+    fn deleted(&mut self, _: &RawObject<'_>) {}
+    fn kept(&mut self, _: &RawObject<'_>) {}
+    fn reached(&mut self, _: StreamProgress, _: &str) {}
 }
 
 #[test]
@@ -109,7 +109,7 @@ async fn a13_an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nob
         rig.watching().await;
         assert_eq!(rig.value("huge").as_deref(), Some("small"), "a list does not take it back");
         let dropped =
-            rig.seams.metrics.counted(&names::INFORMER_DROPPED, &["configmaps", "too_large"]);
+            rig.environment.metrics.counted(&names::INFORMER_DROPPED, &["configmaps", "too_large"]);
         assert_eq!(dropped, 2);
         rig.source.delete(Some("n"), "huge");
         eventually("its deletion counts", || rig.value("huge").is_none()).await;
@@ -158,7 +158,7 @@ async fn b1_a_watch_closed_at_once_for_ever_costs_a_request_in_four_seconds_at_m
     assert!(early <= 30, "{early} requests in the first minute");
     assert!((20..=300).contains(&late), "{late} requests in twenty minutes");
     assert!(rig.status.get().to_string().contains("closed at once"), "{}", rig.status.get());
-    let short = rig.seams.metrics.counted(&names::INFORMER_VERY_SHORT, &["configmaps"]);
+    let short = rig.environment.metrics.counted(&names::INFORMER_VERY_SHORT, &["configmaps"]);
     assert!(short > 20, "{short} counted");
     rig.source.heal();
     rig.source.put(&map("b", "1")).unwrap();
@@ -236,7 +236,7 @@ async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
         assert_eq!(rig.lists(), lists, "{code} {reason}");
         if !cause.is_empty() {
             let labels = ["configmaps", cause];
-            let counted = rig.seams.metrics.counted(&names::INFORMER_RELISTS, &labels);
+            let counted = rig.environment.metrics.counted(&names::INFORMER_RELISTS, &labels);
             assert_eq!(counted, 1, "{code} {reason}");
         }
         rig.stopped().await;
@@ -264,9 +264,10 @@ async fn b4_pages_that_expire_before_they_are_read_lead_to_a_whole_list_at_once(
     assert_eq!((started.elapsed(), rig.store.len()), (Duration::ZERO, 1200));
     let whole = Read::Page { resource_version: None, limit: None, continue_token: None };
     assert_eq!(rig.reads()[2], whole, "{:?}", rig.reads());
-    let count = |cause| rig.seams.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", cause]);
+    let count =
+        |cause| rig.environment.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", cause]);
     assert_eq!((count("initial"), count("expired_page")), (1, 1));
-    let items = rig.seams.metrics.counted(&names::INFORMER_LISTED, &["configmaps"]);
+    let items = rig.environment.metrics.counted(&names::INFORMER_LISTED, &["configmaps"]);
     assert_eq!(items, 500 + 1200, "progress is counted while a list is read");
 }
 
@@ -415,6 +416,6 @@ async fn items_of_a_list_that_are_no_objects_are_set_aside_and_the_kind_goes_on(
         rig.source.put(&map("later", "1")).unwrap();
         eventually("it goes on", || rig.value("later").is_some()).await;
         let labels = ["configmaps", "unreadable"];
-        assert_eq!(rig.seams.metrics.counted(&names::INFORMER_DROPPED, &labels), 1, "{bad}");
+        assert_eq!(rig.environment.metrics.counted(&names::INFORMER_DROPPED, &labels), 1, "{bad}");
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::error::{ApiStatus, StatusCause, StatusDetails};
 use crate::metrics::names;
-use crate::wire::Skim;
+use crate::wire::MetadataScan;
 
 fn page(version: Option<&str>, limit: Option<u32>, token: Option<&str>) -> Read {
     Read::Page {
@@ -185,7 +185,7 @@ async fn mechanism_51_a_version_that_is_too_large_in_any_spelling_leads_to_a_con
             rig.reads().into_iter().filter(|read| matches!(read, Read::Page { .. })).collect();
         assert_eq!(versions(&lists), ["0", "10", "-"]);
         let labels = ["configmaps", "too_large"];
-        assert_eq!(rig.seams.metrics.counted(&names::INFORMER_RELISTS, &labels), 1);
+        assert_eq!(rig.environment.metrics.counted(&names::INFORMER_RELISTS, &labels), 1);
     }
 }
 
@@ -196,8 +196,9 @@ async fn mechanism_52_items_are_told_while_the_list_streams_and_replace_what_was
     source.put(&map("b", "1")).unwrap();
     let target = Noted::default();
     let noted = target.clone();
-    let reflector =
-        Reflector::new(info(), Arc::new(source.clone()), target).seams(seams()).options(paged());
+    let reflector = Reflector::new(info(), Arc::new(source.clone()), target)
+        .environment(environment())
+        .options(paged());
     let status = reflector.status();
     let stop = CancellationToken::new();
     let task = tokio::spawn(reflector.run(stop.clone()));
@@ -231,7 +232,7 @@ async fn mechanism_52_each_version_of_an_object_is_told_once_a_list() {
     let target = Noted::default();
     let noted = target.clone();
     let reflector = Reflector::new(info(), Arc::new(source), target)
-        .seams(seams())
+        .environment(environment())
         .options(paged().page_size(3));
     let status = reflector.status();
     let task = tokio::spawn(reflector.run(CancellationToken::new()));
@@ -247,7 +248,7 @@ async fn lists_are_measured_by_cause_duration_and_items() {
     source.put(&map("a", "1")).unwrap();
     let rig = Rig::synced(source, paged()).await;
     list_again(&rig).await;
-    let metrics = rig.seams.metrics.encode();
+    let metrics = rig.environment.metrics.encode();
     for line in [
         r#"windlass_informer_lists_total{resource="configmaps",cause="initial"} 1"#,
         r#"windlass_informer_lists_total{resource="configmaps",cause="expired"} 1"#,
@@ -285,10 +286,10 @@ fn a_store_holds_the_list_when_its_target_is_told_the_end() {
     let (mut reflector, store): (_, Store<ConfigMap>) =
         Reflector::into_store(info(), Arc::new(source()));
     let object = shown("a", 5, "1");
-    let skim = Skim::of(object.as_bytes()).unwrap();
+    let skim = MetadataScan::of(object.as_bytes()).unwrap();
     reflector.target.list_begins();
-    reflector.target.listed(&Seen::new(&skim, object.as_bytes()));
+    reflector.target.listed(&RawObject::new(&skim, object.as_bytes()));
     assert!(store.is_empty());
-    reflector.target.reached(Step::Listed, "5");
+    reflector.target.reached(StreamProgress::Listed, "5");
     assert_eq!(store.len(), 1);
 }

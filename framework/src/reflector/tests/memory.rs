@@ -100,7 +100,7 @@ impl Connect for InMemory {
 #[tokio::test(start_paused = true)]
 async fn b13_an_api_server_tells_whether_a_kind_is_served() {
     let server = ApiServer::builder().seed(7).start();
-    let client = Client::over(Arc::new(InMemory(server)), seams());
+    let client = Client::over(Arc::new(InMemory(server)), environment());
     let of = |group: &str, version: &str, plural: &str| ResourceInfo {
         group: group.to_owned().into(),
         version: version.to_owned().into(),
@@ -123,7 +123,7 @@ async fn b13_an_api_server_tells_whether_a_kind_is_served() {
 #[tokio::test(start_paused = true)]
 async fn an_api_server_is_read_with_selectors_and_within_a_namespace() {
     let server = ApiServer::builder().seed(7).start();
-    let client = Client::over(Arc::new(InMemory(server)), seams());
+    let client = Client::over(Arc::new(InMemory(server)), environment());
     let api = client.namespace::<ConfigMap>("default");
     for (name, tier) in [("a", "front"), ("b", "back"), ("c", "front")] {
         let object = json!({"metadata": {"name": name, "labels": {"tier": tier}}});

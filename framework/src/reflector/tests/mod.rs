@@ -11,15 +11,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, Chunks, ListWatch, MemorySource, Opening, Read, Reflector, ReflectorOptions, Seen,
-    State, Status, Step, StoreTarget, Target, Trouble,
+    Answer, Chunks, ListWatch, MemorySource, Opening, RawObject, Read, Reflector, ReflectorError,
+    ReflectorOptions, ReflectorSink, State, Status, StoreTarget, StreamProgress,
 };
 use crate::clock::Clock;
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::resource::{ObjectKey, ResourceInfo};
-use crate::seams::Seams;
+use crate::rng::Rng;
 use crate::store::Store;
 
 mod absences;
@@ -37,8 +37,8 @@ fn info() -> ResourceInfo {
     ResourceInfo::of::<ConfigMap>()
 }
 
-fn seams() -> Seams {
-    Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
+fn environment() -> Environment {
+    Environment { clock: Clock::system(), rng: Rng::seeded(7), metrics: Metrics::new() }
 }
 
 fn source() -> MemorySource {
@@ -95,8 +95,8 @@ struct Rig {
     source: MemorySource,
     store: Store<ConfigMap>,
     status: Arc<Status>,
-    troubles: Arc<Mutex<Vec<Trouble>>>,
-    seams: Seams,
+    troubles: Arc<Mutex<Vec<ReflectorError>>>,
+    environment: Environment,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -109,18 +109,18 @@ impl Rig {
 
     /// Starts a reflector that reads from `over`, which reads from `source` in the end.
     fn over(over: Arc<dyn ListWatch>, source: MemorySource, options: ReflectorOptions) -> Self {
-        let seams = seams();
+        let environment = environment();
         let (reflector, store): (Reflector<StoreTarget>, _) = Reflector::into_store(info(), over);
-        let troubles = Arc::<Mutex<Vec<Trouble>>>::default();
+        let troubles = Arc::<Mutex<Vec<ReflectorError>>>::default();
         let told = Arc::clone(&troubles);
         let reflector = reflector
-            .seams(seams.clone())
+            .environment(environment.clone())
             .options(options)
             .on_trouble(move |trouble| told.lock().push(trouble.clone()));
         let status = reflector.status();
         let stop = CancellationToken::new();
         let task = tokio::spawn(reflector.run(stop.clone()));
-        Self { source, store, status, troubles, seams, stop, task }
+        Self { source, store, status, troubles, environment, stop, task }
     }
 
     /// Starts a reflector and waits until it is synced.
@@ -218,28 +218,28 @@ impl Noted {
     }
 }
 
-impl Target for Noted {
+impl ReflectorSink for Noted {
     fn list_begins(&mut self) {
         self.note("list".to_owned());
     }
 
-    fn listed(&mut self, seen: &Seen<'_>) {
+    fn listed(&mut self, seen: &RawObject<'_>) {
         self.note(format!("={}", seen.name()));
     }
 
-    fn changed(&mut self, seen: &Seen<'_>) {
+    fn changed(&mut self, seen: &RawObject<'_>) {
         self.note(format!("~{}", seen.name()));
     }
 
-    fn deleted(&mut self, seen: &Seen<'_>) {
+    fn deleted(&mut self, seen: &RawObject<'_>) {
         self.note(format!("-{}", seen.name()));
     }
 
-    fn kept(&mut self, seen: &Seen<'_>) {
+    fn kept(&mut self, seen: &RawObject<'_>) {
         self.note(format!("!{}", seen.name()));
     }
 
-    fn reached(&mut self, step: Step, version: &str) {
+    fn reached(&mut self, step: StreamProgress, version: &str) {
         self.note(format!("{step:?} {version}"));
     }
 

@@ -29,7 +29,7 @@ async fn b8_versions_that_go_backwards_begin_an_epoch_in_which_everything_is_rea
         eventually("it goes on", || rig.value("a").as_deref() == Some("later")).await;
         assert_eq!(log.with("went backwards").len(), 1);
         let count =
-            rig.seams.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", "new_epoch"]);
+            rig.environment.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", "new_epoch"]);
         assert_eq!(count, 1);
     }
 }
@@ -61,7 +61,7 @@ async fn b8_a_store_that_was_set_back_is_found_by_one_small_list_although_the_wa
     let reads = &rig.reads()[asked..];
     assert_eq!((rig.looks(), reads.len()), (1, 2), "a look, a watch, a list: {reads:?}");
     assert_eq!(log.with("its store was set back").len(), 1, "{}", log.text());
-    let counted = rig.seams.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
+    let counted = rig.environment.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
     assert_eq!(counted, 1);
 }
 
@@ -133,7 +133,7 @@ async fn b8_a_list_that_shows_an_older_state_begins_an_epoch_although_its_versio
     rig.source.expire();
     rig.source.break_watches();
     eventually("the older state is taken", || rig.value("old").as_deref() == Some("1")).await;
-    let counted = rig.seams.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
+    let counted = rig.environment.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
     assert_eq!(counted, 1);
 }
 

@@ -8,8 +8,9 @@ use crate::metrics::names;
 fn noting(source: &MemorySource, options: ReflectorOptions) -> (Noted, Arc<Status>, Stopping) {
     let target = Noted::default();
     let noted = target.clone();
-    let reflector =
-        Reflector::new(info(), Arc::new(source.clone()), target).seams(seams()).options(options);
+    let reflector = Reflector::new(info(), Arc::new(source.clone()), target)
+        .environment(environment())
+        .options(options);
     let status = reflector.status();
     let stop = CancellationToken::new();
     tokio::spawn(reflector.run(stop.clone()));
@@ -144,8 +145,8 @@ async fn a13_an_object_beyond_the_frame_limit_counts_as_one_that_was_listed() {
         source.put(&map("huge", &"x".repeat(2000))).unwrap();
         let options = ReflectorOptions::new().frame_limit(1000).streaming(streams);
         let rig = Rig::synced(source, options).await;
-        let metrics = rig.seams.metrics.encode();
-        let listed = rig.seams.metrics.counted(&names::INFORMER_LISTED, &["configmaps"]);
+        let metrics = rig.environment.metrics.encode();
+        let listed = rig.environment.metrics.counted(&names::INFORMER_LISTED, &["configmaps"]);
         assert_eq!(listed, 2, "streams: {streams}");
         let sum = r#"windlass_informer_list_items_sum{resource="configmaps"} 2.0"#;
         assert!(metrics.contains(sum), "{metrics}");
@@ -175,13 +176,13 @@ async fn mechanism_57_a_source_is_taken_to_stream_lists_unless_it_says_that_it_c
 #[derive(Clone, Default)]
 struct Resynced(Arc<Mutex<usize>>);
 
-impl Target for Resynced {
+impl ReflectorSink for Resynced {
     fn list_begins(&mut self) {}
-    fn listed(&mut self, _: &Seen<'_>) {}
-    fn changed(&mut self, _: &Seen<'_>) {}
-    fn deleted(&mut self, _: &Seen<'_>) {}
-    fn kept(&mut self, _: &Seen<'_>) {}
-    fn reached(&mut self, _: Step, _: &str) {}
+    fn listed(&mut self, _: &RawObject<'_>) {}
+    fn changed(&mut self, _: &RawObject<'_>) {}
+    fn deleted(&mut self, _: &RawObject<'_>) {}
+    fn kept(&mut self, _: &RawObject<'_>) {}
+    fn reached(&mut self, _: StreamProgress, _: &str) {}
     fn resync(&mut self) -> Result<(), Error> {
         *self.0.lock() += 1;
         Ok(())
@@ -193,7 +194,7 @@ async fn mechanism_56_a_target_wants_to_resync_unless_it_says_otherwise() {
     let target = Resynced::default();
     let resyncs = Arc::clone(&target.0);
     let reflector = Reflector::new(info(), Arc::new(source()), target)
-        .seams(seams())
+        .environment(environment())
         .options(ReflectorOptions::new().resync(Duration::from_secs(30)));
     let stop = Stopping(CancellationToken::new());
     tokio::spawn(reflector.run(stop.0.clone()));

@@ -56,7 +56,7 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
         assert!(trouble.pause < bound, "{trouble:?}");
     }
     let panicking = Reflector::new(info(), Arc::new(rig.source.clone()), Noted::default())
-        .seams(seams())
+        .environment(environment())
         .name("the panicking one")
         .on_trouble(|_| panic!("this is the test's"));
     rig.source.script(|number, _| (number < 6).then(|| Answer::status(500, "")));
@@ -257,7 +257,7 @@ async fn mechanism_54_each_type_of_event_does_its_work_and_moves_the_position() 
             rig.store.list().iter().map(|object| object.key().name().to_owned()).collect();
         assert_eq!(names, stored, "{frames:?}");
         let labels = ["configmaps", "unknown_type"];
-        assert_eq!(rig.seams.metrics.counted(&names::INFORMER_DROPPED, &labels), unknown);
+        assert_eq!(rig.environment.metrics.counted(&names::INFORMER_DROPPED, &labels), unknown);
         rig.source.break_watches();
         rig.asked(2).await;
         assert_eq!(versions(&rig.reads())[1], format!("watch {version}"), "{frames:?}");
@@ -277,7 +277,7 @@ async fn mechanism_54_tables_and_other_kinds_are_left_out_and_reported_once() {
     eventually("the others come", || rig.value("a").is_some()).await;
     assert_eq!(rig.store.len(), 1);
     let labels = ["configmaps", "unexpected_kind"];
-    assert_eq!(rig.seams.metrics.counted(&names::INFORMER_DROPPED, &labels), 2);
+    assert_eq!(rig.environment.metrics.counted(&names::INFORMER_DROPPED, &labels), 2);
     assert_eq!(log.with("Table of meta.k8s.io/v1").len(), 1);
     assert_eq!(log.lines().len(), 1, "once a stream: {:?}", log.lines());
     // A list that is a table.
@@ -325,7 +325,7 @@ async fn mechanism_56_the_target_is_asked_to_resync_each_period_when_it_wants_to
         let noted = target.clone();
         let source = source();
         let reflector = Reflector::new(info(), Arc::new(source.clone()), target)
-            .seams(seams())
+            .environment(environment())
             .options(ReflectorOptions::new().resync(Duration::from_secs(30)));
         let task = tokio::spawn(reflector.run(CancellationToken::new()));
         // The watch may be busy or silent.
@@ -347,7 +347,7 @@ async fn mechanism_56_a_resync_that_fails_ends_the_watch_and_the_state_is_listed
     let target = Noted { resync_fails: true, ..Noted::default() };
     let source = source();
     let reflector = Reflector::new(info(), Arc::new(source.clone()), target)
-        .seams(seams())
+        .environment(environment())
         .options(ReflectorOptions::new().resync(Duration::from_secs(30)));
     let status = reflector.status();
     let task = tokio::spawn(reflector.run(CancellationToken::new()));

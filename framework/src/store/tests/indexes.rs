@@ -179,7 +179,7 @@ fn an_object_that_an_index_function_fails_on_is_kept_without_values_and_the_batc
     store.ensure_index(index).unwrap();
     let batch = ["one", "two", "three"].into_iter().enumerate().map(|(at, host)| {
         let object = with_host(host, at as u64 + 1, host);
-        Delta::Put(sighting(&core, &object, Run::default()))
+        Delta::Put(sighting(&core, &object, ListGeneration::default()))
     });
     assert_eq!(core.apply(batch.collect()).events.len(), 3);
     assert_eq!(names(&store.by_index(index, "one")), ["one"]);

@@ -60,13 +60,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 type Picture = BTreeMap<ObjectKey, (String, String)>;
 
 /// One event of the server's history, and the server's state after it.
-struct Moment {
+struct SnapshotDiff {
     delete: bool,
     object: Value,
     state: BTreeMap<u8, Value>,
 }
 
-fn history(writes: &[Write]) -> Vec<Moment> {
+fn history(writes: &[Write]) -> Vec<SnapshotDiff> {
     let mut state: BTreeMap<u8, Value> = BTreeMap::new();
     let mut moments = Vec::new();
     for (i, write) in writes.iter().enumerate() {
@@ -84,7 +84,7 @@ fn history(writes: &[Write]) -> Vec<Moment> {
             object["data"] = json!({"host": write.label.to_string()});
             state.insert(write.name, object.clone());
         }
-        moments.push(Moment { delete: write.delete, object, state: state.clone() });
+        moments.push(SnapshotDiff { delete: write.delete, object, state: state.clone() });
     }
     moments
 }
@@ -106,7 +106,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn hear(&mut self, applied: &Applied, epoch: u32) -> Result<(), TestCaseError> {
+    fn hear(&mut self, applied: &BatchOutcome, epoch: u32) -> Result<(), TestCaseError> {
         for event in &applied.events {
             let state = |o: &Object| (o.head().uid().to_owned(), o.version().to_owned());
             let key = event.key().clone();
@@ -135,19 +135,19 @@ impl Listener {
 struct World {
     core: Arc<Core>,
     store: Store<ConfigMap>,
-    queue: DeltaQueue<Sighting, Mark>,
+    queue: DeltaQueue<Observed, StreamMark>,
     listener: Listener,
-    history: Vec<Moment>,
+    history: Vec<SnapshotDiff>,
     /// Events of the history that the watch has passed.
     at: usize,
-    run: Run,
+    run: ListGeneration,
     /// Only a list is trusted.
     gap: bool,
     snapshots: Vec<(Snapshot<ConfigMap>, Picture, Vec<Vec<ObjectKey>>)>,
 }
 
 impl World {
-    fn new(history: Vec<Moment>) -> Self {
+    fn new(history: Vec<SnapshotDiff>) -> Self {
         let core = core();
         let store = store(&core);
         Self {
@@ -157,7 +157,7 @@ impl World {
             listener: Listener::default(),
             history,
             at: 0,
-            run: Run { epoch: 0, number: 1 },
+            run: ListGeneration { epoch: 0, number: 1 },
             gap: true,
             snapshots: Vec::new(),
         }
@@ -165,7 +165,7 @@ impl World {
 
     fn show(&mut self, events: impl Iterator<Item = usize>) {
         for at in events {
-            let Moment { delete, object, .. } = &self.history[at];
+            let SnapshotDiff { delete, object, .. } = &self.history[at];
             let seen = sighting(&self.core, object, self.run);
             self.queue.push(if *delete { Delta::Delete(seen) } else { Delta::Put(seen) });
         }
@@ -177,18 +177,18 @@ impl World {
         let state = self.at.checked_sub(1).map(|at| &self.history[at].state);
         for object in state.into_iter().flat_map(BTreeMap::values) {
             let bytes = object.to_string();
-            let skim = Skim::of(bytes.as_bytes()).unwrap();
+            let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
             let same = if reuse { self.core.listed(&skim, 0).0 } else { None };
             let object = same.unwrap_or_else(|| self.core.object(&skim));
-            self.queue.push(Delta::Put(Sighting { object, run: self.run, is_initial: false }));
+            self.queue.push(Delta::Put(Observed { object, run: self.run, is_initial: false }));
         }
-        self.queue.push(self.mark(Milestone::Listed));
+        self.queue.push(self.mark(MarkKind::Listed));
         self.gap = false;
     }
 
-    fn mark(&self, what: Milestone) -> Delta<Sighting, Mark> {
+    fn mark(&self, what: MarkKind) -> Delta<Observed, StreamMark> {
         let (run, resource_version) = (self.run, Arc::from(self.at.to_string()));
-        Delta::Mark(Mark { scope: 0, namespace: None, run, resource_version, what })
+        Delta::StreamMark(StreamMark { scope: 0, namespace: None, run, resource_version, what })
     }
 
     fn apply(&mut self, most: usize) -> Result<(), TestCaseError> {
@@ -223,7 +223,7 @@ impl World {
                 self.apply(usize::MAX)?;
                 self.at = self.at.saturating_sub(count);
                 self.run.epoch += 1;
-                self.queue.push(self.mark(Milestone::NewEpoch));
+                self.queue.push(self.mark(MarkKind::NewEpoch));
                 self.list(false);
             }
             Step::Snapshot => {

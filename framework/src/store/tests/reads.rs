@@ -132,7 +132,7 @@ fn g_c5_a_snapshot_answers_from_its_moment_whatever_happens_after_it() {
     }
     assert_eq!(names(&store.by_index(BY_HOST, "x")), ["c", "d"]);
     relist(&core, 2, "20", &[]);
-    core.apply(vec![listed(3, "21", Milestone::Absent)]);
+    core.apply(vec![listed(3, "21", MarkKind::Absent)]);
     assert!(store.is_empty() && before.len() == 3);
 }
 
@@ -182,7 +182,7 @@ fn g_c5_readers_beside_a_writer_see_each_object_once_in_list_and_index() {
         let put = |at: u64| {
             let object =
                 with_host(&format!("o{at}"), round * OBJECTS + at + 1, &format!("h{}", round % 3));
-            Delta::Put(sighting(&core, &object, Run::default()))
+            Delta::Put(sighting(&core, &object, ListGeneration::default()))
         };
         core.apply((0..OBJECTS).map(put).collect());
     };
@@ -214,11 +214,11 @@ fn the_stores_version_goes_forward_with_lists_events_and_bookmarks() {
     assert_eq!(store.resource_version(), "");
     relist(&core, 1, "9", &[config_map("a", "u", 5)]);
     assert_eq!(store.resource_version(), "9");
-    core.apply(vec![listed(1, "12", Milestone::Reached)]);
+    core.apply(vec![listed(1, "12", MarkKind::Reached)]);
     assert_eq!(store.resource_version(), "12");
-    core.apply(vec![listed(1, "11", Milestone::Reached)]);
+    core.apply(vec![listed(1, "11", MarkKind::Reached)]);
     assert_eq!(store.resource_version(), "12");
-    core.apply(vec![listed(2, "3", Milestone::NewEpoch), listed(2, "3", Milestone::Listed)]);
+    core.apply(vec![listed(2, "3", MarkKind::NewEpoch), listed(2, "3", MarkKind::Listed)]);
     assert_eq!(store.resource_version(), "3", "a new epoch begins anew");
 }
 

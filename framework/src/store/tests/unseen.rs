@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::store::own::Unseen;
+use crate::store::own_writes::Unconfirmed;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -13,11 +13,11 @@ impl Core {
     }
 
     /// Applies a milestone of the whole scope at that version.
-    fn mark(&self, version: &str, what: Milestone) {
-        let run = Run { epoch: u32::from(what == Milestone::NewEpoch), number: 2 };
+    fn mark(&self, version: &str, what: MarkKind) {
+        let run = ListGeneration { epoch: u32::from(what == MarkKind::NewEpoch), number: 2 };
         let resource_version = Arc::from(version);
-        let mark = Mark { scope: 0, namespace: None, run, resource_version, what };
-        self.apply(vec![Delta::Mark(mark)]);
+        let mark = StreamMark { scope: 0, namespace: None, run, resource_version, what };
+        self.apply(vec![Delta::StreamMark(mark)]);
     }
 }
 
@@ -32,7 +32,7 @@ async fn an_own_write_is_remembered_until_the_watch_has_shown_it_or_what_came_af
     let core = core();
     for name in ["same", "later", "gone", "other"] {
         wrote(&core, &config_map(name, "u", 5));
-        assert_eq!(core.unseen(&key(name)), Some(Unseen::Shown));
+        assert_eq!(core.unseen(&key(name)), Some(Unconfirmed::Shown));
     }
     wrote(&core, &config_map("open", "u", 5));
     assert_eq!((core.remembered(), core.unseen(&key("none"))), (5, None));
@@ -49,7 +49,7 @@ async fn an_own_write_is_remembered_until_the_watch_has_shown_it_or_what_came_af
     }
     assert_eq!(
         (core.unseen(&key("open")), core.is_stale(&key("open"))),
-        (Some(Unseen::Lapsed), true)
+        (Some(Unconfirmed::Expired), true)
     );
 }
 
@@ -60,7 +60,7 @@ async fn an_own_deletion_is_remembered_until_the_watch_shows_it_or_a_successor()
     for (name, uid, version) in [("same", "u", 5), ("later", "u", 9), ("another", "v", 9)] {
         put(&core, &config_map(name, "u", 5));
         core.deleted(&key(name), "u");
-        assert_eq!(core.unseen(&key(name)), Some(Unseen::Shown));
+        assert_eq!(core.unseen(&key(name)), Some(Unconfirmed::Shown));
         delete(&core, &config_map(name, uid, version));
         assert_eq!((core.unseen(&key(name)), core.remembered()), (None, 0), "{name}");
     }
@@ -87,7 +87,7 @@ async fn without_an_order_of_versions_a_deletion_ends_own_writes_of_its_own_obje
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_was_set_back_and_a_kind_that_is_gone_end_what_is_known_of_own_writes() {
-    for what in [Milestone::NewEpoch, Milestone::Absent] {
+    for what in [MarkKind::NewEpoch, MarkKind::Absent] {
         let core = core();
         let store = store(&core);
         put(&core, &config_map("b", "v", 3));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::entropy::Entropy;
+use crate::rng::Rng;
 
 /// Pieces that are put into bytes: syntax, wanted members, and bytes that are no JSON.
 const WORDS: &[&[u8]] = &[
@@ -50,20 +50,20 @@ const WORDS: &[&[u8]] = &[
     b"\"items\":[],",
 ];
 
-fn pick<'a, T>(entropy: &Entropy, of: &'a [T]) -> &'a T {
-    &of[entropy.below(of.len() as u64) as usize]
+fn pick<'a, T>(rng: &Rng, of: &'a [T]) -> &'a T {
+    &of[rng.below(of.len() as u64) as usize]
 }
 
-fn place(entropy: &Entropy, bytes: &[u8]) -> usize {
-    entropy.below(bytes.len() as u64 + 1) as usize
+fn place(rng: &Rng, bytes: &[u8]) -> usize {
+    rng.below(bytes.len() as u64 + 1) as usize
 }
 
 /// Changes bytes at one to three places.
-pub(super) fn bend(bytes: &mut Vec<u8>, entropy: &Entropy) {
-    for _ in 0..=entropy.below(3) {
-        let (a, b) = (place(entropy, bytes), place(entropy, bytes));
+pub(super) fn bend(bytes: &mut Vec<u8>, rng: &Rng) {
+    for _ in 0..=rng.below(3) {
+        let (a, b) = (place(rng, bytes), place(rng, bytes));
         let near = a.min(b)..a.max(b).min(a.min(b) + 12);
-        match entropy.below(8) {
+        match rng.below(8) {
             0 => bytes.truncate(a),
             1 => drop(bytes.drain(near)),
             2 => {
@@ -74,22 +74,22 @@ pub(super) fn bend(bytes: &mut Vec<u8>, entropy: &Entropy) {
                 let (x, y) = (near.start, near.end - 1);
                 bytes.swap(x, y);
             }
-            4 if a < bytes.len() => bytes[a] = entropy.below(256) as u8,
+            4 if a < bytes.len() => bytes[a] = rng.below(256) as u8,
             _ => {
                 // Between two members as a rule: there a word may fit.
                 let comma = bytes[a..].iter().position(|byte| matches!(byte, b',' | b'{'));
                 let at = comma.map_or(a, |comma| a + comma + 1);
-                bytes.splice(at..at, pick(entropy, WORDS).iter().copied());
+                bytes.splice(at..at, pick(rng, WORDS).iter().copied());
             }
         }
     }
 }
 
 /// Puts other values at a few places of the object.
-pub(super) fn rearrange(value: &mut Value, entropy: &Entropy) {
-    for _ in 0..entropy.below(3) {
-        let place = somewhere(value, entropy);
-        *place = match entropy.below(12) {
+pub(super) fn rearrange(value: &mut Value, rng: &Rng) {
+    for _ in 0..rng.below(3) {
+        let place = somewhere(value, rng);
+        *place = match rng.below(12) {
             0 => Value::Null,
             1 => json!({}),
             2 => json!([]),
@@ -100,13 +100,13 @@ pub(super) fn rearrange(value: &mut Value, entropy: &Entropy) {
             7 => json!({"metadata": {"name": "inner"}, "kind": "I", "managedFields": 1}),
             8 => json!([[["deep", {"uid": "d"}]], "flat"]),
             9 => json!("é\u{1f600}\u{0}\u{1f}"),
-            10 => json!("x".repeat(entropy.below(200) as usize)),
+            10 => json!("x".repeat(rng.below(200) as usize)),
             _ => json!({"kind": "O", "uid": "o", "name": "n", "a": "1", "apiVersion": "v1"}),
         };
     }
 }
 
-fn somewhere<'a>(value: &'a mut Value, entropy: &Entropy) -> &'a mut Value {
+fn somewhere<'a>(value: &'a mut Value, rng: &Rng) -> &'a mut Value {
     let below = match &*value {
         Value::Object(map) => map.len(),
         Value::Array(items) => items.len(),
@@ -116,48 +116,48 @@ fn somewhere<'a>(value: &'a mut Value, entropy: &Entropy) -> &'a mut Value {
     if below == 0 {
         return value;
     }
-    let at = entropy.below(below as u64) as usize;
+    let at = rng.below(below as u64) as usize;
     let inner = match value {
         Value::Object(map) => map.values_mut().nth(at).expect("a member"),
         Value::Array(items) => &mut items[at],
         _ => unreachable!("only these have something below"),
     };
-    if entropy.below(4) == 0 { inner } else { somewhere(inner, entropy) }
+    if rng.below(4) == 0 { inner } else { somewhere(inner, rng) }
 }
 
 /// Writes `value` with its members in any order, with random blanks and escapes. Returns whether a
 /// key has an escape.
-pub(super) fn write_json(value: &Value, entropy: &Entropy, out: &mut Vec<u8>) -> bool {
+pub(super) fn write_json(value: &Value, rng: &Rng, out: &mut Vec<u8>) -> bool {
     let mut odd_keys = false;
-    blank(entropy, out);
+    blank(rng, out);
     match value {
-        Value::Object(map) => odd_keys = write_object(map, entropy, out),
+        Value::Object(map) => odd_keys = write_object(map, rng, out),
         Value::Array(items) => {
             out.push(b'[');
             for (at, item) in items.iter().enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
-                odd_keys |= write_json(item, entropy, out);
+                odd_keys |= write_json(item, rng, out);
             }
-            blank(entropy, out);
+            blank(rng, out);
             out.push(b']');
         }
         Value::String(text) => {
-            write_text(text, entropy, 40, out);
+            write_text(text, rng, 40, out);
         }
         other => out.extend_from_slice(other.to_string().as_bytes()),
     }
-    blank(entropy, out);
+    blank(rng, out);
     odd_keys
 }
 
-fn write_object(map: &Map<String, Value>, entropy: &Entropy, out: &mut Vec<u8>) -> bool {
+fn write_object(map: &Map<String, Value>, rng: &Rng, out: &mut Vec<u8>) -> bool {
     let mut odd_keys = false;
     let mut members: Vec<_> = map.iter().collect();
-    if entropy.below(2) == 0 {
+    if rng.below(2) == 0 {
         for last in (1..members.len()).rev() {
-            members.swap(last, entropy.below(last as u64 + 1) as usize);
+            members.swap(last, rng.below(last as u64 + 1) as usize);
         }
     }
     out.push(b'{');
@@ -165,31 +165,31 @@ fn write_object(map: &Map<String, Value>, entropy: &Entropy, out: &mut Vec<u8>) 
         if at > 0 {
             out.push(b',');
         }
-        blank(entropy, out);
-        odd_keys |= write_text(name, entropy, 4000, out);
-        blank(entropy, out);
+        blank(rng, out);
+        odd_keys |= write_text(name, rng, 4000, out);
+        blank(rng, out);
         out.push(b':');
-        odd_keys |= write_json(value, entropy, out);
+        odd_keys |= write_json(value, rng, out);
     }
-    blank(entropy, out);
+    blank(rng, out);
     out.push(b'}');
     odd_keys
 }
 
-fn blank(entropy: &Entropy, out: &mut Vec<u8>) {
-    if entropy.below(12) == 0 {
-        out.extend_from_slice(pick(entropy, &[" ", "\t ", "\r", "  "]).as_bytes());
+fn blank(rng: &Rng, out: &mut Vec<u8>) {
+    if rng.below(12) == 0 {
+        out.extend_from_slice(pick(rng, &[" ", "\t ", "\r", "  "]).as_bytes());
     }
 }
 
 /// Writes a text; one character in `odds` gets an escape that it does not need. Returns whether one
 /// did.
-fn write_text(text: &str, entropy: &Entropy, odds: u64, out: &mut Vec<u8>) -> bool {
+fn write_text(text: &str, rng: &Rng, odds: u64, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.push(b'"');
     for character in text.chars() {
         let needs_one = matches!(character, '"' | '\\' | '\u{0}'..='\u{1f}');
-        if !needs_one && entropy.below(odds) > 0 {
+        if !needs_one && rng.below(odds) > 0 {
             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         } else if matches!(character, '"' | '\\') {
             out.extend([b'\\', character as u8]);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::entropy::Entropy;
+use crate::rng::Rng;
 use bent::{bend, write_json};
 use strict::Strict;
 
@@ -47,32 +47,32 @@ const PATHS: [&[&str]; 7] = [
 
 /// 100 000 cases in four tests that run side by side.
 fn cases(seed: u64) {
-    let entropy = Entropy::seeded(seed);
+    let rng = Rng::seeded(seed);
     let originals = originals();
     let (mut good, mut good_keys, mut bad) = (0, 0, 0);
     for number in 0..25_000_u64 {
-        let mut value = originals[entropy.below(originals.len() as u64) as usize].clone();
+        let mut value = originals[rng.below(originals.len() as u64) as usize].clone();
         let mut bytes = Vec::new();
         if number % 2 == 0 {
-            bent::rearrange(&mut value, &entropy);
+            bent::rearrange(&mut value, &rng);
         }
-        let mut odd_keys = write_json(&value, &entropy, &mut bytes);
+        let mut odd_keys = write_json(&value, &rng, &mut bytes);
         if number % 2 == 1 {
-            bend(&mut bytes, &entropy);
+            bend(&mut bytes, &rng);
             odd_keys |= memchr::memchr(b'\\', &bytes).is_some();
         }
         let read = serde_json::from_slice::<Strict>(&bytes);
         // Half of the cases go through each of the two checks, which take about as long as all the
         // others.
-        match entropy.below(2) {
-            0 => lists_wherever_it_is_cut(&bytes, read.is_ok(), &entropy),
-            _ => frames_wherever_it_is_cut(&bytes, read.is_ok(), &entropy),
+        match rng.below(2) {
+            0 => lists_wherever_it_is_cut(&bytes, read.is_ok(), &rng),
+            _ => frames_wherever_it_is_cut(&bytes, read.is_ok(), &rng),
         }
         match read {
             Ok(Strict(value)) => {
                 good += 1;
                 good_keys += u32::from(!odd_keys);
-                agrees(&bytes, &value, odd_keys, &entropy);
+                agrees(&bytes, &value, odd_keys, &rng);
             }
             Err(_) => {
                 bad += 1;
@@ -130,7 +130,7 @@ fn shown(bytes: &[u8]) -> String {
 
 /// Checks that scanners and decoder agree. `odd_keys`: whether a key may have escapes. Such keys
 /// are never ours: then more is kept, and less is known, than there is.
-fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, entropy: &Entropy) {
+fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, rng: &Rng) {
     let start = scan::skip_space(bytes, 0);
     let length = bytes.len() - bytes.iter().rev().take_while(|byte| scan::is_space(**byte)).count();
     assert_eq!(scan::value_end(bytes, start), Ok(length), "{}", shown(bytes));
@@ -139,7 +139,7 @@ fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, entropy: &Entropy) {
     }
     let metadata = value.get("metadata").filter(|metadata| metadata.is_object());
     let text = |name: &str| metadata.and_then(|m| m.get(name)?.as_str()).unwrap_or_default();
-    let skim = Skim::of(bytes);
+    let skim = MetadataScan::of(bytes);
     assert_eq!(skim.is_ok(), !text("name").is_empty(), "{}", shown(bytes));
     let Ok(skim) = skim else { return };
     assert_eq!((&*skim.name, &*skim.uid), (text("name"), text("uid")), "{}", shown(bytes));
@@ -159,7 +159,7 @@ fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, entropy: &Entropy) {
     assert_eq!(skim.ends_initial_events(), marks, "{}", shown(bytes));
     paths_agree(bytes, value);
     known_places_agree(&compact, &outline);
-    let path = PATHS[entropy.below(PATHS.len() as u64) as usize];
+    let path = PATHS[rng.below(PATHS.len() as u64) as usize];
     let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
     let mut expected = value.clone();
     let was_there = strict::remove(&mut expected, &path);
@@ -198,7 +198,7 @@ fn head_agrees(head: &Head<'_>, metadata: &Value, bytes: &[u8]) {
 }
 
 /// The shortcut finds the same values as a scan of everything.
-fn known_places_agree(compact: &[u8], outline: &Outline) {
+fn known_places_agree(compact: &[u8], outline: &HeadOffsets) {
     let mut tree = PathTree::default();
     PATHS.iter().enumerate().for_each(|(number, path)| tree.add(path, number));
     let (mut known, mut whole) = (Vec::new(), Vec::new());
@@ -224,8 +224,13 @@ fn paths_agree(bytes: &[u8], value: &Value) {
 
 /// Checks for panics and contradictions only.
 fn survives(bytes: &[u8]) {
-    for skim in
-        [Skim::of(bytes), Skim::version_of(bytes), Skim::of_beginning(bytes)].into_iter().flatten()
+    for skim in [
+        MetadataScan::of(bytes),
+        MetadataScan::version_of(bytes),
+        MetadataScan::of_beginning(bytes),
+    ]
+    .into_iter()
+    .flatten()
     {
         let (outline, compact) = (skim.outline(), skim.compact());
         assert_eq!(compact.len(), skim.compact_len());
@@ -244,9 +249,9 @@ fn survives(bytes: &[u8]) {
 }
 
 /// Cuts `bytes` at a few places.
-fn pieces<'a>(bytes: &'a [u8], entropy: &Entropy) -> Vec<&'a [u8]> {
+fn pieces<'a>(bytes: &'a [u8], rng: &Rng) -> Vec<&'a [u8]> {
     let most = bytes.len() as u64 + 1;
-    let mut cuts: Vec<_> = (0..entropy.below(5)).map(|_| entropy.below(most) as usize).collect();
+    let mut cuts: Vec<_> = (0..rng.below(5)).map(|_| rng.below(most) as usize).collect();
     cuts.sort_unstable();
     let mut from = 0;
     let ends = cuts.into_iter().chain([bytes.len()]);
@@ -262,7 +267,7 @@ fn told(part: Part<'_>) -> (bool, Vec<u8>) {
 
 type Told = Vec<(bool, Vec<u8>)>;
 
-fn lists_wherever_it_is_cut(bytes: &[u8], is_good: bool, entropy: &Entropy) {
+fn lists_wherever_it_is_cut(bytes: &[u8], is_good: bool, rng: &Rng) {
     let split = |pieces: &[&[u8]], limit: usize| -> (Told, Result<ListMeta, Malformed>) {
         let mut splitter = ListSplitter::with_limit(limit);
         let mut items = Vec::new();
@@ -277,9 +282,9 @@ fn lists_wherever_it_is_cut(bytes: &[u8], is_good: bool, entropy: &Entropy) {
         [&br#"{"items":[{"a":1},"#[..], bytes, br#",{"b":2}],"metadata":{"resourceVersion":"1"}}"#]
             .concat();
     let (items, outcome) = split(&[&body], 1 << 20);
-    assert_eq!(split(&pieces(&body, entropy), 1 << 20), (items.clone(), outcome.clone()));
-    let limit = entropy.below(bytes.len() as u64 + 2) as usize;
-    assert_eq!(split(&pieces(&body, entropy), limit), split(&[&body], limit));
+    assert_eq!(split(&pieces(&body, rng), 1 << 20), (items.clone(), outcome.clone()));
+    let limit = rng.below(bytes.len() as u64 + 2) as usize;
+    assert_eq!(split(&pieces(&body, rng), limit), split(&[&body], limit));
     if bytes.starts_with(b"{") && is_good {
         let item = bytes.trim_ascii_end();
         assert!(
@@ -290,8 +295,8 @@ fn lists_wherever_it_is_cut(bytes: &[u8], is_good: bool, entropy: &Entropy) {
     }
 }
 
-fn frames_wherever_it_is_cut(bytes: &[u8], is_good: bool, entropy: &Entropy) {
-    let order = entropy.below(3);
+fn frames_wherever_it_is_cut(bytes: &[u8], is_good: bool, rng: &Rng) {
+    let order = rng.below(3);
     let frame = match order {
         0 => [&br#"{"type":"MODIFIED","object":"#[..], bytes, b"}"].concat(),
         1 => [&br#"{"object":"#[..], bytes, br#","type":"MODIFIED"} "#].concat(),
@@ -306,9 +311,9 @@ fn frames_wherever_it_is_cut(bytes: &[u8], is_good: bool, entropy: &Entropy) {
         lines
     };
     let lines = cut(&[&body], 1 << 20);
-    assert_eq!(cut(&pieces(&body, entropy), 1 << 20), lines);
-    let limit = entropy.below(body.len() as u64) as usize;
-    assert_eq!(cut(&pieces(&body, entropy), limit), cut(&[&body], limit));
+    assert_eq!(cut(&pieces(&body, rng), 1 << 20), lines);
+    let limit = rng.below(body.len() as u64) as usize;
+    assert_eq!(cut(&pieces(&body, rng), limit), cut(&[&body], limit));
     for (_, line) in &lines {
         if let Ok(frame) = Frame::of_beginning(line) {
             survives(frame.object);
@@ -320,7 +325,7 @@ fn frames_wherever_it_is_cut(bytes: &[u8], is_good: bool, entropy: &Entropy) {
         assert_eq!(read.event, EventType::Modified);
         assert_eq!(read.object.trim_ascii(), bytes.trim_ascii(), "{}", shown(&frame));
     } else if let Ok(frame) = read {
-        let _ = (frame.status(), Skim::of(frame.object).is_ok());
+        let _ = (frame.status(), MetadataScan::of(frame.object).is_ok());
     }
 }
 
@@ -332,7 +337,7 @@ fn an_object_of_a_hundred_thousand_members_is_read_in_one_go() {
         write!(object, r#","m{number}":1"#).expect("a text");
     }
     object.push_str(r#","kind":"K","apiVersion":"v1"}"#);
-    let skim = Skim::of(object.as_bytes()).expect("an object");
+    let skim = MetadataScan::of(object.as_bytes()).expect("an object");
     let compact = skim.compact();
     assert!(compact.ends_with(br#""m199999":1}"#), "kind and apiVersion are cut");
 }
@@ -343,7 +348,7 @@ fn of_two_metadata_the_first_counts_and_is_not_mixed_with_the_second() {
     for tail in ["", r#","kind":"K""#] {
         let first = r#"{"metadata":{"name":"a","namespace":"n","uid":"u"}"#;
         let object = format!(r#"{first},"metadata":{{"name":"b","labels":{{"x":"y"}}}}{tail}}}"#);
-        let skim = Skim::of(object.as_bytes()).expect("an object");
+        let skim = MetadataScan::of(object.as_bytes()).expect("an object");
         let (outline, compact) = (skim.outline(), skim.compact());
         assert_eq!((&*skim.name, skim.namespace.as_deref(), &*skim.uid), ("a", Some("n"), "u"));
         assert_eq!(outline.head(&compact).label("x"), None);
@@ -351,5 +356,5 @@ fn of_two_metadata_the_first_counts_and_is_not_mixed_with_the_second() {
         values_at(object.as_bytes(), &["metadata", "name"], &mut found);
         assert_eq!(found, ["a"]);
     }
-    assert!(Skim::of(br#"{"metadata":7,"metadata":{"name":"a"},"kind":"K"}"#).is_err());
+    assert!(MetadataScan::of(br#"{"metadata":7,"metadata":{"name":"a"},"kind":"K"}"#).is_err());
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::slot::{Again, Nanos, Place, Slot};
 use super::slots::Ticket;
 use super::{Core, QueueCounts};
-use crate::workqueue::meter::{News, Tally};
+use crate::workqueue::meter::{QueueReport, Tally};
 use crate::workqueue::{KeyPlace, KeyState, Priority};
 
 /// Sort key of a listing: place, then priority, then age, due time or turn.
@@ -15,8 +15,8 @@ type Rank = (KeyPlace, Reverse<Priority>, u64, Ticket);
 
 impl<T> Core<T> {
     /// Returns the numbers for the metrics; `tally` is counted by the caller.
-    pub(in crate::workqueue) fn news(&self, tally: Tally) -> News {
-        News { adds: self.adds, delays: self.delays, depths: self.lines.depths(), tally }
+    pub(in crate::workqueue) fn news(&self, tally: Tally) -> QueueReport {
+        QueueReport { adds: self.adds, delays: self.delays, depths: self.lines.depths(), tally }
     }
 }
 

@@ -28,7 +28,7 @@ impl<P> Hash for Key<P> {
 
 #[tokio::test(start_paused = true)]
 async fn of_equal_keys_the_one_that_was_added_after_a_rest_is_worked_on_and_retried() {
-    let queue = WorkQueue::new(QueueSettings::new("q"), &seams());
+    let queue = WorkQueue::new(QueueSettings::new("q"), &environment());
     let order = |more| Key { number: 1, more };
     queue.add(order("old"));
     queue.get().await.expect("open").done();
@@ -81,7 +81,7 @@ fn keys_are_dropped_outside_of_the_queues_lock() {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let _within = runtime.as_ref().expect("a runtime").enter();
-        drop_keys_in_every_way(&WorkQueue::new(QueueSettings::new("q"), &seams()));
+        drop_keys_in_every_way(&WorkQueue::new(QueueSettings::new("q"), &environment()));
         let _ = done.send(());
     });
     assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(()), "a key waits for itself");

@@ -46,7 +46,7 @@ async fn a_burst_of_adds_wakes_one_worker_for_each_doubling_and_not_one_for_each
 }
 
 /// Parks in the queue and is not polled any more, as in a `select!` whose other arm is busy.
-async fn lie_down(get: std::pin::Pin<&mut impl Future>) {
+async fn park(get: std::pin::Pin<&mut impl Future>) {
     let mut get = Some(get);
     poll_fn(|context| {
         assert!(get.take().expect("polled once").poll(context).is_pending(), "there is no key");
@@ -61,7 +61,7 @@ async fn g_q5_a_worker_that_is_called_and_does_not_come_does_not_hold_up_the_oth
     let (_workers, _) = workers(&queue, 3);
     settle().await;
     let mut absent = pin!(queue.get());
-    lie_down(absent.as_mut()).await;
+    park(absent.as_mut()).await;
     queue.add(1);
     settle().await;
     assert_eq!(queue.counts().queued, 1, "the one that lay down last is called first");
@@ -81,9 +81,9 @@ async fn g_q5_three_workers_that_do_not_come_hold_up_seven_keys_and_not_the_eigh
     let (_workers, _) = workers(&queue, 1);
     settle().await;
     let (mut a, mut b, mut c) = (pin!(queue.get()), pin!(queue.get()), pin!(queue.get()));
-    lie_down(a.as_mut()).await;
-    lie_down(b.as_mut()).await;
-    lie_down(c.as_mut()).await;
+    park(a.as_mut()).await;
+    park(b.as_mut()).await;
+    park(c.as_mut()).await;
     for key in 0..7 {
         queue.add(key);
         settle().await;

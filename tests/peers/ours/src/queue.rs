@@ -10,7 +10,7 @@ use measure::{Delayed, Delays, Window, resident};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 use windlass::resource::ObjectKey;
-use windlass::seams::Seams;
+use windlass::environment::Environment;
 use windlass::workqueue::{Adding, QueueSettings, WorkQueue};
 
 const KEYS: u64 = 100_000;
@@ -32,7 +32,7 @@ fn settings() -> QueueSettings {
 }
 
 fn queue() -> WorkQueue<Arc<str>> {
-    WorkQueue::new(settings(), &Seams::system())
+    WorkQueue::new(settings(), &Environment::system())
 }
 
 fn names(count: u64) -> Vec<Arc<str>> {
@@ -66,7 +66,7 @@ pub fn run(runtime: &Runtime, adds: u64) -> f64 {
 
 /// The same as a controller's own source and its workers do it: keys of objects, in batches.
 pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
-    let queue = WorkQueue::of_objects(settings(), &Seams::system());
+    let queue = WorkQueue::of_objects(settings(), &Environment::system());
     let runs = Arc::new(AtomicU64::new(0));
     let keys: Vec<ObjectKey> =
         (0..KEYS).map(|key| ObjectKey::new(Some("team"), &key.to_string())).collect();

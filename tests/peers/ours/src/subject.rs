@@ -11,7 +11,7 @@ use measure::{Args, Delayed, Delays, Meter, Subject};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use windlass::client::{Client, ClientConfig};
-use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
+use windlass::controller::{Action, Context, Reconciler, Result, ControllerBuilder};
 use windlass::informer::{CacheOptions, Change, Informer, InformerRegistry, Registration};
 use windlass::manager::{Manager, Running};
 use windlass::resource::{ObjectKey, ResourceExt};
@@ -135,7 +135,7 @@ impl<'a, K: Read> Ours<'a, K> {
             sleep: Arc::clone(&self.sleep),
             kind: PhantomData,
         };
-        let mut wiring = Wiring::new();
+        let mut wiring = ControllerBuilder::new();
         for index in self.indexes() {
             wiring = wiring.index(index);
         }

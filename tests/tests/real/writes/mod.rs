@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::task::JoinSet;
 use windlass::client::Client;
 use windlass::clock::Clock;
-use windlass::entropy::Entropy;
+use windlass::rng::Rng;
 use windlass::testing::RealServer;
 
 use crate::bench::{client, config_map, new_namespace};
@@ -39,7 +39,7 @@ const END: &str = "the-end";
 async fn g_r3_of_ten_thousand_writes_over_a_cutting_network_none_is_done_twice_and_none_is_lost() {
     assert!(PATIENCE < STALL);
     let seed = std::env::var("WINDLASS_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let dice = Entropy::seeded(seed);
+    let dice = Rng::seeded(seed);
     let server = RealServer::shared().await;
     let namespace = new_namespace(server).await;
     let direct = client(server.admin()).namespace::<ConfigMap>(&namespace);
@@ -101,7 +101,7 @@ fn enough(counts: &Counts, cuts: &BTreeMap<Cut, u64>) {
 }
 
 fn retries(client: &Client) -> u64 {
-    let text = client.seams().metrics.encode();
+    let text = client.environment().metrics.encode();
     let lines = text.lines().filter(|line| line.starts_with("rest_client_request_retries_total{"));
     lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }

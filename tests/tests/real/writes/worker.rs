@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 use windlass::api::{Api, Patch};
-use windlass::entropy::Entropy;
 use windlass::resource::ResourceExt;
+use windlass::rng::Rng;
 use windlass::{Error, ErrorKind};
 
 /// Label: the write that made the object.
@@ -96,7 +96,7 @@ pub(super) struct Worker {
     api: Api<ConfigMap>,
     /// Connection past the network that cuts.
     direct: Api<ConfigMap>,
-    dice: Entropy,
+    dice: Rng,
     tickets: Arc<AtomicUsize>,
     book: Book,
     names: usize,
@@ -109,7 +109,7 @@ impl Worker {
         id: usize,
         api: Api<ConfigMap>,
         direct: Api<ConfigMap>,
-        dice: Entropy,
+        dice: Rng,
         tickets: Arc<AtomicUsize>,
     ) -> Self {
         let book = Book::default();

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::client::tests::flights::Counting;
-use crate::client::{ClientConfig, Flights, WriteGate};
+use crate::client::{ClientConfig, InFlightWrites, WriteGate};
 use crate::error::Error;
 
 /// Answers with `text` instead of an upgrade, and closes.
@@ -160,7 +160,7 @@ async fn a_refused_token_is_read_again_once() {
     );
     let config = ClientConfig::from_yaml(&text, None).unwrap();
     let connector = Arc::clone(&door) as Arc<dyn Connect>;
-    let client = Client::builder().config(config).connector(connector).seams(seams());
+    let client = Client::builder().config(config).connector(connector).environment(environment());
     let pods = client.build().unwrap().namespace::<Pod>("shop");
     let mut session = pods.exec("db-0", &["x"], ExecOptions::default()).await.unwrap();
     assert!(session.wait().await.unwrap().success());
@@ -209,7 +209,7 @@ async fn l8_a_command_whose_start_was_given_up_counts_for_the_lease() {
     });
     let second = Duration::from_secs(1);
     let client = silent.client();
-    let flights = Flights::new(client.seams().clock.clone(), 2 * second);
+    let flights = InFlightWrites::new(client.environment().clock.clone(), 2 * second);
     let pods = client.gated(Arc::new(Counting(flights.clone()))).namespace::<Pod>("shop");
     let started = pods.exec("db-0", &["x"], ExecOptions::default());
     assert!(tokio::time::timeout(second, started).await.is_err());

@@ -23,9 +23,9 @@ use super::socket::Socket;
 use super::*;
 use crate::api::Api;
 use crate::client::{BoxIo, Client, Connect};
-use crate::entropy::Entropy;
+use crate::environment::Environment;
 use crate::error::ErrorKind;
-use crate::seams::Seams;
+use crate::rng::Rng;
 
 const SUCCESS: &str = r#"{"metadata":{},"status":"Success"}"#;
 const CODE_3: &str = r#"{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: exit status 3","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}"#;
@@ -62,7 +62,7 @@ impl Door {
     }
 
     fn client(self: &Arc<Self>) -> Client {
-        Client::over(Arc::clone(self) as Arc<dyn Connect>, seams())
+        Client::over(Arc::clone(self) as Arc<dyn Connect>, environment())
     }
 
     fn pods(self: &Arc<Self>) -> Api<Pod> {
@@ -83,8 +83,8 @@ impl Connect for Door {
     }
 }
 
-fn seams() -> Seams {
-    Seams { entropy: Entropy::seeded(7), ..Seams::system() }
+fn environment() -> Environment {
+    Environment { rng: Rng::seeded(7), ..Environment::system() }
 }
 
 /// Reads the head of a request.

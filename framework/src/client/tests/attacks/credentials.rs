@@ -35,7 +35,7 @@ fn credential(rest: &str) -> String {
 fn over(server: &Arc<Server>, plugin: ExecPlugin) -> Client {
     let config = ClientConfig::new("http://localhost").unwrap().with_exec(plugin);
     let wire = Arc::new(Wire(Arc::clone(server)));
-    Client::builder().config(config).connector(wire).seams(seams()).build().unwrap()
+    Client::builder().config(config).connector(wire).environment(environment()).build().unwrap()
 }
 
 #[tokio::test]
@@ -108,7 +108,12 @@ async fn a8_a_token_file_that_becomes_garbage_or_endless_changes_nothing() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     let config = ClientConfig::new("http://localhost").unwrap().with_token_file(&token);
     let wire = Arc::new(Wire(Arc::clone(&server)));
-    let client = Client::builder().config(config).connector(wire).seams(seams()).build().unwrap();
+    let client = Client::builder()
+        .config(config)
+        .connector(wire)
+        .environment(environment())
+        .build()
+        .unwrap();
     client.send(get()).await.unwrap();
     let bad: [&[u8]; 5] = [b"", b" \n", b"one\ntwo", b"\xff\xfe", b"a\r\nX-Injected: 1"];
     for content in bad {

@@ -42,7 +42,7 @@ impl Connect for Slow {
 async fn the_first_requests_over_http1_do_not_connect_one_after_another() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     let slow = Slow(Arc::clone(&server), Duration::from_secs(1));
-    let client = Client::over(Arc::new(slow), seams());
+    let client = Client::over(Arc::new(slow), environment());
     let started = tokio::time::Instant::now();
     for result in together(&client, 20).await {
         result.unwrap();
@@ -54,7 +54,7 @@ async fn the_first_requests_over_http1_do_not_connect_one_after_another() {
 async fn a_cancelled_dial_leaves_the_way_to_the_next_caller() {
     let server = Server::http2([Reply::Answer(200, "{}")]);
     let slow = Slow(Arc::clone(&server), Duration::from_secs(1));
-    let client = Client::over(Arc::new(slow), seams());
+    let client = Client::over(Arc::new(slow), environment());
     let (first, second) = (client.clone(), client.clone());
     let first = tokio::spawn(async move { first.send(get()).await });
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -121,7 +121,7 @@ async fn a10_a_goaway_to_fifty_requests_opens_one_connection_and_not_fifty() {
     let go = Arc::new(Semaphore::new(0));
     let storm =
         Storm { server: Arc::clone(&server), first: AtomicBool::new(true), go: Arc::clone(&go) };
-    let client = Client::over(Arc::new(storm), seams());
+    let client = Client::over(Arc::new(storm), environment());
     let asking = {
         let client = client.clone();
         tokio::spawn(async move { together(&client, 50).await })
@@ -163,7 +163,7 @@ impl Connect for Narrow {
 async fn a_server_that_takes_one_stream_a_connection_starves_nobody() {
     let gate = Arc::new(Semaphore::new(0));
     let server = Server::http2([Reply::Later(Arc::clone(&gate)), Reply::Answer(200, "{}")]);
-    let client = Client::over(Arc::new(Narrow(Arc::clone(&server))), seams());
+    let client = Client::over(Arc::new(Narrow(Arc::clone(&server))), environment());
     let watch = {
         let client = client.clone();
         tokio::spawn(async move {
@@ -240,7 +240,7 @@ impl Connect for Hasty {
 #[tokio::test(start_paused = true)]
 async fn a_connection_whose_server_answered_early_and_reads_no_more_holds_nobody_up() {
     let hasty = Arc::new(Hasty::default());
-    let client = Client::over(hasty.clone(), seams());
+    let client = Client::over(hasty.clone(), environment());
     let mut large = create();
     large.body = vec![b' '; 1 << 20].into();
     let error = client.send(large).await.unwrap_err();
@@ -278,7 +278,7 @@ impl Connect for Smuggler {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_asked_for_answers_no_later_request() {
     let smuggler = Arc::new(Smuggler::default());
-    let client = Client::over(smuggler.clone(), seams());
+    let client = Client::over(smuggler.clone(), environment());
     for _ in 0..5 {
         assert_eq!(client.send(get()).await.unwrap().body, "\"mine\"");
     }
@@ -319,7 +319,7 @@ async fn babbler(said: Vec<u8>) -> u16 {
 /// The clock moves on its own while nothing happens on the sockets.
 #[tokio::test(start_paused = true)]
 async fn whatever_a_proxy_says_it_ends_in_an_error_within_the_deadline() {
-    let entropy = Entropy::seeded(7);
+    let rng = Rng::seeded(7);
     let heads: [&[u8]; 8] = [
         b"",
         b"\x05",
@@ -332,14 +332,14 @@ async fn whatever_a_proxy_says_it_ends_in_an_error_within_the_deadline() {
     ];
     for (round, head) in heads.iter().cycle().take(64).enumerate() {
         let mut said = head.to_vec();
-        let length = entropy.next_u64() % 1500;
-        said.extend((0..length).map(|_| entropy.next_u64().to_le_bytes()[0]));
+        let length = rng.next_u64() % 1500;
+        said.extend((0..length).map(|_| rng.next_u64().to_le_bytes()[0]));
         let port = babbler(said.clone()).await;
         let scheme = if round % 2 == 0 { "socks5" } else { "http" };
         let config = ClientConfig::new("https://api.invalid:6443").unwrap();
         let config = config.with_insecure_skip_tls_verify().with_token("canary");
         let config = config.with_proxy(&format!("{scheme}://127.0.0.1:{port}")).unwrap();
-        let client = Client::builder().config(config).seams(seams()).build().unwrap();
+        let client = Client::builder().config(config).environment(environment()).build().unwrap();
         let started = tokio::time::Instant::now();
         let mut request = get();
         request.timeout = Some(Duration::from_secs(2));
@@ -355,7 +355,7 @@ async fn g_r1_a_time_that_no_clock_can_hold_is_a_long_time() {
         let server = Arc::new(Server { http2, ..Server::bare([Reply::Answer(200, "{}")]) });
         let client = Client::builder()
             .connector(Arc::new(Wire(Arc::clone(&server))))
-            .seams(seams())
+            .environment(environment())
             .http2_pings(Duration::MAX, Duration::MAX)
             .max_connection_age(Duration::MAX)
             .head_timeout(Duration::MAX / 3)

@@ -50,7 +50,8 @@ async fn a1_hours_of_throttling_cost_a_tenth_of_the_traffic_in_retries_in_memory
     let retries = rig.server.requests() - calls;
     let seconds = started.elapsed().as_secs() as usize;
     assert!(retries <= 20 + calls / 10 + seconds / 10, "{retries} of {calls} in {seconds} s");
-    let counted = rig.client.seams().metrics.counted(&REST_RETRIES, &["429", "GET", "localhost"]);
+    let counted =
+        rig.client.environment().metrics.counted(&REST_RETRIES, &["429", "GET", "localhost"]);
     assert_eq!(counted, retries as u64);
     rig.goes_on().await;
 }

@@ -19,7 +19,7 @@ async fn under_way(client: &Client, peer: &Peer) -> ByteStream {
 }
 
 fn over(wire: &Arc<Dial>) -> Client {
-    Client::over(Arc::clone(wire) as Arc<dyn Connect>, seams())
+    Client::over(Arc::clone(wire) as Arc<dyn Connect>, environment())
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +101,7 @@ async fn a5_a_half_open_http2_connection_is_left_on_a_socket() {
     let wire = Dial::tcp(&peer).await;
     let client = Client::builder()
         .connector(Arc::clone(&wire) as Arc<dyn Connect>)
-        .seams(seams())
+        .environment(environment())
         .http2_pings(Duration::from_millis(100), Duration::from_millis(100))
         .build()
         .unwrap();

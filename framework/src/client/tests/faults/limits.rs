@@ -69,7 +69,7 @@ async fn a_server_that_sends_interim_answers_for_ever_is_cut_on_a_socket() {
 #[tokio::test(start_paused = true)]
 async fn an_http2_answer_with_100_kib_of_headers_is_refused() {
     let peer = Peer::new(true);
-    let client = Client::over(Dial::pipe(&peer), seams());
+    let client = Client::over(Dial::pipe(&peer), environment());
     let mut request = at("/head");
     request.timeout = Some(Duration::from_secs(3));
     let error = client.send(request).await.unwrap_err();
@@ -102,7 +102,7 @@ async fn slow_reader(client: &Client, peer: &Peer, most: usize) {
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_stops_the_server_over_http1_in_memory() {
     let peer = Peer::new(false);
-    let client = Client::over(Dial::pipe(&peer), seams());
+    let client = Client::over(Dial::pipe(&peer), environment());
     // The pipe, the client's buffer, the server's own, and chunks between them.
     slow_reader(&client, &peer, (64 + 64 + 512 + 64) * KIB).await;
     assert_eq!(peer.connections(), 2, "a stream that was given up ends its connection");
@@ -111,7 +111,7 @@ async fn a_slow_reader_stops_the_server_over_http1_in_memory() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_stops_the_server_over_http2_in_memory() {
     let peer = Peer::new(true);
-    let client = Client::over(Dial::pipe(&peer), seams());
+    let client = Client::over(Dial::pipe(&peer), environment());
     slow_reader(&client, &peer, (1024 + 512 + 64) * KIB).await;
     assert_eq!(peer.connections(), 1, "a stream that was given up leaves its connection");
 }
@@ -119,7 +119,7 @@ async fn a_slow_reader_stops_the_server_over_http2_in_memory() {
 #[tokio::test(start_paused = true)]
 async fn slow_readers_do_not_stop_others_on_the_same_connection() {
     let peer = Peer::new(true);
-    let client = Client::over(Dial::pipe(&peer), seams());
+    let client = Client::over(Dial::pipe(&peer), environment());
     let mut slow = Vec::new();
     for _ in 0..40 {
         slow.push(client.stream(at("/flood")).await.unwrap());
@@ -135,7 +135,7 @@ async fn slow_readers_do_not_stop_others_on_the_same_connection() {
 async fn g_r2_a_dropped_stream_ends_its_request_at_the_server() {
     for http2 in [false, true] {
         let peer = Peer::new(http2);
-        let client = Client::over(Dial::pipe(&peer), seams());
+        let client = Client::over(Dial::pipe(&peer), environment());
         let mut stream = client.stream(at("/ticks")).await.unwrap();
         peer.ticks.add_permits(1);
         stream.next().await.unwrap().unwrap();
@@ -194,7 +194,7 @@ async fn compression_can_be_turned_off_and_left_to_the_caller() {
     let server = BadServer::new([Bad::Write(answer(200, "{}"))]);
     let client = Client::builder()
         .connector(Arc::new(Pipe(Arc::clone(&server))))
-        .seams(seams())
+        .environment(environment())
         .compression(false)
         .build()
         .unwrap();
@@ -250,7 +250,7 @@ async fn the_largest_answer_is_the_clients_to_say() {
     let server = BadServer::new([Bad::Write(answer(200, [b'x'; 3000]))]);
     let client = Client::builder()
         .connector(Arc::new(Pipe(Arc::clone(&server))))
-        .seams(seams())
+        .environment(environment())
         .max_answer(2999)
         .build()
         .unwrap();

@@ -38,7 +38,7 @@ impl Rig {
     /// Over pipes, with the default times.
     fn in_memory(script: impl IntoIterator<Item = Bad>) -> Self {
         let server = BadServer::new(script);
-        let client = Client::over(Arc::new(Pipe(Arc::clone(&server))), seams());
+        let client = Client::over(Arc::new(Pipe(Arc::clone(&server))), environment());
         Self { server, client, drip: Duration::from_secs(1), call: Duration::from_millis(30_500) }
     }
 
@@ -73,7 +73,7 @@ impl Rig {
 fn short(config: ClientConfig) -> Client {
     Client::builder()
         .config(config)
-        .seams(seams())
+        .environment(environment())
         .head_timeout(Duration::from_millis(150))
         .timeout(Duration::from_millis(600))
         .build()

@@ -42,7 +42,7 @@ async fn a10_rolling_restart(client: Client, peer: &Arc<Peer>, rounds: u32) {
 #[tokio::test(start_paused = true)]
 async fn a10_a_rolling_restart_fails_no_request_over_http2_in_memory() {
     let peer = Peer::new(true);
-    a10_rolling_restart(Client::over(Dial::pipe(&peer), seams()), &peer, 20).await;
+    a10_rolling_restart(Client::over(Dial::pipe(&peer), environment()), &peer, 20).await;
 }
 
 /// Loopback, TLS and ALPN: a stream is under way when `GOAWAY` comes.
@@ -103,7 +103,7 @@ async fn a10_only_a_goaway_that_leaves_a_request_out_says_that_it_was_not_execut
             let good = Peer::new(true);
             let connections = AtomicU32::new(0);
             let leaver = Leaver { reason, covers, connections, good: Arc::clone(&good) };
-            let client = Client::over(Arc::new(leaver), seams());
+            let client = Client::over(Arc::new(leaver), environment());
             let result = client.send(create()).await;
             if covers {
                 let error = result.unwrap_err();
@@ -121,7 +121,7 @@ async fn a10_only_a_goaway_that_leaves_a_request_out_says_that_it_was_not_execut
 #[tokio::test(start_paused = true)]
 async fn a10_an_http1_server_that_closes_after_its_answer_fails_nothing_in_memory() {
     let peer = Peer::new(false);
-    let client = Client::over(Dial::pipe(&peer), seams());
+    let client = Client::over(Dial::pipe(&peer), environment());
     for _ in 0..20 {
         let first = {
             let client = client.clone();
@@ -144,7 +144,7 @@ async fn a10_a_connection_that_is_too_old_gets_no_new_request_and_keeps_its_stre
         let peer = Peer::new(http2);
         let client = Client::builder()
             .connector(Dial::pipe(&peer))
-            .seams(seams())
+            .environment(environment())
             .max_connection_age(Duration::from_secs(100))
             .build()
             .unwrap();
@@ -168,7 +168,7 @@ async fn ages_differ_from_connection_to_connection() {
     let peer = Peer::new(false);
     let client = Client::builder()
         .connector(Dial::pipe(&peer))
-        .seams(seams())
+        .environment(environment())
         .max_connection_age(Duration::from_secs(50))
         .build()
         .unwrap();
@@ -202,7 +202,7 @@ async fn ages_differ_from_connection_to_connection() {
 #[tokio::test(start_paused = true)]
 async fn an_http1_connection_that_was_idle_for_long_is_not_used_again() {
     let peer = Peer::new(false);
-    let client = Client::over(Dial::pipe(&peer), seams());
+    let client = Client::over(Dial::pipe(&peer), environment());
     client.send(get()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(89)).await;
     client.send(get()).await.unwrap();

@@ -1,0 +1,96 @@
+//! The driver of an HTTP/1.1 connection: a task of its own, or the reader of a watch.
+//!
+//! A connection and the reader of its answer hand over one chunk at a time. If both are tasks, each
+//! chunk costs two task switches, and a watch receives a chunk per event: the switches would cost
+//! more than the rest of the event. So a watch takes the connection over, drives it while it waits
+//! for the next chunk, and returns it at the end.
+//!
+//! Not here: HTTP/2, whose connections carry many requests and buffer for each.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::client::conn::http1::Connection;
+use hyper_util::rt::TokioIo;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::connect::BoxIo;
+use super::payload::RequestBody;
+
+/// Handle by which a connection can be taken over from its task.
+#[derive(Clone, Debug)]
+pub(super) struct Driver {
+    /// Channel to the driving task, by which the connection is requested.
+    asks: mpsc::Sender<oneshot::Sender<Driven>>,
+}
+
+/// A connection without a task; its owner has to poll it. Dropping it closes the connection.
+pub(super) struct Driven {
+    connection: Pin<Box<Connection<TokioIo<BoxIo>, RequestBody>>>,
+    /// Requests for the connection; each holds the channel for the reply.
+    asked: mpsc::Receiver<oneshot::Sender<Driven>>,
+    /// Runtime of the driving task.
+    runtime: Handle,
+}
+
+impl Driver {
+    /// Drives a connection in a task of its own, until its last user is gone or its peer closes it.
+    pub(super) fn spawn(connection: Connection<TokioIo<BoxIo>, RequestBody>) -> Self {
+        let (asks, asked) = mpsc::channel(1);
+        let runtime = Handle::current();
+        Driven { connection: Box::pin(connection), asked, runtime }.give_back();
+        Self { asks }
+    }
+
+    /// Takes the connection over from its task; `None` when the connection has ended.
+    pub(super) async fn take(&self) -> Option<Driven> {
+        let (reply, answer) = oneshot::channel();
+        self.asks.send(reply).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+impl Driven {
+    /// Drives the connection as far as possible; returns true when it has ended.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        match self.connection.as_mut().poll(cx) {
+            Poll::Ready(ended) => {
+                tell(ended);
+                true
+            }
+            Poll::Pending => false,
+        }
+    }
+
+    /// Moves the connection into a task of its own again.
+    pub(super) fn give_back(self) {
+        // Spawned by handle: a body may be polled outside of the runtime's context.
+        let runtime = self.runtime.clone();
+        runtime.spawn(self.run());
+    }
+
+    /// Drives the connection until it ends or is taken over.
+    async fn run(mut self) {
+        loop {
+            let reply = tokio::select! {
+                biased;
+                // Biased: a connection that has ended is not handed over any more.
+                ended = self.connection.as_mut() => return tell(ended),
+                Some(reply) = self.asked.recv() => reply,
+            };
+            match reply.send(self) {
+                Ok(()) => return,
+                // The taker was cancelled: its request for the connection lapses.
+                Err(back) => self = back,
+            }
+        }
+    }
+}
+
+/// Logs the error with which a connection ended.
+fn tell(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection to the API server ended");
+    }
+}

@@ -1,0 +1,138 @@
+//! Settings of a wiring that concern each reconcile: reports, conditions, limits, tasks.
+
+use std::time::Duration;
+
+use super::ControllerBuilder;
+use crate::controller::limits::{LoopGuard, Rate};
+use crate::controller::object_task::{self, MakeTask};
+use crate::controller::report::{self, Report};
+use crate::controller::{AfterMaxRetries, ObjectTask, OnFailure, Reconciler};
+
+/// Settings that apply to each reconcile.
+pub(in crate::controller) struct ReconcileOptions<C: Reconciler> {
+    /// The action when the retries of an object are used up.
+    pub(in crate::controller) then: AfterMaxRetries,
+    /// The caller of `OnFailure::failed`, if the controller asked for reports.
+    pub(in crate::controller) report: Option<Report<C>>,
+    /// Whether repeated failures are reported, too.
+    pub(in crate::controller) reports_every_failure: bool,
+    /// Type of the condition that shows the outcome of the last reconcile.
+    pub(in crate::controller) outcome: Option<String>,
+    pub(in crate::controller) drops_superseded: bool,
+    /// Byte limit for the last reconciled states; 0 keeps none.
+    pub(in crate::controller) tracked_bytes: usize,
+    pub(in crate::controller) task: Option<MakeTask<C>>,
+    pub(in crate::controller) guard: LoopGuard,
+    pub(in crate::controller) rate: Option<Rate>,
+}
+
+impl<C: Reconciler> Default for ReconcileOptions<C> {
+    fn default() -> Self {
+        Self {
+            then: AfterMaxRetries::Rest,
+            report: None,
+            reports_every_failure: false,
+            outcome: None,
+            drops_superseded: false,
+            tracked_bytes: 0,
+            task: None,
+            guard: LoopGuard::default(),
+            rate: None,
+        }
+    }
+}
+
+impl<C: Reconciler> ControllerBuilder<C> {
+    /// Sets the action for an object whose retries are used up, as limited by
+    /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Default: [`AfterMaxRetries::Rest`].
+    /// Has no effect with endless retries.
+    pub fn after_max_retries(mut self, then: AfterMaxRetries) -> Self {
+        self.around.then = then;
+        self
+    }
+
+    /// Calls [`OnFailure::failed`] when a reconcile failed: at the first failure in a row, when the
+    /// error text changes, and when the object is given up.
+    pub fn report_failures(mut self) -> Self
+    where
+        C: OnFailure,
+    {
+        self.around.report = Some(report::boxed::<C>);
+        self
+    }
+
+    /// As [`report_failures`](Self::report_failures), but at every failure, also when the error
+    /// text is unchanged.
+    pub fn report_every_failure(mut self) -> Self
+    where
+        C: OnFailure,
+    {
+        self.around.reports_every_failure = true;
+        self.report_failures()
+    }
+
+    /// Maintains a condition of type `type_` (`Ready`, `Reconciled`) in each object's status. After
+    /// a failure the condition is false, its message is the error, and its reason is
+    /// `ReconcileFailed`, `ReconcileGaveUp` or `TerminalError`; after a success it is true with the
+    /// reason `Reconciled`. A condition of this type that the reconciler itself sets at a success
+    /// is left alone. Written when it changes; retries of the same failure write nothing.
+    ///
+    /// The kind's status needs `conditions` ([`Conditions`](crate::conditions::Conditions)). For a
+    /// kind that is cached as a projection, the status is read before each such comparison.
+    pub fn outcome_condition(mut self, type_: impl Into<String>) -> Self {
+        self.around.outcome = Some(type_.into());
+        self
+    }
+
+    /// Drops a running reconcile when it is [superseded](crate::controller::Context::superseded),
+    /// and starts it again at once for the new state. After five drops in a row one reconcile runs
+    /// to its end, so that an object which keeps changing is reconciled, too. A clean-up is never
+    /// dropped.
+    ///
+    /// The reconciler's future is dropped at an `await`: the reconciler must tolerate that as it
+    /// must tolerate a crash there.
+    pub fn cancel_superseded(mut self) -> Self {
+        self.around.drops_superseded = true;
+        self
+    }
+
+    /// Keeps each object's state at its last reconcile, so that
+    /// [`Context::changes`](crate::controller::Context::changes) can return the difference. At most
+    /// 64 MiB of such states, in JSON; the state that was reconciled longest ago is evicted first.
+    pub fn track_changes(self) -> Self {
+        self.track_changes_within(64 << 20)
+    }
+
+    /// As [`track_changes`](Self::track_changes), with at most `bytes` bytes.
+    pub fn track_changes_within(mut self, bytes: usize) -> Self {
+        self.around.tracked_bytes = bytes;
+        self
+    }
+
+    /// Sets the limit beyond which an object counts as reconciled endlessly and is slowed down.
+    /// Default: 50 reconciles within a minute without a change of its spec are free, then one a
+    /// second.
+    pub fn loop_guard(mut self, guard: LoopGuard) -> Self {
+        self.around.guard = guard;
+        self
+    }
+
+    /// Reconciles an object at most `most` times (at least once) within each `within` (at least 1
+    /// s), whatever the cause: changes, retries, requeues, clean-ups. The interval begins with the
+    /// first reconcile; all further causes wait for its end and lead to one reconcile then.
+    /// Default: no limit.
+    pub fn rate_limit(mut self, most: u32, within: Duration) -> Self {
+        self.around.rate = Some(Rate::new(most, within));
+        self
+    }
+
+    /// Runs [`ObjectTask::run`] beside each object, from its first successful reconcile until its
+    /// deletion.
+    pub fn task_per_object(mut self) -> Self
+    where
+        C: ObjectTask,
+    {
+        self.around.task = Some(object_task::boxed::<C>);
+        self
+    }
+}
