@@ -89,7 +89,7 @@ pub struct UncertainWrite {
 
 impl fmt::Debug for UncertainWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Doubt")
+        f.debug_struct("UncertainWrite")
             .field("method", &self.method)
             .field("host", &self.host)
             .field("path", &self.path)

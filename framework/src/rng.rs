@@ -1,7 +1,7 @@
 //! Randomness that a seed reproduces.
 //!
 //! Jitter, suffixes and choices draw their numbers here, never from the operating system directly.
-//! The same seed gives the same numbers. Each component takes a [`fork`](Entropy::fork), so that
+//! The same seed gives the same numbers. Each component takes a [`fork`](Rng::fork), so that
 //! one more draw in one component does not change the numbers of another.
 
 use std::hash::{BuildHasher, Hasher};

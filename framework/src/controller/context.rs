@@ -229,7 +229,7 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the changes since the last successful reconcile of this object; enabled by
-    /// [`ControllerBuilder::track_changes`](super::Wiring::track_changes).
+    /// [`ControllerBuilder::track_changes`](super::ControllerBuilder::track_changes).
     ///
     /// `None` when the last state is not known: at the first reconcile, after a restart or a change
     /// of leaders, or because it did not fit the byte limit. Treat everything as changed then.

@@ -44,7 +44,7 @@ const FIRST_RESTART: Duration = Duration::from_secs(1);
 const LONGEST_RESTART: Duration = Duration::from_secs(300);
 
 /// Runs a task beside each object, for as long as the object lives; enabled by
-/// [`ControllerBuilder::task_per_object`](super::Wiring::task_per_object).
+/// [`ControllerBuilder::task_per_object`](super::ControllerBuilder::task_per_object).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no task per object",
     note = "implement `windlass::controller::ObjectTask`: `async fn run(&self, task)`"

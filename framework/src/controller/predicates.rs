@@ -2,9 +2,9 @@
 //!
 //! A [`Predicate`] is given the old and the new state of an object and returns whether the change
 //! counts. Predicates are combined with [`and`](Predicate::and), [`or`](Predicate::or) and
-//! [`not`](Predicate::not) and set per source: [`ControllerBuilder::when`](super::Wiring::when) for the
-//! reconciled kind, [`owns_when`](super::Wiring::owns_when) and
-//! [`watches_when`](super::Wiring::watches_when) for others. The predicates of this module read
+//! [`not`](Predicate::not) and set per source: [`ControllerBuilder::when`](super::ControllerBuilder::when) for the
+//! reconciled kind, [`owns_when`](super::ControllerBuilder::owns_when) and
+//! [`watches_when`](super::ControllerBuilder::watches_when) for others. The predicates of this module read
 //! metadata and bytes in place and decode nothing.
 //!
 //! ```

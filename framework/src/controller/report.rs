@@ -20,7 +20,7 @@ const TERMINAL: &str = "TerminalError";
 const RECONCILED: &str = "Reconciled";
 
 /// Handler of failed reconciles; enabled by
-/// [`ControllerBuilder::report_failures`](super::Wiring::report_failures).
+/// [`ControllerBuilder::report_failures`](super::ControllerBuilder::report_failures).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what to do at failures",
     note = "implement `windlass::controller::OnFailure`: `async fn failed(&self, failure, cx)`"

@@ -9,7 +9,7 @@ use super::Failure;
 ///
 /// The end of the retries is reported by a Warning Event `GaveUp`, in the log, by the metric
 /// `windlass_reconcile_given_up_total`, and by the failure settings of the
-/// [`ControllerBuilder`](super::Wiring). The next change of the object, of its children or of an object mapped
+/// [`ControllerBuilder`](super::ControllerBuilder). The next change of the object, of its children or of an object mapped
 /// to it reconciles it as usual, and its retries are counted from the start; resyncs, timers and
 /// requeues do not count as a change. After a change of its spec, a further end of its retries is
 /// reported again.

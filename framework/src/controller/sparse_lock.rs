@@ -91,7 +91,7 @@ impl<C: Len> ShardedMap<C> {
 
 impl<C> fmt::Debug for SparseLock<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rare").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("SparseLock").field("len", &self.len).finish_non_exhaustive()
     }
 }
 

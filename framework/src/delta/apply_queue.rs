@@ -6,7 +6,7 @@
 //! task.
 //!
 //! No wake-up is lost: when a turn ends while deltas are queued, or after another task asked for
-//! the turn in vain, the task that waits in [`filled`](Handoff::filled) is woken.
+//! the turn in vain, the task that waits in [`filled`](ApplyQueue::filled) is woken.
 
 use std::fmt;
 use std::pin::pin;
@@ -70,7 +70,7 @@ impl<T: Keyed, M> Default for ApplyQueue<T, M> {
 impl<T, M> fmt::Debug for ApplyQueue<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
-        f.debug_struct("Handoff")
+        f.debug_struct("ApplyQueue")
             .field("queue", &state.queue)
             .field("is_taken", &state.is_taken)
             .finish_non_exhaustive()
@@ -192,7 +192,7 @@ pub struct ApplyPermit<'a, T: Keyed, M> {
 
 impl<T: Keyed, M> fmt::Debug for ApplyPermit<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("handoff", self.handoff).finish()
+        f.debug_struct("ApplyPermit").field("handoff", self.handoff).finish()
     }
 }
 

@@ -131,7 +131,7 @@ impl ReflectorOptions {
     }
 
     /// Sets the interval of resyncs, at which the target is asked to deliver its content again
-    /// ([`ReflectorSink::resync`](super::Target::resync)); at least 1 s. Default: never.
+    /// ([`ReflectorSink::resync`](super::ReflectorSink::resync)); at least 1 s. Default: never.
     #[must_use]
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period.max(Duration::from_secs(1)));

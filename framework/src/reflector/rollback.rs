@@ -57,7 +57,7 @@ pub(super) struct RollbackCheck {
 
 impl fmt::Debug for RollbackCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Doubt").field("due", &self.due).finish_non_exhaustive()
+        f.debug_struct("RollbackCheck").field("due", &self.due).finish_non_exhaustive()
     }
 }
 

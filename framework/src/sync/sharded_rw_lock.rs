@@ -32,7 +32,7 @@ impl<T> ShardedRwLock<T> {
 
 impl<T> fmt::Debug for ShardedRwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadMostly").finish_non_exhaustive()
+        f.debug_struct("ShardedRwLock").finish_non_exhaustive()
     }
 }
 
