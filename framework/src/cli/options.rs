@@ -73,7 +73,7 @@ pub(super) struct Options {
     #[arg(long, global = true)]
     pub(super) until_ready: bool,
 
-    /// How long --until-ready waits, such as 90s or 2m
+    /// Longest wait of --until-ready, such as 90s or 2m
     #[arg(long, global = true, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     #[cfg_attr(not(feature = "local"), allow(dead_code))]
     pub(super) ready_timeout: Duration,
