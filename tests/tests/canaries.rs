@@ -2,7 +2,7 @@
 //! `Debug`.
 //!
 //! The client's output, its logs and errors included, is checked beside its sources
-//! (`client/tests/config_secrets.rs`). The macros hold no secrets: they run in the compiler. The
+//! (`client/tests/configuring/secrets.rs`). The macros hold no secrets: they run in the compiler. The
 //! types of `k8s-openapi` are not ours, and its `Secret` prints its values.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]

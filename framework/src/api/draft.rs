@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Patch;
-use super::patch::has_version;
+use super::write::has_version;
 use crate::client::{Client, PatchType, Verb};
 use crate::resource::{ResourceInfo, Scope};
 use crate::wire::times;

@@ -43,46 +43,29 @@
 //! [`ErrorKind::Usage`]: crate::ErrorKind::Usage
 
 mod decode;
-mod delete;
 mod draft;
-mod evict;
-mod follow;
-mod log;
 mod ownership;
-mod pages;
-mod patch;
-mod patcher;
 mod read;
 #[cfg(feature = "ws")]
 pub mod remote;
-mod retry;
 mod send;
 mod settle;
 mod subresource;
 #[cfg(test)]
 mod tests;
-mod token;
-mod upsert;
-mod wait;
-mod watch;
 mod write;
 
-pub use delete::{Delete, DeleteCollection, Deleted, Propagation};
-pub use evict::Evict;
-pub use log::{Log, LogStream};
 pub use ownership::{owned_fields, upgrade_to_apply};
-pub use pages::ListStream;
-pub use patch::Patch;
-pub use patcher::Patcher;
-pub use read::{Get, List, ObjectList, VersionMatch};
-pub use retry::{Retries, retry_on_conflict};
+pub use read::{
+    Condition, Get, List, ListStream, ObjectList, ResumingWatch, VersionMatch, Watch, WatchEvent,
+    WatchStream,
+};
 pub use settle::Settled;
-pub use subresource::Subresource;
-pub use token::{Token, TokenRequest};
-pub use upsert::Upserted;
-pub use wait::Condition;
-pub use watch::{ResumingWatch, Watch, WatchEvent, WatchStream};
-pub use write::{FieldValidation, Write};
+pub use subresource::{Evict, Log, LogStream, Subresource, Token, TokenRequest};
+pub use write::{
+    Delete, DeleteCollection, Deleted, FieldValidation, Patch, Patcher, Propagation, Retries,
+    Upserted, Write, retry_on_conflict,
+};
 
 use std::fmt;
 use std::future::Future;

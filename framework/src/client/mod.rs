@@ -6,67 +6,37 @@
 //! reproducible. [`Request`] builds a call to any path; [`Api`] does so for a kind. Not here: the
 //! cache of discovery, and typed objects.
 
-mod attempt;
 mod auth;
-mod backoff;
-mod body;
 mod builder;
 mod call;
 mod config;
-mod connect;
-mod connection_driver;
-mod defaults;
-mod dial;
-mod exec;
-mod gate;
-mod gzip;
-mod header_rules;
-mod in_flight;
-mod limit;
 #[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "for code that starts servers"))]
 mod new_server;
-mod path_template;
-mod payload;
-mod pool;
-mod prepared;
-mod proxy;
-mod report;
+mod policy;
 mod request;
-mod response;
-mod restrict;
-mod retry;
 mod secret;
-mod self_wake;
-mod stream;
-mod throttle;
-mod tls;
-mod trace;
 mod transport;
-mod tuning;
-#[cfg(feature = "ws")]
-mod upgrade;
-mod warning;
 
-pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff};
+pub use auth::{ExecPlugin, ExecPolicy, InteractiveMode};
 pub use builder::ClientBuilder;
+#[cfg(feature = "ws")]
+pub(crate) use call::Upgraded;
 pub use config::{ClientConfig, Impersonation};
-pub use connect::{BoxIo, Connect, Io, Opened, Opening};
-pub use exec::{ExecPlugin, ExecPolicy, InteractiveMode};
-pub use gate::WriteGate;
-pub(crate) use gzip::inflate;
-pub(crate) use in_flight::InFlightWrites;
-pub use in_flight::WritePermit;
-pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
 pub(crate) use new_server::NewServer;
-pub use payload::{BodyReader, RequestBody};
-pub use prepared::{Prepared, Verb};
-pub use request::{Body, Encoded, PatchType, RawEvent, RawWatch, Request};
-pub use response::Response;
+pub(crate) use policy::InFlightWrites;
+pub use policy::{
+    AlwaysAllow, Backoff, BackoffFactory, BackoffManager, NeverAllow, NoBackoff, Permit,
+    RateLimiter, TokenBucket, UrlBackoff, WriteGate, WritePermit,
+};
+pub use request::{
+    Body, BodyReader, Encoded, LogWarnings, NoWarnings, PatchType, Prepared, RawEvent, RawWatch,
+    Request, RequestBody, Response, Verb, Warning, WarningHandler, WriteWarnings,
+};
 pub use secret::Secret;
-pub use stream::ByteStream;
-pub(crate) use stream::at_once;
-pub use transport::{HttpRequest, HttpResponse, ResponseBody, Stack};
-pub use warning::{LogWarnings, NoWarnings, Warning, WarningHandler, WriteWarnings};
+pub use transport::{
+    BoxIo, ByteStream, Connect, HttpRequest, HttpResponse, Io, Opened, Opening, ResponseBody, Stack,
+};
+pub(crate) use transport::{at_once, inflate};
 
 use std::fmt;
 use std::sync::Arc;
@@ -80,8 +50,6 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::resource::{DynamicObject, Resource, ResourceInfo};
 use call::Shared;
-#[cfg(feature = "ws")]
-pub(crate) use upgrade::Upgraded;
 
 /// A client of one API server; cheap to clone.
 #[derive(Clone)]
@@ -140,8 +108,8 @@ impl Client {
     pub fn offline() -> Self {
         Self::builder()
             // The layer answers before a connection is opened, so no call waits or retries.
-            .layer(layer_fn(connect::Offline::new))
-            .build_over(Arc::new(connect::Nowhere))
+            .layer(layer_fn(transport::Offline::new))
+            .build_over(Arc::new(transport::Nowhere))
     }
 
     /// Returns the clock, the randomness and the metrics of this client.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::draft::Draft;
 use super::watch::compare;
-use super::{Api, WatchEvent, WatchStream};
+use crate::api::draft::Draft;
+use crate::api::{Api, WatchEvent, WatchStream};
 use crate::client::Verb;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt};

@@ -1,4 +1,13 @@
-//! Reads of one object, one page or a whole list.
+//! Reads of one object, one page or a whole list; watches, and waits for a state.
+
+mod follow;
+mod pages;
+mod wait;
+mod watch;
+
+pub use pages::ListStream;
+pub use wait::Condition;
+pub use watch::{ResumingWatch, Watch, WatchEvent, WatchStream};
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -7,7 +16,6 @@ use std::time::Duration;
 use super::ApiFuture;
 use super::decode::{self, Decoder};
 use super::draft::Draft;
-use super::pages::ListStream;
 use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
 

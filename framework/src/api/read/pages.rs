@@ -14,9 +14,9 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
-use super::ApiFuture;
-use super::decode::{self, Page};
-use super::draft::Draft;
+use crate::api::ApiFuture;
+use crate::api::decode::{self, Page};
+use crate::api::draft::Draft;
 use crate::error::Error;
 use crate::resource::Resource;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Api;
 use super::follow::{Follow, Seen};
+use crate::api::Api;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{PartialObject, Resource, ResourceExt};
 

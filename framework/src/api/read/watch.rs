@@ -12,16 +12,16 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::ApiFuture;
-use super::decode;
-use super::draft::{Draft, Target};
+use crate::api::ApiFuture;
+use crate::api::decode;
+use crate::api::draft::{Draft, Target};
 use crate::client::{RawEvent, RawWatch};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
 use crate::wire::{EventType, Undecodable};
 
 pub use resume::ResumingWatch;
-pub(super) use resume::compare;
+pub(in crate::api) use resume::compare;
 
 /// Annotation of the bookmark after the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";

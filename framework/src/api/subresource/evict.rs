@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::ApiFuture;
-use super::delete::Options;
-use super::draft::Draft;
+use crate::api::ApiFuture;
+use crate::api::draft::Draft;
+use crate::api::write::Options;
 use crate::error::Error;
 
 /// An eviction, sent when it is awaited. The Pod is then gone, or ends within its grace period.

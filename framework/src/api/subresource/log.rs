@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::ApiFuture;
-use super::draft::Draft;
+use crate::api::ApiFuture;
+use crate::api::draft::Draft;
 use crate::client::ByteStream;
 use crate::error::Error;
 

@@ -1,5 +1,13 @@
 //! Subresources: parts of an object with a URL of their own.
 
+mod evict;
+mod log;
+mod token;
+
+pub use evict::Evict;
+pub use log::{Log, LogStream};
+pub use token::{Token, TokenRequest};
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ApiFuture;
-use super::decode;
-use super::draft::Draft;
+use crate::api::ApiFuture;
+use crate::api::decode;
+use crate::api::draft::Draft;
 use crate::client::Secret;
 use crate::error::Error;
 use crate::resource::{Resource, ResourceInfo};

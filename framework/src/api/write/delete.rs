@@ -9,9 +9,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::ApiFuture;
-use super::decode;
-use super::draft::Draft;
+use crate::api::ApiFuture;
+use crate::api::decode;
+use crate::api::draft::Draft;
 use crate::error::{ApiStatus, Error};
 use crate::resource::{Resource, ResourceInfo};
 
@@ -47,7 +47,7 @@ pub enum Deleted<K> {
         uid: String,
     },
     /// The object is marked for deletion, and waits for its finalizers, its grace period or its
-    /// content. [`Api::wait_deleted`](super::Api::wait_deleted) waits for the end.
+    /// content. [`Api::wait_deleted`](crate::api::Api::wait_deleted) waits for the end.
     Terminating(K),
 }
 
@@ -218,7 +218,7 @@ impl<K> Delete<K> {
     }
 
     /// The draft with the options as its body.
-    pub(super) fn finished(mut self) -> Draft {
+    pub(in crate::api) fn finished(mut self) -> Draft {
         // A repetition cannot delete another object or version.
         if self.options.is_guarded() {
             self.draft.repeatable();

@@ -1,4 +1,18 @@
-//! Writes: create, replace, patch, apply, and the writes of subresources.
+//! Writes: create, replace, patch, apply, and the writes of subresources; deletions.
+
+mod delete;
+mod patch;
+mod patcher;
+mod retry;
+mod upsert;
+
+pub(in crate::api) use delete::Options;
+pub use delete::{Delete, DeleteCollection, Deleted, Propagation};
+pub use patch::Patch;
+pub(in crate::api) use patch::has_version;
+pub use patcher::Patcher;
+pub use retry::{Retries, retry_on_conflict};
+pub use upsert::Upserted;
 
 use std::fmt;
 use std::future::IntoFuture;

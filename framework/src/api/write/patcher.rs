@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::patch::merge_diff;
-use super::{Api, Patch};
+use crate::api::{Api, Patch};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt, Whole};
 use crate::wire::Undecodable;

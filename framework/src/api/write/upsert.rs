@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::patch::merge_diff;
-use super::{Api, Patch, Retries};
+use crate::api::{Api, Patch, Retries};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt, Whole};
 

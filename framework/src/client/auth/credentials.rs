@@ -17,9 +17,9 @@ use tokio_util::task::AbortOnDropHandle;
 use zeroize::Zeroizing;
 
 use super::exec::{ExecCredential, ExecPlugin};
-use super::pool::Pool;
-use super::secret::Secret;
-use super::tls::Tls;
+use crate::client::secret::Secret;
+use crate::client::transport::Pool;
+use crate::client::transport::Tls;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 

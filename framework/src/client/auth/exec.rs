@@ -18,8 +18,8 @@ use serde_json::Value;
 pub use policy::ExecPolicy;
 pub(crate) use run::ExecCredential;
 
-use super::secret::Secret;
-use super::tls::Pem;
+use crate::client::secret::Secret;
+use crate::client::transport::Pem;
 
 pub(crate) const V1: &str = "client.authentication.k8s.io/v1";
 pub(crate) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";

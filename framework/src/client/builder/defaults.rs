@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use super::ClientBuilder;
-use super::backoff::{self, BackoffFactory, UrlBackoff};
-use super::limit::{RateLimiter, TokenBucket};
-use super::trace;
-use super::warning::{LogWarnings, WarningHandler};
+use crate::client::ClientBuilder;
+use crate::client::call::trace;
+use crate::client::policy::backoff::{self, BackoffFactory, UrlBackoff};
+use crate::client::policy::{RateLimiter, TokenBucket};
+use crate::client::request::{LogWarnings, WarningHandler};
 use crate::clock::Clock;
 
 /// Timeout of a call that names none.
@@ -21,7 +21,7 @@ const JSON: &str = "application/json";
 
 /// Settings of the builder, before the environment and the defaults fill the gaps.
 #[derive(Default)]
-pub(super) struct Wishes {
+pub(in crate::client) struct Wishes {
     timeout: Option<Duration>,
     accept: Option<String>,
     content_type: Option<String>,
@@ -39,32 +39,32 @@ pub(super) struct Wishes {
 }
 
 /// Settings of calls that name none of their own.
-pub(super) struct Defaults {
+pub(in crate::client) struct Defaults {
     /// Total time of a call, with all its retries.
-    pub(super) timeout: Duration,
+    pub(in crate::client) timeout: Duration,
     /// Timeout that the builder was given, if any; sent to servers as well.
-    pub(super) asked_timeout: Option<Duration>,
+    pub(in crate::client) asked_timeout: Option<Duration>,
     /// Header `Accept`, if one is sent.
-    pub(super) accept: Option<HeaderValue>,
+    pub(in crate::client) accept: Option<HeaderValue>,
     /// Media type of bodies that name none.
-    pub(super) content_type: String,
+    pub(in crate::client) content_type: String,
     /// Rate limiter that all handles share; `None` without a limit.
-    pub(super) limiter: Option<Arc<dyn RateLimiter>>,
+    pub(in crate::client) limiter: Option<Arc<dyn RateLimiter>>,
     /// Factory of backoff managers; `None` without backoff.
-    pub(super) backoff: Option<BackoffFactory>,
-    pub(super) warnings: Arc<dyn WarningHandler>,
+    pub(in crate::client) backoff: Option<BackoffFactory>,
+    pub(in crate::client) warnings: Arc<dyn WarningHandler>,
     /// Bytes of a body that are shown at TRACE level.
-    pub(super) shown: usize,
+    pub(in crate::client) shown: usize,
 }
 
 impl Wishes {
     /// Reads the variables of the backoff, which count where the builder sets none.
-    pub(super) fn read_env(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
+    pub(in crate::client) fn read_env(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
         self.env_backoff = backoff::from_env(variable);
     }
 
     /// Returns the effective settings.
-    pub(super) fn defaults(self, clock: &Clock) -> Defaults {
+    pub(in crate::client) fn defaults(self, clock: &Clock) -> Defaults {
         Defaults {
             timeout: self.timeout.unwrap_or(TIMEOUT),
             asked_timeout: self.timeout,

@@ -1,5 +1,9 @@
 //! The builder of clients.
 
+mod defaults;
+
+pub(in crate::client) use defaults::Defaults;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +14,20 @@ use rustls::crypto::CryptoProvider;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 
+use self::defaults::Wishes;
 use super::Client;
 use super::auth::Credentials;
 use super::call::Shared;
 use super::config::ClientConfig;
-use super::connect::Connect;
-use super::defaults::Wishes;
-use super::dial::Dialer;
-use super::header_rules::HeaderRules;
-use super::pool::Pool;
-use super::proxy::Scheme;
-use super::retry::Budgets;
-use super::tls::{Tls, TlsSettings, default_provider, proxy_config};
+use super::policy::Budgets;
+use super::policy::HeaderRules;
+use super::transport::Connect;
+use super::transport::Dialer;
+use super::transport::Pool;
+use super::transport::Scheme;
+use super::transport::Tuning;
 use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
-use super::tuning::Tuning;
+use super::transport::{Tls, TlsSettings, default_provider, proxy_config};
 use crate::environment::Environment;
 use crate::error::{BoxError, Error, ErrorKind};
 

@@ -9,13 +9,15 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tower::ServiceExt;
 
-use super::body::{ERROR_BODY_LIMIT, Ended, Reader};
-use super::call::Shared;
-use super::gzip;
-use super::retry::Outcome;
-use super::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
-use super::warning::{self, WarningHandler};
-use super::{Client, Prepared, Verb, dial, trace};
+use super::Shared;
+use super::trace;
+use crate::client::policy::Outcome;
+use crate::client::request::warning::{self, WarningHandler};
+use crate::client::transport::dial;
+use crate::client::transport::gzip;
+use crate::client::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
+use crate::client::transport::{ERROR_BODY_LIMIT, Ended, Reader};
+use crate::client::{Client, Prepared, Verb};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
 use crate::wire::status;
 
@@ -25,18 +27,18 @@ const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A successful answer.
-pub(super) struct Answer {
+pub(in crate::client) struct Answer {
     /// Status code; 2xx.
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
+    pub(in crate::client) status: StatusCode,
+    pub(in crate::client) headers: HeaderMap,
     /// The body, when the caller wants it as a whole.
-    pub(super) read: Bytes,
+    pub(in crate::client) read: Bytes,
     /// The body, when the caller wants a stream.
-    pub(super) rest: Option<ResponseBody>,
+    pub(in crate::client) rest: Option<ResponseBody>,
 }
 
 /// Failure of an attempt.
-pub(super) enum Failure {
+pub(in crate::client) enum Failure {
     /// The server's error answer.
     Status { status: Box<ApiStatus>, code: u16, retry_after: Option<Duration>, size: usize },
     /// No answer.
@@ -48,7 +50,7 @@ pub(super) enum Failure {
 impl Failure {
     /// Returns the outcome for the decision about a retry; `None` if a retry is out of the
     /// question.
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(in crate::client) fn outcome(&self) -> Option<Outcome> {
         match self {
             // The 429 of a disruption budget is a decision about the Pod, not a load that passes.
             Self::Status { status, .. } if status.has_cause("DisruptionBudget") => None,
@@ -61,7 +63,7 @@ impl Failure {
     }
 
     /// Returns the HTTP status code, if there was an answer.
-    pub(super) fn http_code(&self) -> Option<u16> {
+    pub(in crate::client) fn http_code(&self) -> Option<u16> {
         match self {
             Self::Status { code, .. } => Some(*code),
             _ => None,
@@ -69,7 +71,7 @@ impl Failure {
     }
 
     /// Returns the number of bytes of the error answer that were read.
-    pub(super) fn size(&self) -> Option<usize> {
+    pub(in crate::client) fn size(&self) -> Option<usize> {
         match self {
             Self::Status { size, .. } => Some(*size),
             _ => None,
@@ -77,7 +79,7 @@ impl Failure {
     }
 
     /// Returns the code in the form of `rest_client_requests_total`.
-    pub(super) fn code(&self) -> String {
+    pub(in crate::client) fn code(&self) -> String {
         match self {
             Self::Status { code, .. } => code.to_string(),
             _ => "<error>".to_owned(),
@@ -86,16 +88,16 @@ impl Failure {
 }
 
 /// Parts that are common to all attempts of a call.
-pub(super) struct Outgoing<'a> {
-    pub(super) client: &'a Client,
-    pub(super) request: &'a Prepared,
+pub(in crate::client) struct Outgoing<'a> {
+    pub(in crate::client) client: &'a Client,
+    pub(in crate::client) request: &'a Prepared,
     /// Whether the body is read as a whole, or returned as a stream.
-    pub(super) whole: bool,
+    pub(in crate::client) whole: bool,
 }
 
 impl Outgoing<'_> {
     /// Builds the request that goes through the stack.
-    pub(super) fn http(
+    pub(in crate::client) fn http(
         &self,
         uri: Uri,
         credentials: Option<&HeaderValue>,
@@ -135,7 +137,10 @@ impl Outgoing<'_> {
     }
 
     /// Sends `request` and reads as much of the answer as the caller wants.
-    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
+    pub(in crate::client) async fn exchange(
+        &self,
+        request: HttpRequest,
+    ) -> Result<Answer, Failure> {
         let response = self.client.shared.stack.clone().oneshot(request).await;
         let response = response.map_err(|error| self.broken(error))?;
         let (parts, body) = response.into_parts();
@@ -234,7 +239,7 @@ impl Outgoing<'_> {
 }
 
 /// Returns the absolute URI of a request, with its field manager.
-pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
+pub(in crate::client) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
     let shared = &client.shared;
     let base = if request.extra.from_root { shared.root() } else { &shared.base };
     let mut uri = format!("{base}{}", request.path);
@@ -301,7 +306,7 @@ impl fmt::Display for Size {
 
 /// Refuses paths that a server or proxy would normalize into another path, and unsafe methods with
 /// a verb that only reads: gates and dry runs would ignore them, and they would be retried.
-pub(super) fn check(request: &Prepared) -> Result<(), Error> {
+pub(in crate::client) fn check(request: &Prepared) -> Result<(), Error> {
     if !request.verb.writes() && !request.method.is_safe() {
         let (what, method, verb) = (&request.what, &request.method, request.verb.as_str());
         let text = format!("cannot {what}: a {method} is no `{verb}`; name a verb that writes");

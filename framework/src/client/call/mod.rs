@@ -3,6 +3,16 @@
 //! Order of the steps of one attempt: the backoff of the host (after a failure combined with the
 //! wait of the retry), a permit of the rate limiter, credentials, the gate, the exchange.
 
+pub(in crate::client) mod attempt;
+mod report;
+mod throttle;
+pub(in crate::client) mod trace;
+#[cfg(feature = "ws")]
+mod upgrade;
+
+#[cfg(feature = "ws")]
+pub(crate) use upgrade::Upgraded;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,18 +22,18 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::attempt::{self, Answer, Failure, Outgoing, check};
+use self::attempt::{Answer, Failure, Outgoing, check};
 use super::auth::Credentials;
-use super::backoff::BackoffManager;
-use super::defaults::Defaults;
-use super::limit::ThrottledLog;
+use super::builder::Defaults;
+use super::policy::BackoffManager;
+use super::policy::ThrottledLog;
+use super::policy::{Budgets, Decision, Facts, MAX_RETRIES, Outcome, Why, decide, leaves_doubt};
 #[cfg(any(test, feature = "ws"))]
-use super::pool::Pool;
-use super::retry::{Budgets, Decision, Facts, MAX_RETRIES, Outcome, Why, decide, leaves_doubt};
-use super::tls::Tls;
+use super::transport::Pool;
+use super::transport::Tls;
+use super::transport::Tuning;
 use super::transport::{Attempt, Stack};
-use super::tuning::Tuning;
-use super::{ByteStream, Client, Prepared, Response, Verb, report, trace};
+use super::{ByteStream, Client, Prepared, Response, Verb};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::Metrics;
@@ -44,7 +54,7 @@ pub(crate) struct Shared {
     pub(super) pool: Arc<Pool>,
     /// Header checks of upgrades, which bypass the transport.
     #[cfg(feature = "ws")]
-    pub(super) rules: super::header_rules::HeaderRules,
+    pub(super) rules: super::policy::HeaderRules,
     /// Cache of discovery, shared by all handles.
     pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) credentials: Arc<Credentials>,

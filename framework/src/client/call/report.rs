@@ -3,16 +3,16 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use super::Verb;
+use super::Call;
 use super::attempt::Failure;
-use super::call::Call;
-use super::retry::{MAX_RETRY_AFTER, Outcome, Why, leaves_doubt};
 use super::trace::content_type;
+use crate::client::Verb;
+use crate::client::policy::{MAX_RETRY_AFTER, Outcome, Why, leaves_doubt};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind, UncertainWrite};
 
 impl Call<'_> {
     /// Returns the error for the caller.
-    pub(super) fn error(&self, failure: Failure, why: Option<Why>) -> Error {
+    pub(in crate::client) fn error(&self, failure: Failure, why: Option<Why>) -> Error {
         let what = &self.request.what;
         let writes = self.request.verb.writes();
         let out_of_time = matches!(&failure, Failure::Broken { outcome: Outcome::TimedOut, .. });
@@ -70,7 +70,7 @@ impl Call<'_> {
 
     /// Turns an error that ends a call into `Ambiguous` if an earlier attempt may have been
     /// executed.
-    pub(super) fn in_doubt(&self, error: Error) -> Error {
+    pub(in crate::client) fn in_doubt(&self, error: Error) -> Error {
         if !self.doubt {
             return error;
         }
@@ -80,7 +80,7 @@ impl Call<'_> {
 
     /// Adds the outcomes of earlier attempts, and to an ambiguous error the request that was sent
     /// and its target.
-    pub(super) fn complete(&self, error: Error) -> Error {
+    pub(in crate::client) fn complete(&self, error: Error) -> Error {
         let error = with_history(error, &self.history);
         if error.kind() != ErrorKind::Ambiguous {
             return error;
@@ -140,7 +140,7 @@ fn is_untyped(error: &Error) -> bool {
 }
 
 /// Describes the failure of an attempt, for the history of a call.
-pub(super) fn describe(failure: &Failure) -> String {
+pub(in crate::client) fn describe(failure: &Failure) -> String {
     match failure {
         Failure::Status { status, code, .. } => {
             format!("{code} {}: {}", status.reason, status.message)

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use super::Verb;
-use super::call::Call;
-use super::limit::Loudness;
+use super::Call;
+use crate::client::Verb;
+use crate::client::policy::Loudness;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names::REST_RATE_LIMITER_SECONDS;
 
+/// Target of the log, beside `windlass::client::call`: the quickstart shows that one at DEBUG.
+const TARGET: &str = "windlass::client::throttle";
 /// Waits for a permit beyond this are logged at DEBUG; client-go's value.
 const LONG: Duration = Duration::from_millis(50);
 /// Waits for a permit beyond this are logged at INFO, at a limited rate; client-go's value.
@@ -15,12 +17,12 @@ const VERY_LONG: Duration = Duration::from_secs(1);
 
 impl Call<'_> {
     /// Returns the wait that the backoff manager asks for before a request to this host.
-    pub(super) fn backoff(&self) -> Duration {
+    pub(in crate::client) fn backoff(&self) -> Duration {
         self.backoff.as_ref().map_or(Duration::ZERO, |backoff| backoff.delay(&self.uri))
     }
 
     /// Waits for the backoff before the first attempt.
-    pub(super) async fn back_off(&self) -> Result<(), Error> {
+    pub(in crate::client) async fn back_off(&self) -> Result<(), Error> {
         let wait = self.backoff();
         if wait.is_zero() {
             return Ok(());
@@ -40,7 +42,7 @@ impl Call<'_> {
     }
 
     /// Waits for a permit of the rate limiter; watches need none.
-    pub(super) async fn permit(&self) -> Result<(), Error> {
+    pub(in crate::client) async fn permit(&self) -> Result<(), Error> {
         let limiter = self.request.extra.limiter.as_ref();
         let shared = self.shared.defaults.limiter.as_ref();
         let limiter = limiter.or(shared.filter(|_| !self.is_urgent()));
@@ -79,10 +81,12 @@ impl Call<'_> {
         // Limited across all calls of the client: under a rate limit nearly every call waits.
         match very.then(|| self.shared.slow.lock().admit(now)) {
             Some(Loudness::Info) => {
-                tracing::info!(?waited, reason, url, "a request waited for its permit");
+                tracing::info!(target: TARGET, ?waited, reason, url, "a request waited for its permit");
             }
             Some(Loudness::Silent) => {}
-            _ => tracing::debug!(?waited, reason, url, "a request waited for its permit"),
+            _ => {
+                tracing::debug!(target: TARGET, ?waited, reason, url, "a request waited for its permit");
+            }
         }
     }
 }

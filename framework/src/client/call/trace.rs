@@ -10,14 +10,15 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tracing::Level;
 
-use super::call::Shared;
-use super::path_template::Place;
-use super::prepared::{Headers, is_secret};
-use super::{Client, Prepared, attempt};
+use super::Shared;
+use super::attempt;
+use crate::client::request::Place;
+use crate::client::request::{Headers, is_secret};
+use crate::client::{Client, Prepared};
 use crate::error::Error;
 
 /// Default number of bytes of a body that are shown.
-pub(super) const SHOWN: usize = 1024;
+pub(in crate::client) const SHOWN: usize = 1024;
 /// Largest body that is parsed for output.
 const LARGEST: usize = 1 << 20;
 /// Text in place of a secret.
@@ -39,7 +40,7 @@ const KINDS: &[&str] = &["Secret", "SecretList", "TokenRequest", "TokenReview", 
 const RESOURCES: &[&str] = &["secrets", "tokenreviews"];
 
 /// Logs a request that is about to be sent.
-pub(super) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
+pub(in crate::client) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
     if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
         let body = shown(
             &request.path,
@@ -60,7 +61,7 @@ pub(super) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
 }
 
 /// Logs an answer that was read.
-pub(super) fn answer(
+pub(in crate::client) fn answer(
     shared: &Shared,
     request: &Prepared,
     code: u16,
@@ -81,12 +82,17 @@ pub(super) fn answer(
 }
 
 /// Returns the header `Content-Type`; empty without one.
-pub(super) fn content_type(headers: &HeaderMap) -> &str {
+pub(in crate::client) fn content_type(headers: &HeaderMap) -> &str {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// Returns the text of a body without secrets, of at most `limit` bytes.
-pub(super) fn shown(path: &str, content_type: &str, body: &[u8], limit: usize) -> String {
+pub(in crate::client) fn shown(
+    path: &str,
+    content_type: &str,
+    body: &[u8],
+    limit: usize,
+) -> String {
     let length = body.len();
     if body.is_empty() {
         return String::new();
@@ -164,7 +170,7 @@ fn redact(value: &mut Value) {
 }
 
 /// Returns a `curl` command line that sends the same request.
-pub(super) fn curl(client: &Client, request: &Prepared) -> Result<String, Error> {
+pub(in crate::client) fn curl(client: &Client, request: &Prepared) -> Result<String, Error> {
     let shared = &client.shared;
     let mut line = format!("curl -v -X {}", request.method);
     let mut header = |name: &HeaderName, value: &HeaderValue| {

@@ -26,17 +26,20 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
+use super::Shared;
 use super::attempt::{Outgoing, check, uri};
-use super::call::Shared;
-use super::connect::BoxIo;
-use super::retry::{Decision, Facts, MAX_RETRIES, Outcome, decide};
-use super::transport::{Attempt, TransportError, failed, for_http1};
-use super::{Client, HttpRequest, Prepared, Verb, WritePermit, dial};
+use crate::client::policy::{Decision, Facts, MAX_RETRIES, Outcome, decide};
+use crate::client::transport::BoxIo;
+use crate::client::transport::dial;
+use crate::client::transport::{Attempt, TransportError, failed, for_http1};
+use crate::client::{Client, HttpRequest, Prepared, Verb, WritePermit};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
 use crate::wire::status;
 
+/// Target of the log, beside `windlass::client::call`: the quickstart shows that one at DEBUG.
+const TARGET: &str = "windlass::client::upgrade";
 /// Largest error answer that is read.
 const ERROR_BODY_LIMIT: usize = 1 << 20;
 /// Largest head of an answer.
@@ -73,7 +76,7 @@ impl Client {
         check(request)?;
         // The transport, which checks the headers of all other requests, is bypassed.
         self.shared.rules.check(&request.headers)?;
-        let span = tracing::debug_span!("upgrade", url = %request.template());
+        let span = tracing::debug_span!(target: TARGET, "upgrade", url = %request.template());
         let shared = &*self.shared;
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
         let deadline = shared.environment.clock.after(timeout);
@@ -213,7 +216,7 @@ impl Call<'_> {
         // Aborted with this future; ends by itself when the stream is handed over.
         let _driving = AbortOnDropHandle::new(tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
-                tracing::debug!(%error, "connection for an upgrade ended");
+                tracing::debug!(target: TARGET, %error, "connection for an upgrade ended");
             }
         }));
         // The gate counts the write until the answer: a command ends with its connection.

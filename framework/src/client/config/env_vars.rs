@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::format::Kubeconfig;
 use super::{ClientConfig, config_error};
 use crate::client::auth::AuthSource;
-use crate::client::tls::Pem;
+use crate::client::transport::Pem;
 use crate::error::Error;
 
 /// Folder in which the kubelet mounts the service account.

@@ -18,9 +18,9 @@ use http::{HeaderMap, Uri};
 use serde_json::json;
 
 use super::auth::AuthSource;
-use super::exec::{ClusterInfo, ExecPlugin, ExecPolicy};
-use super::proxy::ProxyChoice;
-use super::tls::TlsSettings;
+use super::auth::{ClusterInfo, ExecPlugin, ExecPolicy};
+use super::transport::ProxyChoice;
+use super::transport::TlsSettings;
 use crate::error::{Error, ErrorKind};
 use env_vars::Env;
 use format::Kubeconfig;

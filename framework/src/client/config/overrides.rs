@@ -9,10 +9,10 @@ use http::header::{HeaderName, HeaderValue};
 
 use super::{ClientConfig, config_error, parse_server};
 use crate::client::auth::AuthSource;
-use crate::client::exec::{ExecPlugin, ExecPolicy};
-use crate::client::proxy::{Proxy, ProxyChoice};
+use crate::client::auth::{ExecPlugin, ExecPolicy};
 use crate::client::secret::Secret;
-use crate::client::tls::Pem;
+use crate::client::transport::Pem;
+use crate::client::transport::{Proxy, ProxyChoice};
 use crate::error::Error;
 
 /// Identity to act as: a user, and optionally its uid, groups and extra fields. The API server

@@ -3,7 +3,7 @@ mod merging;
 mod overrides;
 
 use super::*;
-use crate::client::tls::Pem;
+use crate::client::transport::Pem;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 

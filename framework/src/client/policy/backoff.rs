@@ -212,7 +212,9 @@ fn host_of(url: &Uri) -> String {
 
 /// Returns base and longest wait of the environment. `None` when one of the two variables is unset
 /// or no whole number of seconds.
-pub(super) fn from_env(variable: &dyn Fn(&str) -> Option<String>) -> Option<(Duration, Duration)> {
+pub(in crate::client) fn from_env(
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Option<(Duration, Duration)> {
     let seconds = |name| Some(Duration::from_secs(variable(name)?.trim().parse().ok()?));
     Some((seconds(ENV_BASE)?, seconds(ENV_MAX)?))
 }

@@ -10,12 +10,12 @@ use http::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
 };
 
-use super::config::{ClientConfig, IMPERSONATION_RULE, is_sent_whole};
+use crate::client::config::{ClientConfig, IMPERSONATION_RULE, is_sent_whole};
 use crate::error::{Error, ErrorKind};
 
 /// Header rules of one client. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct HeaderRules {
+pub(in crate::client) struct HeaderRules {
     /// Reason why no credentials may be sent, if there is one.
     cleartext: Option<Arc<str>>,
 }
@@ -23,13 +23,13 @@ pub(super) struct HeaderRules {
 impl HeaderRules {
     /// Returns the rules for the address of `config`. A client without a configuration uses a
     /// connector and has no address, so it may send credentials.
-    pub(super) fn of(config: Option<&ClientConfig>) -> Self {
+    pub(in crate::client) fn of(config: Option<&ClientConfig>) -> Self {
         Self { cleartext: config.and_then(ClientConfig::cleartext).map(Arc::from) }
     }
 
     /// Refuses credentials in the clear, and impersonations that a server would read as another one
     /// or ignore.
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Error> {
+    pub(in crate::client) fn check(&self, headers: &HeaderMap) -> Result<(), Error> {
         // All headers are checked, because layers may have added credentials under any name.
         for (name, value) in headers {
             if let Some(why) = self.cleartext.as_ref().filter(|_| is_credential(name, value)) {

@@ -119,7 +119,7 @@ impl Drop for InFlightWrite {
     }
 }
 
-/// Permission of a [`WriteGate`](super::WriteGate) for one write on its way to the server.
+/// Permission of a [`WriteGate`](crate::client::WriteGate) for one write on its way to the server.
 ///
 /// The transport reports when the write was sent and when its result is known. A write that is
 /// dropped in between may still be executed, and a gate that counts writes takes that into account.

@@ -223,7 +223,7 @@ impl RateLimiter for NeverAllow {
 
 /// Log level of a line about a long wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loudness {
+pub(in crate::client) enum Loudness {
     Info,
     Debug,
     Silent,
@@ -231,7 +231,7 @@ pub(super) enum Loudness {
 
 /// Limiter of log lines about long waits: at INFO one in ten seconds, at DEBUG one a second.
 #[derive(Debug, Default)]
-pub(super) struct ThrottledLog {
+pub(in crate::client) struct ThrottledLog {
     info: Option<Instant>,
     debug: Option<Instant>,
 }
@@ -241,7 +241,7 @@ impl ThrottledLog {
     const DEBUG: Duration = Duration::from_secs(1);
 
     /// Returns the level at which a line may be logged now.
-    pub(super) fn admit(&mut self, now: Instant) -> Loudness {
+    pub(in crate::client) fn admit(&mut self, now: Instant) -> Loudness {
         let passed = |last: Option<Instant>, pause| last.is_none_or(|last| now >= last + pause);
         if passed(self.info, Self::INFO) {
             (self.info, self.debug) = (Some(now), Some(now));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Verb;
+use crate::client::Verb;
 
 /// Retries of a call that names no number; client-go's value.
 pub(crate) const MAX_RETRIES: u32 = 10;

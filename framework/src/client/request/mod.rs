@@ -8,10 +8,22 @@
 mod address;
 mod body;
 mod params;
+mod path_template;
+mod payload;
+mod prepared;
+mod response;
+mod restrict;
 mod send;
+pub(in crate::client) mod warning;
 mod watch;
 
 pub use body::{Body, Encoded};
+pub(in crate::client) use path_template::Place;
+pub use payload::{BodyReader, RequestBody};
+pub(in crate::client) use prepared::{Headers, is_secret};
+pub use prepared::{Prepared, Verb};
+pub use response::Response;
+pub use warning::{LogWarnings, NoWarnings, Warning, WarningHandler, WriteWarnings};
 pub use watch::{RawEvent, RawWatch};
 
 use std::fmt;
@@ -25,8 +37,8 @@ use serde::Serialize;
 
 use self::address::{Address, Front, check_segment};
 use self::body::Content;
-use super::prepared::{Extra, Headers};
-use super::{BackoffManager, Client, RateLimiter, WarningHandler};
+use self::prepared::Extra;
+use super::{BackoffManager, Client, RateLimiter};
 use crate::resource::Scope;
 
 /// Format of a patch.

@@ -2,18 +2,18 @@
 
 /// Parts of a path of the Kubernetes API: `/api/v1/…` or `/apis/group/version/…`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place<'a> {
+pub(in crate::client) struct Place<'a> {
     /// Beginning up to the version, without a final slash.
-    pub(super) root: &'a str,
+    pub(in crate::client) root: &'a str,
     /// Rest of the path, without a first slash; empty for the version itself.
-    pub(super) rest: &'a str,
+    pub(in crate::client) rest: &'a str,
     /// Namespace, percent-encoded as in the path.
-    pub(super) namespace: Option<&'a str>,
+    pub(in crate::client) namespace: Option<&'a str>,
 }
 
 impl<'a> Place<'a> {
     /// Parses `path`; `None` outside of the versioned API, such as `/version` and `/apis`.
-    pub(super) fn of(path: &'a str) -> Option<Self> {
+    pub(in crate::client) fn of(path: &'a str) -> Option<Self> {
         let depth = match path.split('/').nth(1)? {
             "api" => 2,
             "apis" => 3,
@@ -40,20 +40,20 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the first segment behind the object's name, such as `status`.
-    pub(super) fn subresource(&self) -> Option<&'a str> {
+    pub(in crate::client) fn subresource(&self) -> Option<&'a str> {
         let resource = if self.namespace.is_some() { 2 } else { 0 };
         self.rest.split('/').nth(resource + 2).filter(|text| !text.is_empty())
     }
 
     /// Returns the same path in `namespace`; for a path without a namespace.
-    pub(super) fn within(&self, namespace: &str) -> String {
+    pub(in crate::client) fn within(&self, namespace: &str) -> String {
         format!("{}/namespaces/{namespace}/{}", self.root, self.rest)
     }
 }
 
 /// Returns `path` with `{namespace}`, `{name}` and `{path}` in place of the values that differ from
 /// object to object.
-pub(super) fn template(path: &str) -> String {
+pub(in crate::client) fn template(path: &str) -> String {
     let Some(place) = Place::of(path) else {
         let short = path.split('/').filter(|part| !part.is_empty()).count() <= 1;
         let discovery = path.starts_with("/apis/") || path.starts_with("/openapi/");

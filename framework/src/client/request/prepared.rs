@@ -9,10 +9,10 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::backoff::BackoffManager;
-use super::limit::RateLimiter;
 use super::payload::RequestBody;
 use super::warning::WarningHandler;
+use crate::client::policy::BackoffManager;
+use crate::client::policy::RateLimiter;
 use crate::resource::Scope;
 
 /// Verb of a request, for metrics, retries and RBAC.
@@ -67,7 +67,7 @@ pub struct Prepared {
     pub query: Vec<(Cow<'static, str>, String)>,
     /// Extra headers.
     pub headers: HeaderMap,
-    /// Body; empty for none. A body that [`Request`](super::Request) streams from a reader is not
+    /// Body; empty for none. A body that [`Request`](crate::client::Request) streams from a reader is not
     /// here, and a request with such a body is sent once.
     pub body: Bytes,
     /// Description for error texts: `create websites "home" in "shop"`.
@@ -76,7 +76,7 @@ pub struct Prepared {
     /// stream up to its first byte. `None` is the client's default of 30 s.
     pub timeout: Option<Duration>,
     /// Largest answer that is read as a whole, in bytes, decoded. `None` is the client's: 64 MiB,
-    /// unless [`ClientBuilder::max_answer`](super::ClientBuilder::max_answer) says otherwise.
+    /// unless [`ClientBuilder::max_answer`](crate::client::ClientBuilder::max_answer) says otherwise.
     pub answer_limit: Option<usize>,
     /// Whether the request may be sent again after a failure that leaves it unknown whether it was
     /// executed. True for reads, applies, and writes that carry a resourceVersion or uid
@@ -172,7 +172,7 @@ impl fmt::Debug for Prepared {
 }
 
 /// Wrapper whose `Debug` hides the values of headers with credentials.
-pub(super) struct Headers<'a>(pub(super) &'a HeaderMap);
+pub(in crate::client) struct Headers<'a>(pub(in crate::client) &'a HeaderMap);
 
 impl fmt::Debug for Headers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,7 +189,7 @@ impl fmt::Debug for Headers<'_> {
 }
 
 /// Returns whether a header carries credentials.
-pub(super) fn is_secret(name: &HeaderName, value: &HeaderValue) -> bool {
+pub(in crate::client) fn is_secret(name: &HeaderName, value: &HeaderValue) -> bool {
     // Headers of proxies and gateways carry credentials under many names.
     const WORDS: &[&str] = &["token", "secret", "password", "api-key", "apikey"];
     value.is_sensitive()
@@ -197,7 +197,7 @@ pub(super) fn is_secret(name: &HeaderName, value: &HeaderValue) -> bool {
         || WORDS.iter().any(|word| name.as_str().contains(word))
 }
 
-pub(super) struct Length(pub(super) usize);
+pub(in crate::client) struct Length(pub(in crate::client) usize);
 
 impl fmt::Debug for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

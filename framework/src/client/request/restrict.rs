@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::path_template::Place;
-use super::{Client, Prepared};
+use crate::client::{Client, Prepared};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Scope;
 
@@ -51,12 +51,12 @@ impl Client {
     }
 
     /// Returns whether the handle is restricted to a namespace.
-    pub(super) fn is_bound(&self) -> bool {
+    pub(in crate::client) fn is_bound(&self) -> bool {
         !self.bounds.is_empty()
     }
 
     /// Applies the restrictions to a request, or refuses it.
-    pub(super) fn dress(&self, mut request: Prepared) -> Result<Prepared, Error> {
+    pub(in crate::client) fn dress(&self, mut request: Prepared) -> Result<Prepared, Error> {
         check_method(&request)?;
         if self.dry_run {
             self.pretend(&mut request)?;

@@ -5,9 +5,11 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Uri};
 
 use super::params::duration;
+use super::path_template;
 use super::watch::RawWatch;
 use super::{Front, PatchType, Request};
-use crate::client::{ByteStream, Prepared, Response, Verb, attempt, call, path_template, trace};
+use crate::client::call::{self, attempt, trace};
+use crate::client::{ByteStream, Prepared, Response, Verb};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Scope;
 

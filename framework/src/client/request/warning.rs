@@ -138,7 +138,7 @@ impl Told {
 }
 
 /// Passes the warnings of an answer to `handler`.
-pub(super) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str) {
+pub(in crate::client) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str) {
     if !headers.contains_key(WARNING) {
         return;
     }
@@ -153,7 +153,7 @@ pub(super) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str
 }
 
 /// Returns the warnings of an answer; unreadable ones are skipped.
-pub(super) fn warnings(headers: &HeaderMap) -> Vec<Warning> {
+pub(in crate::client) fn warnings(headers: &HeaderMap) -> Vec<Warning> {
     let mut found = Vec::new();
     for value in headers.get_all(WARNING) {
         let line = String::from_utf8_lossy(value.as_bytes());

@@ -10,13 +10,13 @@ use crate::client::{Body, PatchType, Request};
 use crate::error::{Error, ErrorKind};
 
 fn offline() -> Client {
-    Client::over(Arc::new(connect::Nowhere), environment())
+    Client::over(Arc::new(transport::Nowhere), environment())
 }
 
 /// A client whose server's address has a path.
 fn behind_a_proxy() -> Client {
     let config = ClientConfig::new("https://proxy:8443/clusters/c1/").unwrap();
-    Client::builder().config(config).connector(Arc::new(connect::Nowhere)).build().unwrap()
+    Client::builder().config(config).connector(Arc::new(transport::Nowhere)).build().unwrap()
 }
 
 /// The path of `request` below the server's root.
@@ -299,7 +299,7 @@ fn mechanism_3_the_accept_header_follows_from_both_content_types() {
         if let Some(accept) = accept {
             builder = builder.accept(accept);
         }
-        let client = builder.connector(Arc::new(connect::Nowhere)).build().unwrap();
+        let client = builder.connector(Arc::new(transport::Nowhere)).build().unwrap();
         let curl = client.get().curl().unwrap();
         curl.split(" -H ").find_map(|part| {
             part.strip_prefix("'accept: ")
@@ -322,7 +322,7 @@ fn mechanism_2_a_request_starts_with_the_clients_timeout_and_no_backoff() {
     assert!(prepared.extra.backoff.is_none() && prepared.extra.max_retries.is_none());
     let client = Client::builder()
         .timeout(Duration::from_secs(7))
-        .connector(Arc::new(connect::Nowhere))
+        .connector(Arc::new(transport::Nowhere))
         .build()
         .unwrap();
     assert_eq!(path(&client.get()), "/?timeout=7s");
@@ -392,7 +392,7 @@ fn mechanism_7_a_content_type_that_was_set_stays() {
 fn mechanism_17_a_curl_line_shows_the_request_and_no_credentials() {
     let config = ClientConfig::new("https://c").unwrap().with_token("canary");
     let client =
-        Client::builder().config(config).connector(Arc::new(connect::Nowhere)).build().unwrap();
+        Client::builder().config(config).connector(Arc::new(transport::Nowhere)).build().unwrap();
     let request = client
         .post()
         .group_version("", "v1")

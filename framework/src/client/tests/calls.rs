@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::*;
-use crate::client::retry::MAX_RETRIES;
+use crate::client::policy::MAX_RETRIES;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES};
 

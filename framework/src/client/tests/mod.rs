@@ -1,21 +1,15 @@
 //! A scripted server over pipes, and tests of the client against it on a paused clock.
 
 mod attacks;
-mod auth_rotation;
 mod building;
 mod calls;
 pub(crate) mod capture;
-mod config_errors;
-mod config_secrets;
-mod connections;
+mod configuring;
+mod connecting;
 mod faults;
 pub(crate) mod flights;
-mod header_rules;
-mod layers;
-mod proxy;
 mod sending;
 mod telling;
-mod tls;
 mod waiting;
 mod watching;
 mod wrappers;

@@ -8,17 +8,17 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::gzip;
-use super::transport::ResponseBody;
+use super::service::ResponseBody;
 use crate::error::BoxError;
 
 /// Largest error answer that is read; an error keeps 2 KiB of its text.
-pub(super) const ERROR_BODY_LIMIT: usize = 1 << 20;
+pub(in crate::client) const ERROR_BODY_LIMIT: usize = 1 << 20;
 /// Most memory that is reserved because of an announced length; more is allocated as data arrives.
 const MOST_RESERVED: u64 = 1 << 20;
 
 /// End of the reading of a body.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(in crate::client) enum Ended {
     /// The body ended.
     Whole,
     /// The body is larger than the limit.
@@ -30,7 +30,7 @@ pub(super) enum Ended {
 }
 
 /// Collector of a body.
-pub(super) struct Reader {
+pub(in crate::client) struct Reader {
     body: ResponseBody,
     limit: usize,
     /// First chunk; a body of one chunk, the usual case, is not copied. Either this or `read` is
@@ -42,12 +42,12 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Creates a reader of at most `limit` bytes.
-    pub(super) fn new(body: ResponseBody, limit: usize) -> Self {
+    pub(in crate::client) fn new(body: ResponseBody, limit: usize) -> Self {
         Self { body, limit, first: Bytes::new(), read: Vec::new() }
     }
 
     /// Reads to the end. A reader whose future is dropped keeps the bytes read so far.
-    pub(super) async fn run(&mut self) -> Ended {
+    pub(in crate::client) async fn run(&mut self) -> Ended {
         // An announced length beyond the limit makes reading pointless.
         if self.body.size_hint().lower() > self.limit as u64 {
             return Ended::TooLong;
@@ -70,7 +70,7 @@ impl Reader {
     }
 
     /// Returns the bytes read so far.
-    pub(super) fn into_bytes(self) -> Bytes {
+    pub(in crate::client) fn into_bytes(self) -> Bytes {
         if self.read.is_empty() { self.first } else { self.read.into() }
     }
 

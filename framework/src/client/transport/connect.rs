@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower::Service;
 
-use super::transport::{HttpRequest, HttpResponse, Stack};
+use super::service::{HttpRequest, HttpResponse, Stack};
 use crate::error::{Error, ErrorKind};
 
 /// A byte stream in both directions.
@@ -102,7 +102,7 @@ const OFFLINE: &str = "this client is offline: it was made without a cluster";
 
 /// Connector without a server.
 #[derive(Debug)]
-pub(super) struct Nowhere;
+pub(in crate::client) struct Nowhere;
 
 impl Connect for Nowhere {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
@@ -113,10 +113,10 @@ impl Connect for Nowhere {
 /// Stand-in for the transport of an offline client. Its error is final, whereas a failed connection
 /// would be retried in vain.
 #[derive(Clone, Debug)]
-pub(super) struct Offline;
+pub(in crate::client) struct Offline;
 
 impl Offline {
-    pub(super) fn new(_: Stack) -> Self {
+    pub(in crate::client) fn new(_: Stack) -> Self {
         Self
     }
 }

@@ -16,17 +16,17 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connect::BoxIo;
-use super::payload::RequestBody;
+use crate::client::request::RequestBody;
 
 /// Handle by which a connection can be taken over from its task.
 #[derive(Clone, Debug)]
-pub(super) struct Driver {
+pub(in crate::client) struct Driver {
     /// Channel to the driving task, by which the connection is requested.
     asks: mpsc::Sender<oneshot::Sender<Driven>>,
 }
 
 /// A connection without a task; its owner has to poll it. Dropping it closes the connection.
-pub(super) struct Driven {
+pub(in crate::client) struct Driven {
     connection: Pin<Box<Connection<TokioIo<BoxIo>, RequestBody>>>,
     /// Requests for the connection; each holds the channel for the reply.
     asked: mpsc::Receiver<oneshot::Sender<Driven>>,
@@ -36,7 +36,7 @@ pub(super) struct Driven {
 
 impl Driver {
     /// Drives a connection in a task of its own, until its last user is gone or its peer closes it.
-    pub(super) fn spawn(connection: Connection<TokioIo<BoxIo>, RequestBody>) -> Self {
+    pub(in crate::client) fn spawn(connection: Connection<TokioIo<BoxIo>, RequestBody>) -> Self {
         let (asks, asked) = mpsc::channel(1);
         let runtime = Handle::current();
         Driven { connection: Box::pin(connection), asked, runtime }.give_back();
@@ -44,7 +44,7 @@ impl Driver {
     }
 
     /// Takes the connection over from its task; `None` when the connection has ended.
-    pub(super) async fn take(&self) -> Option<Driven> {
+    pub(in crate::client) async fn take(&self) -> Option<Driven> {
         let (reply, answer) = oneshot::channel();
         self.asks.send(reply).await.ok()?;
         answer.await.ok()
@@ -53,7 +53,7 @@ impl Driver {
 
 impl Driven {
     /// Drives the connection as far as possible; returns true when it has ended.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(in crate::client) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         match self.connection.as_mut().poll(cx) {
             Poll::Ready(ended) => {
                 tell(ended);
@@ -64,7 +64,7 @@ impl Driven {
     }
 
     /// Moves the connection into a task of its own again.
-    pub(super) fn give_back(self) {
+    pub(in crate::client) fn give_back(self) {
         // Spawned by handle: a body may be polled outside of the runtime's context.
         let runtime = self.runtime.clone();
         runtime.spawn(self.run());

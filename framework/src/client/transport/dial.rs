@@ -13,10 +13,10 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::auth::Credentials;
 use super::connect::{BoxIo, Connect, Io, Opened, Opening};
 use super::proxy::{self, Proxy};
 use super::tls::{Tls, into_io, server_name};
+use crate::client::auth::Credentials;
 use crate::metrics::Metrics;
 use crate::metrics::names::REST_DNS_SECONDS;
 
@@ -188,7 +188,7 @@ async fn tcp(host: &str, addresses: Vec<SocketAddr>, purpose: Purpose) -> io::Re
 }
 
 /// Returns the text of the innermost cause.
-pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+pub(in crate::client) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;
@@ -203,7 +203,7 @@ fn is_tls(error: &io::Error) -> bool {
 
 /// Returns the message when `error` stems from a server certificate that does not verify: another
 /// attempt would meet the same certificate.
-pub(super) fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+pub(in crate::client) fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         // `io::Error::source` skips the error that it holds and returns that one's source.

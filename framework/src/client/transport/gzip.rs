@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 
-use super::transport::{HttpRequest, HttpResponse, ResponseBody};
+use super::service::{HttpRequest, HttpResponse, ResponseBody};
 use crate::error::BoxError;
 
 /// Largest decoded chunk, in bytes.
@@ -27,11 +27,11 @@ const MOST_HEADER: usize = 64 << 10;
 
 /// Extension of a request that asks for gzip. Without it the answer should be uncompressed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted;
+pub(in crate::client) struct Wanted;
 
 /// Sets the header `Accept-Encoding`; returns whether the answer is to be decoded here. A layer
 /// that has set the header itself also decodes the answer.
-pub(super) fn ask(request: &mut HttpRequest) -> bool {
+pub(in crate::client) fn ask(request: &mut HttpRequest) -> bool {
     if request.headers().contains_key(ACCEPT_ENCODING) {
         return false;
     }
@@ -43,7 +43,7 @@ pub(super) fn ask(request: &mut HttpRequest) -> bool {
 }
 
 /// Returns the answer with a decoded body: a proxy may compress it without being asked.
-pub(super) fn decoded(answer: HttpResponse) -> HttpResponse {
+pub(in crate::client) fn decoded(answer: HttpResponse) -> HttpResponse {
     let body = match encoding(answer.headers()) {
         None => return answer,
         Some(Ok(())) => |body| Gunzip::new(body).boxed_unsync(),
@@ -67,7 +67,7 @@ fn encoding(headers: &HeaderMap) -> Option<Result<(), ()>> {
 }
 
 /// Returns whether `error` stems from data that would be as wrong the next time.
-pub(super) fn is_undecodable(error: &(dyn std::error::Error + 'static)) -> bool {
+pub(in crate::client) fn is_undecodable(error: &(dyn std::error::Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(Fault::Corrupt(_) | Fault::Foreign))
 }
 

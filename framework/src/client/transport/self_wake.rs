@@ -19,7 +19,7 @@ const LOOKS: usize = 4;
 
 /// Separates wake-ups from within a poll from those of other tasks.
 #[derive(Debug)]
-pub(super) struct Within {
+pub(in crate::client) struct Within {
     /// Wake-up state that is shared with `waker`.
     bell: Arc<Bell>,
     /// Waker that the polled future registers, in place of the task's.
@@ -44,13 +44,13 @@ struct State {
 
 impl Within {
     /// Creates a filter; its waker stays the same for all polls.
-    pub(super) fn new() -> Self {
+    pub(in crate::client) fn new() -> Self {
         let bell = Arc::<Bell>::default();
         Self { waker: Waker::from(Arc::clone(&bell)), bell }
     }
 
     /// Polls `look`, and polls it again if it was woken meanwhile.
-    pub(super) fn poll<T>(
+    pub(in crate::client) fn poll<T>(
         &self,
         cx: &mut Context<'_>,
         mut look: impl FnMut(&mut Context<'_>) -> Poll<T>,

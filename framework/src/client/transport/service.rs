@@ -25,19 +25,19 @@ use tower::util::BoxCloneSyncService;
 
 use super::connection_driver::{Driven, Driver};
 use super::gzip;
-use super::header_rules::HeaderRules;
-use super::payload::RequestBody;
 use super::pool::{ConnectionLease, Http1, Http2, Pool, Ticket};
-use super::retry::{Outcome, leaves_doubt};
 use super::self_wake::Within;
-use super::{WriteGate, WritePermit};
+use crate::client::policy::HeaderRules;
+use crate::client::policy::{Outcome, leaves_doubt};
+use crate::client::request::RequestBody;
+use crate::client::{WriteGate, WritePermit};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 use crate::wire::status::retry_after;
 
 /// Body of an answer that is still being received.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
-/// A request as passed through [layers](super::ClientBuilder::layer): absolute URI, credentials
+/// A request as passed through [layers](crate::client::ClientBuilder::layer): absolute URI, credentials
 /// set.
 pub type HttpRequest = http::Request<RequestBody>;
 /// An answer as passed through layers.
@@ -173,7 +173,7 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    pub(super) fn new(pool: Arc<Pool>, rules: HeaderRules) -> Self {
+    pub(in crate::client) fn new(pool: Arc<Pool>, rules: HeaderRules) -> Self {
         Self { pool, rules }
     }
 }
@@ -359,7 +359,7 @@ async fn send_http2(
 }
 
 /// Moves the host of the URI into the header `Host`, as HTTP/1.1 requires.
-pub(super) fn for_http1(mut request: HttpRequest) -> HttpRequest {
+pub(in crate::client) fn for_http1(mut request: HttpRequest) -> HttpRequest {
     let uri = std::mem::take(request.uri_mut());
     if let Some(host) = uri.authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok()) {
         request.headers_mut().insert(HOST, host);
@@ -369,7 +369,9 @@ pub(super) fn for_http1(mut request: HttpRequest) -> HttpRequest {
 }
 
 /// Classifies an error of hyper: a message that comes back was not sent.
-pub(super) fn failed(mut error: hyper::client::conn::TrySendError<HttpRequest>) -> TransportError {
+pub(in crate::client) fn failed(
+    mut error: hyper::client::conn::TrySendError<HttpRequest>,
+) -> TransportError {
     // hyper returns a message of which it has written nothing.
     let came_back = error.take_message().is_some();
     let error = error.into_error();

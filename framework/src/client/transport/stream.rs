@@ -11,8 +11,8 @@ use http_body_util::BodyExt;
 use tokio::time::Instant;
 
 use super::gzip;
-use super::transport::ResponseBody;
-use super::{Prepared, Verb};
+use super::service::ResponseBody;
+use crate::client::{Prepared, Verb};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
 

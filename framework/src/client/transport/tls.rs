@@ -18,8 +18,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio::time::Instant;
 
-use super::auth::Identity;
-use super::secret::Secret;
+use crate::client::auth::Identity;
+use crate::client::secret::Secret;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 

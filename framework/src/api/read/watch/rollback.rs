@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::draft::{Draft, Target};
-use super::super::read::List;
 use super::resume::{compare, pause};
+use crate::api::draft::{Draft, Target};
+use crate::api::read::List;
 use crate::client::Verb;
 use crate::error::Error;
 use crate::resource::PartialObject;

@@ -272,7 +272,7 @@ mod tests {
 
     use super::super::{ClusterInfo, V1};
     use super::*;
-    use crate::client::tls::Pem;
+    use crate::client::transport::Pem;
 
     fn shell(script: &str) -> ExecPlugin {
         ExecPlugin::new("/bin/sh").arg("-c").arg(script).env("PLUGIN_SECRET", "canary-env")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::client::auth::Credentials;
-use crate::client::exec::{ExecPlugin, ExecPolicy};
+use crate::client::auth::{ExecPlugin, ExecPolicy};
 use crate::clock::Clock;
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Overrides of the program, and the places that are searched for a configuration.
 
 use super::*;
-use crate::client::exec::{ExecPlugin, InteractiveMode};
+use crate::client::auth::{ExecPlugin, InteractiveMode};
 
 fn headers(config: &ClientConfig, name: &str) -> Vec<String> {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::*;
 use super::together;
-use crate::client::exec::ExecPlugin;
+use crate::client::auth::ExecPlugin;
 use crate::error::ErrorKind;
 
 /// A folder of its own for one test.

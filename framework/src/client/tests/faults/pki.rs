@@ -29,7 +29,7 @@ impl Authority {
         let pem = params.signed_by(&key, &self.issuer).unwrap().pem();
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-        let provider = super::super::super::tls::default_provider().unwrap();
+        let provider = crate::client::transport::default_provider().unwrap();
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()

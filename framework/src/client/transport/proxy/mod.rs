@@ -15,7 +15,7 @@ use std::sync::Arc;
 use http::Uri;
 use percent_encoding::percent_decode_str;
 
-use super::secret::Secret;
+use crate::client::secret::Secret;
 use crate::error::Error;
 use env_vars::Variables;
 

@@ -19,7 +19,7 @@ use tower::{Service, service_fn};
 use zeroize::Zeroizing;
 
 use super::{Proxy, Scheme};
-use crate::client::connect::BoxIo;
+use crate::client::transport::connect::BoxIo;
 
 /// Largest head of an answer to `CONNECT`.
 const HEAD_LIMIT: usize = 16 << 10;
@@ -69,7 +69,7 @@ pub(crate) async fn open(proxy: &Proxy, io: BoxIo, host: &str, port: u16) -> io:
 /// Opens a tunnel by `CONNECT`.
 async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     let garbled = |why: hyper::Error| {
-        let why = crate::client::dial::innermost(&why);
+        let why = crate::client::transport::dial::innermost(&why);
         let advice = "is it an HTTP proxy, and is its scheme (http, https, socks5) the right one?";
         Failed::error(proxy, format_args!("gave no answer to CONNECT {target}: {why}"), advice)
     };

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::tls::Pki;
-use super::*;
+use crate::client::tests::*;
 use crate::error::{Error, ErrorKind};
 
 /// Reaction of a proxy to a request for a tunnel.
@@ -221,7 +221,7 @@ async fn a_proxy_may_be_reached_over_tls_if_the_clusters_ca_signed_it() {
     let pki = Pki::new();
     let server = pki.serve("api.invalid", &["h2"], false).await;
     let (certificate, key) = pki.sign("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
-    let provider = super::super::tls::default_provider().unwrap();
+    let provider = crate::client::transport::default_provider().unwrap();
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use tower::util::{MapRequestLayer, MapResponseLayer};
 use tower::{Layer, Service};
 
-use super::*;
+use crate::client::tests::*;
 use crate::error::{Error, ErrorKind};
 
 fn with<L, S>(server: &Arc<Server>, layer: L) -> Client

@@ -3,8 +3,8 @@
 use http::header::{AUTHORIZATION, HeaderValue};
 use tower::layer::layer_fn;
 
-use super::*;
 use crate::client::ClientConfig;
+use crate::client::tests::*;
 use crate::error::ErrorKind;
 
 /// A client of `address` whose connections end in `server`.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::*;
+use crate::client::tests::*;
 use crate::error::ErrorKind;
 
 #[tokio::test(start_paused = true)]
@@ -72,7 +72,7 @@ async fn an_idle_connection_that_breaks_costs_a_read_no_wait_and_a_create_its_ce
     assert_eq!(started.elapsed(), Duration::ZERO);
 
     let server = Server::with([Reply::Answer(200, "{}"), Reply::Cut, Reply::Answer(200, "{}")]);
-    let client = super::client(&server);
+    let client = crate::client::tests::client(&server);
     client.send(get()).await.unwrap();
     let error = client.send(create()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ambiguous);

@@ -6,17 +6,17 @@ use rustls_pki_types::pem::PemObject;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::*;
+use crate::client::tests::*;
 use crate::error::ErrorKind;
 
 /// Certificates of one test: a CA, and certificates signed by it.
-pub(super) struct Pki {
-    pub(super) ca: String,
+pub(in crate::client) struct Pki {
+    pub(in crate::client) ca: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Pki {
-    pub(super) fn new() -> Self {
+    pub(in crate::client) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -24,7 +24,11 @@ impl Pki {
         Self { ca, issuer: Issuer::new(params, key) }
     }
 
-    pub(super) fn sign(&self, name: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
+    pub(in crate::client) fn sign(
+        &self,
+        name: &str,
+        usage: ExtendedKeyUsagePurpose,
+    ) -> (String, String) {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate().unwrap();
@@ -32,9 +36,14 @@ impl Pki {
     }
 
     /// Runs a server that requires a client certificate if `mutual`, and echoes protocol and host.
-    pub(super) async fn serve(&self, name: &str, protocols: &[&str], mutual: bool) -> u16 {
+    pub(in crate::client) async fn serve(
+        &self,
+        name: &str,
+        protocols: &[&str],
+        mutual: bool,
+    ) -> u16 {
         let (certificate, key) = self.sign(name, ExtendedKeyUsagePurpose::ServerAuth);
-        let provider = super::super::tls::default_provider().unwrap();
+        let provider = crate::client::transport::default_provider().unwrap();
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .unwrap();
@@ -67,7 +76,7 @@ impl Pki {
 /// server does once a certificate has expired on an open connection.
 async fn serve_only(pki: &Pki, accepted: Arc<Mutex<Vec<u8>>>) -> u16 {
     let (certificate, key) = pki.sign("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
-    let provider = super::super::tls::default_provider().unwrap();
+    let provider = crate::client::transport::default_provider().unwrap();
     let der = |pem: &str| rustls_pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
     let mut roots = rustls::RootCertStore::empty();
     roots.add(der(&pki.ca)).unwrap();
@@ -160,14 +169,14 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor) {
     }
 }
 
-pub(super) async fn answer(config: ClientConfig) -> Result<String, crate::Error> {
+pub(in crate::client) async fn answer(config: ClientConfig) -> Result<String, crate::Error> {
     let mut request = get();
     request.timeout = Some(std::time::Duration::from_millis(700));
     let answer = Client::new(config)?.send(request).await?;
     Ok(String::from_utf8(answer.body.to_vec()).unwrap())
 }
 
-pub(super) fn at(port: u16) -> ClientConfig {
+pub(in crate::client) fn at(port: u16) -> ClientConfig {
     ClientConfig::new(&format!("https://127.0.0.1:{port}")).unwrap()
 }
 
@@ -247,7 +256,7 @@ async fn unusable_certificates_are_told_when_the_client_is_made() {
 
 #[test]
 fn the_crates_features_choose_the_cryptography() {
-    let provider = super::super::tls::default_provider().unwrap();
+    let provider = crate::client::transport::default_provider().unwrap();
     let expected = if cfg!(feature = "ring") { "Ring" } else { "AwsLcRs" };
     assert_eq!(format!("{:?}", provider.key_provider), expected);
 }

@@ -13,8 +13,8 @@ use tokio::sync::{Notify, watch};
 use tokio_rustls::TlsAcceptor;
 
 use super::tls::Pki;
-use super::*;
-use crate::client::exec::ExecPlugin;
+use crate::client::auth::ExecPlugin;
+use crate::client::tests::*;
 use crate::error::{Error, ErrorKind};
 
 /// A folder of its own for one test.
@@ -141,7 +141,7 @@ fn der(pem: &str) -> CertificateDer<'static> {
 /// A server certificate of `pki`, for clients of any of `trusted`.
 fn server_config(pki: &Pki, trusted: &[&Pki]) -> Arc<rustls::ServerConfig> {
     let (certificate, key) = pki.sign("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
-    let provider = super::super::tls::default_provider().unwrap();
+    let provider = crate::client::transport::default_provider().unwrap();
     let mut roots = rustls::RootCertStore::empty();
     for pki in trusted {
         roots.add(der(&pki.ca)).unwrap();
@@ -459,14 +459,14 @@ async fn a9_another_client_certificate_of_a_plugin_leads_to_new_connections() {
 async fn any_crypto_provider_is_taken_as_a_value() {
     let pki = Pki::new();
     let port = pki.serve("127.0.0.1", &["h2"], false).await;
-    let mut provider = (*super::super::tls::default_provider().unwrap()).clone();
+    let mut provider = (*crate::client::transport::default_provider().unwrap()).clone();
     // A single suite of TLS 1.2: the server's answer shows which provider was used.
     provider.cipher_suites.retain(|suite| suite.tls13().is_none());
     provider.cipher_suites.truncate(1);
     let config = super::tls::at(port).with_ca(&pki.ca);
     let builder = Client::builder().config(config.clone()).crypto_provider(Arc::new(provider));
     builder.build().unwrap().send(get()).await.unwrap();
-    let mut none = (*super::super::tls::default_provider().unwrap()).clone();
+    let mut none = (*crate::client::transport::default_provider().unwrap()).clone();
     none.cipher_suites.clear();
     let error = Client::builder().config(config).crypto_provider(Arc::new(none)).build();
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Config);

@@ -15,10 +15,10 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::tls::Pki;
-use super::*;
+use crate::client::auth::ExecPlugin;
 use crate::client::config::Impersonation;
-use crate::client::exec::ExecPlugin;
+use crate::client::tests::connecting::tls::Pki;
+use crate::client::tests::*;
 use crate::error::Error;
 
 /// All output: logs at every level, `Debug` of values, errors with their causes.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::tls::Pki;
-use super::*;
+use crate::client::tests::connecting::tls::Pki;
+use crate::client::tests::*;
 use crate::error::Error;
 
 fn folder() -> PathBuf {

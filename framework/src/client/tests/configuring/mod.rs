@@ -1,0 +1,4 @@
+//! Tests of configurations, through a client.
+
+mod errors;
+mod secrets;

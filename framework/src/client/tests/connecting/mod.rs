@@ -1,0 +1,8 @@
+//! Tests of connections: their opening, their end, and what passes over them.
+
+mod auth_rotation;
+mod connections;
+mod header_rules;
+mod layers;
+mod proxy;
+pub(in crate::client) mod tls;
