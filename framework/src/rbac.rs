@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::client::Verb;
-use crate::resource::{ResourceInfo, Scope};
+use crate::resource::{ResourceInfo, Scope, Verb};
 
 /// Marker types that name verbs in `can(get Pod)`.
 pub mod verbs {

@@ -30,8 +30,9 @@ pub use policy::{
 };
 pub use request::{
     Body, BodyReader, Encoded, LogWarnings, NoWarnings, PatchType, Prepared, RawEvent, RawWatch,
-    Request, RequestBody, Response, Verb, Warning, WarningHandler, WriteWarnings,
+    Request, RequestBody, Response, Warning, WarningHandler, WriteWarnings,
 };
+pub use crate::resource::Verb;
 pub use secret::Secret;
 pub use transport::{
     BoxIo, ByteStream, Connect, HttpRequest, HttpResponse, Io, Opened, Opening, ResponseBody, Stack,

@@ -6,6 +6,7 @@ mod key;
 mod reads;
 mod selector;
 mod time;
+mod verb;
 
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
@@ -15,6 +16,7 @@ pub use reads::Reads;
 pub(crate) use reads::{OBJECT, Probe, reads};
 pub use selector::{Requirement, Selector};
 pub use time::ApiTime;
+pub use verb::Verb;
 
 use std::fmt::Debug;
 

@@ -21,7 +21,7 @@ pub use body::{Body, Encoded};
 pub(in crate::client) use path_template::Place;
 pub use payload::{BodyReader, RequestBody};
 pub(in crate::client) use prepared::{Headers, is_secret};
-pub use prepared::{Prepared, Verb};
+pub use prepared::Prepared;
 pub use response::Response;
 pub use warning::{LogWarnings, NoWarnings, Warning, WarningHandler, WriteWarnings};
 pub use watch::{RawEvent, RawWatch};

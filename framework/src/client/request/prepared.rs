@@ -13,45 +13,7 @@ use super::payload::RequestBody;
 use super::warning::WarningHandler;
 use crate::client::policy::BackoffManager;
 use crate::client::policy::RateLimiter;
-use crate::resource::Scope;
-
-/// Verb of a request, for metrics, retries and RBAC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Verb {
-    Get,
-    List,
-    Watch,
-    Create,
-    Update,
-    Patch,
-    Apply,
-    Delete,
-    DeleteCollection,
-}
-
-impl Verb {
-    /// Returns whether the verb changes objects.
-    pub fn writes(self) -> bool {
-        !matches!(self, Self::Get | Self::List | Self::Watch)
-    }
-
-    /// Returns Kubernetes' spelling in RBAC and audit records; an apply is a `patch` there, but
-    /// keeps its own name here.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Apply => "apply",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-        }
-    }
-}
+use crate::resource::{Scope, Verb};
 
 /// A request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
 /// body only the length, of headers with credentials only the name.
