@@ -79,11 +79,32 @@ use serde::de::DeserializeOwned;
 
 use crate::client::{Client, Verb};
 use crate::error::Error;
-use crate::resource::{PartialObject, Resource, ResourceExt, ResourceInfo, Scope, Whole};
+use crate::resource::{
+    DynamicObject, PartialObject, Resource, ResourceExt, ResourceInfo, Scope, Whole,
+};
 use draft::{Draft, Target};
 
 /// Future of a request's result.
 pub type ApiFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// The APIs of kinds.
+impl Client {
+    /// Returns the API of a kind, in all namespaces.
+    pub fn all<K: Resource>(&self) -> Api<K> {
+        Api::new(self.clone(), K::static_info(), self.bound_namespace())
+    }
+
+    /// Returns the API of a kind in one namespace. For a cluster-scoped kind the namespace is
+    /// ignored.
+    pub fn namespace<K: Resource>(&self, namespace: &str) -> Api<K> {
+        Api::new(self.clone(), K::static_info(), Some(namespace))
+    }
+
+    /// Returns the API of a kind that is known at run time; a `namespace` of `None` means all.
+    pub fn dynamic(&self, info: ResourceInfo, namespace: Option<&str>) -> Api<DynamicObject> {
+        Api::new(self.clone(), Some(info), namespace.or(self.bound_namespace()))
+    }
+}
 
 /// One kind in one namespace or in all; cheap to clone.
 ///

@@ -17,6 +17,7 @@ mod request;
 mod secret;
 mod transport;
 
+pub use crate::resource::Verb;
 pub use auth::{ExecPlugin, ExecPolicy, InteractiveMode};
 pub use builder::ClientBuilder;
 #[cfg(feature = "ws")]
@@ -28,28 +29,27 @@ pub use policy::{
     AlwaysAllow, Backoff, BackoffFactory, BackoffManager, NeverAllow, NoBackoff, Permit,
     RateLimiter, TokenBucket, UrlBackoff, WriteGate, WritePermit,
 };
+pub(crate) use request::at_once;
 pub use request::{
-    Body, BodyReader, Encoded, LogWarnings, NoWarnings, PatchType, Prepared, RawEvent, RawWatch,
-    Request, RequestBody, Response, Warning, WarningHandler, WriteWarnings,
+    Body, ByteStream, Encoded, LogWarnings, NoWarnings, PatchType, Prepared, RawEvent, RawWatch,
+    Request, Response, Warning, WarningHandler, WriteWarnings,
 };
-pub use crate::resource::Verb;
 pub use secret::Secret;
+pub(crate) use transport::inflate;
 pub use transport::{
-    BoxIo, ByteStream, Connect, HttpRequest, HttpResponse, Io, Opened, Opening, ResponseBody, Stack,
+    BodyReader, BoxIo, Connect, HttpRequest, HttpResponse, Io, Opened, Opening, RequestBody,
+    ResponseBody, Stack,
 };
-pub(crate) use transport::{at_once, inflate};
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Uri;
 use tower::layer::layer_fn;
 
-use crate::api::Api;
-use crate::discovery::Discovery;
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::resource::{DynamicObject, Resource, ResourceInfo};
 use call::Shared;
 
 /// A client of one API server; cheap to clone.
@@ -179,22 +179,6 @@ impl Client {
         Self { manager: Arc::from(manager), ..self.clone() }
     }
 
-    /// Returns the API of a kind, in all namespaces.
-    pub fn all<K: Resource>(&self) -> Api<K> {
-        Api::new(self.clone(), K::static_info(), self.bound_namespace())
-    }
-
-    /// Returns the API of a kind in one namespace. For a cluster-scoped kind the namespace is
-    /// ignored.
-    pub fn namespace<K: Resource>(&self, namespace: &str) -> Api<K> {
-        Api::new(self.clone(), K::static_info(), Some(namespace))
-    }
-
-    /// Returns the API of a kind that is known at run time; a `namespace` of `None` means all.
-    pub fn dynamic(&self, info: ResourceInfo, namespace: Option<&str>) -> Api<DynamicObject> {
-        Api::new(self.clone(), Some(info), namespace.or(self.bound_namespace()))
-    }
-
     /// Returns the timeout that the builder was given, which servers receive as well.
     fn asked_timeout(&self) -> Option<Duration> {
         self.shared.defaults.asked_timeout
@@ -211,10 +195,10 @@ impl Client {
         &self.shared.defaults.content_type
     }
 
-    /// Returns the discovery of the kinds that the API server serves. All clones of this client
-    /// share its cache.
-    pub fn discovery(&self) -> Discovery {
-        Discovery::new(self.clone(), Arc::clone(&self.shared.discovery))
+    /// Returns the value of this type that all handles of the client share; the first call creates
+    /// it. For state of modules above the client, whose types this one does not know.
+    pub(crate) fn extension<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        Arc::clone(self.shared.extensions.lock().get_or_insert_default::<Arc<T>>())
     }
 
     /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.
@@ -240,6 +224,22 @@ impl Client {
     /// Dropping the future cancels the request.
     pub async fn stream(&self, request: Prepared) -> Result<ByteStream, Error> {
         call::stream(self, request).await
+    }
+
+    /// Sends the request of a watch; `None` when the server was reached but did not answer, or the
+    /// connection broke.
+    async fn watch(&self, request: Prepared) -> Result<Option<ByteStream>, Error> {
+        call::watch(self, request).await
+    }
+
+    /// Returns the absolute URI of a request, after the restrictions of this handle.
+    fn uri(&self, request: Prepared) -> Result<Uri, Error> {
+        call::uri(self, &self.dress(request)?)
+    }
+
+    /// Returns a `curl` command line for a request, after the restrictions of this handle.
+    fn curl(&self, request: Prepared) -> Result<String, Error> {
+        call::curl(self, &self.dress(request)?)
     }
 }
 

@@ -24,8 +24,6 @@ pub use lookup::{Ambiguity, NoMatch};
 pub use openapi::OpenApiIndex;
 pub use version::ServerVersion;
 
-pub(crate) use cache::Cache;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +31,7 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
+use cache::Cache;
 
 /// Age at which a catalog is read anew: two small answers if nothing changed.
 const DEFAULT_MAX_AGE: Duration = Duration::from_secs(600);
@@ -59,6 +58,15 @@ pub struct Discovery {
     client: Client,
     cache: Arc<Cache>,
     max_age: Duration,
+}
+
+/// The kinds that the server has.
+impl Client {
+    /// Returns the discovery of the kinds that the API server serves. All clones of this client
+    /// share its cache.
+    pub fn discovery(&self) -> Discovery {
+        Discovery::new(self.clone(), self.extension())
+    }
 }
 
 impl Discovery {

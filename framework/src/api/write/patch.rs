@@ -15,7 +15,8 @@ pub enum Patch {
     Json(Value),
     /// Strategic merge patch: lists are merged by their keys. Built-in kinds only.
     Strategic(Value),
-    /// Server-side apply, as [`Api::apply`](crate::api::Api::apply): all fields that this manager wants.
+    /// Server-side apply, as [`Api::apply`](crate::api::Api::apply): all fields that this manager
+    /// wants.
     Apply(Value),
 }
 

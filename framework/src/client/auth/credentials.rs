@@ -18,8 +18,7 @@ use zeroize::Zeroizing;
 
 use super::exec::{ExecCredential, ExecPlugin};
 use crate::client::secret::Secret;
-use crate::client::transport::Pool;
-use crate::client::transport::Tls;
+use crate::client::transport::{Identity, IdentityFuture, IdentitySource, Pool, Tls};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
@@ -52,9 +51,6 @@ pub(crate) enum AuthSource {
     /// A credential plugin.
     Exec(Arc<ExecPlugin>),
 }
-
-/// A client certificate and its key, PEM.
-pub(crate) type Identity = Arc<(Secret, Secret)>;
 
 /// Credentials of one client; reads, caches and renews them.
 #[derive(Debug)]
@@ -148,23 +144,8 @@ impl Credentials {
         }
     }
 
-    /// Returns the client certificate of a plugin.
-    pub(crate) async fn identity(&self) -> Result<Option<Identity>, Error> {
-        match &self.source {
-            AuthSource::Exec(_) => Ok(self.current().await?.identity),
-            _ => Ok(None),
-        }
-    }
-
     fn tls(&self) -> Option<&Arc<Tls>> {
         self.connections.get().and_then(|to| to.tls.as_ref())
-    }
-
-    /// Stops the use of all open connections for new requests.
-    pub(crate) fn retire(&self) {
-        if let Some(pool) = self.connections.get().and_then(|to| to.pool.upgrade()) {
-            pool.retire();
-        }
     }
 
     /// Returns whether requests carry an `Authorization` header.
@@ -343,6 +324,23 @@ impl Credentials {
                 Ok(CachedCredential { header, identity, read, expires: credential.expires })
             }
             _ => Ok(CachedCredential { header: None, identity: None, read, expires: None }),
+        }
+    }
+}
+
+impl IdentitySource for Credentials {
+    fn identity(&self) -> IdentityFuture<'_> {
+        Box::pin(async {
+            match &self.source {
+                AuthSource::Exec(_) => Ok(self.current().await?.identity),
+                _ => Ok(None),
+            }
+        })
+    }
+
+    fn retire(&self) {
+        if let Some(pool) = self.connections.get().and_then(|to| to.pool.upgrade()) {
+            pool.retire();
         }
     }
 }

@@ -3,6 +3,6 @@
 mod credentials;
 mod exec;
 
-pub(crate) use credentials::{AuthSource, Credentials, Identity};
+pub(crate) use credentials::{AuthSource, Credentials};
 pub(crate) use exec::{ClusterInfo, V1, V1BETA1};
 pub use exec::{ExecPlugin, ExecPolicy, InteractiveMode};

@@ -1,4 +1,4 @@
-//! Defaults of calls: media types, timeout, rate limit, backoff, warnings.
+//! Setters of the defaults of calls: media types, timeout, rate limit, backoff, warnings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-use crate::client::ClientBuilder;
-use crate::client::call::trace;
+use super::ClientBuilder;
+use crate::client::call::{Defaults, SHOWN};
 use crate::client::policy::backoff::{self, BackoffFactory, UrlBackoff};
 use crate::client::policy::{RateLimiter, TokenBucket};
 use crate::client::request::{LogWarnings, WarningHandler};
@@ -38,25 +38,6 @@ pub(in crate::client) struct Wishes {
     shown: Option<usize>,
 }
 
-/// Settings of calls that name none of their own.
-pub(in crate::client) struct Defaults {
-    /// Total time of a call, with all its retries.
-    pub(in crate::client) timeout: Duration,
-    /// Timeout that the builder was given, if any; sent to servers as well.
-    pub(in crate::client) asked_timeout: Option<Duration>,
-    /// Header `Accept`, if one is sent.
-    pub(in crate::client) accept: Option<HeaderValue>,
-    /// Media type of bodies that name none.
-    pub(in crate::client) content_type: String,
-    /// Rate limiter that all handles share; `None` without a limit.
-    pub(in crate::client) limiter: Option<Arc<dyn RateLimiter>>,
-    /// Factory of backoff managers; `None` without backoff.
-    pub(in crate::client) backoff: Option<BackoffFactory>,
-    pub(in crate::client) warnings: Arc<dyn WarningHandler>,
-    /// Bytes of a body that are shown at TRACE level.
-    pub(in crate::client) shown: usize,
-}
-
 impl Wishes {
     /// Reads the variables of the backoff, which count where the builder sets none.
     pub(in crate::client) fn read_env(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
@@ -77,7 +58,7 @@ impl Wishes {
                 Some(Arc::new(move || Arc::new(manager())))
             }),
             warnings: self.warnings.unwrap_or_else(|| Arc::new(LogWarnings::default())),
-            shown: self.shown.unwrap_or(trace::SHOWN),
+            shown: self.shown.unwrap_or(SHOWN),
         }
     }
 

@@ -2,8 +2,6 @@
 
 mod defaults;
 
-pub(in crate::client) use defaults::Defaults;
-
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +13,15 @@ use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 
 use self::defaults::Wishes;
-use super::Client;
-use super::auth::Credentials;
-use super::call::Shared;
-use super::config::ClientConfig;
-use super::policy::Budgets;
-use super::policy::HeaderRules;
-use super::transport::Connect;
-use super::transport::Dialer;
-use super::transport::Pool;
-use super::transport::Scheme;
-use super::transport::Tuning;
-use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
-use super::transport::{Tls, TlsSettings, default_provider, proxy_config};
+use crate::client::Client;
+use crate::client::auth::Credentials;
+use crate::client::call::Shared;
+use crate::client::config::ClientConfig;
+use crate::client::policy::{Budgets, HeaderRules};
+use crate::client::transport::{
+    Connect, Dialer, HttpRequest, HttpResponse, IdentitySource, Pool, Scheme, Stack, Tls,
+    TlsSettings, Transport, Tuning, default_provider, proxy_config,
+};
 use crate::environment::Environment;
 use crate::error::{BoxError, Error, ErrorKind};
 
@@ -316,7 +310,7 @@ impl ClientBuilder {
             tls: tls.clone(),
             proxy,
             proxy_tls,
-            credentials: Arc::clone(&credentials),
+            identities: Arc::clone(&credentials) as Arc<dyn IdentitySource>,
             origin: config.origin().to_owned(),
             metrics: environment.metrics,
         };
@@ -352,7 +346,7 @@ impl ClientBuilder {
         let pool = Pool::new(connector, tuning, environment.clock.clone(), jitter.clone());
         // Rotated credentials close the pool's connections, so credentials must know the pool.
         credentials.concern(&pool, tls.clone());
-        let rules = HeaderRules::of(self.config.as_ref());
+        let rules = HeaderRules::new(self.config.as_ref().and_then(ClientConfig::cleartext));
         let transport = Transport::new(Arc::clone(&pool), rules.clone());
         let innermost: Stack = BoxCloneSyncService::new(transport);
         let stack = self.layers.into_iter().fold(innermost, |inner, wrap| wrap(inner));
@@ -368,7 +362,7 @@ impl ClientBuilder {
             pool,
             #[cfg(feature = "ws")]
             rules,
-            discovery: Arc::default(),
+            extensions: Mutex::default(),
             credentials,
             rotating: tls.filter(|tls| tls.rotates()),
             base_path_at: base.len() - server.path().trim_end_matches('/').len(),

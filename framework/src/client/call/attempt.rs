@@ -11,14 +11,15 @@ use tower::ServiceExt;
 
 use super::Shared;
 use super::trace;
+use crate::client::Client;
 use crate::client::policy::Outcome;
+use crate::client::request::Prepared;
 use crate::client::request::warning::{self, WarningHandler};
-use crate::client::transport::dial;
-use crate::client::transport::gzip;
-use crate::client::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
-use crate::client::transport::{ERROR_BODY_LIMIT, Ended, Reader};
-use crate::client::{Client, Prepared, Verb};
+use crate::client::transport::{
+    Attempt, ERROR_BODY_LIMIT, Ended, HttpRequest, Reader, ResponseBody, TransportError, dial, gzip,
+};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
+use crate::resource::Verb;
 use crate::wire::status;
 
 /// Time for the text of an error answer; the part that has arrived by then is used.

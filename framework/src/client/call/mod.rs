@@ -3,43 +3,47 @@
 //! Order of the steps of one attempt: the backoff of the host (after a failure combined with the
 //! wait of the retry), a permit of the rate limiter, credentials, the gate, the exchange.
 
-pub(in crate::client) mod attempt;
+mod attempt;
+mod defaults;
 mod report;
 mod throttle;
-pub(in crate::client) mod trace;
+mod trace;
 #[cfg(feature = "ws")]
 mod upgrade;
 
+pub(in crate::client) use attempt::uri;
+pub(in crate::client) use defaults::Defaults;
+pub(in crate::client) use trace::{SHOWN, curl};
 #[cfg(feature = "ws")]
 pub(crate) use upgrade::Upgraded;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{Extensions, HeaderMap, HeaderValue, Uri};
 use http_body_util::{BodyExt, Full};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
 use self::attempt::{Answer, Failure, Outgoing, check};
-use super::auth::Credentials;
-use super::builder::Defaults;
-use super::policy::BackoffManager;
-use super::policy::ThrottledLog;
-use super::policy::{Budgets, Decision, Facts, MAX_RETRIES, Outcome, Why, decide, leaves_doubt};
+use crate::client::Client;
+use crate::client::auth::Credentials;
+use crate::client::policy::{
+    BackoffManager, Budgets, Decision, Facts, MAX_RETRIES, Outcome, ThrottledLog, Why, decide,
+    leaves_doubt,
+};
+use crate::client::request::{ByteStream, Prepared, Response};
 #[cfg(any(test, feature = "ws"))]
-use super::transport::Pool;
-use super::transport::Tls;
-use super::transport::Tuning;
-use super::transport::{Attempt, Stack};
-use super::{ByteStream, Client, Prepared, Response, Verb};
+use crate::client::transport::Pool;
+use crate::client::transport::{Attempt, RequestBody, Stack, Tls, Tuning};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::Metrics;
 use crate::metrics::names::{
     REST_REQUEST_BYTES, REST_REQUESTS, REST_RESPONSE_BYTES, REST_RETRIES, REST_SECONDS,
 };
+use crate::resource::Verb;
 use crate::rng::Rng;
 
 /// Target of the logs of periodic writes: renewals of a lease, Events.
@@ -55,8 +59,9 @@ pub(crate) struct Shared {
     /// Header checks of upgrades, which bypass the transport.
     #[cfg(feature = "ws")]
     pub(super) rules: super::policy::HeaderRules,
-    /// Cache of discovery, shared by all handles.
-    pub(super) discovery: Arc<crate::discovery::Cache>,
+    /// State of modules above the client, by its type: the cache of discovery. Locked only to copy
+    /// or create an entry.
+    pub(super) extensions: Mutex<Extensions>,
     pub(super) credentials: Arc<Credentials>,
     /// TLS settings with a client certificate that is read from files.
     pub(super) rotating: Option<Arc<Tls>>,
@@ -411,7 +416,7 @@ impl<'a> Call<'a> {
     /// completely was executed by no server.
     fn unreadable(&self, failure: Failure) -> Failure {
         let reader = self.request.extra.reader.as_ref();
-        let Some(cause) = reader.and_then(super::RequestBody::take_failure) else { return failure };
+        let Some(cause) = reader.and_then(RequestBody::take_failure) else { return failure };
         let kind = match cause.kind() {
             std::io::ErrorKind::FileTooLarge => ErrorKind::Usage,
             _ => ErrorKind::Other,

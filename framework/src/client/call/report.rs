@@ -6,9 +6,9 @@ use std::fmt;
 use super::Call;
 use super::attempt::Failure;
 use super::trace::content_type;
-use crate::client::Verb;
 use crate::client::policy::{MAX_RETRY_AFTER, Outcome, Why, leaves_doubt};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind, UncertainWrite};
+use crate::resource::Verb;
 
 impl Call<'_> {
     /// Returns the error for the caller.

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::Call;
-use crate::client::Verb;
 use crate::client::policy::Loudness;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names::REST_RATE_LIMITER_SECONDS;
+use crate::resource::Verb;
 
 /// Target of the log, beside `windlass::client::call`: the quickstart shows that one at DEBUG.
 const TARGET: &str = "windlass::client::throttle";
+const WAITED: &str = "a request waited for its permit";
 /// Waits for a permit beyond this are logged at DEBUG; client-go's value.
 const LONG: Duration = Duration::from_millis(50);
 /// Waits for a permit beyond this are logged at INFO, at a limited rate; client-go's value.
@@ -81,12 +82,10 @@ impl Call<'_> {
         // Limited across all calls of the client: under a rate limit nearly every call waits.
         match very.then(|| self.shared.slow.lock().admit(now)) {
             Some(Loudness::Info) => {
-                tracing::info!(target: TARGET, ?waited, reason, url, "a request waited for its permit");
+                tracing::info!(target: TARGET, ?waited, reason, url, "{WAITED}")
             }
             Some(Loudness::Silent) => {}
-            _ => {
-                tracing::debug!(target: TARGET, ?waited, reason, url, "a request waited for its permit");
-            }
+            _ => tracing::debug!(target: TARGET, ?waited, reason, url, "{WAITED}"),
         }
     }
 }

@@ -12,9 +12,8 @@ use tracing::Level;
 
 use super::Shared;
 use super::attempt;
-use crate::client::request::Place;
-use crate::client::request::{Headers, is_secret};
-use crate::client::{Client, Prepared};
+use crate::client::Client;
+use crate::client::request::{Headers, Place, Prepared, is_secret};
 use crate::error::Error;
 
 /// Default number of bytes of a body that are shown.

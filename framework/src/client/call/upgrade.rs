@@ -28,14 +28,16 @@ use tracing::Instrument;
 
 use super::Shared;
 use super::attempt::{Outgoing, check, uri};
-use crate::client::policy::{Decision, Facts, MAX_RETRIES, Outcome, decide};
-use crate::client::transport::BoxIo;
-use crate::client::transport::dial;
-use crate::client::transport::{Attempt, TransportError, failed, for_http1};
-use crate::client::{Client, HttpRequest, Prepared, Verb, WritePermit};
+use crate::client::Client;
+use crate::client::policy::{Decision, Facts, MAX_RETRIES, Outcome, WritePermit, decide};
+use crate::client::request::Prepared;
+use crate::client::transport::{
+    Attempt, BoxIo, HttpRequest, TransportError, dial, failed, for_http1,
+};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
+use crate::resource::Verb;
 use crate::wire::status;
 
 /// Target of the log, beside `windlass::client::call`: the quickstart shows that one at DEBUG.

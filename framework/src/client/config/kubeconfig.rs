@@ -8,11 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::format::{Cluster, Exec, Kubeconfig, Named, User, find};
 use super::{ClientConfig, Impersonation, config_error, parse_server};
-use crate::client::auth::AuthSource;
-use crate::client::auth::{ExecPlugin, InteractiveMode, V1, V1BETA1};
+use crate::client::auth::{AuthSource, ExecPlugin, InteractiveMode, V1, V1BETA1};
 use crate::client::secret::Secret;
-use crate::client::transport::Pem;
-use crate::client::transport::{Proxy, ProxyChoice};
+use crate::client::transport::{Pem, Proxy, ProxyChoice};
 use crate::error::Error;
 
 /// Name of the cluster extension with the settings of credential plugins.

@@ -17,15 +17,12 @@ use std::sync::Arc;
 use http::{HeaderMap, Uri};
 use serde_json::json;
 
-use super::auth::AuthSource;
-use super::auth::{ClusterInfo, ExecPlugin, ExecPolicy};
-use super::transport::ProxyChoice;
-use super::transport::TlsSettings;
+use crate::client::auth::{AuthSource, ClusterInfo, ExecPlugin, ExecPolicy};
+use crate::client::transport::{ProxyChoice, TlsSettings};
 use crate::error::{Error, ErrorKind};
 use env_vars::Env;
 use format::Kubeconfig;
 pub use overrides::Impersonation;
-pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
 
 /// Address, credentials and default namespace of one cluster. Its `Debug` shows no secret.
 ///

@@ -8,11 +8,10 @@ use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
 use super::{ClientConfig, config_error, parse_server};
-use crate::client::auth::AuthSource;
-use crate::client::auth::{ExecPlugin, ExecPolicy};
+use crate::client::auth::{AuthSource, ExecPlugin, ExecPolicy};
+use crate::client::policy::{IMPERSONATION_RULE, is_sent_whole};
 use crate::client::secret::Secret;
-use crate::client::transport::Pem;
-use crate::client::transport::{Proxy, ProxyChoice};
+use crate::client::transport::{Pem, Proxy, ProxyChoice};
 use crate::error::Error;
 
 /// Identity to act as: a user, and optionally its uid, groups and extra fields. The API server
@@ -86,19 +85,6 @@ impl Impersonation {
         }
         Ok(headers)
     }
-}
-
-/// Rule for the values of impersonation headers, with its reason.
-pub(in crate::client) const IMPERSONATION_RULE: &str = "write printable ASCII that is not empty and neither begins nor ends with a space; servers trim \
-     or drop anything else, and the request would run with the caller's own rights";
-
-/// Returns whether every server reads a header value as it was written. HTTP lets servers trim
-/// blanks, which leaves a value of blanks empty, and does not define the meaning of bytes beyond
-/// ASCII.
-pub(in crate::client) fn is_sent_whole(value: &[u8]) -> bool {
-    !value.is_empty()
-        && value.trim_ascii() == value
-        && value.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// Encodes a key as part of a header's name, as client-go does: characters that a name cannot

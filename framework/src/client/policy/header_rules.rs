@@ -10,7 +10,6 @@ use http::header::{
     AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION,
 };
 
-use crate::client::config::{ClientConfig, IMPERSONATION_RULE, is_sent_whole};
 use crate::error::{Error, ErrorKind};
 
 /// Header rules of one client. Cheap to clone.
@@ -21,10 +20,11 @@ pub(in crate::client) struct HeaderRules {
 }
 
 impl HeaderRules {
-    /// Returns the rules for the address of `config`. A client without a configuration uses a
-    /// connector and has no address, so it may send credentials.
-    pub(in crate::client) fn of(config: Option<&ClientConfig>) -> Self {
-        Self { cleartext: config.and_then(ClientConfig::cleartext).map(Arc::from) }
+    /// Returns the rules for an address; `cleartext` is the reason why no credentials may be sent
+    /// to it. A client without a configuration uses a connector and has no address, so it may send
+    /// credentials.
+    pub(in crate::client) fn new(cleartext: Option<String>) -> Self {
+        Self { cleartext: cleartext.map(Arc::from) }
     }
 
     /// Refuses credentials in the clear, and impersonations that a server would read as another one
@@ -45,6 +45,19 @@ impl HeaderRules {
         }
         Ok(())
     }
+}
+
+/// Rule for the values of impersonation headers, with its reason.
+pub(in crate::client) const IMPERSONATION_RULE: &str = "write printable ASCII that is not empty and neither begins nor ends with a space; servers trim \
+     or drop anything else, and the request would run with the caller's own rights";
+
+/// Returns whether every server reads a header value as it was written. HTTP lets servers trim
+/// blanks, which leaves a value of blanks empty, and does not define the meaning of bytes beyond
+/// ASCII.
+pub(in crate::client) fn is_sent_whole(value: &[u8]) -> bool {
+    !value.is_empty()
+        && value.trim_ascii() == value
+        && value.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// Returns whether a header carries credentials.

@@ -10,7 +10,7 @@ mod retry;
 
 pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff};
 pub use gate::WriteGate;
-pub(in crate::client) use header_rules::HeaderRules;
+pub(in crate::client) use header_rules::{HeaderRules, IMPERSONATION_RULE, is_sent_whole};
 pub(crate) use in_flight::InFlightWrites;
 pub use in_flight::WritePermit;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};

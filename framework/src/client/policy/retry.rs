@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::client::Verb;
+use crate::resource::Verb;
 
 /// Retries of a call that names no number; client-go's value.
 pub(crate) const MAX_RETRIES: u32 = 10;

@@ -2,8 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use crate::client::Verb;
-use crate::resource::Scope;
+use crate::resource::{Scope, Verb};
 
 /// Characters that a path may not carry as they are; slashes separate its segments.
 const PATH: &AsciiSet = &CONTROLS

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::payload::{BodyReader, MAX_BODY, RequestBody};
+use crate::client::transport::{BodyReader, MAX_BODY, RequestBody};
 use crate::wire::times;
 
 /// The body of a [`Request`](super::Request).

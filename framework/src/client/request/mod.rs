@@ -9,20 +9,21 @@ mod address;
 mod body;
 mod params;
 mod path_template;
-mod payload;
 mod prepared;
 mod response;
 mod restrict;
 mod send;
+mod stream;
 pub(in crate::client) mod warning;
 mod watch;
 
 pub use body::{Body, Encoded};
 pub(in crate::client) use path_template::Place;
-pub use payload::{BodyReader, RequestBody};
-pub(in crate::client) use prepared::{Headers, is_secret};
 pub use prepared::Prepared;
+pub(in crate::client) use prepared::{Headers, is_secret};
 pub use response::Response;
+pub use stream::ByteStream;
+pub(crate) use stream::at_once;
 pub use warning::{LogWarnings, NoWarnings, Warning, WarningHandler, WriteWarnings};
 pub use watch::{RawEvent, RawWatch};
 
@@ -38,7 +39,8 @@ use serde::Serialize;
 use self::address::{Address, Front, check_segment};
 use self::body::Content;
 use self::prepared::Extra;
-use super::{BackoffManager, Client, RateLimiter};
+use crate::client::Client;
+use crate::client::policy::{BackoffManager, RateLimiter};
 use crate::resource::Scope;
 
 /// Format of a patch.

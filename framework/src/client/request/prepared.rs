@@ -9,10 +9,9 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::payload::RequestBody;
 use super::warning::WarningHandler;
-use crate::client::policy::BackoffManager;
-use crate::client::policy::RateLimiter;
+use crate::client::policy::{BackoffManager, RateLimiter};
+use crate::client::transport::RequestBody;
 use crate::resource::{Scope, Verb};
 
 /// A request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
@@ -29,7 +28,7 @@ pub struct Prepared {
     pub query: Vec<(Cow<'static, str>, String)>,
     /// Extra headers.
     pub headers: HeaderMap,
-    /// Body; empty for none. A body that [`Request`](crate::client::Request) streams from a reader is not
+    /// Body; empty for none. A body that [`Request`](super::Request) streams from a reader is not
     /// here, and a request with such a body is sent once.
     pub body: Bytes,
     /// Description for error texts: `create websites "home" in "shop"`.
@@ -38,7 +37,7 @@ pub struct Prepared {
     /// stream up to its first byte. `None` is the client's default of 30 s.
     pub timeout: Option<Duration>,
     /// Largest answer that is read as a whole, in bytes, decoded. `None` is the client's: 64 MiB,
-    /// unless [`ClientBuilder::max_answer`](crate::client::ClientBuilder::max_answer) says otherwise.
+    /// unless [`max_answer`](crate::client::ClientBuilder::max_answer) says otherwise.
     pub answer_limit: Option<usize>,
     /// Whether the request may be sent again after a failure that leaves it unknown whether it was
     /// executed. True for reads, applies, and writes that carry a resourceVersion or uid

@@ -11,7 +11,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::path_template::Place;
-use crate::client::{Client, Prepared};
+use crate::client::Client;
+use crate::client::request::Prepared;
 use crate::error::{Error, ErrorKind};
 use crate::resource::Scope;
 

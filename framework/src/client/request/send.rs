@@ -6,12 +6,13 @@ use http::{HeaderValue, Uri};
 
 use super::params::duration;
 use super::path_template;
+use super::prepared::Prepared;
+use super::response::Response;
+use super::stream::ByteStream;
 use super::watch::RawWatch;
 use super::{Front, PatchType, Request};
-use crate::client::call::{self, attempt, trace};
-use crate::client::{ByteStream, Prepared, Response, Verb};
 use crate::error::{Error, ErrorKind};
-use crate::resource::Scope;
+use crate::resource::{Scope, Verb};
 
 impl Request {
     /// Sends the request and reads the whole answer, of at most 64 MiB; error answers become
@@ -60,7 +61,7 @@ impl Request {
     pub async fn watch(&self) -> Result<RawWatch, Error> {
         let prepared = self.assemble(true)?;
         let what = prepared.what.clone();
-        let watch = RawWatch::new(call::watch(&self.client, prepared).await?, what);
+        let watch = RawWatch::new(self.client.watch(prepared).await?, what);
         Ok(self.answer_limit.into_iter().fold(watch, RawWatch::limited))
     }
 
@@ -84,8 +85,7 @@ impl Request {
     /// # Errors
     /// [`ErrorKind::Usage`] for the first mistake of the builder.
     pub fn curl(&self) -> Result<String, Error> {
-        let prepared = self.client.dress(self.prepare()?)?;
-        trace::curl(&self.client, &prepared)
+        self.client.curl(self.prepare()?)
     }
 
     /// Returns the request as plain data.
@@ -98,8 +98,7 @@ impl Request {
 
     /// Returns the absolute URI, after the restrictions of the client.
     fn uri(&self) -> Result<Uri, Error> {
-        let prepared = self.client.dress(self.prepare()?)?;
-        attempt::uri(&self.client, &prepared)
+        self.client.uri(self.prepare()?)
     }
 
     /// Checks the parts and returns the request as plain data; a watch gets the parameter `watch`.

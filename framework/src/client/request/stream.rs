@@ -10,11 +10,11 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 
-use super::gzip;
-use super::service::ResponseBody;
-use crate::client::{Prepared, Verb};
+use super::prepared::Prepared;
+use crate::client::transport::{ResponseBody, gzip};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
+use crate::resource::Verb;
 
 /// Longest time that a list may make no progress.
 const LIST_IDLE: Duration = Duration::from_secs(30);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::client::ByteStream;
+use super::stream::ByteStream;
 use crate::error::{Error, ErrorKind};
 use crate::wire::{EventType, Frame, FrameDecoder, Part};
 

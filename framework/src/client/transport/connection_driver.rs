@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::connect::BoxIo;
-use crate::client::request::RequestBody;
+use super::payload::RequestBody;
 
 /// Handle by which a connection can be taken over from its task.
 #[derive(Clone, Debug)]

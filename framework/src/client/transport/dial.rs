@@ -1,6 +1,7 @@
 //! TCP connections to the API server, through a proxy if there is one, with TLS unless the server
 //! speaks plain HTTP.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -15,8 +16,8 @@ use tokio_rustls::TlsConnector;
 
 use super::connect::{BoxIo, Connect, Io, Opened, Opening};
 use super::proxy::{self, Proxy};
-use super::tls::{Tls, into_io, server_name};
-use crate::client::auth::Credentials;
+use super::tls::{Identity, Tls, into_io, server_name};
+use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::metrics::names::REST_DNS_SECONDS;
 
@@ -33,6 +34,21 @@ const KEEPALIVE_PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const USER_TIMEOUT: Duration = Duration::from_secs(45);
 
+/// Future of a client certificate.
+pub(crate) type IdentityFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<Identity>, Error>> + Send + 'a>>;
+
+/// Source of client certificates other than those of the TLS settings. A trait, because the
+/// credentials, which implement it, stand above the transport.
+pub(crate) trait IdentitySource: fmt::Debug + Send + Sync {
+    /// Returns the client certificate for a handshake now, if the source has one.
+    fn identity(&self) -> IdentityFuture<'_>;
+
+    /// Stops the use of all open connections for new requests: they presented an earlier
+    /// certificate.
+    fn retire(&self);
+}
+
 /// Connector for one host and port.
 #[derive(Debug)]
 pub(crate) struct Dialer {
@@ -43,8 +59,7 @@ pub(crate) struct Dialer {
     pub(crate) proxy: Option<Arc<Proxy>>,
     /// TLS settings for an `https://` proxy.
     pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
-    /// Source of the client certificate; also closes connections that used an earlier one.
-    pub(crate) credentials: Arc<Credentials>,
+    pub(crate) identities: Arc<dyn IdentitySource>,
     /// Place at which the address and the CA are configured, for error texts.
     pub(crate) origin: String,
     pub(crate) metrics: Metrics,
@@ -59,7 +74,7 @@ impl Dialer {
             result => return result,
         };
         match &self.tls {
-            Some(tls) if tls.renew_now(|| self.credentials.retire()).await => {
+            Some(tls) if tls.renew_now(|| self.identities.retire()).await => {
                 self.dial_once(purpose).await
             }
             _ => Err(error),
@@ -98,7 +113,7 @@ impl Dialer {
         let Some(tls) = &self.tls else {
             return Ok(Opened { io: Box::new(io), http2: false });
         };
-        let identity = self.credentials.identity().await.map_err(into_io)?;
+        let identity = self.identities.identity().await.map_err(into_io)?;
         let mut config = tls.config(identity).map_err(into_io)?;
         // An upgrade needs HTTP/1.1, so HTTP/2 is not offered.
         if purpose == Purpose::Upgrade {

@@ -26,8 +26,8 @@ const PIECE: usize = 16 * 1024;
 /// Source of the bytes of a streamed body.
 pub type BodyReader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Body of a request as passed through [layers](crate::client::ClientBuilder::layer). Clones of a streamed
-/// body share its reader, and the first clone that is read takes it.
+/// Body of a request as passed through [layers](crate::client::ClientBuilder::layer). Clones of a
+/// streamed body share its reader, and the first clone that is read takes it.
 #[derive(Clone)]
 pub struct RequestBody {
     content: Content,

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 use super::connect::{Connect, Opened};
 use super::connection_driver::Driver;
+use super::payload::RequestBody;
 use super::tuning::Tuning;
-use crate::client::request::RequestBody;
 use crate::clock::Clock;
 use crate::rng::Rng;
 

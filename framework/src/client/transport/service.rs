@@ -25,20 +25,18 @@ use tower::util::BoxCloneSyncService;
 
 use super::connection_driver::{Driven, Driver};
 use super::gzip;
+use super::payload::RequestBody;
 use super::pool::{ConnectionLease, Http1, Http2, Pool, Ticket};
 use super::self_wake::Within;
-use crate::client::policy::HeaderRules;
-use crate::client::policy::{Outcome, leaves_doubt};
-use crate::client::request::RequestBody;
-use crate::client::{WriteGate, WritePermit};
+use crate::client::policy::{HeaderRules, Outcome, WriteGate, WritePermit, leaves_doubt};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 use crate::wire::status::retry_after;
 
 /// Body of an answer that is still being received.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
-/// A request as passed through [layers](crate::client::ClientBuilder::layer): absolute URI, credentials
-/// set.
+/// A request as passed through [layers](crate::client::ClientBuilder::layer): absolute URI,
+/// credentials set.
 pub type HttpRequest = http::Request<RequestBody>;
 /// An answer as passed through layers.
 pub type HttpResponse = http::Response<ResponseBody>;

@@ -18,7 +18,6 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio::time::Instant;
 
-use crate::client::auth::Identity;
 use crate::client::secret::Secret;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
@@ -30,6 +29,9 @@ const BROKEN_FILE_AGE: Duration = Duration::from_secs(5);
 
 /// Largest PEM file; bundles of all public roots have a quarter of a MiB.
 const FILE_LIMIT: usize = 4 << 20;
+
+/// A client certificate and its key, PEM.
+pub(crate) type Identity = Arc<(Secret, Secret)>;
 
 /// PEM text, or the file that holds it.
 #[derive(Clone, Debug)]
