@@ -75,7 +75,7 @@ impl<K, T> RealDelta<K, T> {
 /// - A requeued delta goes back to the front, and counts for `has_synced` again: the order stays.
 ///
 /// ```
-/// use windlass::delta::{DeltaType, Outcome, Queue, RealFifo};
+/// use windlass::fifo::{DeltaType, Outcome, Queue, RealFifo};
 ///
 /// let mut queue = RealFifo::new(2, |pod: &(&'static str, u32)| Ok(pod.0));
 /// queue.add(("web-0", 1))?;
@@ -86,7 +86,7 @@ impl<K, T> RealDelta<K, T> {
 /// let mut told = Vec::new();
 /// while queue.pop(|delta, _| { told.push(delta.delta_type()); Outcome::<()>::Done }).is_some() {}
 /// assert_eq!(told, [DeltaType::Added, DeltaType::Updated]);
-/// # Ok::<(), windlass::delta::Refused<(&'static str, u32)>>(())
+/// # Ok::<(), windlass::fifo::Refused<(&'static str, u32)>>(())
 /// ```
 pub struct RealFifo<K, T> {
     rules: Rules<K, T>,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Pod, drain, name_of, store};
-use crate::delta::ObjectDelta::{Added, Replaced, Sync, Updated};
-use crate::delta::{Deleted, DeltaFifo, DeltaType, Deltas, ObjectDelta, Outcome, Queue};
+use crate::fifo::ObjectDelta::{Added, Replaced, Sync, Updated};
+use crate::fifo::{Deleted, DeltaFifo, DeltaType, Deltas, ObjectDelta, Outcome, Queue};
 
 type Pods = DeltaFifo<&'static str, Pod>;
 

@@ -1,8 +1,8 @@
 //! Tests of the queues: named cases, each queue against a naive model, and `Shared`.
 
 mod delta_fifo;
-mod fifo;
 mod model;
+mod object_fifo;
 mod real_fifo;
 mod shared;
 

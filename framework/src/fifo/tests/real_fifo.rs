@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Pod, drain, name_of, store};
-use crate::delta::ObjectDelta::{Added, Replaced, Sync, Updated};
-use crate::delta::{Deleted, DeltaType, ObjectDelta, Outcome, Queue, RealDelta, RealFifo, Refused};
+use crate::fifo::ObjectDelta::{Added, Replaced, Sync, Updated};
+use crate::fifo::{Deleted, DeltaType, ObjectDelta, Outcome, Queue, RealDelta, RealFifo, Refused};
 
 type Pods = RealFifo<&'static str, Pod>;
 

@@ -2,8 +2,7 @@
 //!
 //! It compares lists with the queued and the known objects, and makes tombstones for missing ones.
 //! Deltas of one key are kept, not merged (except for two deletions in a row), so its size is
-//! bounded only by the speed of the consumer; [`DeltaQueue`](super::DeltaQueue) has a bound.
-//! size has no bound but the consumer's diligence; [`DeltaQueue`](super::DeltaQueue) has one.
+//! bounded only by the speed of the consumer; [`DeltaQueue`](crate::delta::DeltaQueue) has a bound.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -46,7 +45,7 @@ impl<K, T> Deltas<K, T> {
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use windlass::delta::{DeltaFifo, Deleted, ObjectDelta, Outcome, Queue};
+/// use windlass::fifo::{DeltaFifo, Deleted, ObjectDelta, Outcome, Queue};
 ///
 /// let mut queue = DeltaFifo::new(|pod: &(&'static str, u32)| Ok(pod.0));
 /// let mut store = BTreeMap::from([("web-0", ("web-0", 1)), ("web-1", ("web-1", 1))]);

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::{Pod, Store, name_of};
-use crate::delta::{
+use crate::fifo::{
     Closed, Deleted, DeltaFifo, Fifo, ObjectDelta, Outcome, RealFifo, Refused, Shared, unsynced,
 };
 
@@ -302,7 +302,7 @@ struct Slow<'a> {
     between: &'a (dyn Fn() + Sync),
 }
 
-impl crate::delta::Known<&'static str, Pod> for Slow<'_> {
+impl crate::fifo::Known<&'static str, Pod> for Slow<'_> {
     fn keys(&self) -> Vec<&'static str> {
         self.store.keys().copied().collect()
     }

@@ -5,15 +5,17 @@ use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::{QueueSettings, RateLimiter, WorkQueue};
+use super::rate_limiter::RateLimiter;
 use crate::environment::Environment;
+use crate::workqueue::{QueueSettings, WorkQueue};
 
 /// A [`WorkQueue`] and the limiter that delays the next try of a key.
 ///
 /// ```
 /// # use std::{sync::Arc, time::Duration};
 /// # use windlass::environment::Environment;
-/// use windlass::workqueue::{ItemExponentialFailureRateLimiter, QueueSettings, RateLimitingQueue};
+/// use windlass::fifo::{ItemExponentialFailureRateLimiter, RateLimitingQueue};
+/// use windlass::workqueue::QueueSettings;
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// let (base, max) = (Duration::from_millis(1), Duration::from_secs(1));
@@ -89,8 +91,8 @@ impl<T: Hash + Eq + Clone> fmt::Debug for RateLimitingQueue<T> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::ItemFastSlowRateLimiter;
     use super::*;
+    use crate::fifo::ItemFastSlowRateLimiter;
 
     #[tokio::test(start_paused = true)]
     async fn mechanism_68_at_most_five_tries_then_forget_as_the_articles_handle_errors() {

@@ -1,6 +1,6 @@
 //! client-go's rate limiters, by its names: the delay of a key's next try.
 //!
-//! A queue has a [`RetryPolicy`](super::RetryPolicy) of its own, which suits operators: the state
+//! A queue has a [`RetryPolicy`](crate::workqueue::RetryPolicy) of its own, which suits operators: the state
 //! of a key is in its slot and is dropped with it. A limiter serves cases that a policy cannot
 //! express, such as a limit over all keys; a [`RateLimitingQueue`](super::RateLimitingQueue) uses
 //! it. A limiter keeps an entry per failing key until [`forget`](RateLimiter::forget).

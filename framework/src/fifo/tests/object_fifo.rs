@@ -1,7 +1,7 @@
 //! The queue of newest objects, case by case.
 
 use super::{Pod, drain, name_of};
-use crate::delta::{Fifo, Outcome, Queue};
+use crate::fifo::{Fifo, Outcome, Queue};
 
 type Pods = Fifo<&'static str, Pod>;
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{Pod, Store, name_of};
-use crate::delta::{
+use crate::fifo::{
     Deleted, DeltaFifo, Deltas, Fifo, Known, ObjectDelta, Queue, RealDelta, RealFifo, Taken,
 };
 

@@ -27,7 +27,7 @@ use crate::error::BoxError;
 /// It holds at most one object and one key per key that is not taken out.
 ///
 /// ```
-/// use windlass::delta::{Fifo, Outcome, Queue};
+/// use windlass::fifo::{Fifo, Outcome, Queue};
 ///
 /// let mut queue = Fifo::new(|word: &String| Ok(word[..1].to_owned()));
 /// for word in ["apple", "banana", "avocado"] {

@@ -19,7 +19,7 @@ use crate::sync::{Mutex, Notify};
 /// A queue for several tasks. Share it in an [`Arc`].
 ///
 /// ```
-/// use windlass::delta::{Fifo, Outcome, Shared};
+/// use windlass::fifo::{Fifo, Outcome, Shared};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let pods = Shared::new("pods", Fifo::new(|pod: &(&'static str, u32)| Ok(pod.0)));
@@ -35,7 +35,7 @@ use crate::sync::{Mutex, Notify};
 /// pods.synced().await?;
 /// pods.close();
 /// assert!(pods.pop(|_, _| Outcome::<()>::Done).await.is_err());
-/// # Ok::<(), windlass::delta::Closed>(())
+/// # Ok::<(), windlass::fifo::Closed>(())
 /// # }).unwrap();
 /// ```
 pub struct Shared<Q: Queue> {
