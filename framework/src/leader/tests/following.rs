@@ -222,7 +222,7 @@ async fn a_lock_that_tells_nothing_is_followed_again_ever_more_seldom_and_hardly
         let lock = Arc::new(Failing { handle, error, tells, tried: Mutex::default() });
         let environment =
             Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
-        let news = super::super::lock_watch::LockWatch::of(lock.clone(), environment);
+        let news = super::super::lock::LockWatch::of(lock.clone(), environment);
         tokio::time::sleep(Duration::from_secs(1_800)).await;
         drop(news);
         let tried = lock.tried.lock().clone();

@@ -31,12 +31,12 @@ pub struct LeaderElectionRecord {
 }
 
 /// Duration in a record that was given back: client-go's, and ours.
-pub(super) const RELEASED: Duration = Duration::from_secs(1);
+pub(in crate::leader) const RELEASED: Duration = Duration::from_secs(1);
 
 impl LeaderElectionRecord {
     /// Whether the last holder gave the record back. A record that was created empty, or emptied by
     /// hand, says nothing about a holder that may still be writing.
-    pub(super) fn is_released(&self) -> bool {
+    pub(in crate::leader) fn is_released(&self) -> bool {
         self.holder.is_none() && self.duration == RELEASED && self.acquired.is_some()
     }
 }

@@ -101,22 +101,22 @@ impl fmt::Debug for LeaderCallbacks {
 }
 
 /// Calls the callback about new leaders, once for each leader.
-struct Herald {
+struct LeaderNotifier {
     call: Option<NewLeader>,
     status: watch::Receiver<Leadership>,
     own: String,
-    told: Option<String>,
+    notified: Option<String>,
 }
 
-impl Herald {
+impl LeaderNotifier {
     /// Calls the callback if the present leader has not been reported yet.
-    fn tell(&mut self) {
+    fn notify(&mut self) {
         let leader = match &*self.status.borrow_and_update() {
             Leadership::Leading => self.own.clone(),
             Leadership::Candidate { holder: Some(holder) } => holder.clone(),
             _ => return,
         };
-        if self.told.as_ref() == Some(&leader) {
+        if self.notified.as_ref() == Some(&leader) {
             return;
         }
         if let Some(mut call) = self.call.take() {
@@ -125,13 +125,13 @@ impl Herald {
                 Err(_) => error!("the callback about new leaders panicked; it is not called again"),
             }
         }
-        self.told = Some(leader);
+        self.notified = Some(leader);
     }
 
     /// Reports leaders until the elector is gone; never ends while it lives.
     async fn follow(&mut self) {
         loop {
-            self.tell();
+            self.notify();
             if self.status.changed().await.is_err() {
                 return std::future::pending().await;
             }
@@ -153,18 +153,19 @@ impl Elector {
     pub async fn run(&self, callbacks: LeaderCallbacks, stop: &CancellationToken) -> Outcome {
         let LeaderCallbacks { started, stopped, new_leader, drain } = callbacks;
         let own = self.identity().to_owned();
-        let mut herald = Herald { call: new_leader, status: self.watch(), own, told: None };
+        let mut notifier =
+            LeaderNotifier { call: new_leader, status: self.watch(), own, notified: None };
         let term = tokio::select! {
             biased;
             term = self.campaign(stop) => term,
-            () = herald.follow() => None,
+            () = notifier.follow() => None,
         };
-        herald.tell();
+        notifier.notify();
         let outcome = match term {
             None => Outcome::NeverLed,
-            Some(term) => self.lead(term, started, drain, &mut herald, stop).await,
+            Some(term) => self.lead(term, started, drain, &mut notifier, stop).await,
         };
-        herald.tell();
+        notifier.notify();
         if catch_unwind(AssertUnwindSafe(stopped)).is_err() {
             error!("the callback about the end of leadership panicked");
         }
@@ -177,7 +178,7 @@ impl Elector {
         term: Term,
         started: Started,
         drain: Duration,
-        herald: &mut Herald,
+        notifier: &mut LeaderNotifier,
         stop: &CancellationToken,
     ) -> Outcome {
         let (lost, asked) = (term.lost(), term.asked());
@@ -197,7 +198,7 @@ impl Elector {
                 term.end(true).await;
                 return ended.map_or_else(|panic| failed(&panic), |()| Outcome::Finished);
             }
-            () = herald.follow() => Outcome::Stopped,
+            () = notifier.follow() => Outcome::Stopped,
         };
         end.cancel();
         let limit = if outcome == Outcome::Lost { drain.min(LOST) } else { drain };

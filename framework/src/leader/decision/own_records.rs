@@ -18,12 +18,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
-use super::record::LeaderElectionRecord;
 use crate::clock::ClockReading;
+use crate::leader::lock::LeaderElectionRecord;
 
 /// Records of ours that may be stored.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OwnRecords(Arc<Mutex<Past>>);
+pub(in crate::leader) struct OwnRecords(Arc<Mutex<Past>>);
 
 /// The kept records, oldest first.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ type Fingerprint = (Option<i64>, i64);
 
 /// Time for which the holder of a lock that it created writes nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
+pub(in crate::leader) struct Wait {
     /// Time at which a record of the lock was first seen in the store: an earlier holder has not
     /// renewed the lock since.
     since: Option<ClockReading>,
@@ -48,18 +48,18 @@ pub(super) struct Wait {
 
 impl Wait {
     /// Creates a wait that begins when a record of it is first seen.
-    pub(super) fn new(lasts: Duration) -> Self {
+    pub(in crate::leader) fn new(lasts: Duration) -> Self {
         Self { since: None, lasts }
     }
 
     /// Starts the wait at `first`, unless an earlier record of it was seen.
-    pub(super) fn seen(self, first: ClockReading) -> Self {
+    pub(in crate::leader) fn seen(self, first: ClockReading) -> Self {
         Self { since: self.since.or(Some(first)), ..self }
     }
 
     /// Returns the rest of the wait, by a clock that does not count the machine's sleep; `None`
     /// when it is over.
-    pub(super) fn left(&self, now: &ClockReading) -> Option<Duration> {
+    pub(in crate::leader) fn left(&self, now: &ClockReading) -> Option<Duration> {
         let waited = self.since.map_or(Duration::ZERO, |since| since.steady_until(now));
         self.lasts.checked_sub(waited).filter(|left| !left.is_zero())
     }
@@ -75,7 +75,7 @@ impl OwnRecords {
     const KEPT: usize = 16;
 
     /// Adds a record that is about to be sent; forgets the oldest when there are too many.
-    pub(super) fn add(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
+    pub(in crate::leader) fn add(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
         let kept = &mut self.0.lock().kept;
         if kept.len() == Self::KEPT {
             kept.pop_front();
@@ -84,33 +84,33 @@ impl OwnRecords {
     }
 
     /// Whether this process has sent the record.
-    pub(super) fn contains(&self, record: &LeaderElectionRecord) -> bool {
+    pub(in crate::leader) fn contains(&self, record: &LeaderElectionRecord) -> bool {
         let sought = fingerprint(record);
         self.0.lock().kept.iter().any(|(print, _)| *print == sought)
     }
 
     /// Returns the wait that a record of ours carries; `None` when its holder may write at once.
-    pub(super) fn wait(&self, record: &LeaderElectionRecord) -> Option<Wait> {
+    pub(in crate::leader) fn wait(&self, record: &LeaderElectionRecord) -> Option<Wait> {
         let sought = fingerprint(record);
         self.0.lock().kept.iter().find_map(|(print, wait)| wait.filter(|_| *print == sought))
     }
 
     /// Replaces the wait of a record of ours.
-    pub(super) fn set_wait(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
+    pub(in crate::leader) fn set_wait(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
         let sought = fingerprint(record);
         let kept = &mut self.0.lock().kept;
         kept.iter_mut().filter(|(print, _)| *print == sought).for_each(|kept| kept.1 = wait);
     }
 
     /// Notes that no other process has held the lock at `at`.
-    pub(super) fn is_unheld_since(&self, at: ClockReading) {
+    pub(in crate::leader) fn is_unheld_since(&self, at: ClockReading) {
         self.0.lock().unheld = Some(at);
     }
 
     /// Takes in that a record was seen; returns whether, if it is ours, no other process can have
     /// held the lock before. Others that created it since then are still waiting for `duration`.
     /// True for the first record at most.
-    pub(super) fn take_unheld(&self, duration: Duration, now: &ClockReading) -> bool {
+    pub(in crate::leader) fn take_unheld(&self, duration: Duration, now: &ClockReading) -> bool {
         let since = self.0.lock().unheld.take();
         since.is_some_and(|since| since.longest_until(now) < duration)
     }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info};
 
-use super::lock::ResourceLock;
+use super::ResourceLock;
 use super::record::ObservedRecord;
 use crate::environment::Environment;
 use crate::error::ErrorKind;
@@ -24,16 +24,16 @@ const FORBIDDEN: Duration = Duration::from_secs(600);
 
 /// Newest record that a lock reported. Dropping it ends the following.
 #[derive(Debug)]
-pub(super) struct LockWatch {
+pub(in crate::leader) struct LockWatch {
     latest: watch::Receiver<Option<ObservedRecord>>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl LockWatch {
     /// Starts to follow the lock in the background.
-    pub(super) fn of(lock: Arc<dyn ResourceLock>, environment: Environment) -> Self {
-        let (told, latest) = watch::channel(None);
-        let task = tokio::spawn(async move { follow(&*lock, &environment, &told).await });
+    pub(in crate::leader) fn of(lock: Arc<dyn ResourceLock>, environment: Environment) -> Self {
+        let (sender, latest) = watch::channel(None);
+        let task = tokio::spawn(async move { follow(&*lock, &environment, &sender).await });
         Self { latest, _task: AbortOnDropHandle::new(task) }
     }
 
@@ -42,7 +42,7 @@ impl LockWatch {
     ///
     /// # Cancel safety
     /// Safe: a record that was not returned is returned by the next call.
-    pub(super) async fn next(&mut self) -> ObservedRecord {
+    pub(in crate::leader) async fn next(&mut self) -> ObservedRecord {
         loop {
             if self.latest.changed().await.is_err() {
                 // The follower has ended: pending, so that the caller's other branches decide.
@@ -59,18 +59,18 @@ impl LockWatch {
 async fn follow(
     lock: &dyn ResourceLock,
     environment: &Environment,
-    told: &watch::Sender<Option<ObservedRecord>>,
+    sender: &watch::Sender<Option<ObservedRecord>>,
 ) {
     let mut pause = SHORTEST;
     loop {
-        let is_heard = std::sync::atomic::AtomicBool::new(false);
-        let tell = |record| {
-            is_heard.store(true, std::sync::atomic::Ordering::Relaxed);
-            told.send_replace(Some(record));
+        let has_reported = std::sync::atomic::AtomicBool::new(false);
+        let report = |record| {
+            has_reported.store(true, std::sync::atomic::Ordering::Relaxed);
+            sender.send_replace(Some(record));
         };
-        let Some(changes) = lock.follow(&tell) else { return };
+        let Some(changes) = lock.follow(&report) else { return };
         let end = changes.await;
-        pause = if is_heard.into_inner() { SHORTEST } else { (pause * 2).min(LONGEST) };
+        pause = if has_reported.into_inner() { SHORTEST } else { (pause * 2).min(LONGEST) };
         let wait = match end {
             Ok(()) => pause,
             Err(error) if error.kind() == ErrorKind::Forbidden => {

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::gate::remaining;
 use super::own_records::{OwnRecords, Wait};
-use super::record::{LeaderElectionRecord, ObservedRecord, RELEASED};
-use super::settings::{JITTER, Timing};
 use crate::clock::ClockReading;
+use crate::leader::gate::remaining;
+use crate::leader::lock::{LeaderElectionRecord, ObservedRecord, RELEASED};
+use crate::leader::settings::{JITTER, Timing};
 
 /// A request of an attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ask {
+pub(in crate::leader) enum LockRequest {
     Read,
     Create(LeaderElectionRecord),
     Replace { version: String, record: LeaderElectionRecord },
@@ -27,7 +27,7 @@ pub(super) enum Ask {
 
 /// Outcome of a request.
 #[derive(Clone, Debug)]
-pub(super) enum Answer {
+pub(in crate::leader) enum LockResponse {
     /// The Lease as it was read, or as it is after our write.
     Lease(ObservedRecord),
     /// There is no Lease.
@@ -40,29 +40,36 @@ pub(super) enum Answer {
 
 /// Reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(in crate::leader) enum Loss {
     Taken(String),
     NotRenewed,
 }
 
 /// A candidate that finds this many records of its own in a row, of which it knows none to have
 /// been stored, leaves the lease to others.
-const IN_VAIN: u8 = 3;
+const MOST_UNACKNOWLEDGED: u8 = 3;
 
-/// Policy of handing the lease over on request, beside the race itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct HandoverPolicy {
-    /// Asks a holder for the lease.
-    pub(super) asks: bool,
-    /// Gives the lease to a process that asks, and lets it have the lease first.
-    pub(super) lends: bool,
+/// Next step of an attempt.
+#[derive(Debug)]
+pub(super) enum Next {
+    Send(LockRequest),
+    /// The lease may be taken or renewed by [`Machine::take`]. Leaving it is as safe.
+    Take(Permit),
+    /// The attempt is over.
+    End,
 }
+
+/// Permission to take or renew the lease as it was last seen. Only [`Machine::answered`] grants it.
+#[derive(Debug)]
+pub(super) struct Permit(());
 
 /// Reaction of a leader to a record that the lock reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Concern {
+pub(in crate::leader) enum Concern {
     Nothing,
-    /// Read the lock: it may have changed hands, or another process asks for it.
+    /// A newer record of this process: it still leads.
+    Renewed,
+    /// Read the lock: it may have changed hands.
     Look,
     /// Another process holds the lock.
     Over,
@@ -80,11 +87,10 @@ struct Sight {
 
 /// State of one process in an election.
 #[derive(Debug)]
-pub(super) struct Machine {
+pub(in crate::leader) struct Machine {
     identity: String,
     timing: Timing,
     written: OwnRecords,
-    manners: HandoverPolicy,
     sight: Option<Sight>,
     /// While leading: the time just before the last successful request was sent.
     held: Option<ClockReading>,
@@ -97,7 +103,7 @@ pub(super) struct Machine {
     reads: u8,
     /// Number of its own records that this process found since the last success without an answer
     /// that they were stored.
-    in_vain: u8,
+    unacknowledged: u8,
     /// Version of the last of these records.
     found: Option<String>,
     /// While leading: the time at which the lock was acquired, and the transitions, as they are
@@ -108,43 +114,52 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(identity: String, timing: Timing, written: OwnRecords) -> Self {
+    pub(in crate::leader) fn new(identity: String, timing: Timing, written: OwnRecords) -> Self {
         Self {
             identity,
             timing,
             written,
-            manners: HandoverPolicy::default(),
             sight: None,
             held: None,
             failing: None,
             lost: None,
             began: None,
             reads: 0,
-            in_vain: 0,
+            unacknowledged: 0,
             found: None,
             tenure: None,
             missing: None,
         }
     }
 
-    /// Sets the policy of handing the lease over.
-    pub(super) fn with(self, manners: HandoverPolicy) -> Self {
-        Self { manners, ..self }
+    /// The name of this process in records.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The record as it was last seen.
+    pub(super) fn seen(&self) -> Option<&ObservedRecord> {
+        self.sight.as_ref().map(|sight| &sight.lease)
+    }
+
+    /// The record as it was last seen, if it is, as far as this process knows, still stored.
+    pub(super) fn current(&self) -> Option<&ObservedRecord> {
+        self.sight.as_ref().filter(|sight| sight.current).map(|sight| &sight.lease)
     }
 
     /// While leading: the time just before the last successful request was sent.
-    pub(super) fn held(&self) -> Option<ClockReading> {
+    pub(in crate::leader) fn held(&self) -> Option<ClockReading> {
         self.held
     }
 
     /// The last holder seen; `None` when the Lease was free or has not been seen.
-    pub(super) fn holder(&self) -> Option<&str> {
+    pub(in crate::leader) fn holder(&self) -> Option<&str> {
         self.sight.as_ref()?.lease.record.holder.as_deref()
     }
 
     /// Returns the time for which this process must not write yet although it holds the lock,
     /// because it created it; `None` when it holds no such lock.
-    pub(super) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
+    pub(in crate::leader) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
         let sight = self.sight.as_ref().filter(|_| self.held.is_none())?;
         if !self.is_ours(&sight.lease.record) || self.missing.is_some() {
             return None;
@@ -153,63 +168,48 @@ impl Machine {
         Some(wait.left(now).unwrap_or_default())
     }
 
-    /// While leading: whether another process asks for the lease, and this one lends it.
-    pub(super) fn is_asked(&self) -> bool {
-        let asked = self.sight.as_ref().is_some_and(|sight| self.asker(sight).is_some());
-        self.held.is_some() && self.manners.lends && asked
-    }
-
-    /// Returns the process that asks for the lease, unless that is this one.
-    fn asker<'a>(&self, sight: &'a Sight) -> Option<&'a str> {
-        let asker = sight.lease.record.requested_by.as_deref();
-        asker.filter(|asker| *asker != self.identity)
-    }
-
     /// While leading: returns the reaction to a record that the lock reported. The record may be an
     /// old one.
-    pub(super) fn concern(&self, told: &ObservedRecord) -> Concern {
+    pub(in crate::leader) fn concern(&self, reported: &ObservedRecord) -> Concern {
         let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
         // Versions of API objects are numbers; those of other locks say nothing about order.
         let order = seen.and_then(|seen| {
-            let (told, seen) = (told.version.parse::<u64>().ok()?, seen.parse::<u64>().ok()?);
-            Some(told.cmp(&seen))
+            let (reported, seen) =
+                (reported.version.parse::<u64>().ok()?, seen.parse::<u64>().ok()?);
+            Some(reported.cmp(&seen))
         });
         // A reported record may be older than the one that this process read or wrote itself.
         if matches!(order, Some(Ordering::Less | Ordering::Equal)) {
             return Concern::Nothing;
         }
-        match told.record.holder.as_deref() {
+        match reported.record.holder.as_deref() {
             Some(holder) if holder != self.identity && order.is_some() => Concern::Over,
-            Some(_) if self.is_ours(&told.record) => {
-                let asks = told.record.requested_by.as_ref();
-                let is_new = asks.is_some_and(|asker| *asker != self.identity) && !self.is_asked();
-                if self.manners.lends && is_new { Concern::Look } else { Concern::Nothing }
-            }
+            Some(_) if self.is_ours(&reported.record) => Concern::Renewed,
             _ => Concern::Look,
         }
     }
 
     /// Ends leadership because another holds the lock.
-    pub(super) fn overtaken(&mut self, told: &ObservedRecord) {
-        let holder = told.record.holder.clone().unwrap_or_default();
+    pub(in crate::leader) fn overtaken(&mut self, reported: &ObservedRecord) {
+        let holder = reported.record.holder.clone().unwrap_or_default();
         self.stale();
         self.lose(Loss::Taken(holder));
     }
 
     /// For a candidate: whether a reported record is worth an attempt at once.
-    pub(super) fn is_chance(&self, told: &ObservedRecord) -> bool {
+    pub(in crate::leader) fn is_chance(&self, reported: &ObservedRecord) -> bool {
         let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
-        told.record.holder.is_none() && seen != Some(told.version.as_str())
+        reported.record.holder.is_none() && seen != Some(reported.version.as_str())
     }
 
     /// Returns, once, the reason for which leadership ended.
-    pub(super) fn take_loss(&mut self) -> Option<Loss> {
+    pub(in crate::leader) fn take_loss(&mut self) -> Option<Loss> {
         self.lost.take()
     }
 
     /// Returns the time that leadership lasts if no further request succeeds; `None` when not
     /// leading.
-    pub(super) fn time_left(&self, now: &ClockReading) -> Option<Duration> {
+    pub(in crate::leader) fn time_left(&self, now: &ClockReading) -> Option<Duration> {
         let valid = remaining(&self.timing, &self.held?, now)?;
         let Some(failing) = self.failing else { return Some(valid) };
         let renewing = self.timing.renew_deadline.checked_sub(failing.longest_until(now))?;
@@ -217,7 +217,7 @@ impl Machine {
     }
 
     /// Ends leadership whose time is up; returns whether it did.
-    pub(super) fn expire(&mut self, now: &ClockReading) -> bool {
+    pub(in crate::leader) fn expire(&mut self, now: &ClockReading) -> bool {
         let over = self.held.is_some() && self.time_left(now).is_none();
         if over {
             self.lose(Loss::NotRenewed);
@@ -226,60 +226,70 @@ impl Machine {
     }
 
     /// Begins an attempt.
-    pub(super) fn attempt(&mut self, now: &ClockReading, wall: Timestamp) -> Ask {
+    pub(in crate::leader) fn attempt(
+        &mut self,
+        now: &ClockReading,
+        wall: Timestamp,
+    ) -> LockRequest {
         self.began = Some(*now);
         self.reads = 0;
         if self.held.is_some()
             && let Some(sight) = self.sight.as_ref().filter(|sight| sight.current)
         {
-            return self.take(sight, wall);
+            return self.write(sight, wall);
         }
         self.read()
     }
 
     /// Takes in the answer to `ask`; `sent` was read before the request left. Returns the next
-    /// request of this attempt, if there is one.
+    /// step of this attempt.
     pub(super) fn answered(
         &mut self,
-        ask: &Ask,
-        answer: Answer,
+        ask: &LockRequest,
+        answer: LockResponse,
         sent: &ClockReading,
         now: &ClockReading,
         wall: Timestamp,
-    ) -> Option<Ask> {
+    ) -> Next {
         match answer {
-            Answer::Lease(lease) => {
+            LockResponse::Lease(lease) => {
                 self.see(lease, now);
-                if *ask == Ask::Read {
+                if *ask == LockRequest::Read {
                     self.find();
-                    return self.decide(now, wall);
+                    return self.decide(now);
                 }
-                self.written(ask, sent, now)
+                self.written(ask, sent, now);
+                Next::End
             }
-            Answer::Missing => self.missing(now, wall),
-            Answer::Conflict => {
+            LockResponse::Missing => self.missing(now, wall).map_or(Next::End, Next::Send),
+            LockResponse::Conflict => {
                 self.stale();
                 // One more read shows the winner; a second conflict waits for the next attempt.
-                (self.reads < 2).then(|| self.read())
+                if self.reads < 2 { Next::Send(self.read()) } else { Next::End }
             }
-            Answer::Failed => {
+            LockResponse::Failed => {
                 // The write may have been executed: the next attempt reads first.
                 self.stale();
                 if self.held.is_some() {
                     self.failing = self.failing.or(self.began);
                 }
-                None
+                Next::End
             }
         }
     }
 
+    /// Returns the write that takes or renews the lease.
+    pub(super) fn take(&self, _: Permit, wall: Timestamp) -> Option<LockRequest> {
+        self.sight.as_ref().map(|sight| self.write(sight, wall))
+    }
+
     /// Returns the request that gives the Lease back, if it is ours; the record must be current
     /// (else the request is a read).
-    pub(super) fn release(&mut self, wall: Timestamp) -> Option<Ask> {
+    pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
         self.held = None;
         self.failing = None;
         let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
-            return Some(Ask::Read);
+            return Some(LockRequest::Read);
         };
         // A process that finds the lock released writes at once, so a wait that is not over must
         // not be shortened by a release.
@@ -291,40 +301,28 @@ impl Machine {
             duration: RELEASED,
             acquired: Some(wall),
             renewed: Some(wall),
-            // Leaves the request in place: it says which process comes next.
-            requested_by: self.asker(sight).filter(|_| self.manners.lends).map(str::to_owned),
+            // A request is made to one holder, and ends with its term.
+            requested_by: None,
             ..sight.lease.record.clone()
         };
-        Some(Ask::Replace { version: sight.lease.version.clone(), record })
+        Some(LockRequest::Replace { version: sight.lease.version.clone(), record })
     }
 
-    /// Returns the request that withdraws our request for the lease, if there is one; the record
-    /// must be current (else the request is a read).
-    pub(super) fn withdraw(&self) -> Option<Ask> {
-        if !self.manners.asks {
-            return None;
-        }
-        let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
-            return Some(Ask::Read);
-        };
-        let record = &sight.lease.record;
-        let is_ours = record.requested_by.as_deref() == Some(&self.identity);
-        is_ours.then(|| Ask::Replace {
-            version: sight.lease.version.clone(),
-            record: LeaderElectionRecord { requested_by: None, ..record.clone() },
-        })
-    }
-
-    /// Takes in the answer to a request of [`release`](Self::release) or
-    /// [`withdraw`](Self::withdraw); returns true when nothing is left to do.
-    pub(super) fn released(&mut self, ask: &Ask, answer: Answer, now: &ClockReading) -> bool {
+    /// Takes in the answer to a request outside of an attempt, such as one of
+    /// [`release`](Self::release); returns true when nothing is left to do.
+    pub(in crate::leader) fn released(
+        &mut self,
+        ask: &LockRequest,
+        answer: LockResponse,
+        now: &ClockReading,
+    ) -> bool {
         match answer {
-            Answer::Lease(lease) => {
+            LockResponse::Lease(lease) => {
                 self.see(lease, now);
-                *ask != Ask::Read
+                *ask != LockRequest::Read
             }
-            Answer::Missing => true,
-            Answer::Conflict | Answer::Failed => {
+            LockResponse::Missing => true,
+            LockResponse::Conflict | LockResponse::Failed => {
                 self.stale();
                 false
             }
@@ -332,9 +330,9 @@ impl Machine {
     }
 
     /// Returns a read, and counts it.
-    fn read(&mut self) -> Ask {
+    fn read(&mut self) -> LockRequest {
         self.reads += 1;
-        Ask::Read
+        LockRequest::Read
     }
 
     /// Takes in a record that was read or written.
@@ -353,7 +351,7 @@ impl Machine {
     }
 
     /// Notes that the stored version may no longer be the one that was seen.
-    pub(super) fn stale(&mut self) {
+    pub(in crate::leader) fn stale(&mut self) {
         if let Some(sight) = &mut self.sight {
             sight.current = false;
         }
@@ -368,25 +366,21 @@ impl Machine {
     }
 
     /// Takes in the answer to a write of ours that was stored.
-    fn written(&mut self, ask: &Ask, sent: &ClockReading, now: &ClockReading) -> Option<Ask> {
+    fn written(&mut self, ask: &LockRequest, sent: &ClockReading, now: &ClockReading) {
         if self.holder() != Some(&self.identity) {
-            let asker = self.sight.as_ref().map(|sight| &sight.lease.record.requested_by);
-            if self.manners.asks && asker.is_some_and(Option::is_none) {
-                // The lock has no place for a request: repeated requests would only keep it
-                // changing.
-                self.manners.asks = false;
-            }
-            // Something between us and the store changed the holder.
+            // Something between us and the store changed the holder, or the write left it as it
+            // was.
             return self.decide_loss();
         }
-        // A request for the lease leaves the holder as it is, and the holder may be another process
-        // of this name: only a record that this process sent as its own makes it the leader.
+        // A write of another origin may leave the holder as it is, and the holder may be another
+        // process of this name: only a record that this process sent as its own makes it the
+        // leader.
         let record = match ask {
-            Ask::Create(record) | Ask::Replace { record, .. } => record,
-            Ask::Read => return None,
+            LockRequest::Create(record) | LockRequest::Replace { record, .. } => record,
+            LockRequest::Read => return,
         };
         if !self.written.contains(record) {
-            return None;
+            return;
         }
         if let Some(sight) = &self.sight
             && !self.is_ours(&sight.lease.record)
@@ -397,14 +391,13 @@ impl Machine {
         let is_over = self.is_wait_over(now);
         // An answer that took longer than the lease lasts gives nothing; the next attempt renews.
         if remaining(&self.timing, sent, now).is_some() {
-            (self.failing, self.in_vain) = (None, 0);
+            (self.failing, self.unacknowledged) = (None, 0);
             if is_over {
                 self.held = Some(*sent);
                 let record = self.sight.as_ref().map(|sight| &sight.lease.record);
                 self.tenure = record.and_then(|it| Some((it.acquired?, it.transitions)));
             }
         }
-        None
     }
 
     /// Whether the holder of a record of ours that was just stored may write.
@@ -428,85 +421,66 @@ impl Machine {
         let version = &sight.lease.version;
         if !self.is_ours(&sight.lease.record) {
             // The lock passed on, or may.
-            self.in_vain = 0;
+            self.unacknowledged = 0;
         } else if self.found.as_ref() != Some(version) {
             self.found = Some(version.clone());
-            self.in_vain = self.in_vain.saturating_add(1);
+            self.unacknowledged = self.unacknowledged.saturating_add(1);
         }
     }
 
     /// Ends leadership, if this process leads, in favour of the holder seen.
-    fn decide_loss(&mut self) -> Option<Ask> {
+    fn decide_loss(&mut self) {
         if self.held.is_some() {
             let holder = self.holder().unwrap_or_default().to_owned();
             self.lose(Loss::Taken(holder));
         }
-        None
     }
 
-    /// Decides, after the Lease was read, whether to renew it, take it or leave it.
-    fn decide(&mut self, now: &ClockReading, wall: Timestamp) -> Option<Ask> {
-        let sight = self.sight.as_ref()?;
-        let free = match sight.lease.record.holder.as_deref() {
-            None => !self.is_courteous(sight, now),
-            Some(_) if self.is_ours(&sight.lease.record) => {
-                !self.is_left(sight, now) && !self.stands_back(sight, now)
+    /// Decides, after the Lease was read, whether it may be renewed or taken.
+    fn decide(&mut self, now: &ClockReading) -> Next {
+        let Some(sight) = &self.sight else { return Next::End };
+        let record = &sight.lease.record;
+        let is_free = match record.holder.as_deref() {
+            None => true,
+            Some(_) if self.is_ours(record) => !self.yields_after_lost_answers(now),
+            Some(_) if self.held.is_some() => {
+                self.decide_loss();
+                return Next::End;
             }
-            Some(_) if self.held.is_some() => return self.decide_loss(),
-            Some(_) => self.unchanged_for_long(sight, now),
+            Some(_) => self.unchanged(now) >= record.duration.max(self.timing.lease_duration),
         };
-        if free { Some(self.take(sight, wall)) } else { self.request(sight) }
-    }
-
-    /// Whether this process lets the asker have the free lease first; for as long as the asker
-    /// needs to read again.
-    fn is_courteous(&self, sight: &Sight, now: &ClockReading) -> bool {
-        let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
-        self.manners.lends && self.asker(sight).is_some() && sight.first.steady_until(now) < turn
-    }
-
-    /// Whether the record is the remainder of a term of this process whose work was cut, while
-    /// another process asks for the lease. The asker then has the lease as soon as it is over, and
-    /// this process comes after it.
-    fn is_left(&self, sight: &Sight, now: &ClockReading) -> bool {
-        let is_lent = self.manners.lends && self.asker(sight).is_some();
-        self.held.is_none() && is_lent && !self.is_over_for_others(sight, now)
+        if is_free { Next::Take(Permit(())) } else { Next::End }
     }
 
     /// Whether this process wrote the record again and again, and never got an answer that it was
     /// stored. A process that cannot lead must not keep the lease from those that can: they have it
     /// as soon as it is over.
-    fn stands_back(&self, sight: &Sight, now: &ClockReading) -> bool {
-        let is_vain = self.held.is_none() && self.in_vain >= IN_VAIN;
-        is_vain && !self.is_over_for_others(sight, now)
+    fn yields_after_lost_answers(&self, now: &ClockReading) -> bool {
+        let is_unacknowledged = self.held.is_none() && self.unacknowledged >= MOST_UNACKNOWLEDGED;
+        is_unacknowledged && !self.is_over_for_others(now)
     }
 
     /// Whether the record was seen unchanged for its whole duration, and for as long as others need
     /// to read again.
-    fn is_over_for_others(&self, sight: &Sight, now: &ClockReading) -> bool {
-        let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
-        sight.first.steady_until(now) >= self.timing.lease_duration + turn
+    pub(super) fn is_over_for_others(&self, now: &ClockReading) -> bool {
+        self.unchanged(now) >= self.timing.lease_duration + self.time_to_notice()
     }
 
-    /// Asks the holder for the lease, once: a record that changed over and over would never pass
-    /// on.
-    fn request(&self, sight: &Sight) -> Option<Ask> {
-        let old = &sight.lease.record;
-        let is_held = old.holder.as_ref().is_some_and(|holder| *holder != self.identity);
-        let asks = self.manners.asks && is_held && old.requested_by.is_none();
-        asks.then(|| Ask::Replace {
-            version: sight.lease.version.clone(),
-            record: LeaderElectionRecord {
-                requested_by: Some(self.identity.clone()),
-                ..old.clone()
-            },
-        })
+    /// Time in which every other process reads the lock again.
+    pub(super) fn time_to_notice(&self) -> Duration {
+        self.timing.retry_period.mul_f64(2.0 * JITTER)
+    }
+
+    /// Time for which the record was seen unchanged, by a clock that does not count the machine's
+    /// sleep.
+    pub(super) fn unchanged(&self, now: &ClockReading) -> Duration {
+        self.sight.as_ref().map_or(Duration::ZERO, |sight| sight.first.steady_until(now))
     }
 
     /// Handles a Lease that does not exist: creates one, unless its last holder is likely to do so.
     /// A lease duration passes before its holder may write: the holder of a deleted Lease may have
     /// renewed it until then, whatever this process saw of it.
-    fn missing(&mut self, now: &ClockReading, wall: Timestamp) -> Option<Ask> {
+    fn missing(&mut self, now: &ClockReading, wall: Timestamp) -> Option<LockRequest> {
         let since = *self.missing.get_or_insert(*now);
         let mut lasts = self.timing.lease_duration;
         if let Some(Sight { lease: ObservedRecord { record, .. }, .. }) = &self.sight {
@@ -525,23 +499,16 @@ impl Machine {
             ..LeaderElectionRecord::default()
         };
         self.written.add(&record, Some(Wait::new(lasts)));
-        Some(Ask::Create(record))
+        Some(LockRequest::Create(record))
     }
 
     /// Whether this process wrote the record, even if its time of renewal was changed.
-    fn is_ours(&self, record: &LeaderElectionRecord) -> bool {
+    pub(super) fn is_ours(&self, record: &LeaderElectionRecord) -> bool {
         // Another process of this name would have acquired the lock at another time.
         let tenure = record.acquired.map(|acquired| (acquired, record.transitions));
         let is_edited = self.tenure.is_some() && self.tenure == tenure;
         let is_known = self.written.contains(record) || is_edited;
         record.holder.as_deref() == Some(&self.identity) && is_known
-    }
-
-    /// Whether the record was seen unchanged for its whole duration, by a clock that does not count
-    /// the machine's sleep.
-    fn unchanged_for_long(&self, sight: &Sight, now: &ClockReading) -> bool {
-        let duration = sight.lease.record.duration.max(self.timing.lease_duration);
-        sight.first.steady_until(now) >= duration
     }
 
     /// Returns the wait of a lock that this process creates.
@@ -550,7 +517,7 @@ impl Machine {
     }
 
     /// Returns the write that takes or renews the lease.
-    fn take(&self, sight: &Sight, wall: Timestamp) -> Ask {
+    fn write(&self, sight: &Sight, wall: Timestamp) -> LockRequest {
         let old = &sight.lease.record;
         let ours = self.is_ours(old);
         let record = LeaderElectionRecord {
@@ -573,7 +540,7 @@ impl Machine {
         // The missing part of the lock is created, so the wait of a new lock applies.
         let wait = wait.or_else(|| sight.lease.is_partial.then(|| self.wait()));
         self.written.add(&record, wait);
-        Ask::Replace { version: sight.lease.version.clone(), record }
+        LockRequest::Replace { version: sight.lease.version.clone(), record }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 
 /// Result of the attempts so far, as far as it concerns the lock itself.
 #[derive(Debug, Default)]
-pub(super) struct LockAccess(Mutex<State>);
+pub(in crate::leader) struct LockAccess(Mutex<State>);
 
 /// Last known state of the lock.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ impl Default for State {
 
 impl LockAccess {
     /// Notes that an attempt was answered to its end.
-    pub(super) fn answered(&self) {
+    pub(in crate::leader) fn answered(&self) {
         *self.0.lock() = State::Answered;
     }
 
     /// Notes that a request failed.
-    pub(super) fn failed(&self, error: &Error) {
+    pub(in crate::leader) fn failed(&self, error: &Error) {
         let is_refusal = matches!(
             error.kind(),
             ErrorKind::Unauthorized
@@ -56,7 +56,7 @@ impl LockAccess {
 
     /// Returns the reason why this process could not lead; `None` when it could, for all that is
     /// known.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(in crate::leader) fn trouble(&self) -> Option<String> {
         match &*self.0.lock() {
             State::Answered => None,
             State::Unknown(why) | State::Refused(why) => Some(why.clone()),
