@@ -12,7 +12,7 @@ const SOURCE: &str = "../../framework/src";
 const MODULES: [&str; 3] = ["delta", "fifo", "workqueue"];
 /// Files that are modelled without the rest of their module.
 const FILES: [&str; 4] =
-    ["informer/listeners.rs", "store/snapshot_diff.rs", "client/in_flight.rs", "leader/gate.rs"];
+    ["informer/listener/listeners.rs", "store/snapshot_diff.rs", "client/in_flight.rs", "leader/gate.rs"];
 
 fn main() {
     for watched in ["build.rs", "mutants.txt", "src/mutants.rs", SOURCE] {

@@ -9,8 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::invalid::{Budget, Validator};
-use super::listener::{Life, Listener};
-use super::listeners::Listeners;
+use super::listener::{Life, Listener, Listeners};
 use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::{Progress, Synced};

@@ -203,7 +203,7 @@ impl Elector {
         end.cancel();
         let limit = if outcome == Outcome::Lost { drain.min(LOST) } else { drain };
         // After a loss the work has only `LOST`: another replica works soon.
-        let ended = self.clock().within(limit, &mut work).await;
+        let ended = self.clock().timeout(limit, &mut work).await;
         // Aborts work that did not end in time, before the term ends.
         drop(work);
         term.end(ended.is_some()).await;

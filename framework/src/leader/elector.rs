@@ -256,7 +256,7 @@ impl Shared {
             tokio::select! {
                 biased;
                 () = &mut attempt => return true,
-                () = stop.cancelled() => clock.within(RELEASE_TIMEOUT, attempt).await.is_some(),
+                () = stop.cancelled() => clock.timeout(RELEASE_TIMEOUT, attempt).await.is_some(),
             }
         };
         // The attempt was cut: the stored record may be one that the machine has not seen.
@@ -282,7 +282,7 @@ impl Shared {
                 }
             }
         };
-        clock.within(RELEASE_TIMEOUT, asks).await;
+        clock.timeout(RELEASE_TIMEOUT, asks).await;
     }
 
     /// Makes one attempt to acquire or renew.
@@ -323,7 +323,7 @@ impl Shared {
             }
         };
         let limit = self.settings.timing.request_limit();
-        match self.environment.clock.within(limit, request).await {
+        match self.environment.clock.timeout(limit, request).await {
             Some(Ok(Some(seen))) => LockResponse::Lease(seen),
             Some(Ok(None)) => LockResponse::Missing,
             Some(Err(error)) => match error.kind() {
@@ -366,7 +366,7 @@ impl Shared {
             return;
         }
         let release = self.release(handover);
-        if self.environment.clock.within(RELEASE_TIMEOUT, release).await.is_none() {
+        if self.environment.clock.timeout(RELEASE_TIMEOUT, release).await.is_none() {
             warn!(%lease, "the lease could not be given back in time; it expires");
         }
     }
@@ -452,7 +452,7 @@ impl Shared {
     /// Records an event about this process on the lock, for at most [`RELEASE_TIMEOUT`].
     pub(super) async fn event(&self, what: &str) {
         let note = format!("{} {what}", self.lock.identity());
-        match self.environment.clock.within(RELEASE_TIMEOUT, self.lock.record_event(note)).await {
+        match self.environment.clock.timeout(RELEASE_TIMEOUT, self.lock.record_event(note)).await {
             Some(Err(error)) => debug!(error = ?error, "could not record an election event"),
             None => debug!("recording an election event took too long"),
             Some(Ok(())) => {}

@@ -190,7 +190,7 @@ impl Holding {
                     () = self.finish.cancelled() => return,
                     // The attempt is cut at the end of validity: the term must not outlive it in a
                     // slow request.
-                    _ = clock.within(left, self.shared.attempt(&mut self.handover)) => {}
+                    _ = clock.timeout(left, self.shared.attempt(&mut self.handover)) => {}
                 }
                 self.handover.machine.expire(&clock.mark());
             }

@@ -6,8 +6,8 @@
 
 use memchr::memchr;
 
-use super::members::Cursor;
-use super::scan::Malformed;
+use super::scanner::members::Cursor;
+use super::scanner::scan::Malformed;
 
 /// The members that are kept.
 #[derive(Debug)]

@@ -230,7 +230,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
                 ended.await;
             }
         };
-        self.shared.clock.within(limit, quiet).await.is_some()
+        self.shared.clock.timeout(limit, quiet).await.is_some()
     }
 
     /// Returns the number of keys in each state.

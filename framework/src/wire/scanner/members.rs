@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Opens the object that begins at `at`; positions refer to all of `bytes`.
-    pub(super) fn open_at(bytes: &'a [u8], at: usize) -> Result<Self, Malformed> {
+    pub(in crate::wire) fn open_at(bytes: &'a [u8], at: usize) -> Result<Self, Malformed> {
         let at = skip_space(bytes, at);
         if bytes.get(at) != Some(&b'{') {
             return Err(Malformed::new("an object was expected"));
@@ -205,7 +205,7 @@ pub(crate) fn text(value: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the text of a JSON string; `is_plain` is true if the scanner found no escapes in it.
-pub(super) fn seen_text(value: &[u8], is_plain: bool) -> Option<Cow<'_, str>> {
+pub(in crate::wire) fn seen_text(value: &[u8], is_plain: bool) -> Option<Cow<'_, str>> {
     if !is_plain {
         return serde_json::from_slice::<String>(value).ok().map(Cow::Owned);
     }

@@ -16,8 +16,8 @@ use serde::de::{
     Visitor,
 };
 
-use super::members::Cursor;
-use super::scan::skip_space;
+use crate::wire::scanner::members::Cursor;
+use crate::wire::scanner::scan::skip_space;
 
 type Error = serde_json::Error;
 
@@ -51,7 +51,7 @@ impl<'de> Value<'de> {
     /// Returns the end of the value; scans for it if it was not read yet.
     fn end(&mut self) -> Option<usize> {
         if self.end.is_none() {
-            self.end = super::scan::value_end(self.text.as_bytes(), self.start).ok();
+            self.end = crate::wire::scanner::scan::value_end(self.text.as_bytes(), self.start).ok();
         }
         self.end
     }

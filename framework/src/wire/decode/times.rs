@@ -17,7 +17,7 @@ use jiff::civil::DateTime;
 use memchr::memmem;
 use serde::de::DeserializeOwned;
 
-use super::text_of;
+use crate::wire::text_of;
 
 /// The last second of which every fraction can be held.
 const LAST: &str = "9999-12-30T22:00:00";

@@ -13,7 +13,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::mailbox::{Item, Mailbox, Merging};
+mod listeners;
+mod mailbox;
+mod registration;
+
+pub(in crate::informer) use listeners::Listeners;
+use mailbox::Mailbox;
+pub(crate) use mailbox::states;
+pub(in crate::informer) use mailbox::{Item, Merging};
+pub use registration::{Listen, Registration};
+
 use crate::clock::Clock;
 use crate::metrics::{Metrics, names};
 use crate::resource::{ObjectKey, ResourceInfo};
@@ -30,10 +39,10 @@ const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 /// A function that is called with a whole batch, where the batch is applied.
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
 /// A function that is called with one item at a time, on the listener's task.
-pub(super) type Call = Box<dyn Fn(&Item) + Send + Sync>;
+pub(in crate::informer) type Call = Box<dyn Fn(&Item) + Send + Sync>;
 
 /// Share of the time that a listener may use.
-pub(super) enum Pace {
+pub(in crate::informer) enum Pace {
     /// All of it.
     Free,
     /// A quarter: it pauses three times as long as it worked.
@@ -42,7 +51,7 @@ pub(super) enum Pace {
 
 /// Stage of a listener's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(in crate::informer) enum Life {
     /// It has received nothing yet.
     New,
     /// It receives changes.
@@ -53,10 +62,10 @@ pub(super) enum Life {
 
 /// State of a listener, for waiters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
-    pub(super) life: Life,
+pub(in crate::informer) struct Standing {
+    pub(in crate::informer) life: Life,
     /// Whether it has received the first lists whole.
-    pub(super) is_synced: bool,
+    pub(in crate::informer) is_synced: bool,
 }
 
 /// The way in which a listener receives changes.
@@ -79,7 +88,7 @@ struct Resync {
 }
 
 /// A listener of one informer.
-pub(super) struct Listener {
+pub(in crate::informer) struct Listener {
     name: String,
     info: ResourceInfo,
     metrics: Metrics,
@@ -96,21 +105,21 @@ pub(super) struct Listener {
 }
 
 /// Name of a listener and the labels of its metrics.
-pub(super) struct Identity {
-    pub(super) name: String,
-    pub(super) info: ResourceInfo,
-    pub(super) metrics: Metrics,
-    pub(super) clock: Clock,
+pub(in crate::informer) struct Identity {
+    pub(in crate::informer) name: String,
+    pub(in crate::informer) info: ResourceInfo,
+    pub(in crate::informer) metrics: Metrics,
+    pub(in crate::informer) clock: Clock,
 }
 
 impl Listener {
     /// Creates a listener that is called where a batch is applied.
-    pub(super) fn inline(identity: Identity, inline: Inline) -> Arc<Self> {
+    pub(in crate::informer) fn inline(identity: Identity, inline: Inline) -> Arc<Self> {
         Arc::new(Self::new(identity, Hearing::Inline(inline), None))
     }
 
     /// Creates a listener with a mailbox and a task.
-    pub(super) fn queued(
+    pub(in crate::informer) fn queued(
         identity: Identity,
         merging: Merging,
         resync: Option<Duration>,
@@ -123,7 +132,7 @@ impl Listener {
     }
 
     /// Creates a listener of the informer itself, at a pace.
-    pub(super) fn internal(
+    pub(in crate::informer) fn internal(
         identity: Identity,
         merging: Merging,
         pace: Pace,
@@ -154,42 +163,42 @@ impl Listener {
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::informer) fn name(&self) -> &str {
         &self.name
     }
 
     /// Waits until its standing fulfils `wanted`.
-    pub(super) async fn stands(&self, wanted: impl Fn(&Standing) -> bool + Send) -> Standing {
+    pub(in crate::informer) async fn stands(&self, wanted: impl Fn(&Standing) -> bool + Send) -> Standing {
         self.standing.wait_for(wanted).await
     }
 
-    pub(super) fn is_synced(&self) -> bool {
+    pub(in crate::informer) fn is_synced(&self) -> bool {
         self.standing.get().is_synced
     }
 
     /// Returns whether no further call may begin.
-    pub(super) fn is_removed(&self) -> bool {
+    pub(in crate::informer) fn is_removed(&self) -> bool {
         self.removed.is_cancelled()
     }
 
-    pub(super) fn is_internal(&self) -> bool {
+    pub(in crate::informer) fn is_internal(&self) -> bool {
         self.is_internal
     }
 
-    pub(super) fn is_queued(&self) -> bool {
+    pub(in crate::informer) fn is_queued(&self) -> bool {
         matches!(self.hearing, Hearing::Queued { .. })
     }
 
     /// Removes the listener: no further call begins. A running call goes on; [`Life::Ended`]
     /// follows it.
-    pub(super) fn remove(&self) {
+    pub(in crate::informer) fn remove(&self) {
         self.removed.cancel();
         // A listener that never began has no task that would end it.
         self.enter(Life::Ended, |life| life == Life::New);
     }
 
     /// Makes the listener receive changes; false when it was removed before.
-    pub(super) fn begin(&self, now: Instant) -> bool {
+    pub(in crate::informer) fn begin(&self, now: Instant) -> bool {
         if let Some(resync) = &self.resync {
             let mut resync = resync.lock();
             resync.next = Some(now + resync.period);
@@ -198,7 +207,7 @@ impl Listener {
     }
 
     /// Ends the listener: no call is running, and none will follow.
-    pub(super) fn end(&self) {
+    pub(in crate::informer) fn end(&self) {
         self.removed.cancel();
         self.enter(Life::Ended, |life| life != Life::Ended);
     }
@@ -215,7 +224,7 @@ impl Listener {
     }
 
     /// Delivers a batch, or leaves it to the listener's task.
-    pub(super) fn hear(&self, events: &[Event]) {
+    pub(in crate::informer) fn hear(&self, events: &[Event]) {
         if events.is_empty() || self.is_removed() {
             return;
         }
@@ -247,7 +256,7 @@ impl Listener {
     }
 
     /// Notes that all events of the first lists have been delivered or put into the mailbox.
-    pub(super) fn mark_synced(&self) {
+    pub(in crate::informer) fn mark_synced(&self) {
         match &self.hearing {
             Hearing::Inline(_) => self.set_synced(),
             Hearing::Queued { inbox, filled, .. } => {
@@ -262,13 +271,13 @@ impl Listener {
     }
 
     /// Returns the time of the next resync.
-    pub(super) fn next_resync(&self) -> Option<Instant> {
+    pub(in crate::informer) fn next_resync(&self) -> Option<Instant> {
         self.resync.as_ref().and_then(|resync| resync.lock().next)
     }
 
     /// Returns whether the resync period is over; if so, the next one begins, at once and without
     /// drift.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(in crate::informer) fn is_due(&self, now: Instant) -> bool {
         let Some(resync) = &self.resync else { return false };
         let mut resync = resync.lock();
         let Some(next) = resync.next.filter(|next| *next <= now) else { return false };
@@ -282,7 +291,7 @@ impl Listener {
     }
 
     /// Delivers the content again, except for objects that wait in the mailbox anyway.
-    pub(super) fn resync(&self, content: &[Arc<Object>]) {
+    pub(in crate::informer) fn resync(&self, content: &[Arc<Object>]) {
         if let Hearing::Queued { inbox, filled, .. } = &self.hearing {
             let mut inbox = inbox.lock();
             content.iter().for_each(|object| inbox.mailbox.resync(object));
@@ -293,7 +302,7 @@ impl Listener {
     }
 
     /// Returns the number of keys that wait to be delivered.
-    pub(super) fn waiting(&self) -> usize {
+    pub(in crate::informer) fn waiting(&self) -> usize {
         match &self.hearing {
             Hearing::Inline(_) => 0,
             Hearing::Queued { inbox, .. } => inbox.lock().mailbox.keys(),
@@ -301,7 +310,7 @@ impl Listener {
     }
 
     /// Returns whether everything was delivered.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(in crate::informer) fn is_idle(&self) -> bool {
         match &self.hearing {
             Hearing::Inline(_) => true,
             Hearing::Queued { inbox, .. } => {
@@ -313,7 +322,7 @@ impl Listener {
 
     /// Returns the task of a listener with a mailbox. The listener has ended when the task ends in
     /// any way.
-    pub(super) fn task(self: Arc<Self>, stop: CancellationToken) -> impl Future<Output = ()> {
+    pub(in crate::informer) fn task(self: Arc<Self>, stop: CancellationToken) -> impl Future<Output = ()> {
         let ending = Arc::new(Ending(Arc::clone(&self)));
         async move {
             let listener = &ending.0;

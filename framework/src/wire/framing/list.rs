@@ -1,8 +1,8 @@
 //! Splitting of a LIST body into its items while it streams; holds one unfinished item at most.
 
 use super::carry::{Carry, Part};
-use super::members::{object_at_path, text};
-use super::scan::{Malformed, ValueScan, is_space};
+use crate::wire::scanner::members::{object_at_path, text};
+use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
 /// The members of a list beside its items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,22 +2,22 @@
 
 use std::sync::{Arc, Weak};
 
-use super::core::Core;
-use super::registry::Inner;
+use super::Inner;
+use crate::informer::core::Core;
 
 /// A shared reference to one informer; when the last is dropped, the informer's watch stops and its
 /// memory is freed.
-pub(super) struct InformerRef {
+pub(in crate::informer) struct InformerRef {
     core: Arc<Core>,
     registry: Weak<Inner>,
 }
 
 impl InformerRef {
-    pub(super) fn new(core: Arc<Core>, registry: Weak<Inner>) -> Arc<Self> {
+    pub(in crate::informer) fn new(core: Arc<Core>, registry: Weak<Inner>) -> Arc<Self> {
         Arc::new(Self { core, registry })
     }
 
-    pub(super) fn core(&self) -> &Arc<Core> {
+    pub(in crate::informer) fn core(&self) -> &Arc<Core> {
         &self.core
     }
 }

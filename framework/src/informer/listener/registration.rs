@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::change::Change;
-use super::informer_ref::InformerRef;
-use super::listener::{Identity, Inline, Life, Listener, Standing};
-use super::mailbox::{Item, Merging};
-use super::options::SHORTEST_RESYNC;
+use super::{Identity, Inline, Item, Life, Listener, Merging, Standing};
 use crate::error::{Error, ErrorKind};
+use crate::informer::Change;
+use crate::informer::options::SHORTEST_RESYNC;
+use crate::informer::registry::InformerRef;
 use crate::store::Event;
 
-/// A listener about to be registered: [`Informer::listen`](super::Informer::listen).
+/// A listener about to be registered: [`Informer::listen`](crate::informer::Informer::listen).
 #[must_use = "nobody listens before `on_change` is called"]
 pub struct Listen<K> {
     lease: Arc<InformerRef>,
@@ -31,14 +30,14 @@ impl<K> fmt::Debug for Listen<K> {
 }
 
 impl<K: 'static> Listen<K> {
-    pub(super) fn new(lease: Arc<InformerRef>, caller: &Location<'_>) -> Self {
+    pub(in crate::informer) fn new(lease: Arc<InformerRef>, caller: &Location<'_>) -> Self {
         let name = format!("{}:{}", caller.file(), caller.line());
         let resync = lease.core().options.resync;
         Self { lease, name, resync, kind: PhantomData }
     }
 
     /// Sets the listener's name in logs and in texts about missing parts. Default: the place where
-    /// [`Informer::listen`](super::Informer::listen) was called, as `src/main.rs:42`.
+    /// [`Informer::listen`](crate::informer::Informer::listen) was called, as `src/main.rs:42`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -46,13 +45,13 @@ impl<K: 'static> Listen<K> {
 
     /// Sets a resync period, at least 1 s: every cached object is delivered again after each
     /// period, whatever other listeners asked for. Default: that of
-    /// [`CacheOptions::resync`](super::CacheOptions::resync).
+    /// [`CacheOptions::resync`](crate::informer::CacheOptions::resync).
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period.max(SHORTEST_RESYNC));
         self
     }
 
-    /// Calls `listener` for each change: see [`Informer::on_change`](super::Informer::on_change).
+    /// Calls `listener` for each change: see [`Informer::on_change`](crate::informer::Informer::on_change).
     pub fn on_change(self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
         self.register(Merging::Latest, move |item| {
             if let Item::Change(event) = item {
@@ -188,9 +187,9 @@ impl Registration {
 
     /// Leaves the listener registered for as long as the informer runs for other users. Without
     /// other users the informer stops here, and the log says so: hold the
-    /// [`Informer`](super::Informer), or this registration, instead.
+    /// [`Informer`](crate::informer::Informer), or this registration, instead.
     ///
-    /// A listener that holds a [`Store`](crate::store::Store) or an [`Informer`](super::Informer)
+    /// A listener that holds a [`Store`](crate::store::Store) or an [`Informer`](crate::informer::Informer)
     /// of the same cache counts as such a user: it keeps its own informer running until the
     /// registry stops. Such a listener should hold [`Store::unheld`](crate::store::Store::unheld).
     pub fn keep(mut self) {

@@ -303,7 +303,7 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
 
 /// Returns the end of the object or array that was opened `depth` levels above `at`, a position
 /// outside of texts.
-pub(super) fn nested_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, Malformed> {
+pub(in crate::wire) fn nested_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, Malformed> {
     let mut scan = ValueScan { mode: Mode::Nested, depth };
     match bytes.get(at..).and_then(|rest| scan.nested(rest)) {
         Some(length) => Ok(at + length),
@@ -324,16 +324,16 @@ fn word_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
 
 /// The end of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TextEnd {
+pub(in crate::wire) struct TextEnd {
     /// Position behind its second quote.
-    pub(super) end: usize,
+    pub(in crate::wire) end: usize,
     /// Whether it is written without escapes.
-    pub(super) is_plain: bool,
+    pub(in crate::wire) is_plain: bool,
 }
 
 /// Returns the end of the text whose first quote is at `at`.
 #[inline]
-pub(super) fn text_end(bytes: &[u8], at: usize) -> Result<TextEnd, Malformed> {
+pub(in crate::wire) fn text_end(bytes: &[u8], at: usize) -> Result<TextEnd, Malformed> {
     match text_mark(bytes, at + 1) {
         Some(mark) if bytes[mark] == b'"' => Ok(TextEnd { end: mark + 1, is_plain: true }),
         Some(mark) => escaped_text_end(bytes, mark).ok_or_else(endless),

@@ -253,7 +253,7 @@ fn deep_nesting_bad_utf8_and_huge_numbers_are_the_objects_own_business() {
 
     let huge = format!(r#"{{"metadata":{{"name":"a","generation":{}e99999}}}}"#, "9".repeat(5000));
     let line = format!(r#"{{"type":"ADDED","object":{huge}}}"#);
-    let skim = super::super::MetadataScan::of(frame(&line).object).unwrap();
+    let skim = crate::wire::MetadataScan::of(frame(&line).object).unwrap();
     assert_eq!(skim.outline().head(frame(&line).object).generation(), 0);
 }
 

@@ -8,11 +8,11 @@
 use memchr::memchr;
 
 use super::carry::{Carry, MAX_PIECE, Part};
-use super::members::{members, object_at_path, text};
-use super::metadata_scan::MetadataScan;
-use super::scan::{Malformed, is_space, skip_space};
-use super::simd::{BLOCK, Spread, braces};
-use super::status::excerpt;
+use crate::wire::scanner::members::{members, object_at_path, text};
+use crate::wire::metadata_scan::MetadataScan;
+use crate::wire::scanner::scan::{Malformed, is_space, skip_space};
+use crate::wire::scanner::simd::{BLOCK, Spread, braces};
+use crate::wire::status::excerpt;
 use crate::error::ApiStatus;
 
 /// The type of a watch event.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::CacheOptions;
+use crate::informer::CacheOptions;
 use crate::client::Client;
 use crate::reflector::{ApiSource, ListWatch};
 use crate::resource::ResourceInfo;
@@ -40,7 +40,7 @@ impl Selection<'_> {
 pub type Sources = Box<dyn Fn(Selection<'_>) -> Arc<dyn ListWatch> + Send + Sync>;
 
 /// Sources that read from an API server.
-pub(super) fn api_sources(client: Client) -> Sources {
+pub(in crate::informer) fn api_sources(client: Client) -> Sources {
     Box::new(move |wanted| {
         let source = ApiSource::new(client.clone(), wanted.info.clone());
         let source = source.namespace(wanted.namespace);

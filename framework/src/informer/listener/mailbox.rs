@@ -16,7 +16,7 @@ const MOST_STEPS: usize = 8;
 
 /// The form in which a listener receives several changes of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Merging {
+pub(in crate::informer) enum Merging {
     /// One step from the state that was delivered last to the latest.
     Latest,
     /// Every step, so every state that a reader of the cache could have seen: a mapper may map one
@@ -25,7 +25,7 @@ pub(super) enum Merging {
 }
 
 /// An entry that was taken out of the mailbox.
-pub(super) enum Item {
+pub(in crate::informer) enum Item {
     Change(Event),
     /// Steps in order, and whether the second one is a sum of several.
     Steps(Vec<Event>, bool),
@@ -35,7 +35,7 @@ pub(super) enum Item {
 
 impl Item {
     /// Returns the key of the entry's object.
-    pub(super) fn key(&self) -> Option<&ObjectKey> {
+    pub(in crate::informer) fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Change(event) => Some(event.key()),
             Self::Steps(events, _) => events.first().map(Event::key),
@@ -57,28 +57,28 @@ enum Waiting {
 }
 
 /// The mailbox of one listener.
-pub(super) struct Mailbox {
+pub(in crate::informer) struct Mailbox {
     merging: Merging,
     order: VecDeque<Place>,
     waiting: BTreeMap<ObjectKey, Waiting>,
 }
 
 impl Mailbox {
-    pub(super) fn new(merging: Merging) -> Self {
+    pub(in crate::informer) fn new(merging: Merging) -> Self {
         Self { merging, order: VecDeque::new(), waiting: BTreeMap::new() }
     }
 
     /// Returns the number of keys with undelivered changes.
-    pub(super) fn keys(&self) -> usize {
+    pub(in crate::informer) fn keys(&self) -> usize {
         self.waiting.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::informer) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
     /// Adds a change.
-    pub(super) fn push(&mut self, event: &Event) {
+    pub(in crate::informer) fn push(&mut self, event: &Event) {
         if let Some(waiting) = self.waiting.get_mut(event.key()) {
             return waiting.merge(event);
         }
@@ -87,19 +87,19 @@ impl Mailbox {
     }
 
     /// Adds the object for a resync, unless a change of it waits anyway.
-    pub(super) fn resync(&mut self, object: &Arc<Object>) {
+    pub(in crate::informer) fn resync(&mut self, object: &Arc<Object>) {
         if !self.waiting.contains_key(object.key()) {
             self.push(&Event::Updated { old: Arc::clone(object), new: Arc::clone(object) });
         }
     }
 
     /// Adds the mark after which the listener counts as synced.
-    pub(super) fn mark_synced(&mut self) {
+    pub(in crate::informer) fn mark_synced(&mut self) {
         self.order.push_back(Place::Synced);
     }
 
     /// Takes out the entries of the first keys, at most `most` of them.
-    pub(super) fn take(&mut self, most: usize) -> Vec<Item> {
+    pub(in crate::informer) fn take(&mut self, most: usize) -> Vec<Item> {
         let mut taken = Vec::with_capacity(self.order.len().min(most));
         for _ in 0..most {
             match self.order.pop_front() {

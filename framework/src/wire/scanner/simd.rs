@@ -12,25 +12,25 @@
 //! (`tests/instructions`).
 
 /// Bytes that are scanned together.
-pub(super) const BLOCK: usize = 64;
+pub(in crate::wire) const BLOCK: usize = 64;
 
 /// One bit per byte of a block, in spread order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spread(pub(super) u64);
+pub(in crate::wire) struct Spread(pub(in crate::wire) u64);
 
 /// Positions of the structural marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Marks {
-    pub(super) quotes: Spread,
+pub(in crate::wire) struct Marks {
+    pub(in crate::wire) quotes: Spread,
     /// `{` and `[`.
-    pub(super) opens: Spread,
+    pub(in crate::wire) opens: Spread,
     /// `}` and `]`.
-    pub(super) closes: Spread,
+    pub(in crate::wire) closes: Spread,
 }
 
 impl Marks {
     #[inline]
-    pub(super) fn of(block: &[u8; BLOCK]) -> Self {
+    pub(in crate::wire) fn of(block: &[u8; BLOCK]) -> Self {
         // With this bit set `[` is `{` and `]` is `}`, and nothing else is.
         const FOLD: u8 = 0x20;
         Self {
@@ -42,13 +42,13 @@ impl Marks {
 }
 
 /// Returns the positions of the backslashes.
-pub(super) fn backslashes(block: &[u8; BLOCK]) -> Spread {
+pub(in crate::wire) fn backslashes(block: &[u8; BLOCK]) -> Spread {
     equal(block, b'\\', 0)
 }
 
 /// Returns the positions of opening and closing braces.
 #[inline]
-pub(super) fn braces(block: &[u8; BLOCK]) -> (Spread, Spread) {
+pub(in crate::wire) fn braces(block: &[u8; BLOCK]) -> (Spread, Spread) {
     (equal(block, b'{', 0), equal(block, b'}', 0))
 }
 
@@ -80,7 +80,7 @@ impl Spread {
     /// Converts between spread order and the order of the bytes, where bit 0 is the first; the
     /// conversion is its own inverse.
     #[inline]
-    pub(super) fn swapped(bits: u64) -> u64 {
+    pub(in crate::wire) fn swapped(bits: u64) -> u64 {
         // Transposes a square of eight by eight bits.
         let mut bits = bits;
         for (distance, mask) in
@@ -93,18 +93,18 @@ impl Spread {
     }
 
     /// Returns the bits in the order of the bytes: bit 0 is the first.
-    pub(super) fn in_order(self) -> u64 {
+    pub(in crate::wire) fn in_order(self) -> u64 {
         Self::swapped(self.0)
     }
 
     /// Builds a set from bits in the order of the bytes.
-    pub(super) fn from_order(bits: u64) -> Self {
+    pub(in crate::wire) fn from_order(bits: u64) -> Self {
         Self(Self::swapped(bits))
     }
 
     /// Returns the bits of some of the eight words.
     #[inline]
-    pub(super) fn words(self, first: usize, count: usize) -> Self {
+    pub(in crate::wire) fn words(self, first: usize, count: usize) -> Self {
         let words = ((1_u64 << count) - 1) << first;
         Self(self.0 & (words * 0x0101_0101_0101_0101))
     }
@@ -112,7 +112,7 @@ impl Spread {
     /// Adds the opening marks in `self` and the closing ones to `depth`, if it stays above zero
     /// whatever their order. Returns whether it did.
     #[inline]
-    pub(super) fn balance(self, closes: Self, depth: &mut u32) -> bool {
+    pub(in crate::wire) fn balance(self, closes: Self, depth: &mut u32) -> bool {
         let closed = closes.0.count_ones();
         let stays = closed < *depth;
         if stays {
@@ -125,7 +125,7 @@ impl Spread {
     /// quotes this computes the bytes between them. `open` says whether the first byte is already
     /// between two quotes; the returned flag says so for the byte behind the block.
     #[inline]
-    pub(super) fn between(self, open: bool) -> (Self, bool) {
+    pub(in crate::wire) fn between(self, open: bool) -> (Self, bool) {
         let mut bits = self.0;
         // Along each word ...
         for step in [8, 16, 32] {
@@ -145,7 +145,7 @@ impl Spread {
 /// Returns the bytes with an odd number of backslashes before them, in the order of the bytes.
 /// `first` says whether that holds for the first byte; the returned flag says so for the byte
 /// behind the block.
-pub(super) fn escaped(backslashes: u64, first: bool) -> (u64, bool) {
+pub(in crate::wire) fn escaped(backslashes: u64, first: bool) -> (u64, bool) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let first = u64::from(first);
     // A backslash that is escaped escapes nothing.

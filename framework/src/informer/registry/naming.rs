@@ -1,22 +1,22 @@
 //! Names of informers: in errors and logs, and in the label of their metrics.
 
-use super::CacheOptions;
+use crate::informer::CacheOptions;
 use crate::resource::{Resource, ResourceInfo};
 
 /// The names of one informer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Names {
+pub(in crate::informer) struct Names {
     /// Name for errors and logs: `pods (as PodView)`.
-    pub(super) name: String,
+    pub(in crate::informer) name: String,
     /// Label of metrics: `Pod (as PodView)`.
-    pub(super) label: String,
+    pub(in crate::informer) label: String,
 }
 
 impl Names {
     /// Returns the first names that are not taken. Two informers may differ in options that do not
     /// appear in the name (a transform, the path of a projection's type) and still need gauges of
     /// their own: then the second one is called `pods (as PodView) #2`.
-    pub(super) fn free<K: Resource>(
+    pub(in crate::informer) fn free<K: Resource>(
         place: Option<&str>,
         info: &ResourceInfo,
         options: &CacheOptions,

@@ -9,14 +9,21 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+mod informer_ref;
+mod known;
+mod naming;
+mod selection;
+
+pub(in crate::informer) use informer_ref::InformerRef;
+use known::{Informers, Known, kept_type};
+use naming::Names;
+use selection::api_sources;
+pub use selection::{Selection, Sources};
+
 use super::core::{Core, report};
-use super::informer_ref::InformerRef;
 use super::invalid::InvalidReport;
-use super::known::{Informers, Known, kept_type};
 use super::meter::{Meter, Series};
-use super::naming::Names;
 use super::options::sorted;
-use super::selection::{Selection, Sources, api_sources};
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::client::Client;
 use crate::environment::Environment;
@@ -36,7 +43,7 @@ pub struct InformerRegistry {
 }
 
 /// The registry behind all its handles.
-pub(super) struct Inner {
+pub(in crate::informer) struct Inner {
     sources: Sources,
     environment: Environment,
     namespaces: Vec<String>,
@@ -55,10 +62,10 @@ pub(super) struct Inner {
 
 /// The report function for objects that do not decode; none unless one was set.
 #[derive(Default)]
-pub(super) struct Reports(Mutex<Option<InvalidReport>>);
+pub(in crate::informer) struct Reports(Mutex<Option<InvalidReport>>);
 
 impl Reports {
-    pub(super) fn get(&self) -> Option<InvalidReport> {
+    pub(in crate::informer) fn get(&self) -> Option<InvalidReport> {
         self.0.lock().clone()
     }
 }
@@ -469,7 +476,7 @@ impl InformerRegistry {
                 core.told().await;
             }
         };
-        if self.inner.environment.clock.within(limit, synced).await.is_some() {
+        if self.inner.environment.clock.timeout(limit, synced).await.is_some() {
             return Ok(());
         }
         let text = format!(
@@ -526,7 +533,7 @@ impl InformerRegistry {
 
 impl Inner {
     /// Removes an informer whose last user is gone.
-    pub(super) fn release(&self, core: &Arc<Core>) {
+    pub(in crate::informer) fn release(&self, core: &Arc<Core>) {
         let mut informers = self.informers.lock();
         informers.known.retain(|known| !Arc::ptr_eq(&known.core, core));
         let idle = informers.idle.len();

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::listener::Listener;
+use super::Listener;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
 /// The listeners of one informer. Members change only while the turn is held, so that each member
 /// receives the content once and then every change.
 #[derive(Default)]
-pub(super) struct Listeners {
+pub(crate) struct Listeners {
     members: Mutex<Arc<[Arc<Listener>]>>,
     /// Listeners that have not received the content yet.
     newcomers: Mutex<Vec<Arc<Listener>>>,
@@ -19,7 +19,7 @@ pub(super) struct Listeners {
 
 impl Listeners {
     /// Adds a listener. The caller wakes the informer's task afterwards.
-    pub(super) fn add(&self, listener: Arc<Listener>) {
+    pub(crate) fn add(&self, listener: Arc<Listener>) {
         let mut newcomers = self.newcomers.lock();
         // Checked under the lock under which `end` sets the flag: a listener that comes after `end`
         // has taken the newcomers would never be ended otherwise.
@@ -31,25 +31,25 @@ impl Listeners {
     }
 
     /// Returns the listeners that receive changes.
-    pub(super) fn members(&self) -> Arc<[Arc<Listener>]> {
+    pub(crate) fn members(&self) -> Arc<[Arc<Listener>]> {
         Arc::clone(&self.members.lock())
     }
 
     /// Returns all listeners, newcomers included.
-    pub(super) fn all(&self) -> Vec<Arc<Listener>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Listener>> {
         let mut all = self.members().to_vec();
         all.extend(self.newcomers.lock().iter().map(Arc::clone));
         all
     }
 
     /// Returns whether listeners wait for the content.
-    pub(super) fn has_newcomers(&self) -> bool {
+    pub(crate) fn has_newcomers(&self) -> bool {
         !self.newcomers.lock().is_empty()
     }
 
     /// Turns newcomers into members: `introduce` delivers the content to them. Drops removed
     /// members. To be called only while the turn is held. Returns the new members.
-    pub(super) fn welcome(
+    pub(crate) fn welcome(
         &self,
         now: Instant,
         introduce: impl FnOnce(&[Arc<Listener>]),
@@ -72,7 +72,7 @@ impl Listeners {
     }
 
     /// Ends all listeners. Queued ones end with their tasks.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         // Flag and newcomers under one lock: a listener that is added in between would be in
         // neither.
         let newcomers = {
