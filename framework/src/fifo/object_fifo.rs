@@ -44,7 +44,7 @@ pub struct Fifo<K, T> {
     rules: Rules<K, T>,
     /// The keys that have a place, in order.
     order: VecDeque<K>,
-    places: BTreeMap<K, Place<T>>,
+    entries: BTreeMap<K, Entry<T>>,
     /// Places with an object.
     objects: usize,
     is_populated: bool,
@@ -53,7 +53,7 @@ pub struct Fifo<K, T> {
 }
 
 /// The place of one key; without an object after a deletion.
-struct Place<T> {
+struct Entry<T> {
     object: Option<T>,
     is_initial: bool,
 }
@@ -73,7 +73,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
         Self {
             rules: Rules::new(key),
             order: VecDeque::new(),
-            places: BTreeMap::new(),
+            entries: BTreeMap::new(),
             objects: 0,
             is_populated: false,
             initial: 0,
@@ -82,7 +82,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
 
     /// Returns the queued object of `key`.
     pub fn get(&self, key: &K) -> Option<&T> {
-        self.places.get(key)?.object.as_ref()
+        self.entries.get(key)?.object.as_ref()
     }
 
     /// Returns the queued objects, in the order in which they will be handed out.
@@ -102,14 +102,14 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
     }
 
     fn put(&mut self, key: K, object: T, is_initial: bool) {
-        match self.places.get_mut(&key) {
-            Some(place) => {
-                self.objects += usize::from(place.object.is_none());
-                place.object = Some(object);
+        match self.entries.get_mut(&key) {
+            Some(entry) => {
+                self.objects += usize::from(entry.object.is_none());
+                entry.object = Some(object);
             }
             None => {
                 self.order.push_back(key.clone());
-                self.places.insert(key, Place { object: Some(object), is_initial });
+                self.entries.insert(key, Entry { object: Some(object), is_initial });
                 self.objects += 1;
                 self.initial += usize::from(is_initial);
             }
@@ -131,8 +131,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
         match delta {
             ObjectDelta::Deleted(_) => {
                 // The place stays: a later add of the key uses it again.
-                let place = self.places.get_mut(&key);
-                let object = place.and_then(|place| place.object.take());
+                let entry = self.entries.get_mut(&key);
+                let object = entry.and_then(|entry| entry.object.take());
                 self.objects -= usize::from(object.is_some());
             }
             ObjectDelta::Added(object)
@@ -150,7 +150,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
         // Objects that a whole list lacks are gone; a partial list drops none.
         if list.is_whole {
             self.order.clear();
-            self.places.clear();
+            self.entries.clear();
             (self.objects, self.initial) = (0, 0);
         }
         for (key, object) in list.objects {
@@ -164,12 +164,12 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
     fn take(&mut self) -> Option<Taken<(K, T)>> {
         loop {
             let key = self.order.pop_front()?;
-            let Some(place) = self.places.remove(&key) else { continue };
-            self.initial -= usize::from(place.is_initial);
+            let Some(entry) = self.entries.remove(&key) else { continue };
+            self.initial -= usize::from(entry.is_initial);
             // The place of a deleted object is skipped.
-            if let Some(object) = place.object {
+            if let Some(object) = entry.object {
                 self.objects -= 1;
-                return Some(Taken { item: (key, object), is_initial: place.is_initial });
+                return Some(Taken { item: (key, object), is_initial: entry.is_initial });
             }
         }
     }

@@ -37,8 +37,8 @@ use crate::wire::{MetadataScan, object_at_path};
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
 pub use invalid::{InvalidObject, InvalidReport};
-pub use options::{CacheOptions, Validate};
 pub use listener::{Listen, Registration};
+pub use options::{CacheOptions, Validate};
 pub use registry::{InformerRegistry, Selection, Sources};
 
 /// The shared cache of one kind; cheap to clone. The informer runs while an `Informer`, or a

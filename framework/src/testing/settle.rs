@@ -224,7 +224,7 @@ impl RunningOperator {
         if left.is_empty() {
             for (client, informers) in self.running.caches() {
                 for view in informers.views() {
-                    if !view.is_told {
+                    if !view.is_delivered {
                         left.push(format!("{}: listeners are being told a change", view.info));
                     }
                     left.extend(differences(client, &view).await);

@@ -41,7 +41,7 @@ pub use adding::{Adding, Priority};
 pub use backoff::RetryPolicy;
 pub(crate) use core::Notes;
 pub use core::QueueCounts;
-pub use describe::{KeyPlace, KeyState};
+pub use describe::{KeyStage, KeyState};
 pub use queue::WorkQueue;
 pub use settings::QueueSettings;
 pub use work::Work;

@@ -150,7 +150,7 @@ fn mechanism_29_a_list_with_an_object_without_a_key_buries_nothing() {
 }
 
 #[test]
-fn listed_objects_are_told_as_replaced_or_as_sync() {
+fn listed_objects_are_delivered_as_replaced_or_as_sync() {
     let mut new = queue();
     new.replace(vec![("a", 1)], "1", &());
     assert_eq!(popped(&mut new), [("a", vec![Replaced(("a", 1))])]);
@@ -160,7 +160,7 @@ fn listed_objects_are_told_as_replaced_or_as_sync() {
 }
 
 #[test]
-fn mechanism_30_a_resync_tells_only_known_keys_without_deltas() {
+fn mechanism_30_a_resync_delivers_only_known_keys_without_deltas() {
     let mut queue = queue();
     queue.resync(&());
     assert!(queue.is_empty());

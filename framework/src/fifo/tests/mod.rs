@@ -76,7 +76,7 @@ fn mechanism_18_every_queue_serves_the_same_contract() {
 }
 
 #[test]
-fn what_is_known_is_told_in_the_order_of_keys() {
+fn known_keys_are_listed_in_order() {
     let known: std::collections::HashMap<_, _> = (0..20).map(|n| (n, n)).collect();
     assert_eq!(Known::keys(&known), (0..20).collect::<Vec<_>>());
 }

@@ -70,7 +70,7 @@ fn mechanism_32_a_full_queue_refuses_and_gives_the_object_back() {
 }
 
 #[test]
-fn mechanism_32_a_list_tells_first_what_is_gone_and_then_what_is_there() {
+fn mechanism_32_a_list_delivers_deletions_before_present_objects() {
     let mut queue = queue();
     queue.add(("queued", 1)).unwrap();
     queue.update(("queued", 2)).unwrap();
@@ -161,7 +161,7 @@ fn a_resync_of_everything_waits_once() {
 }
 
 #[test]
-fn a_resync_tells_known_keys_without_deltas() {
+fn a_resync_delivers_known_keys_without_deltas() {
     let mut queue = queue();
     queue.update(("a", 2)).unwrap();
     queue.resync(&store(&[("a", 1), ("b", 1)]));

@@ -213,7 +213,7 @@ async fn mechanism_24_who_has_not_synced_is_named_and_waiting_ends_at_the_last_p
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_first_list_hears_when_its_last_object_is_skipped() {
+async fn a_wait_for_the_first_list_ends_when_its_last_object_is_skipped() {
     let queue = fifo();
     queue.replace(vec![("a", 1)], "1", &()).await;
     queue.delete(("a", 1), &()).await.unwrap();
@@ -288,7 +288,7 @@ async fn an_object_that_is_being_processed_is_not_unknown_to_a_list_or_a_deletio
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_30_a_resync_does_not_tell_the_old_state_of_what_is_being_processed() {
+async fn mechanism_30_a_resync_does_not_deliver_the_old_state_of_an_object_in_process() {
     let queue = Shared::new("pods", DeltaFifo::new(name_of));
     let store = Mutex::new(super::store(&[("a", 1), ("b", 1)]));
     queue.update(("a", 2)).await.unwrap();

@@ -49,7 +49,7 @@ impl Listeners {
 
     /// Turns newcomers into members: `introduce` delivers the content to them. Drops removed
     /// members. To be called only while the turn is held. Returns the new members.
-    pub(crate) fn welcome(
+    pub(crate) fn attach(
         &self,
         now: Instant,
         introduce: impl FnOnce(&[Arc<Listener>]),

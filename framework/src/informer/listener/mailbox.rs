@@ -45,7 +45,7 @@ impl Item {
 }
 
 /// A position in the order of delivery.
-enum Place {
+enum Entry {
     Key(ObjectKey),
     Synced,
 }
@@ -59,7 +59,7 @@ enum Waiting {
 /// The mailbox of one listener.
 pub(in crate::informer) struct Mailbox {
     merging: Merging,
-    order: VecDeque<Place>,
+    order: VecDeque<Entry>,
     waiting: BTreeMap<ObjectKey, Waiting>,
 }
 
@@ -82,7 +82,7 @@ impl Mailbox {
         if let Some(waiting) = self.waiting.get_mut(event.key()) {
             return waiting.merge(event);
         }
-        self.order.push_back(Place::Key(event.key().clone()));
+        self.order.push_back(Entry::Key(event.key().clone()));
         self.waiting.insert(event.key().clone(), Waiting::first(event, self.merging));
     }
 
@@ -95,7 +95,7 @@ impl Mailbox {
 
     /// Adds the mark after which the listener counts as synced.
     pub(in crate::informer) fn mark_synced(&mut self) {
-        self.order.push_back(Place::Synced);
+        self.order.push_back(Entry::Synced);
     }
 
     /// Takes out the entries of the first keys, at most `most` of them.
@@ -104,8 +104,8 @@ impl Mailbox {
         for _ in 0..most {
             match self.order.pop_front() {
                 None => break,
-                Some(Place::Synced) => taken.push(Item::Synced),
-                Some(Place::Key(key)) => match self.waiting.remove(&key) {
+                Some(Entry::Synced) => taken.push(Item::Synced),
+                Some(Entry::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
                     Some(Waiting::EachStep { events, is_summed }) => {
                         taken.push(Item::Steps(events, is_summed));
@@ -150,7 +150,7 @@ impl Waiting {
             Self::Latest { deleted, state, is_known } => match (event, state.as_mut()) {
                 (Event::Deleted { .. }, _) => {
                     *state = None;
-                    // Of two deletions the one of the object that the listener knows is told.
+                    // Of two deletions the one of the object that the listener knows is delivered.
                     if deleted.is_none() || !*is_known {
                         *deleted = Some(event.clone());
                     }
@@ -298,26 +298,26 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_one_key_become_the_step_from_what_was_told_last_to_the_latest() {
+    fn steps_of_one_key_become_the_step_from_the_state_delivered_last_to_the_latest() {
         check(Merging::Latest, "+a / +a +b +a +a", "a1>a5 +b3");
         check(Merging::Latest, "+a +a +a", "+a3");
     }
 
     #[test]
-    fn a_deletion_is_told_also_of_what_was_never_told_and_stands_before_the_successor() {
+    fn a_deletion_is_delivered_also_of_an_object_never_delivered_and_stands_before_the_successor() {
         check(Merging::Latest, "+a / -a", "-a1");
         check(Merging::Latest, "+a -a", "-a1");
         check(Merging::Latest, "+a / +a -a +a +a", "-a2 +a4");
     }
 
     #[test]
-    fn of_two_deletions_the_one_of_the_object_that_was_told_is_kept() {
+    fn of_two_deletions_the_one_of_the_object_that_was_delivered_is_kept() {
         check(Merging::Latest, "+a / -a +a -a", "-a1");
         check(Merging::Latest, "+a -a +a -a", "-a2");
     }
 
     #[test]
-    fn what_stood_before_the_mark_is_told_before_it() {
+    fn entries_before_the_mark_are_delivered_before_it() {
         check(Merging::Latest, "+a | +b +a", "+a3 | +b2");
     }
 

@@ -55,7 +55,7 @@ pub(in crate::informer) enum Life {
     /// It has received nothing yet.
     New,
     /// It receives changes.
-    Told,
+    Attached,
     /// No call is running, and none will come.
     Ended,
 }
@@ -69,7 +69,7 @@ pub(in crate::informer) struct Standing {
 }
 
 /// The way in which a listener receives changes.
-enum Hearing {
+enum Delivery {
     Inline(Inline),
     Queued { call: Call, inbox: Mutex<Inbox>, filled: Notify },
 }
@@ -92,7 +92,7 @@ pub(in crate::informer) struct Listener {
     name: String,
     info: ResourceInfo,
     metrics: Metrics,
-    hearing: Hearing,
+    delivery: Delivery,
     resync: Option<Mutex<Resync>>,
     standing: OrderedWatch<Standing>,
     removed: CancellationToken,
@@ -115,7 +115,7 @@ pub(in crate::informer) struct Identity {
 impl Listener {
     /// Creates a listener that is called where a batch is applied.
     pub(in crate::informer) fn inline(identity: Identity, inline: Inline) -> Arc<Self> {
-        Arc::new(Self::new(identity, Hearing::Inline(inline), None))
+        Arc::new(Self::new(identity, Delivery::Inline(inline), None))
     }
 
     /// Creates a listener with a mailbox and a task.
@@ -126,9 +126,9 @@ impl Listener {
         call: Call,
     ) -> Arc<Self> {
         let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
-        let hearing = Hearing::Queued { call, inbox, filled: Notify::new() };
+        let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
         let resync = resync.map(|period| Mutex::new(Resync { period, next: None }));
-        Arc::new(Self::new(identity, hearing, resync))
+        Arc::new(Self::new(identity, delivery, resync))
     }
 
     /// Creates a listener of the informer itself, at a pace.
@@ -139,12 +139,12 @@ impl Listener {
         call: Call,
     ) -> Arc<Self> {
         let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
-        let hearing = Hearing::Queued { call, inbox, filled: Notify::new() };
-        let listener = Self::new(identity, hearing, None);
+        let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
+        let listener = Self::new(identity, delivery, None);
         Arc::new(Self { pace, is_internal: true, ..listener })
     }
 
-    fn new(identity: Identity, hearing: Hearing, resync: Option<Mutex<Resync>>) -> Self {
+    fn new(identity: Identity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
         let Identity { name, info, metrics, clock } = identity;
         let standing = OrderedWatch::new(Standing { life: Life::New, is_synced: false });
         let removed = CancellationToken::new();
@@ -152,7 +152,7 @@ impl Listener {
             name,
             info,
             metrics,
-            hearing,
+            delivery,
             resync,
             standing,
             removed,
@@ -168,7 +168,10 @@ impl Listener {
     }
 
     /// Waits until its standing fulfils `wanted`.
-    pub(in crate::informer) async fn stands(&self, wanted: impl Fn(&Standing) -> bool + Send) -> Standing {
+    pub(in crate::informer) async fn wait_for(
+        &self,
+        wanted: impl Fn(&Standing) -> bool + Send,
+    ) -> Standing {
         self.standing.wait_for(wanted).await
     }
 
@@ -186,7 +189,7 @@ impl Listener {
     }
 
     pub(in crate::informer) fn is_queued(&self) -> bool {
-        matches!(self.hearing, Hearing::Queued { .. })
+        matches!(self.delivery, Delivery::Queued { .. })
     }
 
     /// Removes the listener: no further call begins. A running call goes on; [`Life::Ended`]
@@ -203,7 +206,7 @@ impl Listener {
             let mut resync = resync.lock();
             resync.next = Some(now + resync.period);
         }
-        !self.is_removed() && self.enter(Life::Told, |life| life == Life::New)
+        !self.is_removed() && self.enter(Life::Attached, |life| life == Life::New)
     }
 
     /// Ends the listener: no call is running, and none will follow.
@@ -224,13 +227,13 @@ impl Listener {
     }
 
     /// Delivers a batch, or leaves it to the listener's task.
-    pub(in crate::informer) fn hear(&self, events: &[Event]) {
+    pub(in crate::informer) fn notify(&self, events: &[Event]) {
         if events.is_empty() || self.is_removed() {
             return;
         }
-        match &self.hearing {
-            Hearing::Inline(inline) => self.hear_inline(inline, events),
-            Hearing::Queued { inbox, filled, .. } => {
+        match &self.delivery {
+            Delivery::Inline(inline) => self.notify_inline(inline, events),
+            Delivery::Queued { inbox, filled, .. } => {
                 let mut inbox = inbox.lock();
                 events.iter().for_each(|event| inbox.mailbox.push(event));
                 // Released before the wake-up: the woken task takes the same lock.
@@ -242,9 +245,9 @@ impl Listener {
 
     /// Calls an inline listener with a batch. If it panics, it is called again with each event
     /// alone, so that only the faulty ones are lost.
-    fn hear_inline(&self, inline: &Inline, events: &[Event]) {
-        let told = catch_unwind(AssertUnwindSafe(|| inline(events)));
-        if told.is_ok() {
+    fn notify_inline(&self, inline: &Inline, events: &[Event]) {
+        let called = catch_unwind(AssertUnwindSafe(|| inline(events)));
+        if called.is_ok() {
             return;
         }
         for event in events {
@@ -257,9 +260,9 @@ impl Listener {
 
     /// Notes that all events of the first lists have been delivered or put into the mailbox.
     pub(in crate::informer) fn mark_synced(&self) {
-        match &self.hearing {
-            Hearing::Inline(_) => self.set_synced(),
-            Hearing::Queued { inbox, filled, .. } => {
+        match &self.delivery {
+            Delivery::Inline(_) => self.set_synced(),
+            Delivery::Queued { inbox, filled, .. } => {
                 inbox.lock().mailbox.mark_synced();
                 filled.notify_one();
             }
@@ -292,7 +295,7 @@ impl Listener {
 
     /// Delivers the content again, except for objects that wait in the mailbox anyway.
     pub(in crate::informer) fn resync(&self, content: &[Arc<Object>]) {
-        if let Hearing::Queued { inbox, filled, .. } = &self.hearing {
+        if let Delivery::Queued { inbox, filled, .. } = &self.delivery {
             let mut inbox = inbox.lock();
             content.iter().for_each(|object| inbox.mailbox.resync(object));
             // Released before the wake-up: the woken task takes the same lock.
@@ -303,17 +306,17 @@ impl Listener {
 
     /// Returns the number of keys that wait to be delivered.
     pub(in crate::informer) fn waiting(&self) -> usize {
-        match &self.hearing {
-            Hearing::Inline(_) => 0,
-            Hearing::Queued { inbox, .. } => inbox.lock().mailbox.keys(),
+        match &self.delivery {
+            Delivery::Inline(_) => 0,
+            Delivery::Queued { inbox, .. } => inbox.lock().mailbox.keys(),
         }
     }
 
     /// Returns whether everything was delivered.
     pub(in crate::informer) fn is_idle(&self) -> bool {
-        match &self.hearing {
-            Hearing::Inline(_) => true,
-            Hearing::Queued { inbox, .. } => {
+        match &self.delivery {
+            Delivery::Inline(_) => true,
+            Delivery::Queued { inbox, .. } => {
                 let inbox = inbox.lock();
                 self.is_removed() || (inbox.mailbox.is_empty() && !inbox.is_busy)
             }
@@ -322,11 +325,14 @@ impl Listener {
 
     /// Returns the task of a listener with a mailbox. The listener has ended when the task ends in
     /// any way.
-    pub(in crate::informer) fn task(self: Arc<Self>, stop: CancellationToken) -> impl Future<Output = ()> {
+    pub(in crate::informer) fn task(
+        self: Arc<Self>,
+        stop: CancellationToken,
+    ) -> impl Future<Output = ()> {
         let ending = Arc::new(Ending(Arc::clone(&self)));
         async move {
             let listener = &ending.0;
-            let Hearing::Queued { filled, .. } = &listener.hearing else { return };
+            let Delivery::Queued { filled, .. } = &listener.delivery else { return };
             loop {
                 if stop.is_cancelled() || listener.is_removed() {
                     return;
@@ -342,7 +348,7 @@ impl Listener {
                     }
                 }
                 let began = listener.clock.now();
-                let left = listener.tell(items.into(), &stop);
+                let left = listener.deliver(items.into(), &stop);
                 if !left.is_empty() {
                     apart(&ending, left, &stop).await;
                 }
@@ -352,14 +358,14 @@ impl Listener {
     }
 
     /// Delivers items one after the other; returns the rest when the calls turn out to block.
-    fn tell(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
+    fn deliver(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
         let began = self.clock.now();
         let mut before = began;
         // Relaxed: a hint that only this listener's calls set and read.
         while !self.is_slow.load(Ordering::Relaxed)
             && let Some(item) = items.pop_front()
         {
-            if !self.tell_one(&item, stop) {
+            if !self.deliver_one(&item, stop) {
                 return VecDeque::new();
             }
             let now = self.clock.now();
@@ -372,13 +378,13 @@ impl Listener {
     }
 
     /// Delivers one item; false when the listener was removed or the informer stops.
-    fn tell_one(&self, item: &Item, stop: &CancellationToken) -> bool {
-        let Hearing::Queued { call, .. } = &self.hearing else { return false };
-        let is_told = !self.is_removed() && !stop.is_cancelled();
-        if is_told {
+    fn deliver_one(&self, item: &Item, stop: &CancellationToken) -> bool {
+        let Delivery::Queued { call, .. } = &self.delivery else { return false };
+        let is_delivered = !self.is_removed() && !stop.is_cancelled();
+        if is_delivered {
             self.call(call, item);
         }
-        is_told
+        is_delivered
     }
 
     /// Lets other tasks run, for as long as the listener's pace asks.
@@ -398,7 +404,7 @@ impl Listener {
 
     /// Takes the next items out of the mailbox.
     fn take(&self) -> Vec<Item> {
-        let Hearing::Queued { inbox, .. } = &self.hearing else { return Vec::new() };
+        let Delivery::Queued { inbox, .. } = &self.delivery else { return Vec::new() };
         let mut inbox = inbox.lock();
         let items = inbox.mailbox.take(TAKEN);
         // Under one lock: `is_idle` must see the items in the mailbox or here.
@@ -436,23 +442,23 @@ async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationT
     // takes it out of the mutex owns it.
     let work = Arc::new(Mutex::new(Some((Arc::clone(ending), stop.clone(), items))));
     let left = Arc::clone(&work);
-    let mut told = tokio::task::spawn_blocking(move || {
+    let mut delivered = tokio::task::spawn_blocking(move || {
         let begun = left.lock().take();
         if let Some((ending, stop, items)) = begun {
-            let _ = items.iter().all(|item| ending.0.tell_one(item, &stop));
+            let _ = items.iter().all(|item| ending.0.deliver_one(item, &stop));
         }
     });
     // Panics are caught inside; a runtime that ends cancels the task.
     tokio::select! {
         biased;
-        _ = &mut told => return,
+        _ = &mut delivered => return,
         () = stop.cancelled() => {}
         () = listener.removed.cancelled() => {}
     }
     // Taken back: from here on the thread finds nothing, or has begun and is waited for.
     let has_begun = work.lock().take().is_none();
     if has_begun {
-        let _ = told.await;
+        let _ = delivered.await;
     }
 }
 

@@ -141,11 +141,11 @@ impl Registration {
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
         let over = |standing: &Standing| standing.is_synced || standing.life == Life::Ended;
-        if self.listener.stands(over).await.is_synced {
+        if self.listener.wait_for(over).await.is_synced {
             return Ok(());
         }
         let text = format!(
-            "listener {} was removed, or its cache stopped, before it was told the first list",
+            "listener {} was removed, or its cache stopped, before it received the first list",
             self.listener.name()
         );
         Err(Error::new(ErrorKind::Cancelled, text))
@@ -182,7 +182,7 @@ impl Registration {
     /// Safe: the listener is removed by the first poll, a later call waits for the rest.
     pub async fn remove(&self) {
         self.take_out();
-        self.listener.stands(|standing| standing.life == Life::Ended).await;
+        self.listener.wait_for(|standing| standing.life == Life::Ended).await;
     }
 
     /// Leaves the listener registered for as long as the informer runs for other users. Without

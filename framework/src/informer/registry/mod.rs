@@ -473,7 +473,7 @@ impl InformerRegistry {
         let synced = async {
             self.synced().await;
             for core in self.cores().into_iter().filter(|core| !core.options.is_optional) {
-                core.told().await;
+                core.listeners_synced().await;
             }
         };
         if self.inner.environment.clock.timeout(limit, synced).await.is_some() {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::informer::CacheOptions;
 use crate::client::Client;
+use crate::informer::CacheOptions;
 use crate::reflector::{ApiSource, ListWatch};
 use crate::resource::ResourceInfo;
 use crate::store::Representation;

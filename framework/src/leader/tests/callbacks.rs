@@ -31,7 +31,7 @@ fn callbacks(log: &Arc<Log>, delay: Duration) -> LeaderCallbacks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_43_started_stopped_and_every_leader_once_are_told() {
+async fn mechanism_43_started_stopped_and_every_leader_once_are_reported() {
     let bench = Bench::new();
     bench.foreign("zed");
     let (elector, _) = bench.elector("ann");
@@ -53,7 +53,7 @@ async fn mechanism_43_started_stopped_and_every_leader_once_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_39_stopped_is_told_even_to_who_never_led() {
+async fn mechanism_39_stopped_is_called_even_for_a_process_that_never_led() {
     let bench = Bench::new();
     bench.foreign("zed");
     let (elector, _) = bench.elector("ann");
@@ -242,7 +242,7 @@ impl ResourceLock for Brittle {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_panics_ends_the_term_and_tells_the_work() {
+async fn a_lock_that_panics_ends_the_term_and_notifies_the_work() {
     let bench = Bench::new();
     let handle = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
     let lock = Arc::new(Brittle { handle, breaks: AtomicBool::new(false) });

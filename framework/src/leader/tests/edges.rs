@@ -195,7 +195,7 @@ async fn only_a_lender_looks_at_a_request_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_tries_at_once_when_it_is_told_of_a_free_lock_that_it_has_not_seen() {
+async fn a_candidate_tries_at_once_when_it_is_notified_of_a_free_lock_that_it_has_not_seen() {
     let mut probe = Probe::new(HandoverPolicy::default());
     let free = |version| ObservedRecord::new(released(), version);
     assert!(probe.handover.machine.is_chance(&free("1")));

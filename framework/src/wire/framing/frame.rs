@@ -8,12 +8,12 @@
 use memchr::memchr;
 
 use super::carry::{Carry, MAX_PIECE, Part};
-use crate::wire::scanner::members::{members, object_at_path, text};
+use crate::error::ApiStatus;
 use crate::wire::metadata_scan::MetadataScan;
+use crate::wire::scanner::members::{members, object_at_path, text};
 use crate::wire::scanner::scan::{Malformed, is_space, skip_space};
 use crate::wire::scanner::simd::{BLOCK, Spread, braces};
 use crate::wire::status::excerpt;
-use crate::error::ApiStatus;
 
 /// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -263,7 +263,7 @@ mod tests {
 
     /// A13 (one huge object): an object beyond the limit does not affect the others.
     #[test]
-    fn an_item_beyond_the_limit_is_told_by_its_beginning_and_the_others_come_whole() {
+    fn an_item_beyond_the_limit_is_identified_by_its_beginning_and_the_others_come_whole() {
         let big = "x".repeat(300);
         let body = format!(
             r#"{{"items":[{{"a":1}},{{"n":"big","v":"{big}"}},{{"b":2}}],"metadata":{{"resourceVersion":"1"}}}}"#

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_told_for_what_it_is_at_every_place() {
+    fn every_byte_is_classified_at_every_position() {
         for byte in 0..=u8::MAX {
             for other in [0, b'"', b'z', 0xff] {
                 for at in 0..BLOCK {

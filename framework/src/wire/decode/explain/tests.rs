@@ -62,7 +62,7 @@ fn why<T: DeserializeOwned + fmt::Debug>(value: &Value) -> String {
 }
 
 #[test]
-fn what_does_not_decode_is_told_by_path_and_types_and_no_value_is() {
+fn errors_name_path_and_types_and_no_value() {
     let spec = |spec: Value| {
         let mut whole = json!({"mode": "Open", "small": 1});
         whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
@@ -107,7 +107,7 @@ fn the_types_of_kubernetes_are_explained_as_well() {
 }
 
 #[test]
-fn what_is_no_json_is_told_by_its_place() {
+fn invalid_json_is_reported_by_its_position() {
     let bytes = br#"{"spec": CANARY}"#;
     let error = serde_json::from_slice::<Object>(bytes).expect_err("it is no JSON");
     let told = Undecodable::explain::<Object>(bytes, &error).to_string();
@@ -116,7 +116,7 @@ fn what_is_no_json_is_told_by_its_place() {
 
 /// A map that has a name twice has it once in the second attempt.
 #[test]
-fn what_the_second_try_does_not_meet_is_told_by_its_place() {
+fn errors_that_the_second_try_does_not_meet_are_reported_by_their_position() {
     let bytes = br#"{"spec": {"mode": "Open", "mode": "Open", "small": 1}}"#;
     let error = serde_json::from_slice::<Object>(bytes).expect_err("a field is there twice");
     let told = Undecodable::explain::<Object>(bytes, &error).to_string();

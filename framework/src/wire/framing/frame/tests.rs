@@ -23,7 +23,7 @@ fn frame(line: &str) -> Frame<'_> {
 }
 
 #[test]
-fn a4_frames_end_at_newlines_and_a_partial_one_is_never_told() {
+fn a4_frames_end_at_newlines_and_a_partial_one_is_never_returned() {
     let body = b"{\"a\":1}\r\n\n{\"b\":2}\n{\"c\":";
     for cut in 0..body.len() {
         assert_eq!(lines(body, &[cut]), [r#"{"a":1}"#, r#"{"b":2}"#]);
@@ -34,7 +34,7 @@ fn a4_frames_end_at_newlines_and_a_partial_one_is_never_told() {
 }
 
 #[test]
-fn keep_alive_lines_tell_nothing_and_leave_no_frame_open() {
+fn keep_alive_lines_are_no_frames_and_leave_none_open() {
     let mut decoder = FrameDecoder::new();
     for blank in ["\n", "\r\n", " \t\r\n", "\n\n\n"] {
         decoder.push(blank.as_bytes(), &mut |part| panic!("{part:?}"));
@@ -149,7 +149,7 @@ fn a_frame_that_is_skimmed_is_the_frame_that_is_read() {
 }
 
 #[test]
-fn a13_a_frame_beyond_the_limit_is_told_by_its_beginning() {
+fn a13_a_frame_beyond_the_limit_is_identified_by_its_beginning() {
     let big = format!(
         "{{\"type\":\"DELETED\",\"object\":{{\"metadata\":{{\"name\":\"a\"}},\"x\":\"{}\"}}}}\n{{}}\n",
         "y".repeat(500)
