@@ -51,10 +51,10 @@ impl<K, T> Deltas<K, T> {
 /// let mut store = BTreeMap::from([("web-0", ("web-0", 1)), ("web-1", ("web-1", 1))]);
 /// queue.replace(vec![("web-1", 2)], "7", &store);
 ///
-/// let mut told = Vec::new();
-/// while queue.pop(|item, _| { told.push(item.clone()); Outcome::<()>::Done }).is_some() {}
-/// assert_eq!(told[0].deltas, [ObjectDelta::Replaced(("web-1", 2))]);
-/// assert_eq!(told[1].deltas, [ObjectDelta::Deleted(Deleted::missed(Some(("web-0", 1))))]);
+/// let mut popped = Vec::new();
+/// while queue.pop(|item, _| { popped.push(item.clone()); Outcome::<()>::Done }).is_some() {}
+/// assert_eq!(popped[0].deltas, [ObjectDelta::Replaced(("web-1", 2))]);
+/// assert_eq!(popped[1].deltas, [ObjectDelta::Deleted(Deleted::missed(Some(("web-0", 1))))]);
 /// ```
 pub struct DeltaFifo<K, T> {
     rules: Rules<K, T>,

@@ -83,9 +83,12 @@ impl<K, T> RealDelta<K, T> {
 /// let refused = queue.add(("web-1", 1)).unwrap_err();
 /// assert_eq!(refused.into_object(), Some(("web-1", 1)));
 ///
-/// let mut told = Vec::new();
-/// while queue.pop(|delta, _| { told.push(delta.delta_type()); Outcome::<()>::Done }).is_some() {}
-/// assert_eq!(told, [DeltaType::Added, DeltaType::Updated]);
+/// let mut popped = Vec::new();
+/// while queue
+///     .pop(|delta, _| { popped.push(delta.delta_type()); Outcome::<()>::Done })
+///     .is_some()
+/// {}
+/// assert_eq!(popped, [DeltaType::Added, DeltaType::Updated]);
 /// # Ok::<(), windlass::fifo::Refused<(&'static str, u32)>>(())
 /// ```
 pub struct RealFifo<K, T> {
