@@ -138,7 +138,7 @@ impl Clock {
     }
 
     /// Runs `future` for at most `limit`; `None` when it did not finish in time (it is dropped).
-    pub async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+    pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         tokio::time::timeout(limit, future).await.ok()
     }
 }

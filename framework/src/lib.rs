@@ -9,7 +9,7 @@
 //!
 //! Modules import only from lower layers: [`resource`] and [`wire`] are data; [`client`], [`api`]
 //! and [`discovery`] speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`]
-//! keep caches; [`workqueue`] orders work; [`controller`] and its helpers do it; [`leader`] and
+//! keep caches; [`workqueue`] orders work; [`fifo`] has client-go's queues; [`controller`] and its helpers do it; [`leader`] and
 //! [`manager`] run it. [`clock`], [`rng`], [`metrics`] and [`error`] are leaves that all may
 //! use.
 //!
@@ -43,6 +43,8 @@ pub mod reflector;
 pub mod store;
 
 pub mod workqueue;
+
+pub mod fifo;
 
 pub mod conditions;
 pub mod controller;

@@ -9,10 +9,10 @@ mod mutants;
 /// Where the modelled source lies.
 const SOURCE: &str = "../../framework/src";
 /// Its modules that are modelled whole.
-const MODULES: [&str; 2] = ["delta", "workqueue"];
+const MODULES: [&str; 3] = ["delta", "fifo", "workqueue"];
 /// Files that are modelled without the rest of their module.
 const FILES: [&str; 4] = [
-    "informer/listeners.rs",
+    "informer/listener/listeners.rs",
     "store/snapshot_diff.rs",
     "client/policy/in_flight.rs",
     "leader/gate.rs",

@@ -21,6 +21,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("api", 2),
     ("discovery", 2),
     ("delta", 3),
+    ("fifo", 3),
     ("store", 3),
     ("reflector", 4),
     ("informer", 5),
@@ -73,15 +74,35 @@ fn modules_import_only_from_their_own_layer_and_below() {
 }
 
 #[test]
-fn store_and_delta_know_no_runtime_and_no_sockets() {
+fn no_other_module_uses_the_queues_of_client_go() {
+    let mut faults = Vec::new();
+    for file in sources("framework/src") {
+        let Some(own) = module_of(&file, "framework/src").filter(|own| own != "fifo") else {
+            continue;
+        };
+        for (line, text) in code_lines(&file) {
+            if imports(&text).iter().any(|target| target == "fifo") {
+                faults.push(format!("{}:{line}: `{own}` uses `fifo`", file.display()));
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "`fifo` is for programs outside of the framework:\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn stores_and_queues_of_changes_know_no_runtime_and_no_sockets() {
     let mut faults = Vec::new();
     for file in sources("framework/src") {
         let Some(own) = module_of(&file, "framework/src") else { continue };
-        if !matches!(own.as_str(), "store" | "delta" | "wire" | "resource") {
+        if !matches!(own.as_str(), "store" | "delta" | "fifo" | "wire" | "resource") {
             continue;
         }
         // Code that synchronizes tasks may wait for them, and for nothing else.
-        let is_meeting_place = ["delta/batches.rs", "delta/apply_queue.rs", "delta/shared.rs"]
+        let is_meeting_place = ["delta/apply_queue.rs", "fifo/batches.rs", "fifo/shared.rs"]
             .iter()
             .any(|meeting_place| file.ends_with(meeting_place));
         let waits = [".await", "async fn"];

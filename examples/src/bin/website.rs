@@ -180,7 +180,7 @@ mod tests {
                 clock.sleep(Duration::from_millis(50)).await;
             }
         };
-        assert!(clock.within(Duration::from_secs(60), told).await.is_some(), "no Event");
+        assert!(clock.timeout(Duration::from_secs(60), told).await.is_some(), "no Event");
         sites.delete("payments").await.unwrap();
         let left = deployments.get("payments").await.unwrap();
         assert!(left.metadata.owner_references.is_none());

@@ -88,7 +88,7 @@ async fn watch(show: &mut Show<'_>, options: &Options) -> Result<(), Error> {
         return Ok(());
     }
     let limit = options.ready_timeout;
-    let is_ready = show.clock().within(limit, show.until_ready(false)).await.transpose()?;
+    let is_ready = show.clock().timeout(limit, show.until_ready(false)).await.transpose()?;
     if is_ready == Some(true) {
         return Ok(());
     }

@@ -66,7 +66,7 @@ impl Look<'_> {
         let reasons = self.waking.named(state.reasons);
         json!({
             "key": state.key.to_string(),
-            "state": state.place.as_str(),
+            "state": state.stage.as_str(),
             "forSeconds": state.age.map(seconds),
             "dueInSeconds": state.due_in.map(seconds),
             "againAfterwards": state.again,

@@ -5,8 +5,7 @@
 //! that bills each call.
 //!
 //! Absent: a limit over all objects of a controller. Its number of workers is one, and so are the
-//! client's requests per second; for queues of your own there are [rate
-//! limiters](crate::workqueue::RateLimiter).
+//! client's requests per second; `windlass::fifo` has rate limiters for queues of your own.
 
 use std::collections::HashMap;
 use std::fmt;

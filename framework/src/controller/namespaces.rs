@@ -309,7 +309,7 @@ mod tests {
         let rig = Rig::new();
         let is_told = async || {
             let clock = Clock::system();
-            clock.within(Duration::from_secs(1), rig.namespaces.changed.notified()).await.is_some()
+            clock.timeout(Duration::from_secs(1), rig.namespaces.changed.notified()).await.is_some()
         };
         rig.not_there("a");
         rig.not_there("b");

@@ -260,7 +260,7 @@ impl<C: Reconciler> Tasks<C> {
         task.stop.cancel();
         if !self.gone(key, &mut task.handle, END_LIMIT).await {
             // A task that blocks its thread cannot be dropped before it yields.
-            self.reach.environment.clock.within(ABORT_LIMIT, &mut task.handle.0).await;
+            self.reach.environment.clock.timeout(ABORT_LIMIT, &mut task.handle.0).await;
         }
     }
 
@@ -282,7 +282,7 @@ impl<C: Reconciler> Tasks<C> {
 
     /// Waits for the end of a task; aborts it after `limit` and returns false.
     async fn gone(&self, key: &ObjectKey, handle: &mut Ending, limit: Duration) -> bool {
-        if self.reach.environment.clock.within(limit, &mut handle.0).await.is_some() {
+        if self.reach.environment.clock.timeout(limit, &mut handle.0).await.is_some() {
             return true;
         }
         tracing::warn!(

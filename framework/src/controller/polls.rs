@@ -269,7 +269,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
     async fn once(&self, run: &PumpRun) {
         let Poll { name, deadline, .. } = &self.shared.poll;
         let listing = caught(async { (self.shared.list)().await });
-        let (result, trouble) = match run.environment.clock.within(*deadline, listing).await {
+        let (result, trouble) = match run.environment.clock.timeout(*deadline, listing).await {
             // Comparing and dropping values is user code, which may panic.
             Some(Ok(Ok(values))) => {
                 match catch_unwind(AssertUnwindSafe(|| self.take(values, run))) {

@@ -290,7 +290,7 @@ impl<C: Reconciler> Handle<C> {
         // Otherwise the writer is aborted when `writing` is dropped: the drain has used up the
         // time.
         if drained {
-            clock.within(EVENT_FLUSH, writing.join_next()).await;
+            clock.timeout(EVENT_FLUSH, writing.join_next()).await;
         }
         drained
     }
@@ -331,7 +331,7 @@ pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
         }
     }
     let all_ended = async { while workers.join_next().await.is_some() {} };
-    if worker.environment.clock.within(drain, all_ended).await.is_some() {
+    if worker.environment.clock.timeout(drain, all_ended).await.is_some() {
         return true;
     }
     tracing::warn!(
@@ -344,7 +344,7 @@ pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
     // A reconcile that blocks its thread cannot be dropped before it yields: the wait for it is
     // bounded.
     let gone = async { while workers.join_next().await.is_some() {} };
-    worker.environment.clock.within(ABORT_LIMIT, gone).await;
+    worker.environment.clock.timeout(ABORT_LIMIT, gone).await;
     false
 }
 

@@ -82,7 +82,7 @@ pub(super) async fn wait(
     }
     let mut seen = Seen::default();
     let clock = discovery.client.environment().clock.clone();
-    match clock.within(limit, look(discovery, wanted, &mut seen)).await {
+    match clock.timeout(limit, look(discovery, wanted, &mut seen)).await {
         Some(info) => Ok(info),
         None => {
             let text = format!(

@@ -105,7 +105,7 @@ impl EventWriter {
             }
         };
         // Bounded: one slow write must not hold up all others, nor the end of the operator.
-        match clock.within(WRITE_LIMIT, self.send(writing)).await {
+        match clock.timeout(WRITE_LIMIT, self.send(writing)).await {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 tracing::debug!(%error, namespace, name, "an event could not be written");

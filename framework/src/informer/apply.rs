@@ -53,15 +53,15 @@ impl Core {
     pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
         let began = self.environment.clock.now();
         let depth = batch.len() + self.handoff.len();
-        // Set before the store changes and cleared after the last delivery: a reader of `is_told`
+        // Set before the store changes and cleared after the last delivery: a reader of `is_delivered`
         // in between must not take the new content for delivered.
-        self.is_telling.store(true, Ordering::SeqCst);
+        self.is_delivering.store(true, Ordering::SeqCst);
         let applied = self.store.apply(batch);
-        let members = self.audience.members();
+        let members = self.listeners.members();
         for member in members.iter() {
-            member.hear(&applied.events);
+            member.notify(&applied.events);
         }
-        self.is_telling.store(false, Ordering::SeqCst);
+        self.is_delivering.store(false, Ordering::SeqCst);
         self.reach(&applied, &members);
         self.meter.dropped(applied.dropped + merged);
         let now = self.environment.clock.now();
@@ -101,9 +101,9 @@ impl Core {
 
     /// Delivers the store's content to new listeners; returns them. To be called only while the
     /// turn is held.
-    pub(super) fn welcome(&self) -> Vec<Arc<Listener>> {
+    pub(super) fn attach_listeners(&self) -> Vec<Arc<Listener>> {
         let now = self.environment.clock.now();
-        self.audience.welcome(now, |newcomers| {
+        self.listeners.attach(now, |newcomers| {
             if newcomers.is_empty() {
                 return;
             }
@@ -112,7 +112,7 @@ impl Core {
             let added = |object| Event::Added { new: object, is_initial: true };
             let content: Vec<Event> = content.into_iter().map(added).collect();
             for newcomer in newcomers {
-                newcomer.hear(&content);
+                newcomer.notify(&content);
                 if is_synced {
                     newcomer.mark_synced();
                 }
@@ -124,7 +124,7 @@ impl Core {
     /// turn is held.
     pub(super) fn resync(&self) {
         let now = self.environment.clock.now();
-        let members = self.audience.members();
+        let members = self.listeners.members();
         let due: Vec<_> = members.iter().filter(|member| member.is_due(now)).collect();
         if !due.is_empty() && self.progress.now() == Synced::Done {
             let content = self.store.content();
@@ -139,7 +139,7 @@ impl Core {
 
     /// Sets the gauges as of `now`.
     fn measure_at(&self, now: Instant) {
-        let members = self.audience.members();
+        let members = self.listeners.members();
         self.meter.read(&Reading {
             sizes: self.store.sizes(),
             invalid: self.store.invalid(),
@@ -229,7 +229,7 @@ mod tests {
 
     /// A pop that takes long while others wait is logged (upstream traces it).
     #[tokio::test(start_paused = true)]
-    async fn mechanism_21_a_batch_that_took_long_is_told_with_its_first_object_and_the_time() {
+    async fn mechanism_21_a_batch_that_took_long_is_logged_with_its_first_object_and_the_time() {
         let (_registry, core) = idle_core();
         let (captured, _guard) = Captured::at(tracing::Level::INFO);
         let applied = core.store.apply(put(&core, "a"));

@@ -9,8 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::invalid::{Budget, Validator};
-use super::listener::{Life, Listener};
-use super::listeners::Listeners;
+use super::listener::{Life, Listener, Listeners};
 use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::{Progress, Synced};
@@ -40,9 +39,9 @@ pub(crate) struct Core {
     pub(super) handoff: ApplyQueue,
     pub(super) scopes: Vec<Scope>,
     pub(super) progress: Progress,
-    pub(super) audience: Listeners,
+    pub(super) listeners: Listeners,
     /// Whether the store shows a batch that listeners have not received whole.
-    pub(super) is_telling: AtomicBool,
+    pub(super) is_delivering: AtomicBool,
     /// Whether a reflector's task ended by a panic; its scope is no longer read.
     pub(super) has_fallen: AtomicBool,
     pub(super) meter: Meter,
@@ -100,8 +99,8 @@ impl Core {
             handoff: ApplyQueue::default(),
             progress: Progress::new(scopes.len()),
             scopes,
-            audience: Listeners::default(),
-            is_telling: AtomicBool::new(false),
+            listeners: Listeners::default(),
+            is_delivering: AtomicBool::new(false),
             has_fallen: AtomicBool::new(false),
             made_at: environment.clock.now(),
             environment,
@@ -142,15 +141,16 @@ impl Core {
     }
 
     /// Waits until every listener has received the first lists, or has ended.
-    pub(super) async fn told(&self) {
-        for listener in self.audience.all().into_iter().filter(|who| !who.is_internal()) {
-            listener.stands(|standing| standing.is_synced || standing.life == Life::Ended).await;
+    pub(super) async fn listeners_synced(&self) {
+        for listener in self.listeners.all().into_iter().filter(|listener| !listener.is_internal())
+        {
+            listener.wait_for(|standing| standing.is_synced || standing.life == Life::Ended).await;
         }
     }
 
     /// Adds a listener.
     pub(super) fn listen(&self, listener: Arc<Listener>) {
-        self.audience.add(listener);
+        self.listeners.add(listener);
         // The informer's task delivers the content to it.
         self.handoff.wake();
     }
@@ -159,7 +159,7 @@ impl Core {
     pub(super) fn end(&self) {
         self.stop.cancel();
         self.progress.stop();
-        self.audience.end();
+        self.listeners.end();
         self.meter.forget();
     }
 
@@ -168,13 +168,13 @@ impl Core {
         let reflector = |(at, scope): (usize, &Scope)| {
             let store = Arc::clone(&self.store);
             let feed = DeltaWriter::new(store, self.clone(), at, scope.namespace.clone());
-            let wiring = ReflectorDeps {
+            let deps = ReflectorDeps {
                 environment: scope.environment.clone(),
                 status: Arc::clone(&scope.status),
                 habits: Arc::clone(&self.habits),
                 options: self.options.reading.clone(),
             };
-            Reflector::of_informer(Arc::clone(&scope.source), feed, wiring)
+            Reflector::of_informer(Arc::clone(&scope.source), feed, deps)
         };
         self.scopes.iter().enumerate().map(reflector).collect()
     }
@@ -222,7 +222,7 @@ impl Core {
     fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
         // If another task holds the turn, this task is woken when that turn ends.
         let Some(turn) = self.handoff.turn() else { return false };
-        for listener in self.welcome() {
+        for listener in self.attach_listeners() {
             if listener.is_queued() {
                 tasks.spawn(listener.task(self.stop.clone()));
             }
@@ -239,7 +239,7 @@ impl Core {
     /// Returns the time of the next resync or measurement.
     fn next_alarm(&self) -> Instant {
         let tick = self.environment.clock.now() + MEASURED_EVERY;
-        let members = self.audience.members();
+        let members = self.listeners.members();
         members
             .iter()
             .filter_map(|member| member.next_resync())
@@ -248,10 +248,10 @@ impl Core {
     }
 
     /// Returns whether the listeners have received all that the store shows.
-    pub(super) fn is_told(&self) -> bool {
-        !self.is_telling.load(Ordering::SeqCst)
-            && !self.audience.has_newcomers()
-            && self.audience.members().iter().all(|member| member.is_idle())
+    pub(super) fn is_delivered(&self) -> bool {
+        !self.is_delivering.load(Ordering::SeqCst)
+            && !self.listeners.has_newcomers()
+            && self.listeners.members().iter().all(|member| member.is_idle())
     }
 }
 

@@ -26,7 +26,7 @@ pub struct CacheView {
     /// resourceVersion by key.
     pub versions: BTreeMap<ObjectKey, String>,
     /// Whether the listeners have received all that is shown here.
-    pub is_told: bool,
+    pub is_delivered: bool,
 }
 
 /// Status of one informer, for readiness and debug dumps.
@@ -59,7 +59,7 @@ pub struct InformerStatus {
     pub age: Option<Duration>,
     /// Time since the server last sent anything, be it a bookmark or a part of a list; of several
     /// namespaces, the longest. `None` until each scope has received something.
-    pub heard: Option<Duration>,
+    pub silence: Option<Duration>,
     /// Deltas that wait to be applied.
     pub queued: usize,
     /// Listeners with a task of their own, in the order of their registration.
@@ -97,14 +97,14 @@ impl Core {
             versions: versions.collect(),
             // Read after the content: if no delivery is under way then, the content has been
             // delivered.
-            is_told: self.is_told(),
+            is_delivered: self.is_delivered(),
         }
     }
 
     /// Returns the informer's status.
     pub(super) fn status(&self) -> InformerStatus {
         let now = self.environment.clock.now();
-        let queued = self.audience.all().into_iter();
+        let queued = self.listeners.all().into_iter();
         let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());
         InformerStatus {
             name: self.name.clone(),
@@ -120,7 +120,7 @@ impl Core {
             invalid: self.store.invalid(),
             resource_version: self.progress.version().to_string(),
             age: self.age(now),
-            heard: self.heard_at().map(|at| now.saturating_duration_since(at)),
+            silence: self.last_data_at().map(|at| now.saturating_duration_since(at)),
             queued: self.handoff.len(),
             listeners: queued
                 .map(|listener| ListenerStatus {
@@ -139,15 +139,15 @@ impl Core {
 
     /// Returns the time of the last data from the server, of the scope for which it is longest ago;
     /// `None` when a scope never received any.
-    fn heard_at(&self) -> Option<Instant> {
-        let heard = self.scopes.iter().map(|scope| scope.status.freshness().heard);
-        heard.min().flatten()
+    fn last_data_at(&self) -> Option<Instant> {
+        let received = self.scopes.iter().map(|scope| scope.status.freshness().heard);
+        received.min().flatten()
     }
 
     /// Returns the time since the last data from the server; if there never was any, the time since
     /// the informer was made.
     pub(super) fn silence(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.heard_at().unwrap_or(self.made_at))
+        now.saturating_duration_since(self.last_data_at().unwrap_or(self.made_at))
     }
 
     /// Returns the reason for which the cache is not synced, if it is not.
@@ -161,14 +161,14 @@ impl Core {
 
     /// Returns a text for each listener that has not received the first lists.
     pub(super) fn behind(&self) -> Vec<String> {
-        let all = self.audience.all().into_iter();
+        let all = self.listeners.all().into_iter();
         let behind = all.filter(|listener| {
             !listener.is_synced() && !listener.is_removed() && !listener.is_internal()
         });
         behind
             .map(|listener| {
                 let (name, waiting) = (listener.name(), listener.waiting());
-                format!("listener {name} of cache {}: not told the first list yet, {waiting} objects wait beside those that it is being told", self.name)
+                format!("listener {name} of cache {}: has not received the first list yet, {waiting} objects wait beside those being delivered", self.name)
             })
             .collect()
     }
@@ -178,8 +178,8 @@ impl Core {
         let states: Vec<_> =
             self.scopes.iter().map(|scope| (&scope.namespace, scope.status.get())).collect();
         let is_well = |state: &State| matches!(state, State::Watching);
-        let told = states.iter().filter(|(_, state)| !is_well(state));
-        let texts: Vec<_> = told
+        let shown = states.iter().filter(|(_, state)| !is_well(state));
+        let texts: Vec<_> = shown
             .map(|(namespace, state)| match namespace {
                 Some(namespace) => format!("{namespace}: {state}"),
                 None => state.to_string(),

@@ -9,8 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::core::Core;
-use super::listener::{Identity, Listener, Pace};
-use super::mailbox::{Item, Merging};
+use super::listener::{Identity, Item, Listener, Merging, Pace};
 use super::{Validate, registry};
 use crate::resource::{ObjectRef, Resource};
 use crate::store::{Event, Object};

@@ -17,25 +17,18 @@ mod apply;
 mod change;
 mod core;
 mod health;
-mod informer_ref;
 mod invalid;
-mod known;
 mod listener;
-mod listeners;
-mod mailbox;
 mod meter;
-mod naming;
 mod options;
 mod progress;
-mod registration;
 mod registry;
-mod selection;
 #[cfg(test)]
 mod tests;
 
-use self::informer_ref::InformerRef;
-pub(crate) use self::mailbox::states;
+pub(crate) use self::listener::states;
 use self::progress::Synced;
+use self::registry::InformerRef;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource, ResourceExt};
 use crate::store::Store;
@@ -44,10 +37,9 @@ use crate::wire::{MetadataScan, object_at_path};
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
 pub use invalid::{InvalidObject, InvalidReport};
+pub use listener::{Listen, Registration};
 pub use options::{CacheOptions, Validate};
-pub use registration::{Listen, Registration};
-pub use registry::InformerRegistry;
-pub use selection::{Selection, Sources};
+pub use registry::{InformerRegistry, Selection, Sources};
 
 /// The shared cache of one kind; cheap to clone. The informer runs while an `Informer`, or a
 /// [`Store`] or [`Registration`] made of it, is held; dropping the last of them stops it.

@@ -9,12 +9,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use super::decision::{Handover, LockRequest, LockResponse, Loss, Machine, OwnRecords};
 use super::gate::LeaseGate;
-use super::lock::ResourceLock;
-use super::lock_access::LockAccess;
-use super::lock_watch::LockWatch;
-use super::machine::{Answer, Ask, Loss, Machine};
-use super::own_records::OwnRecords;
+use super::lock::{LockAccess, LockWatch, ResourceLock};
 use super::settings::{JITTER, LeaderElection};
 use super::term::Term;
 use crate::client::{Client, InFlightWrites};
@@ -200,24 +197,25 @@ impl Elector {
             shared.status.send_replace(Leadership::Ended);
             return None;
         };
-        let mut machine = Machine::new(
+        let machine = Machine::new(
             self.identity().to_owned(),
             shared.settings.timing,
             shared.written.clone(),
-        )
-        .with(shared.settings.manners);
-        let mut news = LockWatch::of(Arc::clone(&shared.lock), shared.environment.fork("news"));
+        );
+        let mut handover = Handover::new(machine, shared.settings.handover);
+        let mut lock_watch =
+            LockWatch::of(Arc::clone(&shared.lock), shared.environment.fork("news"));
         info!(lease = %shared.lock.describe(), identity = %self.identity(), "waiting to lead");
         while !stop.is_cancelled() {
-            if !shared.attempt_until(&mut machine, stop).await {
+            if !shared.attempt_until(&mut handover, stop).await {
                 break;
             }
-            if let Some(sent) = machine.held() {
+            if let Some(sent) = handover.machine.held() {
                 *shared.leads_at.lock() = None;
-                return Some(Term::begin(shared, (machine, sent), news, turn));
+                return Some(Term::begin(shared, (handover, sent), lock_watch, turn));
             }
-            let wait = machine.wait_left(&shared.environment.clock.mark());
-            shared.tell(&machine, wait);
+            let wait = handover.machine.wait_left(&shared.environment.clock.mark());
+            shared.publish(&handover.machine, wait);
             // A wait that is already over was followed by an attempt, which failed: only the pause
             // counts.
             let soon = wait.filter(|wait| !wait.is_zero()).map(|wait| wait + MOMENT);
@@ -225,12 +223,12 @@ impl Elector {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = shared.chance(&machine, &mut news) => {}
+                () = shared.chance(&handover.machine, &mut lock_watch) => {}
                 () = shared.environment.clock.sleep(pause) => {}
             }
         }
-        shared.leave(&machine);
-        shared.withdraw(&mut machine).await;
+        shared.leave(&handover.machine);
+        shared.withdraw(&mut handover).await;
         shared.status.send_replace(Leadership::Ended);
         None
     }
@@ -239,68 +237,68 @@ impl Elector {
 impl Shared {
     /// Waits until the lock reports that it is free, and a moment more, so that candidates spread
     /// out.
-    async fn chance(&self, machine: &Machine, news: &mut LockWatch) {
+    async fn chance(&self, machine: &Machine, lock_watch: &mut LockWatch) {
         // A change that offers no chance (a renewal by the holder) must not cause a request.
-        while !machine.is_chance(&news.next().await) {}
+        while !machine.is_chance(&lock_watch.next().await) {}
         let moment = (PROMPT / 2).mul_f64(1.0 + self.environment.rng.unit());
         self.environment.clock.sleep(moment).await;
     }
 
     /// Makes an attempt; returns false when `stop` came first. A lease that the attempt won, or may
     /// have won, is then given back.
-    async fn attempt_until(&self, machine: &mut Machine, stop: &CancellationToken) -> bool {
+    async fn attempt_until(&self, handover: &mut Handover, stop: &CancellationToken) -> bool {
         let clock = &self.environment.clock;
         let ended = {
-            let mut attempt = std::pin::pin!(self.attempt(machine));
+            let mut attempt = std::pin::pin!(self.attempt(handover));
             // The attempt goes first: an attempt that has just ended counts, also when `stop` came
             // with it. On `stop` a running attempt is awaited, not dropped: its write may already
             // be stored.
             tokio::select! {
                 biased;
                 () = &mut attempt => return true,
-                () = stop.cancelled() => clock.within(RELEASE_TIMEOUT, attempt).await.is_some(),
+                () = stop.cancelled() => clock.timeout(RELEASE_TIMEOUT, attempt).await.is_some(),
             }
         };
         // The attempt was cut: the stored record may be one that the machine has not seen.
         if !ended {
-            machine.stale();
+            handover.machine.stale();
         }
-        if self.settings.release && (machine.held().is_some() || !ended) {
-            self.give_back(machine).await;
+        if self.settings.release && (handover.machine.held().is_some() || !ended) {
+            self.give_back(handover).await;
         }
         false
     }
 
     /// Takes a request for the lease back, if one was made.
-    async fn withdraw(&self, machine: &mut Machine) {
+    async fn withdraw(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
         let asks = async {
             // Read and replace, and once more if the first record was stale, as in `release`.
             for _ in 0..4 {
-                let Some(ask) = machine.withdraw() else { return };
+                let Some(ask) = handover.withdraw() else { return };
                 let answer = self.ask(&ask).await;
-                if machine.released(&ask, answer, &clock.mark()) {
+                if handover.machine.released(&ask, answer, &clock.mark()) {
                     return;
                 }
             }
         };
-        clock.within(RELEASE_TIMEOUT, asks).await;
+        clock.timeout(RELEASE_TIMEOUT, asks).await;
     }
 
     /// Makes one attempt to acquire or renew.
-    pub(super) async fn attempt(&self, machine: &mut Machine) {
+    pub(super) async fn attempt(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
-        let mut ask = machine.attempt(&clock.mark(), clock.wall());
+        let mut ask = handover.attempt(&clock.mark(), clock.wall());
         loop {
-            if ask == Ask::Read && machine.held().is_some() {
+            if ask == LockRequest::Read && handover.machine.held().is_some() {
                 self.environment.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
             }
             // Read before the request leaves: validity counts from here, however slow the answer
             // is.
             let sent = clock.mark();
             let answer = self.ask(&ask).await;
-            let was_answered = !matches!(answer, Answer::Failed);
-            let next = machine.answered(&ask, answer, &sent, &clock.mark(), clock.wall());
+            let was_answered = !matches!(answer, LockResponse::Failed);
+            let next = handover.answered(&ask, answer, &sent, &clock.mark(), clock.wall());
             match next {
                 Some(next) => ask = next,
                 None => {
@@ -314,48 +312,52 @@ impl Shared {
     }
 
     /// Sends one request to the lock and sorts its outcome.
-    async fn ask(&self, ask: &Ask) -> Answer {
+    async fn ask(&self, ask: &LockRequest) -> LockResponse {
         let request = async {
             match ask {
-                Ask::Read => self.lock.get().await,
-                Ask::Create(record) => self.lock.create(record.clone()).await.map(Some),
-                Ask::Replace { version, record } => {
+                LockRequest::Read => self.lock.get().await,
+                LockRequest::Create(record) => self.lock.create(record.clone()).await.map(Some),
+                LockRequest::Replace { version, record } => {
                     self.lock.update(version, record.clone()).await.map(Some)
                 }
             }
         };
         let limit = self.settings.timing.request_limit();
-        match self.environment.clock.within(limit, request).await {
-            Some(Ok(Some(seen))) => Answer::Lease(seen),
-            Some(Ok(None)) => Answer::Missing,
+        match self.environment.clock.timeout(limit, request).await {
+            Some(Ok(Some(seen))) => LockResponse::Lease(seen),
+            Some(Ok(None)) => LockResponse::Missing,
             Some(Err(error)) => match error.kind() {
-                ErrorKind::Conflict | ErrorKind::AlreadyExists => Answer::Conflict,
+                ErrorKind::Conflict | ErrorKind::AlreadyExists => LockResponse::Conflict,
                 // For a creation, `NotFound` means that there is no such namespace.
-                ErrorKind::NotFound if matches!(ask, Ask::Replace { .. }) => Answer::Conflict,
+                ErrorKind::NotFound if matches!(ask, LockRequest::Replace { .. }) => {
+                    LockResponse::Conflict
+                }
                 // A refusal after an attempt of ours that may have worked: the next read of the
                 // record decides.
-                _ if *ask != Ask::Read && error.code() == Some(409) => Answer::Conflict,
-                _ if matches!(ask, Ask::Replace { .. }) && error.code() == Some(404) => {
-                    Answer::Conflict
+                _ if *ask != LockRequest::Read && error.code() == Some(409) => {
+                    LockResponse::Conflict
+                }
+                _ if matches!(ask, LockRequest::Replace { .. }) && error.code() == Some(404) => {
+                    LockResponse::Conflict
                 }
                 _ => {
                     warn!(lease = %self.lock.describe(), error = ?error, "an election request failed");
                     self.reach.failed(&error);
-                    Answer::Failed
+                    LockResponse::Failed
                 }
             },
             None => {
                 warn!(lease = %self.lock.describe(), ?limit, "an election request was not answered");
                 let text = format!("{} does not answer within {limit:?}", self.lock.describe());
                 self.reach.failed(&Error::new(ErrorKind::Timeout, text));
-                Answer::Failed
+                LockResponse::Failed
             }
         }
     }
 
     /// Gives the Lease back once no write that was made under it can be executed any more; leaves
     /// it to expire when that takes too long.
-    pub(super) async fn give_back(&self, machine: &mut Machine) {
+    pub(super) async fn give_back(&self, handover: &mut Handover) {
         let lease = self.lock.describe();
         if !self.flights.idle(WRITE_DRAIN).await {
             let (unanswered, at_most) = self.flights.doubts();
@@ -363,20 +365,20 @@ impl Shared {
             warn!(%lease, unanswered, ?at_most, "{what}");
             return;
         }
-        let release = self.release(machine);
-        if self.environment.clock.within(RELEASE_TIMEOUT, release).await.is_none() {
+        let release = self.release(handover);
+        if self.environment.clock.timeout(RELEASE_TIMEOUT, release).await.is_none() {
             warn!(%lease, "the lease could not be given back in time; it expires");
         }
     }
 
     /// Reads the lock if needed, and writes the released record.
-    async fn release(&self, machine: &mut Machine) {
+    async fn release(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
         // Read and replace, and once more if the first record was stale.
         for _ in 0..4 {
-            let Some(ask) = machine.release(clock.wall()) else { return };
+            let Some(ask) = handover.release(clock.wall()) else { return };
             let answer = self.ask(&ask).await;
-            if machine.released(&ask, answer, &clock.mark()) {
+            if handover.machine.released(&ask, answer, &clock.mark()) {
                 info!(lease = %self.lock.describe(), "gave the lease back");
                 return;
             }
@@ -391,10 +393,10 @@ impl Shared {
 
     /// Publishes the holder that a candidate sees, once per change; `wait` is the time left until
     /// this process leads by a lock that it created.
-    fn tell(self: &Arc<Self>, machine: &Machine, wait: Option<Duration>) {
+    fn publish(self: &Arc<Self>, machine: &Machine, wait: Option<Duration>) {
         *self.leads_at.lock() = wait.map(|wait| self.environment.clock.after(wait));
         if let Some(wait) = wait {
-            return self.tell_wait(wait);
+            return self.publish_wait(wait);
         }
         let holder = machine.holder().map(str::to_owned);
         let now = Leadership::Candidate { holder };
@@ -411,7 +413,7 @@ impl Shared {
     }
 
     /// Publishes, once, that this process waits for a lease duration before it leads.
-    fn tell_wait(self: &Arc<Self>, wait: Duration) {
+    fn publish_wait(self: &Arc<Self>, wait: Duration) {
         if self.status.send_replace(Leadership::Holding) == Leadership::Holding {
             return;
         }
@@ -435,7 +437,7 @@ impl Shared {
     }
 
     /// Reports the loss of the lease: to the log, the metric and the watchers.
-    pub(super) fn tell_loss(&self, loss: Option<Loss>) {
+    pub(super) fn report_loss(&self, loss: Option<Loss>) {
         let lease = self.lock.describe();
         match loss {
             Some(Loss::Taken(holder)) => {
@@ -450,7 +452,7 @@ impl Shared {
     /// Records an event about this process on the lock, for at most [`RELEASE_TIMEOUT`].
     pub(super) async fn event(&self, what: &str) {
         let note = format!("{} {what}", self.lock.identity());
-        match self.environment.clock.within(RELEASE_TIMEOUT, self.lock.record_event(note)).await {
+        match self.environment.clock.timeout(RELEASE_TIMEOUT, self.lock.record_event(note)).await {
             Some(Err(error)) => debug!(error = ?error, "could not record an election event"),
             None => debug!("recording an election event took too long"),
             Some(Ok(())) => {}

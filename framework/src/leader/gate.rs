@@ -77,13 +77,13 @@ impl LeaseGate {
 /// listener is notified, so every notified listener finds it closed.
 pub(super) struct Unheld<T: FnMut()> {
     pub(super) gate: LeaseGate,
-    pub(super) tell: T,
+    pub(super) notify: T,
 }
 
 impl<T: FnMut()> Drop for Unheld<T> {
     fn drop(&mut self) {
         self.gate.close();
-        (self.tell)();
+        (self.notify)();
     }
 }
 

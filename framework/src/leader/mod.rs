@@ -26,30 +26,26 @@
 //! started itself need not wait. Absent: protection against other implementations that recreate a
 //! deleted lock and work at once, sharding.
 
+mod callbacks;
+mod decision;
 mod elector;
 mod fence;
 mod gate;
 mod health;
 mod lock;
-mod lock_access;
-mod lock_watch;
-mod machine;
-mod own_records;
-mod record;
-mod run;
 mod settings;
 mod term;
 
+pub use callbacks::{LeaderCallbacks, Outcome};
 pub use elector::{Elector, Leadership};
 pub(crate) use fence::{Fenced, policy as fence_policy};
 pub use gate::LeaseGate;
 pub use health::HealthzAdaptor;
 pub use lock::{
-    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaseLock, LockFuture, LockKind, LockListener,
-    MultiLock, REQUEST_ANNOTATION, ResourceLock, UNKNOWN_LEADER,
+    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaderElectionRecord, LeaseLock, LockFuture,
+    LockKind, LockListener, MultiLock, ObservedRecord, REQUEST_ANNOTATION, ResourceLock,
+    UNKNOWN_LEADER,
 };
-pub use record::{LeaderElectionRecord, ObservedRecord};
-pub use run::{LeaderCallbacks, Outcome};
 pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
 pub use term::Term;

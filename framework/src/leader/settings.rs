@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use super::decision::HandoverPolicy;
 use super::gate::LEAST;
 use super::lock::LockKind;
-use super::machine::HandoverPolicy;
 use crate::error::{Error, ErrorKind};
 use crate::rng::Rng;
 
@@ -28,7 +28,7 @@ pub struct LeaderElection {
     pub(crate) identity: Option<String>,
     pub(crate) lock: LockKind,
     pub(crate) release: bool,
-    pub(super) manners: HandoverPolicy,
+    pub(super) handover: HandoverPolicy,
     pub(crate) fence: bool,
     pub(crate) timing: Timing,
     /// Whether the margin was given, and does not follow from the other durations.
@@ -145,7 +145,7 @@ impl LeaderElection {
             identity: None,
             lock: LockKind::default(),
             release: true,
-            manners: HandoverPolicy::default(),
+            handover: HandoverPolicy::default(),
             fence: false,
             timing: Timing::default(),
             has_margin: false,
@@ -205,7 +205,7 @@ impl LeaderElection {
     /// production: every user that may update the Lease can make a leader stop.
     #[must_use]
     pub fn lend(mut self, lend: bool) -> Self {
-        self.manners.lends = lend;
+        self.handover.lends = lend;
         self
     }
 
@@ -218,7 +218,7 @@ impl LeaderElection {
     /// taken by force. Only Leases have a place for the request.
     #[must_use]
     pub fn ask(mut self, ask: bool) -> Self {
-        self.manners.asks = ask;
+        self.handover.asks = ask;
         self
     }
 
@@ -290,7 +290,7 @@ impl LeaderElection {
     pub(super) fn check_but_name(&self) -> Result<(), Error> {
         let problem = if self.name.is_empty() {
             Err("it has no name".to_owned())
-        } else if self.manners.asks && self.manners.lends {
+        } else if self.handover.asks && self.handover.lends {
             let why = "it asks for the lease and lends it, and replicas would pass it on for ever; \
                        let the process on your machine ask and those in the cluster lend";
             Err(why.to_owned())
@@ -301,13 +301,13 @@ impl LeaderElection {
                 "the fence lets the Pod {pod:?} write when the lease names it, or a name that begins with \
                  it and \"_\"; choose such an identity, or none"
             ))
-        } else if (self.manners.asks || self.manners.lends) && self.lock != LockKind::Leases {
+        } else if (self.handover.asks || self.handover.lends) && self.lock != LockKind::Leases {
             Err(format!(
                 "who asks for the lease says so in a Lease, and the lock is {}; leave asking and \
                  lending out until the migration is over",
                 self.lock.as_str()
             ))
-        } else if self.manners.lends && !self.release {
+        } else if self.handover.lends && !self.release {
             Err("it lends the lease and never gives it back; switch `release_on_cancel` on"
                 .to_owned())
         } else {

@@ -12,11 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
+use super::decision::{Concern, Handover};
 use super::elector::{Leadership, Shared};
 use super::gate::{LeaseGate, Unheld};
-use super::lock_watch::LockWatch;
-use super::machine::{Concern, Machine};
-use super::record::ObservedRecord;
+use super::lock::{LockWatch, ObservedRecord};
 use crate::clock::ClockReading;
 use crate::metrics::names;
 
@@ -24,7 +23,7 @@ use crate::metrics::names;
 /// stops that: its gate closes, and the lease is left to expire, as after a crash.
 #[derive(Debug)]
 pub struct Term {
-    task: AbortOnDropHandle<Machine>,
+    task: AbortOnDropHandle<Handover>,
     finish: CancellationToken,
     asked: CancellationToken,
     ending: Ending,
@@ -60,12 +59,12 @@ impl Drop for Ending {
 }
 
 impl Term {
-    /// Starts the term of a lease that `machine` holds since a request that was about to be sent at
+    /// Starts the term of a lease that `handover` holds since a request that was about to be sent at
     /// `sent`.
     pub(super) fn begin(
         shared: &Arc<Shared>,
-        (machine, sent): (Machine, ClockReading),
-        news: LockWatch,
+        (handover, sent): (Handover, ClockReading),
+        lock_watch: LockWatch,
         turn: OwnedSemaphorePermit,
     ) -> Self {
         let shared = Arc::clone(shared);
@@ -85,18 +84,18 @@ impl Term {
         let task = AbortOnDropHandle::new(tokio::spawn({
             let mut holding = Holding {
                 shared: shared.clone(),
-                machine,
-                news,
+                handover,
+                lock_watch,
                 finish: finish.clone(),
                 asked: asked.clone(),
             };
             let lost = lost.clone();
             // Inside the task, so that a panic of the renewal closes the gate, too.
-            let unheld = Unheld { gate: gate.clone(), tell: move || lost.cancel() };
+            let unheld = Unheld { gate: gate.clone(), notify: move || lost.cancel() };
             async move {
                 holding.run(&unheld.gate).await;
                 drop(unheld);
-                holding.machine
+                holding.handover
             }
         }));
         // In a task of its own: a slow event must not delay the first renewal.
@@ -135,17 +134,17 @@ impl Term {
         let was_lost = ending.lost.is_cancelled();
         // The task is awaited, not aborted: a renewal after the release would take the lease back.
         finish.cancel();
-        let machine = task.await;
+        let handover = task.await;
         let shared = Arc::clone(&ending.shared);
         // Closes the gate before the release: a write that is let out later would run without the
         // lease.
         drop(ending);
         let lease = shared.lock.describe();
         let giving_back = async {
-            match machine {
+            match handover {
                 Ok(_) if was_lost => {}
                 Ok(_) if !shared.settings.release => {}
-                Ok(mut machine) if all_ended => shared.give_back(&mut machine).await,
+                Ok(mut handover) if all_ended => shared.give_back(&mut handover).await,
                 Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
                 Err(error) => {
                     warn!(%lease, %error, "the election's task failed; the lease expires")
@@ -159,8 +158,8 @@ impl Term {
 /// State of the task that keeps a term going.
 struct Holding {
     shared: Arc<Shared>,
-    machine: Machine,
-    news: LockWatch,
+    handover: Handover,
+    lock_watch: LockWatch,
     finish: CancellationToken,
     asked: CancellationToken,
 }
@@ -171,40 +170,40 @@ impl Holding {
         let clock = self.shared.environment.clock.clone();
         loop {
             // Ends no later than the lease, so that the end is noticed on time.
-            let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
+            let left = self.handover.machine.time_left(&clock.mark()).unwrap_or_default();
             let until = clock.after(self.shared.pause().min(left));
             tokio::select! {
                 biased;
                 () = self.finish.cancelled() => return,
-                told = concern(&self.machine, &mut self.news) => {
-                    if let Some(over) = told {
-                        self.machine.overtaken(&over);
+                reported = concern(&self.handover, &mut self.lock_watch) => {
+                    if let Some(over) = reported {
+                        self.handover.machine.overtaken(&over);
                     }
                 }
                 () = clock.sleep_until(until) => {}
             }
-            let is_held = self.machine.held().is_some();
-            if is_held && !self.machine.expire(&clock.mark()) {
-                let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
+            let is_held = self.handover.machine.held().is_some();
+            if is_held && !self.handover.machine.expire(&clock.mark()) {
+                let left = self.handover.machine.time_left(&clock.mark()).unwrap_or_default();
                 tokio::select! {
                     biased;
                     () = self.finish.cancelled() => return,
                     // The attempt is cut at the end of validity: the term must not outlive it in a
                     // slow request.
-                    _ = clock.within(left, self.shared.attempt(&mut self.machine)) => {}
+                    _ = clock.timeout(left, self.shared.attempt(&mut self.handover)) => {}
                 }
-                self.machine.expire(&clock.mark());
+                self.handover.machine.expire(&clock.mark());
             }
-            match (self.machine.held(), self.machine.take_loss()) {
+            match (self.handover.machine.held(), self.handover.machine.take_loss()) {
                 (Some(sent), _) => gate.renewed(sent),
                 (None, loss) => {
                     // Closed before the report of the loss.
                     gate.close();
-                    self.shared.tell_loss(loss);
+                    self.shared.report_loss(loss);
                     return;
                 }
             }
-            if self.machine.is_asked() && !self.asked.is_cancelled() {
+            if self.handover.is_asked() && !self.asked.is_cancelled() {
                 info!(lease = %self.shared.lock.describe(), "another process asks for the lease");
                 self.asked.cancel();
             }
@@ -214,13 +213,13 @@ impl Holding {
 
 /// Waits for a report that a leader must look at; returns the record when another process holds the
 /// lock.
-async fn concern(machine: &Machine, news: &mut LockWatch) -> Option<ObservedRecord> {
+async fn concern(handover: &Handover, lock_watch: &mut LockWatch) -> Option<ObservedRecord> {
     loop {
-        let told = news.next().await;
-        match machine.concern(&told) {
-            Concern::Nothing => {}
+        let reported = lock_watch.next().await;
+        match handover.concern(&reported) {
+            Concern::Nothing | Concern::Renewed => {}
             Concern::Look => return None,
-            Concern::Over => return Some(told),
+            Concern::Over => return Some(reported),
         }
     }
 }

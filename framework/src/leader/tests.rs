@@ -267,7 +267,7 @@ async fn mechanism_42_who_leads_and_who_stops_is_recorded_as_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_44_the_metrics_tell_who_leads_and_slow_renewals() {
+async fn mechanism_44_the_metrics_show_the_leader_and_slow_renewals() {
     let bench = Bench::new();
     let (elector, environment) = bench.elector("a");
     let says = |line: &str| {

@@ -100,7 +100,7 @@ fn cache(status: &InformerStatus, limit: usize) -> Value {
         "undecodable": status.invalid,
         "resourceVersion": status.resource_version,
         "newestVersionSecondsAgo": status.age.map(seconds),
-        "lastHeardSecondsAgo": status.heard.map(seconds),
+        "lastHeardSecondsAgo": status.silence.map(seconds),
         "queued": status.queued,
         "listeners": listeners,
     })

@@ -208,7 +208,7 @@ fn cached(informer: &InformerStatus) -> String {
     if informer.state != State::Watching.to_string() {
         let _ = write!(text, ", {}", informer.state);
     }
-    for (what, age) in [("newest version", informer.age), ("last word", informer.heard)] {
+    for (what, age) in [("newest version", informer.age), ("last word", informer.silence)] {
         if let Some(age) = age.filter(|age| *age >= LAGS) {
             let _ = write!(text, ", {what} {} s ago", age.as_secs());
         }
@@ -284,7 +284,7 @@ mod tests {
             invalid: 0,
             resource_version: "7".to_owned(),
             age: Some(Duration::from_secs(age)),
-            heard: Some(Duration::from_secs(heard)),
+            silence: Some(Duration::from_secs(heard)),
             queued: 0,
             listeners: Vec::new(),
         }

@@ -250,7 +250,7 @@ pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, visit: Visit
         .max_headers(64)
         .max_buf_size(16 * 1024)
         .serve_connection(TokioIo::new(stream), service);
-    if let Some(Err(error)) = clock.within(LIFETIME, connection).await {
+    if let Some(Err(error)) = clock.timeout(LIFETIME, connection).await {
         tracing::debug!(%error, "a probe connection ended early");
     }
     drop(visit);

@@ -147,7 +147,7 @@ pub(crate) async fn install_all(
         }
         Ok(left_alone)
     });
-    let outcome = clock.within(LIMIT, work).await;
+    let outcome = clock.timeout(LIMIT, work).await;
     outcome.unwrap_or_else(|| {
         let names: Vec<&str> = definitions.iter().map(ResourceExt::name).collect();
         let text = format!(

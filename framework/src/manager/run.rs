@@ -371,7 +371,7 @@ impl Operator {
         let ended = others.dismiss(self.time_left()).await;
         stop.cancel();
         // Bounded: a cache that does not end must not hold up the exit.
-        self.clock.within(GRACE, async { while caches.join_next().await.is_some() {} }).await;
+        self.clock.timeout(GRACE, async { while caches.join_next().await.is_some() {} }).await;
         outcome.map(|all| all && ended)
     }
 
@@ -427,7 +427,7 @@ impl Operator {
                         biased;
                         // Without this branch an early stop would wait for the whole head start.
                         () = stop.cancelled() => return,
-                        _ = clock.within(HEAD_START, installed.cancelled()) => {}
+                        _ = clock.timeout(HEAD_START, installed.cancelled()) => {}
                     }
                 }
                 informers.run(stop.clone()).await;
@@ -534,7 +534,7 @@ impl Operator {
     /// have them.
     async fn warm(&self) {
         self.vitals.others_synced().await;
-        if self.clock.within(WARM_WITHIN, self.vitals.synced()).await.is_none() {
+        if self.clock.timeout(WARM_WITHIN, self.vitals.synced()).await.is_none() {
             let registries = self.vitals.registries();
             let missing: Vec<_> = registries.iter().flat_map(|(_, one)| one.missing()).collect();
             warn!(?missing, "asks for the lease though not all caches are filled");
@@ -554,7 +554,7 @@ impl Operator {
                 pause = (pause * 2).min(LONGEST_LOOK);
             }
         };
-        self.clock.within(SERVED_WITHIN, served).await;
+        self.clock.timeout(SERVED_WITHIN, served).await;
         match vitals.absent().as_slice() {
             [] => {}
             absent => warn!(

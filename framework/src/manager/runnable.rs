@@ -308,7 +308,7 @@ impl RunnableGroup {
     pub(super) async fn dismiss(mut self, limit: Duration) -> bool {
         self.stop.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if self.clock.within(limit, all).await.is_some() {
+        if self.clock.timeout(limit, all).await.is_some() {
             return true;
         }
         warn!(runnables = self.tasks.len(), "runnables did not end in time and are cut off");
@@ -316,7 +316,7 @@ impl RunnableGroup {
         // A runnable that blocks its thread cannot be dropped before it yields: do not wait for
         // that.
         let gone = async { while self.tasks.join_next().await.is_some() {} };
-        self.clock.within(Duration::from_millis(500), gone).await;
+        self.clock.timeout(Duration::from_millis(500), gone).await;
         false
     }
 }

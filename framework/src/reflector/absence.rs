@@ -38,7 +38,7 @@ impl<T: ReflectorSink> Reflector<T> {
     /// absent.
     pub(super) async fn look_for_the_kind(&mut self) -> Option<AttemptEnd> {
         self.absence.as_ref()?;
-        let served = self.environment.clock.within(NO_PROGRESS, self.source.is_served()).await;
+        let served = self.environment.clock.timeout(NO_PROGRESS, self.source.is_served()).await;
         let absence = self.absence.as_mut()?;
         absence.was_found = served == Some(Served::Yes);
         // Only a clear no avoids the list; after any other answer the list decides.
@@ -63,7 +63,7 @@ impl<T: ReflectorSink> Reflector<T> {
         }
         let came_twice = self.doubted_since.is_some() && !self.has_listed_before();
         self.doubted_since.get_or_insert(now);
-        match self.environment.clock.within(NO_PROGRESS, self.source.is_served()).await {
+        match self.environment.clock.timeout(NO_PROGRESS, self.source.is_served()).await {
             Some(Served::No) => AttemptEnd::Absent(why),
             Some(Served::Yes) => {
                 AttemptEnd::Doubted(format!("{why}, although its discovery has the kind"))

@@ -23,7 +23,7 @@ pub(super) async fn open(
     what: &str,
 ) -> Result<Chunks, Error> {
     let verb = read.verb().as_str();
-    match clock.within(NO_PROGRESS, source.open(read)).await {
+    match clock.timeout(NO_PROGRESS, source.open(read)).await {
         Some(answer) => answer,
         None => {
             let text = format!("no answer within {} s to {verb} {what}", NO_PROGRESS.as_secs());
@@ -73,7 +73,7 @@ impl<'a> PageReader<'a> {
         }
         // The last wait ends with the page's deadline.
         let patience = NO_PROGRESS.min(left);
-        match self.clock.within(patience, self.chunks.next()).await {
+        match self.clock.timeout(patience, self.chunks.next()).await {
             Some(next) => next.transpose(),
             None => Err(self
                 .failed(ErrorKind::Timeout, format!("nothing came for {} s", patience.as_secs()))),

@@ -135,7 +135,7 @@ async fn newest(
         }
         Ok(reader.finish()?.resource_version)
     };
-    clock.within(LONGEST_LOOK, look).await.unwrap_or_else(|| {
+    clock.timeout(LONGEST_LOOK, look).await.unwrap_or_else(|| {
         let seconds = LONGEST_LOOK.as_secs();
         Err(Error::new(ErrorKind::Timeout, format!("no list of {what} within {seconds} s")))
     })

@@ -295,7 +295,7 @@ async fn until_leading(running: &RunningOperator) {
             clock.sleep(Duration::from_millis(50)).await;
         }
     };
-    clock.within(Duration::from_secs(60), leads).await.expect("it leads within a minute");
+    clock.timeout(Duration::from_secs(60), leads).await.expect("it leads within a minute");
 }
 
 /// Its reconciles take an hour and ignore cancellation.

@@ -118,7 +118,7 @@ impl RunningOperator {
                 clock.sleep(PAUSE).await;
             }
         };
-        let in_time = clock.within(deadline, wait).await.unwrap_or(false);
+        let in_time = clock.timeout(deadline, wait).await.unwrap_or(false);
         let waited = clock.now() - began;
         if !self.running.is_running() {
             return Err(Error::new(ErrorKind::Other, "the operator has ended; join it to see why"));
@@ -187,7 +187,7 @@ impl RunningOperator {
                 }
             }
         };
-        clock.within(LAST_LOOK, quiet).await.is_some()
+        clock.timeout(LAST_LOOK, quiet).await.is_some()
     }
 
     /// Returns the objects that are reconciled without end, a sentence each.
@@ -224,7 +224,7 @@ impl RunningOperator {
         if left.is_empty() {
             for (client, informers) in self.running.caches() {
                 for view in informers.views() {
-                    if !view.is_told {
+                    if !view.is_delivered {
                         left.push(format!("{}: listeners are being told a change", view.info));
                     }
                     left.extend(differences(client, &view).await);

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::members::{Cursor, Elements, Member, members, text};
+use super::scanner::members::{Cursor, Elements, Member, members, text};
 
 /// A range of an object's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use memchr::{memchr, memmem};
 use serde::Deserialize;
 
 use super::head::{HeadOffsets, Plain, PlainOwner, Revision, Span};
-use super::members::{Cursor, Elements, Name, members, seen_text, text};
-use super::scan::{Malformed, text_end};
+use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
+use super::scanner::scan::{Malformed, text_end};
 
 /// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
 /// it is new there.
@@ -457,7 +457,7 @@ struct Cutter {
 
 impl Cutter {
     fn new(bytes: &[u8]) -> Self {
-        let brace = super::scan::skip_space(bytes, 0);
+        let brace = super::scanner::scan::skip_space(bytes, 0);
         Self { kept_end: brace + 1, pending: None }
     }
 

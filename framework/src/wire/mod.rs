@@ -4,36 +4,25 @@
 //! its object while they stream, and only an object's metadata is read. Nothing here waits, decodes
 //! a kind or knows about connections.
 
-mod ask;
-mod carry;
-mod explain;
-mod frame;
+mod decode;
+mod framing;
 mod head;
-mod list;
-mod members;
 mod metadata_scan;
-mod name;
-pub(crate) mod partial_decode;
 mod paths;
 mod retain;
-mod scan;
-mod simd;
+mod scanner;
 pub(crate) mod status;
 mod strip;
-pub(crate) mod times;
 
-pub(crate) use ask::{Ask, Fault};
-pub(crate) use carry::MAX_PIECE;
-pub use carry::Part;
-pub(crate) use explain::Undecodable;
-pub use frame::{EventType, Frame, FrameDecoder};
+pub(crate) use decode::{Ask, Fault, Undecodable, partial_decode, times};
+pub use framing::{EventType, Frame, FrameDecoder, Part};
+pub(crate) use framing::{ListMeta, ListSplitter, MAX_PIECE};
 pub(crate) use head::HeadOffsets;
 pub use head::{Head, OwnerRef};
-pub(crate) use list::{ListMeta, ListSplitter};
 pub(crate) use metadata_scan::MetadataScan;
 pub(crate) use paths::{PathTree, Scalar, values_at};
 pub(crate) use retain::{Only, is_of_head};
-pub use scan::Malformed;
+pub use scanner::Malformed;
 pub(crate) use strip::{object_at_path, without};
 
 /// Returns the text of a JSON document, which is UTF-8 (RFC 8259).

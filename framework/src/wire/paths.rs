@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use super::head::{HeadOffsets, Span};
-use super::members::{Cursor, Name, seen_text};
-use super::name::is_name;
-use super::scan::{nested_end, skip_space, text_end, value_end};
+use super::scanner::members::{Cursor, Name, seen_text};
+use super::scanner::name::is_name;
+use super::scanner::scan::{nested_end, skip_space, text_end, value_end};
 
 /// Paths through an object, each with a number.
 #[derive(Debug, Default)]

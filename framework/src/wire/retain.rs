@@ -6,8 +6,8 @@
 
 use memchr::memchr;
 
-use super::members::Cursor;
-use super::scan::Malformed;
+use super::scanner::members::Cursor;
+use super::scanner::scan::Malformed;
 
 /// The members that are kept.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_cut() {
+    fn parts_that_cannot_be_identified_are_not_cut() {
         let spec: &[&[&str]] = &[&["spec"]];
         for object in ["", "[]", "{", r#"{"a":1"#, r#"{"sp\u0065c":1}"#, r#"{"a" 1}"#] {
             assert_eq!(kept(object, spec), None, "{object}");

@@ -1,8 +1,8 @@
 //! Removal of members from an object's bytes, without parsing them or the rest.
 
-use super::members::{Cursor, elements, members};
-use super::name::is_name;
-use super::scan::{Malformed, skip_space};
+use super::scanner::members::{Cursor, elements, members};
+use super::scanner::name::is_name;
+use super::scanner::scan::{Malformed, skip_space};
 
 /// Most nested arrays and objects that are searched.
 const MOST_DEPTH: usize = 64;

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use self::lanes::PriorityLanes;
-use self::slot::{Again, Place, Working, judge};
+use self::slot::{Again, Stage, Working, judge};
 pub(super) use self::slot::{Nanos, nanos};
 pub(crate) use self::slots::Notes;
 use self::slots::Slots;
@@ -200,11 +200,11 @@ impl<T: Eq + Clone> Core<T> {
     /// Makes a key ready, or notes the add if it is in work.
     fn want(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
         let slot = self.slots.get_mut(ticket);
-        match slot.place {
-            Place::Resting => self.make_ready(ticket, now),
-            Place::Ready { .. } if slot.priority >= priority => return,
-            Place::Ready { .. } => return self.raise(ticket, priority),
-            Place::Working { spot } => {
+        match slot.stage {
+            Stage::Resting => self.make_ready(ticket, now),
+            Stage::Ready { .. } if slot.priority >= priority => return,
+            Stage::Ready { .. } => return self.raise(ticket, priority),
+            Stage::Working { spot } => {
                 let again = &mut self.slots.working(spot).again;
                 let priority = match again {
                     Again::Now { .. } => return self.raise(ticket, priority),
@@ -217,7 +217,7 @@ impl<T: Eq + Clone> Core<T> {
                 self.lines.join(priority, false, (self.turn, ticket));
                 self.coming_back += 1;
             }
-            Place::Waiting { .. } => {
+            Stage::Waiting { .. } => {
                 slot.priority = slot.priority.max(priority);
                 self.stop_waiting(ticket);
                 self.make_ready(ticket, now);
@@ -229,9 +229,9 @@ impl<T: Eq + Clone> Core<T> {
     /// Delays a key until `at`, unless an earlier time was asked for already.
     fn want_at(&mut self, ticket: Ticket, priority: Priority, at: Nanos) {
         let slot = self.slots.get_mut(ticket);
-        match slot.place {
-            Place::Ready { .. } => return self.raise(ticket, priority),
-            Place::Working { spot } => match &mut self.slots.working(spot).again {
+        match slot.stage {
+            Stage::Ready { .. } => return self.raise(ticket, priority),
+            Stage::Working { spot } => match &mut self.slots.working(spot).again {
                 Again::Now { .. } => return self.raise(ticket, priority),
                 again @ Again::No => *again = Again::At { at, priority },
                 Again::At { at: earlier, priority: asked } => {
@@ -242,7 +242,7 @@ impl<T: Eq + Clone> Core<T> {
                     *earlier = at;
                 }
             },
-            Place::Waiting { at: earlier, .. } => {
+            Stage::Waiting { at: earlier, .. } => {
                 slot.priority = slot.priority.max(priority);
                 if at >= earlier {
                     return;
@@ -250,7 +250,7 @@ impl<T: Eq + Clone> Core<T> {
                 self.stop_waiting(ticket);
                 self.make_waiting(ticket, at);
             }
-            Place::Resting => self.make_waiting(ticket, at),
+            Stage::Resting => self.make_waiting(ticket, at),
         }
         self.delays += 1;
     }
@@ -261,12 +261,12 @@ impl<T: Eq + Clone> Core<T> {
         let turn = self.turn + 1;
         let slot = self.slots.get_mut(ticket);
         let failing = slot.failing;
-        let (old, is_ready, had_place) = match &mut slot.place {
-            Place::Ready { turn: place, .. } if slot.priority < higher => {
+        let (old, is_ready, had_place) = match &mut slot.stage {
+            Stage::Ready { turn: place, .. } if slot.priority < higher => {
                 *place = turn;
                 (std::mem::replace(&mut slot.priority, higher), true, true)
             }
-            Place::Working { spot } => {
+            Stage::Working { spot } => {
                 let spot = *spot;
                 match &mut self.slots.working(spot).again {
                     Again::Now { turn: place, passed, priority, .. } if *priority < higher => {
@@ -353,8 +353,8 @@ impl<T: Eq + Clone> Core<T> {
         let ticket = facts.ticket;
         let (key, slot) = self.slots.entry_mut(ticket);
         let key = key?;
-        let since = match slot.place {
-            Place::Ready { since, .. } => since,
+        let since = match slot.stage {
+            Stage::Ready { since, .. } => since,
             _ => now,
         };
         slot.held = false;
@@ -367,7 +367,7 @@ impl<T: Eq + Clone> Core<T> {
         self.lines.count(priority, failing, false);
         self.failing_in_work += usize::from(failing);
         let spot = self.slots.begin_work(ticket, now);
-        self.slots.get_mut(ticket).place = Place::Working { spot };
+        self.slots.get_mut(ticket).stage = Stage::Working { spot };
         Some(key)
     }
 
@@ -377,7 +377,7 @@ impl<T: Eq + Clone> Core<T> {
     #[inline(always)]
     pub(super) fn finish_plain(&mut self, ticket: Ticket, now: Nanos) -> Option<Nanos> {
         let slot = self.slots.get(ticket);
-        let Place::Working { spot } = slot.place else { return None };
+        let Stage::Working { spot } = slot.stage else { return None };
         let Working { since, again: Again::No, .. } = *self.slots.in_work().get(spot as usize)?
         else {
             return None;
@@ -400,7 +400,7 @@ impl<T: Eq + Clone> Core<T> {
         now: Nanos,
     ) -> Option<Finished<T>> {
         let slot = self.slots.get_mut(ticket);
-        let Place::Working { spot } = slot.place else { return None };
+        let Stage::Working { spot } = slot.stage else { return None };
         self.failing_in_work -= usize::from(slot.failing);
         let delay = judge(self.policy, slot, verdict);
         // Only a delay after a failure is a retry.
@@ -470,7 +470,7 @@ impl<T: Eq + Clone> Core<T> {
     fn make_ready(&mut self, ticket: Ticket, since: Nanos) {
         self.turn += 1;
         let slot = self.slots.get_mut(ticket);
-        slot.place = Place::Ready { since, turn: self.turn };
+        slot.stage = Stage::Ready { since, turn: self.turn };
         self.lines.join(slot.priority, slot.failing, (self.turn, ticket));
         self.lines.count(slot.priority, slot.failing, true);
     }
@@ -488,7 +488,7 @@ impl<T: Eq + Clone> Core<T> {
     ) {
         let slot = self.slots.get_mut(ticket);
         let failing = slot.failing;
-        slot.place = Place::Ready { since, turn };
+        slot.stage = Stage::Ready { since, turn };
         slot.priority = asked;
         self.lines.count(asked, failing, true);
         if passed {
@@ -503,7 +503,7 @@ impl<T: Eq + Clone> Core<T> {
     fn make_waiting(&mut self, ticket: Ticket, at: Nanos) {
         self.turn += 1;
         let slot = self.slots.get_mut(ticket);
-        slot.place = Place::Waiting { at, turn: self.turn };
+        slot.stage = Stage::Waiting { at, turn: self.turn };
         self.backing_off += usize::from(slot.is_backing_off());
         self.timers.add((at, self.turn, ticket));
     }
@@ -511,7 +511,7 @@ impl<T: Eq + Clone> Core<T> {
     /// Ends the wait of a delayed key; the caller puts the key elsewhere.
     fn stop_waiting(&mut self, ticket: Ticket) {
         let slot = self.slots.get_mut(ticket);
-        slot.place = Place::Resting;
+        slot.stage = Stage::Resting;
         self.backing_off -= usize::from(slot.is_backing_off());
         self.timers.outdate(|timer| is_live(&self.slots, timer));
     }
@@ -521,6 +521,6 @@ impl<T: Eq + Clone> Core<T> {
 fn is_live<T>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
     let slot = slots.find_slot(*ticket);
     slot.is_some_and(
-        |slot| matches!(slot.place, Place::Waiting { turn: last, .. } if last == *turn),
+        |slot| matches!(slot.stage, Stage::Waiting { turn: last, .. } if last == *turn),
     )
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::Priority;
 
-/// The place of a key in the queue.
+/// The stage of a key in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum KeyPlace {
+pub enum KeyStage {
     /// In work.
     Working,
     /// Ready for a worker.
@@ -17,7 +17,7 @@ pub enum KeyPlace {
     Delayed,
 }
 
-impl KeyPlace {
+impl KeyStage {
     /// Returns the name that dumps use: `working`, `queued`, `backing off`, `delayed`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,8 +35,8 @@ impl KeyPlace {
 pub struct KeyState<T> {
     /// The key.
     pub key: T,
-    /// Its place.
-    pub place: KeyPlace,
+    /// Its stage.
+    pub stage: KeyStage,
     /// Failures in a row.
     pub failures: u32,
     /// Time for which it has been ready or in work; `None` while it is delayed.

@@ -28,13 +28,13 @@ pub(super) struct Meter {
     unfinished: GaugeSeries,
     longest: GaugeSeries,
     /// Whether the gauges on work in progress are above zero.
-    tells_of_work: AtomicBool,
-    told: Mutex<Told>,
+    shows_work: AtomicBool,
+    reported: Mutex<Reported>,
 }
 
 /// Values that the metrics have received so far.
 #[derive(Debug)]
-struct Told {
+struct Reported {
     adds: u64,
     delays: u64,
     /// Per priority that was seen: its series, and its last depth.
@@ -84,8 +84,8 @@ impl Meter {
             worked: metrics.histogram(&names::QUEUE_WORK_SECONDS, &labels),
             unfinished: metrics.gauge(&names::QUEUE_UNFINISHED_SECONDS, &labels),
             longest: metrics.gauge(&names::QUEUE_LONGEST_SECONDS, &labels),
-            tells_of_work: AtomicBool::new(false),
-            told: Mutex::new(Told { adds: 0, delays: 0, depths }),
+            shows_work: AtomicBool::new(false),
+            reported: Mutex::new(Reported { adds: 0, delays: 0, depths }),
         }
     }
 
@@ -96,19 +96,19 @@ impl Meter {
 
     /// Adds the numbers that `read` returns to the metrics. One call at a time, so that nothing is
     /// counted twice.
-    pub(super) fn tell(&self, read: impl FnOnce() -> QueueReport) {
-        let mut told = self.told.lock();
+    pub(super) fn report(&self, read: impl FnOnce() -> QueueReport) {
+        let mut reported = self.reported.lock();
         // Read within the lock: a later reading that was added first would make the difference
         // negative.
-        let news = read();
-        self.adds.count(news.adds - told.adds);
-        self.retries.count(news.delays - told.delays);
-        (told.adds, told.delays) = (news.adds, news.delays);
-        self.waited.gather(&news.tally.waited);
-        self.worked.gather(&news.tally.worked);
-        for (priority, ready) in news.depths {
-            let is_one_too_many = told.depths.len() >= MOST_PRIORITIES;
-            let depth = told.depths.entry(priority);
+        let report = read();
+        self.adds.count(report.adds - reported.adds);
+        self.retries.count(report.delays - reported.delays);
+        (reported.adds, reported.delays) = (report.adds, report.delays);
+        self.waited.gather(&report.tally.waited);
+        self.worked.gather(&report.tally.worked);
+        for (priority, ready) in report.depths {
+            let is_one_too_many = reported.depths.len() >= MOST_PRIORITIES;
+            let depth = reported.depths.entry(priority);
             let (series, last) =
                 depth.or_insert_with(|| (self.depth(priority, is_one_too_many), 0));
             series.add(ready as f64 - *last as f64);
@@ -125,14 +125,14 @@ impl Meter {
     }
 
     /// Returns whether the gauges show work in progress that may have ended since.
-    pub(super) fn tells_of_work(&self) -> bool {
+    pub(super) fn shows_work(&self) -> bool {
         // Relaxed: the flag only saves needless updates of the gauges, and guards no data.
-        self.tells_of_work.load(Ordering::Relaxed)
+        self.shows_work.load(Ordering::Relaxed)
     }
 
     /// Sets the gauges to the sum and the maximum of the ages of the work in progress.
     pub(super) fn running(&self, sum: Duration, longest: Duration) {
-        self.tells_of_work.store(sum > Duration::ZERO, Ordering::Relaxed);
+        self.shows_work.store(sum > Duration::ZERO, Ordering::Relaxed);
         self.unfinished.set(sum.as_secs_f64());
         self.longest.set(longest.as_secs_f64());
     }

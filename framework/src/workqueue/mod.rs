@@ -31,8 +31,6 @@ mod adding;
 mod backoff;
 mod core;
 mod describe;
-mod limited;
-mod limiter;
 mod meter;
 mod queue;
 mod settings;
@@ -43,12 +41,7 @@ pub use adding::{Adding, Priority};
 pub use backoff::RetryPolicy;
 pub(crate) use core::Notes;
 pub use core::QueueCounts;
-pub use describe::{KeyPlace, KeyState};
-pub use limited::RateLimitingQueue;
-pub use limiter::{
-    BucketRateLimiter, ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter,
-    MaxOfRateLimiter, RateLimiter, WithMaxWaitRateLimiter, default_controller_rate_limiter,
-};
+pub use describe::{KeyStage, KeyState};
 pub use queue::WorkQueue;
 pub use settings::QueueSettings;
 pub use work::Work;

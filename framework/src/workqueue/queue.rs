@@ -230,7 +230,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
                 ended.await;
             }
         };
-        self.shared.clock.within(limit, quiet).await.is_some()
+        self.shared.clock.timeout(limit, quiet).await.is_some()
     }
 
     /// Returns the number of keys in each state.
@@ -339,7 +339,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         if is_closed {
             self.ended.notify_waiters();
         }
-        if self.meter.tells_of_work() {
+        if self.meter.shows_work() {
             self.observe();
         }
     }
@@ -444,24 +444,24 @@ impl<T: Hash + Eq + Clone> Inside<T> {
 
 impl<T: Hash + Eq + Clone + Send> Gathers for Shared<T> {
     fn tell(&self) {
-        self.tell_news();
+        self.report_counts();
     }
 }
 
 impl<T: Hash + Eq + Clone> Shared<T> {
     /// Adds the numbers since the last call to the metrics.
-    fn tell_news(&self) {
-        self.meter.tell(|| self.news());
+    fn report_counts(&self) {
+        self.meter.report(|| self.report());
     }
 
     /// Takes the inbox in and returns the numbers for the metrics.
-    fn news(&self) -> QueueReport {
+    fn report(&self) -> QueueReport {
         let mut letters = Vec::new();
         let mut inside = self.inside.lock();
         letters.extend(self.inbox.take());
         inside.take_in(&mut letters);
         let tally = inside.tally.take();
-        inside.core.news(tally)
+        inside.core.report(tally)
     }
 }
 
@@ -469,12 +469,12 @@ impl<T: Hash + Eq + Clone> Drop for Shared<T> {
     fn drop(&mut self) {
         // Numbers that no scrape has read yet are counted; the depths become 0, because the ready
         // keys are gone.
-        self.meter.tell(|| {
-            let mut news = self.news();
-            news.depths.iter_mut().for_each(|(_, ready)| *ready = 0);
-            news
+        self.meter.report(|| {
+            let mut report = self.report();
+            report.depths.iter_mut().for_each(|(_, ready)| *ready = 0);
+            report
         });
-        if self.meter.tells_of_work() {
+        if self.meter.shows_work() {
             self.meter.running(Duration::ZERO, Duration::ZERO);
         }
     }

@@ -272,7 +272,7 @@ async fn metrics_follow_client_gos_names_after_each_step() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_queue_counted_is_told_once_also_when_nobody_reads_before_it_is_gone() {
+async fn counts_of_a_queue_reach_the_metrics_once_also_when_nobody_reads_before_it_is_gone() {
     let environment = environment();
     let queue = WorkQueue::new(QueueSettings::new("q"), &environment);
     let other = WorkQueue::new(QueueSettings::new("q"), &environment);
@@ -319,7 +319,7 @@ async fn done_then_next_ends_one_key_and_takes_another_in_one_step() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_hears_of_an_end_that_was_followed_by_the_next_key() {
+async fn a_drain_notices_an_end_that_was_followed_by_the_next_key() {
     let queue = queue(1);
     queue.add_all([1, 2]);
     let work = queue.get().await.expect("open");
@@ -377,7 +377,7 @@ async fn a_delay_without_end_is_a_long_one_and_panics_nowhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn depths_are_told_by_priority_and_beyond_25_of_them_together() {
+async fn depths_are_reported_by_priority_and_beyond_25_of_them_together() {
     let environment = environment();
     let queue = WorkQueue::new(QueueSettings::new("q"), &environment);
     let depth = |priority: &str| {

@@ -78,7 +78,7 @@ pub mod clock {
         }
 
         /// No limit is ever reached.
-        pub async fn within<T>(&self, _: Duration, future: impl Future<Output = T>) -> Option<T> {
+        pub async fn timeout<T>(&self, _: Duration, future: impl Future<Output = T>) -> Option<T> {
             Some(future.await)
         }
     }

@@ -56,7 +56,7 @@ fn the_end_is_told_last() {
         let is_told = Arc::new(AtomicBool::new(false));
         let term = thread::spawn({
             let (gate, is_told) = (gate.clone(), Arc::clone(&is_told));
-            move || drop(Unheld { gate, tell: move || is_told.store(true, SeqCst) })
+            move || drop(Unheld { gate, notify: move || is_told.store(true, SeqCst) })
         });
         thread::yield_now();
         let heard = is_told.load(SeqCst);

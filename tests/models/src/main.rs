@@ -18,6 +18,7 @@ mod store;
 mod sync;
 
 include!(concat!(env!("OUT_DIR"), "/delta.in"));
+include!(concat!(env!("OUT_DIR"), "/fifo.in"));
 include!(concat!(env!("OUT_DIR"), "/workqueue.in"));
 
 /// What the modelled source takes for `crate::error`.

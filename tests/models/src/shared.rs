@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use loom::future::block_on;
 use loom::thread;
 
-use crate::delta::{
+use crate::fifo::{
     DeltaFifo, Fifo, Known, ObjectDelta, Outcome, Queue, RealFifo, Refused, Shared,
 };
 use crate::explore;

@@ -45,7 +45,7 @@ pub mod informer {
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum Life {
             New,
-            Told,
+            Attached,
             Ended,
         }
 
@@ -63,7 +63,7 @@ pub mod informer {
                 let mut life = self.life.lock();
                 let is_new = *life == Life::New;
                 if is_new {
-                    *life = Life::Told;
+                    *life = Life::Attached;
                 }
                 is_new
             }
@@ -95,7 +95,7 @@ pub mod informer {
         fn attend(&self, now: Instant) {
             let _turn = self.turn.lock();
             let content = *self.version.lock();
-            self.audience.welcome(now, |newcomers| {
+            self.audience.attach(now, |newcomers| {
                 newcomers.iter().for_each(|newcomer| newcomer.told.lock().push(content));
             });
             let next = content + 1;
@@ -137,7 +137,7 @@ pub mod informer {
             informer.attend(now);
             for listener in listeners {
                 let told = listener.told.lock().clone();
-                assert!(told.len() >= 2, "it was never welcomed: {told:?}");
+                assert!(told.len() >= 2, "it was never attached: {told:?}");
                 assert!(told.windows(2).all(|two| two[0] + 1 == two[1]), "{told:?}");
                 assert_eq!(told.last(), Some(&2));
             }

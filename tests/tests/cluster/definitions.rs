@@ -131,7 +131,7 @@ impl Place {
                 clock.sleep(Duration::from_millis(25)).await;
             }
         };
-        assert!(clock.within(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+        assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
     }
 
     /// Returns the stored object, with fields that its type does not have.

@@ -38,7 +38,7 @@ async fn until(clock: &Clock, what: &str, mut met: impl AsyncFnMut() -> bool) {
             clock.sleep(Duration::from_millis(25)).await;
         }
     };
-    assert!(clock.within(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+    assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
 }
 
 #[tokio::test]

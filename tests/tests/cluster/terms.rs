@@ -124,7 +124,7 @@ impl Bench {
                 self.clock.sleep(Duration::from_millis(25)).await;
             }
         };
-        assert!(self.clock.within(60 * SECOND, wait).await.is_some(), "never: {what}");
+        assert!(self.clock.timeout(60 * SECOND, wait).await.is_some(), "never: {what}");
     }
 
     /// Returns the number of times that a cache was filled, by a list or by a watch that begins

@@ -83,7 +83,7 @@ pub(crate) async fn eventually(what: &str, mut met: impl AsyncFnMut() -> bool) {
             clock.sleep(Duration::from_millis(50)).await;
         }
     };
-    assert!(clock.within(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+    assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
 }
 
 /// A folder of one test; removed when dropped.

@@ -29,7 +29,7 @@ async fn until_we_are(client: &Client, wanted: &str, limit: Duration) -> Duratio
             clock.sleep(Duration::from_millis(100)).await;
         }
     };
-    assert!(clock.within(limit, ask).await.is_some(), "not {wanted} within {limit:?}");
+    assert!(clock.timeout(limit, ask).await.is_some(), "not {wanted} within {limit:?}");
     clock.now() - began
 }
 

@@ -293,7 +293,7 @@ async fn end(
         Cut::InAnswer => {
             server.write_all(last).await?;
             let mut buffer = vec![0; 16 << 10];
-            let answer = clock.within(Duration::from_secs(1), server.read(&mut buffer)).await;
+            let answer = clock.timeout(Duration::from_secs(1), server.read(&mut buffer)).await;
             let count = answer.transpose()?.unwrap_or_default();
             client.write_all(&buffer[..count / 2]).await?;
         }

@@ -103,17 +103,17 @@ async fn b8_g_c2_a_cache_equals_the_server_within_a_minute_after_etcd_was_restor
     let newest = scene.api.list().await.unwrap().resource_version;
     assert_eq!(scene.shown().len(), 56);
     let mut resuming = scene.api.watch().resource_version(&newest).resuming();
-    let nothing = Clock::system().within(Duration::from_secs(1), resuming.next()).await;
+    let nothing = Clock::system().timeout(Duration::from_secs(1), resuming.next()).await;
     assert!(nothing.is_none(), "nothing has changed since: {nothing:?}");
     scene.server.kill().await;
     scene.server.restore();
     scene.server.start_again().await;
     // The difficulty: a watch from the lost version is open and silent.
     let mut watch = scene.api.watch().resource_version(&newest).await.unwrap();
-    let event = Clock::system().within(Duration::from_secs(3), watch.next()).await;
+    let event = Clock::system().timeout(Duration::from_secs(3), watch.next()).await;
     assert!(event.is_none(), "the server says something: {event:?}");
 
-    let ended = Clock::system().within(Duration::from_secs(60), resuming.next()).await;
+    let ended = Clock::system().timeout(Duration::from_secs(60), resuming.next()).await;
     let error = ended.flatten().expect("it ends").expect_err("there is no event");
     assert!(error.is_expired() && error.to_string().contains("set back"), "{error}");
 

@@ -134,7 +134,7 @@ impl<K: Resource> Follow<K> {
         let Some(watch) = &mut self.watch else { return Ok(None) };
         let clock = self.api.client().environment().clock.clone();
         // The server ends a watch after `WATCH_TIME`: a longer silence is a dead connection.
-        let Some(event) = clock.within(SILENCE, watch.next()).await else {
+        let Some(event) = clock.timeout(SILENCE, watch.next()).await else {
             (self.watch, self.version) = (None, None);
             return Ok(None);
         };

@@ -115,7 +115,7 @@ impl<K: Resource> Api<K> {
             }
         };
         // The follower waits out all passing failures: only this bounds the time.
-        if let Some(result) = self.client().environment().clock.within(timeout, wait).await {
+        if let Some(result) = self.client().environment().clock.timeout(timeout, wait).await {
             return result;
         }
         let now = if uid.is_some() {
@@ -165,7 +165,7 @@ impl<K: Resource> Api<K> {
                 }
             }
         };
-        if let Some(result) = self.client().environment().clock.within(timeout, wait).await {
+        if let Some(result) = self.client().environment().clock.timeout(timeout, wait).await {
             return result;
         }
         let now = match &last {

@@ -208,7 +208,7 @@ impl Outgoing<'_> {
         let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
         let clock = &self.client.shared.environment.clock;
         // The outcome is ignored: the reader keeps the part that has arrived.
-        let _ = clock.within(ERROR_BODY_TIME, reader.run()).await;
+        let _ = clock.timeout(ERROR_BODY_TIME, reader.run()).await;
         let read = reader.into_bytes();
         trace::answer(&self.client.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);

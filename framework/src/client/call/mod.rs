@@ -295,7 +295,7 @@ impl<'a> Call<'a> {
         // If the deadline passes first, the next call meets the refusal itself; this one ends at
         // its next attempt.
         let refused = self.shared.credentials.refused(header);
-        self.shared.environment.clock.within(self.remaining(), refused).await;
+        self.shared.environment.clock.timeout(self.remaining(), refused).await;
     }
 
     /// Waits before another attempt, unless time or budget do not allow one.
@@ -362,7 +362,7 @@ impl<'a> Call<'a> {
     /// Returns the header `Authorization`, within the time of the call.
     async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
         let header = self.shared.credentials.header();
-        match self.shared.environment.clock.within(self.remaining(), header).await {
+        match self.shared.environment.clock.timeout(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
             Some(Err(error)) => {
                 let text = format!("cannot {}: no credentials: {error}", self.request.what);
@@ -392,7 +392,7 @@ impl<'a> Call<'a> {
         }
         let request = self.out.http(self.uri.clone(), header, mark.clone());
         trace::request(self.shared, self.request, self.attempt);
-        let result = match clock.within(time, self.out.exchange(request)).await {
+        let result = match clock.timeout(time, self.out.exchange(request)).await {
             Some(result) => result,
             // Only the transport knows whether the attempt timed out before it was sent.
             None if mark.is_unsent() => {

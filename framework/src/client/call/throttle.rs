@@ -54,7 +54,7 @@ impl Call<'_> {
         let started = clock.now();
         // A custom limiter may ignore the deadline that it is passed, so the wait is bounded as
         // well.
-        let permit = clock.within(self.remaining(), limiter.accept(Some(self.deadline))).await;
+        let permit = clock.timeout(self.remaining(), limiter.accept(Some(self.deadline))).await;
         let waited = clock.now() - started;
         self.metrics().observe(&REST_RATE_LIMITER_SECONDS, &self.labels(), waited);
         self.tell_wait(waited, limiter.qps());

@@ -165,7 +165,7 @@ impl Call<'_> {
     /// Returns the header `Authorization`, within the time of the upgrade.
     async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
         let header = self.shared.credentials.header();
-        match self.shared.environment.clock.within(self.remaining(), header).await {
+        match self.shared.environment.clock.timeout(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
             Some(Err(error)) => {
                 let text = format!("no credentials: {error}");
@@ -181,7 +181,7 @@ impl Call<'_> {
     /// Requests new credentials in place of those that the server refused.
     async fn renew(&self, header: Option<&HeaderValue>) {
         let refused = self.shared.credentials.refused(header);
-        self.shared.environment.clock.within(self.remaining(), refused).await;
+        self.shared.environment.clock.timeout(self.remaining(), refused).await;
     }
 
     /// Makes one attempt and counts it.
@@ -413,7 +413,7 @@ impl Call<'_> {
     /// Runs `future` until `until`; `None` when it did not end in time.
     async fn until<F: Future>(&self, until: Instant, future: F) -> Option<F::Output> {
         let clock = &self.shared.environment.clock;
-        clock.within(until.saturating_duration_since(clock.now()), future).await
+        clock.timeout(until.saturating_duration_since(clock.now()), future).await
     }
 }
 

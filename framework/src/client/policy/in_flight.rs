@@ -86,7 +86,7 @@ impl InFlightWrites {
             }
             // Abandoned writes end by time alone, the others by a notification.
             let next = if aloft == 0 { until } else { end };
-            clock.within(next.saturating_duration_since(now), changed).await;
+            clock.timeout(next.saturating_duration_since(now), changed).await;
         }
     }
 

@@ -39,7 +39,7 @@ async fn doubt_after(reply: Reply) -> Duration {
 async fn l8_a_write_that_its_caller_gives_up_may_be_executed_for_what_the_server_was_told() {
     for server in [Server::with([Reply::Silence]), Server::http2([Reply::Silence])] {
         let (client, flights) = counted(&server);
-        let given_up = client.environment().clock.within(SECOND, client.send(create())).await;
+        let given_up = client.environment().clock.timeout(SECOND, client.send(create())).await;
         assert!(given_up.is_none());
         assert!(server.seen()[0].target.ends_with("timeout=7s"), "{:?}", server.seen());
         // The 7 s that were sent to the server and the margin, less the second that has passed.
@@ -87,7 +87,7 @@ async fn l8_a_write_that_found_no_connection_and_a_read_leave_no_doubt() {
     assert_eq!(flights.doubts(), (0, Duration::ZERO));
     let server = Server::with([Reply::Silence]);
     let (client, flights) = counted(&server);
-    let given_up = client.environment().clock.within(SECOND, client.send(get())).await;
+    let given_up = client.environment().clock.timeout(SECOND, client.send(get())).await;
     assert!(given_up.is_none());
     assert_eq!(flights.doubts(), (0, Duration::ZERO));
 }

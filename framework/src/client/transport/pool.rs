@@ -255,7 +255,7 @@ impl Pool {
                 idle
             };
             // Its last answer was read to the end, so the connection is ready at once, or closed.
-            if let Some(Ok(())) = self.clock.within(READY_TIME, sender.ready()).await {
+            if let Some(Ok(())) = self.clock.timeout(READY_TIME, sender.ready()).await {
                 return Some(ConnectionLease::Http1 { sender, driver, ticket, reused: true });
             }
         }

@@ -148,7 +148,7 @@ impl Worker {
         turn.cancel.begins_like(about);
         let ending = turn.cancel.at_end();
         let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
-        let told = self.environment.clock.within(TELL_LIMIT, caught(telling)).await;
+        let told = self.environment.clock.timeout(TELL_LIMIT, caught(telling)).await;
         if told.is_some() {
             ending.finished();
         }

@@ -10,7 +10,7 @@ use crate::resource::{DynamicObject, ResourceInfo};
 
 /// G-C7: `synced` is true only after a first view was applied and handed to the listeners.
 #[tokio::test(start_paused = true)]
-async fn synced_comes_after_every_listener_was_told_the_first_list() {
+async fn synced_comes_after_every_listener_received_the_first_list() {
     let server = Server::new();
     server.put("b", data("1"));
     server.put("a", data("2"));
@@ -28,7 +28,7 @@ async fn synced_comes_after_every_listener_was_told_the_first_list() {
 
 /// G-C6: each listener is notified at least once after any change.
 #[tokio::test(start_paused = true)]
-async fn changes_are_told_in_order_with_the_state_before() {
+async fn changes_are_delivered_in_order_with_the_state_before() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     assert_eq!(rig.caught_up().await, ["+a=1"]);
@@ -39,7 +39,7 @@ async fn changes_are_told_in_order_with_the_state_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_listener_is_told_the_content_and_then_every_change() {
+async fn a_late_listener_receives_the_content_and_then_every_change() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.caught_up().await;
@@ -102,7 +102,7 @@ async fn an_informer_asked_for_while_running_starts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_ends_every_task_at_once_and_tells_who_waits() {
+async fn stopping_ends_every_task_at_once_and_notifies_the_waiters() {
     let server = Server::new();
     server.script(|_, _| Some(crate::reflector::script::Answer::Never));
     let rig = Rig::start(server);
@@ -123,7 +123,7 @@ async fn stopping_ends_every_task_at_once_and_tells_who_waits() {
 
 /// G-C8: the next reconcile of an object sees the writes of the last one.
 #[tokio::test(start_paused = true)]
-async fn an_own_write_is_read_before_the_watch_shows_it_and_told_only_by_the_watch() {
+async fn an_own_write_is_read_before_the_watch_shows_it_and_delivered_only_by_the_watch() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.caught_up().await;

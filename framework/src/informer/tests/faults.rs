@@ -59,7 +59,7 @@ async fn a_server_that_restarts_loses_no_event() {
 
 /// B9: deletions during a gap, of which kube-rs never notifies the owner (experiment E2).
 #[tokio::test(start_paused = true)]
-async fn b9_a_child_that_vanishes_while_its_watch_is_broken_is_told_as_deleted() {
+async fn b9_a_child_that_vanishes_while_its_watch_is_broken_is_delivered_as_deleted() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("child", data("1"));
     rig.caught_up().await;
@@ -73,7 +73,7 @@ async fn b9_a_child_that_vanishes_while_its_watch_is_broken_is_told_as_deleted()
 
 /// B10: deleted and created again under one name.
 #[tokio::test(start_paused = true)]
-async fn b10_an_object_replaced_during_a_gap_is_told_as_deleted_then_added() {
+async fn b10_an_object_replaced_during_a_gap_is_delivered_as_deleted_then_added() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.caught_up().await;
@@ -227,7 +227,7 @@ async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
 
 /// B13: a kind that ceases to exist: the CRD is deleted under a running watch.
 #[tokio::test(start_paused = true)]
-async fn the_objects_of_a_kind_that_disappears_are_told_as_deleted_once() {
+async fn the_objects_of_a_kind_that_disappears_are_delivered_as_deleted_once() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.caught_up().await;
@@ -243,7 +243,7 @@ async fn the_objects_of_a_kind_that_disappears_are_told_as_deleted_once() {
 
 /// B8: versions that go back.
 #[tokio::test(start_paused = true)]
-async fn versions_that_go_backwards_begin_a_new_epoch_and_everything_is_told_again() {
+async fn versions_that_go_backwards_begin_a_new_epoch_and_everything_is_delivered_again() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("same", data("old"));
     for i in 0..30 {

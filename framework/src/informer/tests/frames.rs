@@ -99,7 +99,7 @@ async fn b6_a_frame_older_than_the_last_list_does_not_bring_back_what_was_gone_b
 
 /// B6: a repeated deletion, older than the last one, does not replace it.
 #[tokio::test(start_paused = true)]
-async fn b6_an_older_deletion_told_again_does_not_let_an_old_state_in() {
+async fn b6_an_older_deletion_seen_again_does_not_let_an_old_state_in() {
     let rig = Rig::synced(Server::new()).await;
     let object = |uid: &str, version: &str| {
         let object = json!({"metadata": {"name": "a", "namespace": "n", "uid": uid,

@@ -11,7 +11,7 @@ use crate::resource::ResourceInfo;
 /// Mechanism 31: the store first, then the listeners, in order; a first list is delivered as
 /// additions.
 #[tokio::test(start_paused = true)]
-async fn mechanism_31_the_store_shows_a_change_before_listeners_are_told_it() {
+async fn mechanism_31_the_store_shows_a_change_before_listeners_receive_it() {
     let server = Server::new();
     server.put("a", data("1"));
     let registry = registry(&server, &environment(), &[]);
@@ -71,7 +71,7 @@ async fn mechanism_31_an_update_carries_the_exact_predecessor_and_a_resync_says_
 
 /// Row 64 of the upstream tests, and mechanism 33's loop: from the reflector to the listener.
 #[tokio::test(start_paused = true)]
-async fn mechanism_33_a_relist_tells_what_is_missing_known_and_new_once_each() {
+async fn mechanism_33_a_relist_delivers_missing_known_and_new_objects_once_each() {
     let rig = Rig::synced(Server::new()).await;
     for name in ["gone", "kept", "other"] {
         rig.server.put(name, data("1"));
@@ -147,7 +147,7 @@ async fn b11_mechanism_59_a_listener_that_stands_still_costs_an_entry_a_key_and_
     assert!(told.0.lock().is_empty());
     drop(open);
     eventually("the slow one has caught up", || {
-        rig.registry.views().iter().all(|view| view.is_told)
+        rig.registry.views().iter().all(|view| view.is_delivered)
     })
     .await;
     let lines = told.take();
@@ -195,7 +195,7 @@ async fn mechanism_61_a_removal_returns_when_no_call_is_running_any_more() {
 
 /// Row 100: the same function twice is two registrations; row 103: removal stops at once.
 #[tokio::test(start_paused = true)]
-async fn mechanism_61_a_removed_listener_is_told_nothing_more_and_the_others_are() {
+async fn mechanism_61_a_removed_listener_receives_nothing_more_and_the_others_do() {
     let rig = Rig::synced(Server::new()).await;
     let (told, count) = (Told::default(), Arc::new(AtomicUsize::new(0)));
     let (one, two) = (told.listen(&rig.informer), told.listen(&rig.informer));
@@ -269,7 +269,7 @@ async fn mechanism_61_a_listener_added_while_the_first_list_comes_misses_nothing
 /// Row 96, and mechanism 60: objects that a relist shows unchanged are not delivered; a resync only
 /// to listeners that are due.
 #[tokio::test(start_paused = true)]
-async fn mechanism_60_what_did_not_change_is_told_only_to_those_due_for_a_resync() {
+async fn mechanism_60_unchanged_objects_go_only_to_listeners_due_for_a_resync() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.server.put("b", data("1"));
@@ -307,7 +307,7 @@ async fn a_listener_that_panics_in_its_first_list_is_synced_all_the_same() {
 
 /// Row 102: a listener that is added after the end receives nothing, and waits for nothing.
 #[tokio::test(start_paused = true)]
-async fn a_listener_of_a_stopped_informer_is_told_nothing_and_removed_at_once() {
+async fn a_listener_of_a_stopped_informer_receives_nothing_and_is_removed_at_once() {
     let rig = Rig::synced(Server::new()).await;
     rig.stop.cancel();
     rig.task.await.unwrap();

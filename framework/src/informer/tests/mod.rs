@@ -129,7 +129,7 @@ impl Rig {
     /// Waits until all writes of the server were delivered; returns the events.
     async fn caught_up(&self) -> Vec<String> {
         let version = self.server.version().to_string();
-        let is_told = || self.registry.views().iter().all(|view| view.is_told);
+        let is_told = || self.registry.views().iter().all(|view| view.is_delivered);
         let caught_up = || self.status().resource_version == version && is_told();
         eventually("the watch catches up", caught_up).await;
         self.told.take()

@@ -201,7 +201,7 @@ async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
 /// `missing` returns the texts that the log shows of an operator that does not start: each cache
 /// with its reason, and each listener. On threads, because one of the listeners is blocked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_is_missing_is_told_by_name_and_with_its_reason() {
+async fn missing_parts_are_reported_by_name_and_with_the_reason() {
     let mut servers = Servers::idle(&environment());
     let registry = servers.registry.clone();
     let (maps, secrets) = (registry.informer::<ConfigMap>(), registry.informer::<Secret>());
@@ -222,7 +222,7 @@ async fn what_is_missing_is_told_by_name_and_with_its_reason() {
     eventually("the other is refused", || secrets.status().state.contains("degraded")).await;
     let missing = registry.missing();
     let [listener, cache] = missing.as_slice() else { panic!("{missing:#?}") };
-    let waits = "listener slow of cache configmaps: not told the first list yet, ";
+    let waits = "listener slow of cache configmaps: has not received the first list yet, ";
     assert!(listener.starts_with(waits), "{listener}");
     assert!(cache.starts_with("cache secrets: degraded, retrying: "), "{cache}");
     drop(open);
@@ -317,24 +317,24 @@ async fn b15_the_age_of_the_newest_version_is_measured() {
 
 /// B15 (a watch that lags): a silent server and versions that stand still can be told apart.
 #[tokio::test(start_paused = true)]
-async fn b15_the_time_since_the_server_was_heard_of_is_measured() {
+async fn b15_the_time_since_the_last_data_of_the_server_is_measured() {
     let server = Server::new();
     server.script(|_, _| Some(Answer::Never));
     let rig = Rig::start(server);
     let labels = ["ConfigMap", "", "v1", "configmaps"];
     let level = |def| rig.environment.metrics.level(def, &labels).expect("it is measured");
     tokio::time::sleep(Duration::from_secs(25)).await;
-    assert_eq!(rig.status().heard, None);
+    assert_eq!(rig.status().silence, None);
     assert!((20.0..=25.5).contains(&level(&names::INFORMER_SILENCE)), "it was never heard of");
     rig.server.heal();
     rig.informer.synced().await.unwrap();
     tokio::time::sleep(Duration::from_secs(90)).await;
-    assert!(rig.status().heard >= Some(Duration::from_secs(90)));
+    assert!(rig.status().silence >= Some(Duration::from_secs(90)));
     assert!((85.0..=90.5).contains(&level(&names::INFORMER_SILENCE)));
     // A frame of a version that is known.
     rig.server.send(&bookmark(5, false));
     tokio::time::sleep(Duration::from_secs(6)).await;
-    assert!(rig.status().heard < Some(Duration::from_secs(7)));
+    assert!(rig.status().silence < Some(Duration::from_secs(7)));
     assert!(level(&names::INFORMER_SILENCE) < 7.0, "{}", level(&names::INFORMER_SILENCE));
     assert!(level(&names::INFORMER_AGE) >= 90.0, "{}", level(&names::INFORMER_AGE));
     drop(rig.informer);

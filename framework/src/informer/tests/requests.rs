@@ -106,7 +106,7 @@ async fn a_bookmark_moves_the_version_that_the_next_watch_begins_at() {
 /// 429 is obeyed and causes no new list (B3: an ERROR frame of another code; A1: 429 with
 /// `Retry-After`).
 #[tokio::test(start_paused = true)]
-async fn being_asked_to_slow_down_waits_as_told_and_does_not_list_again() {
+async fn being_asked_to_slow_down_waits_as_asked_and_does_not_list_again() {
     let rig = Rig::synced(Server::new()).await;
     rig.server
         .script(|number, _| (number < 4).then_some(Answer::SlowDown(Duration::from_secs(20))));

@@ -168,7 +168,7 @@ fn set_back(client: &Client, resource: &str) -> u64 {
 
 /// The server answers watches from the future by silence, as a kube-apiserver does.
 #[tokio::test(start_paused = true)]
-async fn b8_g_c2_a_cache_equals_a_restored_server_and_is_told_what_was_lost() {
+async fn b8_g_c2_a_cache_equals_a_restored_server_and_delivers_the_deletions_of_lost_objects() {
     let server = ApiServer::builder().seed(7).controllers(false).start();
     let (client, maps, _secrets, stop) = two_caches(&server).await;
     let api = client.namespace::<ConfigMap>("default");

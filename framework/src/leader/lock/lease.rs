@@ -132,18 +132,20 @@ impl ResourceLock for LeaseLock {
         })
     }
 
-    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+    fn follow<'a>(&'a self, listener: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
         Some(Box::pin(async move {
             // A field selector by name is enough for a right that is limited to one Lease.
             let only = format!("metadata.name={}", self.name);
             let mut changes = self.api.watch().fields(&only).timeout(WATCH).await?;
             while let Some(event) = changes.next().await {
                 match event? {
-                    WatchEvent::Added(lease) | WatchEvent::Modified(lease) => tell(seen_of(&lease)),
+                    WatchEvent::Added(lease) | WatchEvent::Modified(lease) => {
+                        listener(seen_of(&lease))
+                    }
                     // Reported as a free lock: a leader recreates it before another process does.
                     WatchEvent::Deleted(gone) => {
                         let nothing = LeaderElectionRecord::default();
-                        tell(ObservedRecord::new(nothing, gone.resource_version()));
+                        listener(ObservedRecord::new(nothing, gone.resource_version()));
                     }
                     WatchEvent::Bookmark { .. } => {}
                 }

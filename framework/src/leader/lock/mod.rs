@@ -6,10 +6,13 @@
 //! here to take an election over from an operator that still uses one. [`MultiLock`] holds two
 //! locks at once: run every replica with the old and the new one together, then drop the old one.
 
+mod access;
 mod annotation;
 mod event;
 mod lease;
 mod multi;
+mod record;
+mod watch;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -17,11 +20,14 @@ use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub(super) use access::LockAccess;
 pub use annotation::{ConfigMapLock, EndpointsLock, LEADER_ANNOTATION};
 pub use lease::{LeaseLock, REQUEST_ANNOTATION};
 pub use multi::{MultiLock, UNKNOWN_LEADER};
+pub(super) use record::RELEASED;
+pub use record::{LeaderElectionRecord, ObservedRecord};
+pub(super) use watch::LockWatch;
 
-use super::record::{LeaderElectionRecord, ObservedRecord};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 
@@ -69,8 +75,8 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`ErrorKind::Forbidden`] when rights are missing; after any error it is tried again later.
-    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
-        let _ = tell;
+    fn follow<'a>(&'a self, listener: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+        let _ = listener;
         None
     }
 

@@ -179,8 +179,8 @@ impl ResourceLock for MultiLock {
     }
 
     /// Follows the primary.
-    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
-        self.primary.follow(tell)
+    fn follow<'a>(&'a self, listener: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+        self.primary.follow(listener)
     }
 
     fn record_event(&self, note: String) -> LockFuture<'_, ()> {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::machine::Ask;
-use super::super::record::ObservedRecord;
+use super::super::decision::LockRequest;
+use super::super::lock::ObservedRecord;
 
 /// Kind of an event.
 #[derive(Debug)]
@@ -12,11 +12,17 @@ pub(super) enum What {
     /// A node tries to acquire or renew.
     Wake,
     /// A request about the lease arrives at the server.
-    Execute { id: u64, ask: Ask, sent: u64 },
+    Execute { id: u64, ask: LockRequest, sent: u64 },
     /// The answer arrives.
-    Answer { id: u64, ask: Ask, sent: u64, answer: Option<Box<ObservedRecord>>, conflict: bool },
+    Response {
+        id: u64,
+        ask: LockRequest,
+        sent: u64,
+        answer: Option<Box<ObservedRecord>>,
+        conflict: bool,
+    },
     /// No answer came in time.
-    GiveUp { id: u64, ask: Ask, sent: u64 },
+    GiveUp { id: u64, ask: LockRequest, sent: u64 },
     /// The work of a node wants to write.
     Write,
     /// The server begins to execute a write that the node's gate let out.

@@ -5,11 +5,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+use super::super::decision::{
+    Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
+};
 use super::super::elector::WRITE_DRAIN;
 use super::super::gate::{remaining, worth_sending};
-use super::super::machine::{Answer, Ask, HandoverPolicy, Machine};
-use super::super::own_records::OwnRecords;
-use super::super::record::ObservedRecord;
+use super::super::lock::ObservedRecord;
 use super::events::{Agenda, Event, What};
 use super::oracle::{Oracle, Tally};
 use super::{Defect, Elections};
@@ -21,7 +22,7 @@ const SECOND: u64 = 1_000_000;
 
 /// One process on one machine.
 struct Node {
-    machine: Machine,
+    handover: Handover,
     written: OwnRecords,
     life: u32,
     rate: f64,
@@ -84,9 +85,9 @@ impl World {
             oracle: Oracle::new(nodes),
         };
         for (index, rate) in of_nodes.into_iter().take(nodes).enumerate() {
-            let (machine, written) = world.process(index, 0);
+            let (handover, written) = world.process(index, 0);
             world.nodes.push(Node {
-                machine,
+                handover,
                 written,
                 life: 0,
                 rate,
@@ -105,10 +106,11 @@ impl World {
     }
 
     /// Creates a process without a past; some lend the lease, a few ask for it.
-    fn process(&self, node: usize, life: u32) -> (Machine, OwnRecords) {
-        let manners = HandoverPolicy { asks: self.random(8) == 0, lends: self.random(2) == 0 };
+    fn process(&self, node: usize, life: u32) -> (Handover, OwnRecords) {
+        let policy = HandoverPolicy { asks: self.random(8) == 0, lends: self.random(2) == 0 };
         let (written, identity) = (OwnRecords::default(), format!("{node}.{life}"));
-        (Machine::new(identity, self.rules.timing, written.clone()).with(manners), written)
+        let machine = Machine::new(identity, self.rules.timing, written.clone());
+        (Handover::new(machine, policy), written)
     }
 
     /// Schedules the first events of a node that was just started.
@@ -188,15 +190,15 @@ impl World {
             What::Disturb => return self.disturb(at, node),
             What::Release => return self.release(at, node),
             What::Wake => return self.wake(at, node),
-            What::Answer { id, ask, sent, answer, conflict } => {
+            What::Response { id, ask, sent, answer, conflict } => {
                 let answer = match answer {
-                    _ if conflict => Answer::Conflict,
-                    Some(lease) => Answer::Lease(*lease),
-                    None => Answer::Missing,
+                    _ if conflict => LockResponse::Conflict,
+                    Some(lease) => LockResponse::Lease(*lease),
+                    None => LockResponse::Missing,
                 };
                 (id, ask, sent, answer)
             }
-            What::GiveUp { id, ask, sent } => (id, ask, sent, Answer::Failed),
+            What::GiveUp { id, ask, sent } => (id, ask, sent, LockResponse::Failed),
             What::Execute { .. } | What::Write | What::Begin { .. } => return,
         };
         // An answer that comes after its timeout, or a timeout after the answer.
@@ -207,9 +209,9 @@ impl World {
         let (now, wall) = (self.mark(node, at), self.wall(node, at));
         let counted = if self.is_broken(Defect::CountedFromAnswer) { at } else { sent };
         let sent = self.mark(node, counted);
-        let next = self.nodes[node].machine.answered(&ask, answer, &sent, &now, wall);
-        self.nodes[node].machine.expire(&now);
-        if self.nodes[node].machine.is_asked() {
+        let next = self.nodes[node].handover.answered(&ask, answer, &sent, &now, wall);
+        self.nodes[node].handover.machine.expire(&now);
+        if self.nodes[node].handover.is_asked() {
             self.drain(at, node);
         }
         match next {
@@ -221,19 +223,19 @@ impl World {
     /// Starts an attempt of a node.
     fn wake(&mut self, at: u64, node: usize) {
         let (now, wall) = (self.mark(node, at), self.wall(node, at));
-        self.nodes[node].machine.expire(&now);
+        self.nodes[node].handover.machine.expire(&now);
         self.observe(at, node);
         if self.is_broken(Defect::MakersDoNotWait) {
             self.nodes[node].written.is_unheld_since(now);
         }
-        let ask = self.nodes[node].machine.attempt(&now, wall);
+        let ask = self.nodes[node].handover.attempt(&now, wall);
         self.send(at, node, ask);
     }
 
     /// Schedules the next attempt of a node, no later than the end of its lease.
     fn rest(&mut self, at: u64, node: usize, now: &ClockReading) {
         let pause = self.rules.timing.retry_period.mul_f64(1.0 + 0.2 * self.rng.unit());
-        let left = self.nodes[node].machine.time_left(now).unwrap_or(pause);
+        let left = self.nodes[node].handover.machine.time_left(now).unwrap_or(pause);
         let pause = pause.min(left).as_micros() as u64;
         let late = self.random(1_000);
         self.push(at + pause + late, node, What::Wake);
@@ -255,7 +257,7 @@ impl World {
     }
 
     /// Sends a request about the lease, and schedules its timeout.
-    fn send(&mut self, at: u64, node: usize, ask: Ask) {
+    fn send(&mut self, at: u64, node: usize, ask: LockRequest) {
         let id = self.agenda.number();
         self.nodes[node].waiting_for = Some(id);
         let limit = self.rules.timing.request_limit().as_micros() as u64;
@@ -266,13 +268,13 @@ impl World {
     }
 
     /// Executes a request at the server, and sends the answer.
-    fn execute(&mut self, at: u64, node: usize, life: u32, id: u64, ask: Ask, sent: u64) {
+    fn execute(&mut self, at: u64, node: usize, life: u32, id: u64, ask: LockRequest, sent: u64) {
         let stored = self.stored.as_ref().map(|lease| lease.version.as_str());
         let careless = self.is_broken(Defect::NoVersions);
         let write = match &ask {
-            Ask::Read => None,
-            Ask::Create(record) => Some((stored.is_none(), record)),
-            Ask::Replace { version, record } => {
+            LockRequest::Read => None,
+            LockRequest::Create(record) => Some((stored.is_none(), record)),
+            LockRequest::Replace { version, record } => {
                 Some((careless || stored == Some(version.as_str()), record))
             }
         };
@@ -285,7 +287,7 @@ impl World {
         }
         let answer = self.stored.clone().map(Box::new);
         if let Some(delay) = self.delay() {
-            let what = What::Answer { id, ask, sent, answer, conflict };
+            let what = What::Response { id, ask, sent, answer, conflict };
             self.agenda.push(at + delay, node, life, what);
         }
     }
@@ -297,7 +299,7 @@ impl World {
         if self.nodes[node].drains {
             return;
         }
-        let held = self.nodes[node].machine.held();
+        let held = self.nodes[node].handover.machine.held();
         let left = if self.is_broken(Defect::GateNotAsked) {
             held.map(|_| self.rules.timing.request_limit())
         } else {
@@ -315,10 +317,10 @@ impl World {
     /// executed. The server counts its timeout from the arrival, by its own clock.
     fn begin_write(&mut self, at: u64, node: usize, left: Duration) {
         let micros = |time: Duration, rate: f64| (time.as_micros() as f64 / rate) as u64;
-        let told = Duration::from_secs(left.as_secs().max(1));
+        let timeout = Duration::from_secs(left.as_secs().max(1));
         let longest = micros(self.rules.pause + self.rules.late, 1.0);
         let begin = at + self.random(1 + longest);
-        let end = begin + micros(told, self.rate);
+        let end = begin + micros(timeout, self.rate);
         // Most writes end at once; some last as long as they may.
         let quick = begin + 1 + self.random(50_000);
         let until = if self.random(4) == 0 { end } else { quick.min(end) };
@@ -327,10 +329,10 @@ impl World {
         // No node waits for longer than its lease lasts.
         let waits_until = at + micros(left, state.rate);
         let given_up = self.rng.below(8) == 0;
-        let heard = if given_up { at + self.rng.below(1 + until - at) } else { until };
-        state.busy_until = state.busy_until.max(heard.min(waits_until));
-        if heard.min(waits_until) < until {
-            let doubt = at + micros(told + self.rules.timing.margin, state.rate);
+        let answered = if given_up { at + self.rng.below(1 + until - at) } else { until };
+        state.busy_until = state.busy_until.max(answered.min(waits_until));
+        if answered.min(waits_until) < until {
+            let doubt = at + micros(timeout + self.rules.timing.margin, state.rate);
             state.doubt_until = state.doubt_until.max(doubt);
         }
     }
@@ -388,7 +390,7 @@ impl World {
     /// Starts to stop the node: it writes no more, and gives the lease back when its writes have
     /// ended.
     fn drain(&mut self, at: u64, node: usize) {
-        if self.nodes[node].machine.held().is_none() || self.nodes[node].drains {
+        if self.nodes[node].handover.machine.held().is_none() || self.nodes[node].drains {
             return;
         }
         self.nodes[node].drains = true;
@@ -406,7 +408,7 @@ impl World {
         let forgets = [Defect::ReleasedEarly, Defect::DroppedWritesForgotten];
         let is_careful = self.rules.defect.is_none_or(|defect| !forgets.contains(&defect));
         let doubt = self.nodes[node].doubt_until;
-        let is_held = self.nodes[node].machine.held().is_some();
+        let is_held = self.nodes[node].handover.machine.held().is_some();
         if is_careful && doubt > at {
             if doubt <= at + WRITE_DRAIN.as_micros() as u64 {
                 return self.push(doubt, node, What::Release);
@@ -417,8 +419,8 @@ impl World {
             if is_careful {
                 self.oracle.is_quiet(at, node);
             }
-            let ask = self.nodes[node].machine.release(wall);
-            if let Some(ask @ Ask::Replace { .. }) = ask
+            let ask = self.nodes[node].handover.release(wall);
+            if let Some(ask @ LockRequest::Replace { .. }) = ask
                 && let Some(delay) = self.delay()
             {
                 self.oracle.tally.releases += 1;
@@ -432,7 +434,7 @@ impl World {
     fn restart(&mut self, at: u64, node: usize, long: u64) {
         let process = self.process(node, self.nodes[node].life + 1);
         let state = &mut self.nodes[node];
-        (state.machine, state.written) = process;
+        (state.handover, state.written) = process;
         state.life += 1;
         state.waiting_for = None;
         state.led = false;
@@ -444,7 +446,7 @@ impl World {
     /// Reports to the oracle, after every step of the node, whether its gate is open.
     fn observe(&mut self, at: u64, node: usize) {
         let now = self.mark(node, at);
-        let held = self.nodes[node].machine.held();
+        let held = self.nodes[node].handover.machine.held();
         let Some(left) = held.and_then(|sent| remaining(&self.rules.timing, &sent, &now)) else {
             self.nodes[node].led = false;
             return;

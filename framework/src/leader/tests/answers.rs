@@ -121,7 +121,7 @@ async fn a_lock_whose_namespace_does_not_exist_is_no_lock_that_could_be_had() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_lease_is_told_with_who_took_it_before_the_work_hears_of_it() {
+async fn a_lost_lease_is_reported_with_its_new_holder_before_the_work_is_notified() {
     for taken in [true, false] {
         let (logged, _guard) = Captured::at(tracing::Level::WARN);
         let bench = Bench::new();

@@ -31,7 +31,7 @@ fn callbacks(log: &Arc<Log>, delay: Duration) -> LeaderCallbacks {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_43_started_stopped_and_every_leader_once_are_told() {
+async fn mechanism_43_started_stopped_and_every_leader_once_are_reported() {
     let bench = Bench::new();
     bench.foreign("zed");
     let (elector, _) = bench.elector("ann");
@@ -53,7 +53,7 @@ async fn mechanism_43_started_stopped_and_every_leader_once_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_39_stopped_is_told_even_to_who_never_led() {
+async fn mechanism_39_stopped_is_called_even_for_a_process_that_never_led() {
     let bench = Bench::new();
     bench.foreign("zed");
     let (elector, _) = bench.elector("ann");
@@ -146,20 +146,24 @@ async fn mechanism_45_the_health_check_fails_when_an_election_outlives_its_lease
 
 #[test]
 fn renewals_differ_even_when_the_wall_clock_is_set_back() {
-    use super::super::machine::{Answer, Ask, Machine};
-    use super::super::own_records::OwnRecords;
+    use super::super::decision::{
+        Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
+    };
     let timing = LeaderElection::new("ops").timing;
     let written = OwnRecords::default();
-    let mut machine = Machine::new("ann".to_owned(), timing, written.clone());
+    let machine = Machine::new("ann".to_owned(), timing, written.clone());
+    let mut handover = Handover::new(machine, HandoverPolicy::default());
     let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
     written.is_unheld_since(clock.mark());
     let (mark, wall) = (clock.mark(), Timestamp::from_second(3600).unwrap());
-    assert_eq!(machine.attempt(&mark, wall), Ask::Read);
-    let ask = machine.answered(&Ask::Read, Answer::Missing, &mark, &mark, wall).unwrap();
-    let Ask::Create(record) = &ask else { panic!("{ask:?}") };
+    assert_eq!(handover.attempt(&mark, wall), LockRequest::Read);
+    let ask =
+        handover.answered(&LockRequest::Read, LockResponse::Missing, &mark, &mark, wall).unwrap();
+    let LockRequest::Create(record) = &ask else { panic!("{ask:?}") };
     let stored = ObservedRecord::new(record.clone(), "1");
-    assert_eq!(machine.answered(&ask, Answer::Lease(stored), &mark, &mark, wall), None);
-    let Ask::Replace { record: next, .. } = machine.attempt(&mark, Timestamp::UNIX_EPOCH) else {
+    assert_eq!(handover.answered(&ask, LockResponse::Lease(stored), &mark, &mark, wall), None);
+    let LockRequest::Replace { record: next, .. } = handover.attempt(&mark, Timestamp::UNIX_EPOCH)
+    else {
         panic!("a leader renews");
     };
     assert!(next.renewed > record.renewed, "{:?} after {:?}", next.renewed, record.renewed);
@@ -238,7 +242,7 @@ impl ResourceLock for Brittle {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_panics_ends_the_term_and_tells_the_work() {
+async fn a_lock_that_panics_ends_the_term_and_notifies_the_work() {
     let bench = Bench::new();
     let handle = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
     let lock = Arc::new(Brittle { handle, breaks: AtomicBool::new(false) });

@@ -1,37 +1,40 @@
 //! The election without I/O, at the very end of each of its waits.
 
-use super::super::machine::{Answer, Ask, Concern, HandoverPolicy, Machine};
-use super::super::own_records::OwnRecords;
+use super::super::decision::{
+    Concern, Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
+};
 use super::super::settings::JITTER;
 use super::*;
 
 struct Probe {
-    machine: Machine,
+    handover: Handover,
     written: OwnRecords,
     clock: Clock,
 }
 
 impl Probe {
-    fn new(manners: HandoverPolicy) -> Self {
+    fn new(policy: HandoverPolicy) -> Self {
         let (written, clock) = (OwnRecords::default(), Clock::simulated(Timestamp::UNIX_EPOCH));
         let timing = LeaderElection::new("ops").timing;
-        let machine = Machine::new("ann".to_owned(), timing, written.clone()).with(manners);
-        Self { machine, written, clock }
+        let machine = Machine::new("ann".to_owned(), timing, written.clone());
+        Self { handover: Handover::new(machine, policy), written, clock }
     }
 
     /// Returns the request that follows a read with that answer.
-    fn reads(&mut self, answer: Answer) -> Option<Ask> {
+    fn reads(&mut self, answer: LockResponse) -> Option<LockRequest> {
         let (now, wall) = (self.clock.mark(), self.clock.wall());
-        assert_eq!(self.machine.attempt(&now, wall), Ask::Read);
-        self.machine.answered(&Ask::Read, answer, &now, &now, wall)
+        assert_eq!(self.handover.attempt(&now, wall), LockRequest::Read);
+        self.handover.answered(&LockRequest::Read, answer, &now, &now, wall)
     }
 
     /// The write is stored as it is.
-    fn stores(&mut self, ask: &Ask) {
-        let (Ask::Create(record) | Ask::Replace { record, .. }) = ask else { panic!("{ask:?}") };
+    fn stores(&mut self, ask: &LockRequest) {
+        let (LockRequest::Create(record) | LockRequest::Replace { record, .. }) = ask else {
+            panic!("{ask:?}")
+        };
         let (now, wall) = (self.clock.mark(), self.clock.wall());
         let stored = ObservedRecord::new(record.clone(), "stored");
-        self.machine.answered(ask, Answer::Lease(stored), &now, &now, wall);
+        self.handover.answered(ask, LockResponse::Lease(stored), &now, &now, wall);
     }
 }
 
@@ -50,11 +53,15 @@ const MILLI: Duration = Duration::from_millis(1);
 async fn the_lock_of_another_that_is_gone_is_made_again_after_one_retry_period() {
     for (waits, makes) in [(2_000 * MILLI - MILLI, false), (2_000 * MILLI, true)] {
         let mut probe = Probe::new(HandoverPolicy::default());
-        assert_eq!(probe.reads(Answer::Lease(held_by("bob"))), None);
-        assert_eq!(probe.reads(Answer::Missing), None);
+        assert_eq!(probe.reads(LockResponse::Lease(held_by("bob"))), None);
+        assert_eq!(probe.reads(LockResponse::Missing), None);
         tokio::time::advance(waits).await;
-        let follows = probe.reads(Answer::Missing);
-        assert_eq!(matches!(follows, Some(Ask::Create(_))), makes, "{waits:?}: {follows:?}");
+        let follows = probe.reads(LockResponse::Missing);
+        assert_eq!(
+            matches!(follows, Some(LockRequest::Create(_))),
+            makes,
+            "{waits:?}: {follows:?}"
+        );
     }
 }
 
@@ -65,10 +72,14 @@ async fn a_lender_lets_the_asker_have_the_free_lock_first_for_two_of_its_waits()
         let mut probe = Probe::new(HandoverPolicy { asks: false, lends: true });
         let record = LeaderElectionRecord { requested_by: Some("bob".to_owned()), ..released() };
         let free = ObservedRecord::new(record, "1");
-        assert_eq!(probe.reads(Answer::Lease(free.clone())), None);
+        assert_eq!(probe.reads(LockResponse::Lease(free.clone())), None);
         tokio::time::advance(waits).await;
-        let follows = probe.reads(Answer::Lease(free));
-        assert_eq!(matches!(follows, Some(Ask::Replace { .. })), takes, "{waits:?}: {follows:?}");
+        let follows = probe.reads(LockResponse::Lease(free));
+        assert_eq!(
+            matches!(follows, Some(LockRequest::Replace { .. })),
+            takes,
+            "{waits:?}: {follows:?}"
+        );
     }
 }
 
@@ -78,9 +89,9 @@ async fn who_knows_that_nobody_held_the_lock_knows_it_for_less_than_a_lease_dura
         let mut probe = Probe::new(HandoverPolicy::default());
         probe.written.is_unheld_since(probe.clock.mark());
         tokio::time::advance(waits).await;
-        let make = probe.reads(Answer::Missing).unwrap();
+        let make = probe.reads(LockResponse::Missing).unwrap();
         probe.stores(&make);
-        assert_eq!(probe.machine.held().is_some(), leads, "{waits:?}");
+        assert_eq!(probe.handover.machine.held().is_some(), leads, "{waits:?}");
     }
 }
 
@@ -90,10 +101,14 @@ async fn a_record_of_another_is_over_when_it_stood_for_the_longer_of_both_durati
         let mut probe = Probe::new(HandoverPolicy::default());
         let mut brief = held_by("bob");
         brief.record.duration = MILLI;
-        assert_eq!(probe.reads(Answer::Lease(brief.clone())), None);
+        assert_eq!(probe.reads(LockResponse::Lease(brief.clone())), None);
         tokio::time::advance(waits).await;
-        let follows = probe.reads(Answer::Lease(brief));
-        assert_eq!(matches!(follows, Some(Ask::Replace { .. })), takes, "{waits:?}: {follows:?}");
+        let follows = probe.reads(LockResponse::Lease(brief));
+        assert_eq!(
+            matches!(follows, Some(LockRequest::Replace { .. })),
+            takes,
+            "{waits:?}: {follows:?}"
+        );
     }
 }
 
@@ -101,38 +116,38 @@ async fn a_record_of_another_is_over_when_it_stood_for_the_longer_of_both_durati
 async fn two_conflicts_in_an_attempt_leave_the_rest_to_the_next_one() {
     let mut probe = Probe::new(HandoverPolicy::default());
     let free = ObservedRecord::new(released(), "1");
-    let take = probe.reads(Answer::Lease(free.clone())).unwrap();
-    assert_eq!(probe.answers(&take, Answer::Conflict), Some(Ask::Read));
-    let take = probe.answers(&Ask::Read, Answer::Lease(free)).unwrap();
-    assert_eq!(probe.answers(&take, Answer::Conflict), None);
+    let take = probe.reads(LockResponse::Lease(free.clone())).unwrap();
+    assert_eq!(probe.answers(&take, LockResponse::Conflict), Some(LockRequest::Read));
+    let take = probe.answers(&LockRequest::Read, LockResponse::Lease(free)).unwrap();
+    assert_eq!(probe.answers(&take, LockResponse::Conflict), None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_is_missing_again_is_not_waited_with() {
     let mut probe = Probe::new(HandoverPolicy::default());
-    let make = probe.reads(Answer::Missing).unwrap();
+    let make = probe.reads(LockResponse::Missing).unwrap();
     probe.stores(&make);
-    let wait = |probe: &Probe| probe.machine.wait_left(&probe.clock.mark());
+    let wait = |probe: &Probe| probe.handover.machine.wait_left(&probe.clock.mark());
     assert_eq!(wait(&probe), Some(Duration::from_secs(15)));
-    assert!(matches!(probe.reads(Answer::Missing), Some(Ask::Create(_))));
+    assert!(matches!(probe.reads(LockResponse::Missing), Some(LockRequest::Create(_))));
     assert_eq!(wait(&probe), None, "it is not there");
 }
 
 impl Probe {
-    fn answers(&mut self, ask: &Ask, answer: Answer) -> Option<Ask> {
+    fn answers(&mut self, ask: &LockRequest, answer: LockResponse) -> Option<LockRequest> {
         let (now, wall) = (self.clock.mark(), self.clock.wall());
-        self.machine.answered(ask, answer, &now, &now, wall)
+        self.handover.answered(ask, answer, &now, &now, wall)
     }
 
     /// Returns a machine that leads, and the record as it is stored at version 5.
-    fn leading(manners: HandoverPolicy) -> (Self, LeaderElectionRecord) {
-        let mut probe = Self::new(manners);
+    fn leading(policy: HandoverPolicy) -> (Self, LeaderElectionRecord) {
+        let mut probe = Self::new(policy);
         let free = ObservedRecord::new(released(), "4");
-        let take = probe.reads(Answer::Lease(free)).unwrap();
-        let Ask::Replace { record, .. } = take.clone() else { panic!("{take:?}") };
+        let take = probe.reads(LockResponse::Lease(free)).unwrap();
+        let LockRequest::Replace { record, .. } = take.clone() else { panic!("{take:?}") };
         let stored = ObservedRecord::new(record.clone(), "5");
-        assert_eq!(probe.answers(&take, Answer::Lease(stored)), None);
-        assert!(probe.machine.held().is_some());
+        assert_eq!(probe.answers(&take, LockResponse::Lease(stored)), None);
+        assert!(probe.handover.machine.held().is_some());
         (probe, record)
     }
 }
@@ -141,7 +156,7 @@ impl Probe {
 async fn a_leader_looks_at_what_may_end_its_term_and_at_nothing_else() {
     let (probe, ours) = Probe::leading(HandoverPolicy::default());
     let concern = |record: &LeaderElectionRecord, version: &str| {
-        probe.machine.concern(&ObservedRecord::new(record.clone(), version))
+        probe.handover.concern(&ObservedRecord::new(record.clone(), version))
     };
     let other = held_by("bob").record;
     for (version, expected) in [
@@ -170,26 +185,26 @@ async fn only_a_lender_looks_at_a_request_and_once() {
         let (mut probe, ours) = Probe::leading(HandoverPolicy { asks: false, lends });
         let asked = LeaderElectionRecord { requested_by: Some(by.to_owned()), ..ours };
         let told = |version| ObservedRecord::new(asked.clone(), version);
-        assert_eq!(probe.machine.concern(&told("6")), expected, "{lends} {by}");
-        assert!(!probe.machine.is_asked());
-        probe.machine.stale();
-        probe.reads(Answer::Lease(told("6")));
-        assert_eq!(probe.machine.is_asked(), lends && by == "bob", "{lends} {by}");
-        assert_eq!(probe.machine.concern(&told("7")), Concern::Nothing, "it knows");
+        assert_eq!(probe.handover.concern(&told("6")), expected, "{lends} {by}");
+        assert!(!probe.handover.is_asked());
+        probe.handover.machine.stale();
+        probe.reads(LockResponse::Lease(told("6")));
+        assert_eq!(probe.handover.is_asked(), lends && by == "bob", "{lends} {by}");
+        assert_eq!(probe.handover.concern(&told("7")), Concern::Nothing, "it knows");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_tries_at_once_when_it_is_told_of_a_free_lock_that_it_has_not_seen() {
+async fn a_candidate_tries_at_once_when_it_is_notified_of_a_free_lock_that_it_has_not_seen() {
     let mut probe = Probe::new(HandoverPolicy::default());
     let free = |version| ObservedRecord::new(released(), version);
-    assert!(probe.machine.is_chance(&free("1")));
-    assert!(!probe.machine.is_chance(&held_by("bob")));
-    probe.reads(Answer::Lease(free("1")));
-    assert!(!probe.machine.is_chance(&free("1")), "it has had that one");
-    assert!(probe.machine.is_chance(&free("2")));
+    assert!(probe.handover.machine.is_chance(&free("1")));
+    assert!(!probe.handover.machine.is_chance(&held_by("bob")));
+    probe.reads(LockResponse::Lease(free("1")));
+    assert!(!probe.handover.machine.is_chance(&free("1")), "it has had that one");
+    assert!(probe.handover.machine.is_chance(&free("2")));
     let held = ObservedRecord { version: "2".to_owned(), ..held_by("bob") };
-    assert!(!probe.machine.is_chance(&held));
+    assert!(!probe.handover.machine.is_chance(&held));
 }
 
 #[test]
@@ -210,13 +225,13 @@ fn the_last_sixteen_records_of_a_process_are_known_as_its_own() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_changes_the_times_of_a_record_ends_no_wait_of_its_writer() {
     let mut probe = Probe::new(HandoverPolicy::default());
-    let make = probe.reads(Answer::Missing).unwrap();
-    let Ask::Create(record) = make.clone() else { panic!("{make:?}") };
+    let make = probe.reads(LockResponse::Missing).unwrap();
+    let LockRequest::Create(record) = make.clone() else { panic!("{make:?}") };
     let renewed = Some(Timestamp::from_second(7).unwrap());
     let stored = ObservedRecord::new(LeaderElectionRecord { renewed, ..record }, "1");
-    assert_eq!(probe.answers(&make, Answer::Lease(stored.clone())), None);
-    assert!(probe.machine.held().is_none());
-    let wait = probe.machine.wait_left(&probe.clock.mark());
+    assert_eq!(probe.answers(&make, LockResponse::Lease(stored.clone())), None);
+    assert!(probe.handover.machine.held().is_none());
+    let wait = probe.handover.machine.wait_left(&probe.clock.mark());
     assert_eq!(wait, Some(Duration::from_secs(15)));
-    assert!(matches!(probe.reads(Answer::Lease(stored)), Some(Ask::Replace { .. })));
+    assert!(matches!(probe.reads(LockResponse::Lease(stored)), Some(LockRequest::Replace { .. })));
 }

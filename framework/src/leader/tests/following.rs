@@ -104,7 +104,7 @@ async fn without_the_right_to_watch_a_candidate_looks_once_in_a_retry_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d4_a_leader_that_is_told_of_another_holder_stops_at_once() {
+async fn d4_a_leader_that_is_notified_of_another_holder_stops_at_once() {
     let bench = Bench::new();
     let term = bench.ops("a").campaign(&bench.stop).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -119,7 +119,7 @@ async fn d4_a_leader_that_is_told_of_another_holder_stops_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_record_that_is_told_late_ends_no_term() {
+async fn an_old_record_that_is_reported_late_ends_no_term() {
     let bench = Bench::new();
     bench.foreign("before");
     let old = bench.store.stored.lock().clone();
@@ -207,7 +207,8 @@ impl ResourceLock for Failing {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_tells_nothing_is_followed_again_ever_more_seldom_and_hardly_without_rights() {
+async fn a_lock_that_reports_nothing_is_followed_again_ever_more_seldom_and_hardly_without_rights()
+{
     let rare = [2, 4, 8, 16, 30, 30, 30].as_slice();
     for (error, tells, waits) in [
         (None, false, rare),
@@ -222,7 +223,7 @@ async fn a_lock_that_tells_nothing_is_followed_again_ever_more_seldom_and_hardly
         let lock = Arc::new(Failing { handle, error, tells, tried: Mutex::default() });
         let environment =
             Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
-        let news = super::super::lock_watch::LockWatch::of(lock.clone(), environment);
+        let news = super::super::lock::LockWatch::of(lock.clone(), environment);
         tokio::time::sleep(Duration::from_secs(1_800)).await;
         drop(news);
         let tried = lock.tried.lock().clone();

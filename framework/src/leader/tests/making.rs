@@ -156,7 +156,7 @@ async fn d9_a_leader_whose_lock_is_deleted_makes_it_again_and_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d9_a_leader_that_is_told_of_the_deletion_makes_the_lock_again_at_once() {
+async fn d9_a_leader_that_is_notified_of_the_deletion_makes_the_lock_again_at_once() {
     let bench = Bench::new();
     let term = bench.follower("ann", LeaderElection::new("ops")).campaign(&bench.stop).await;
     tokio::time::sleep(SECOND / 10).await;

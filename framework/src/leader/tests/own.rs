@@ -37,7 +37,7 @@ async fn a_process_leads_again_at_once_when_the_record_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_never_told_that_its_writes_were_stored_leaves_the_lease_to_others() {
+async fn a_process_whose_writes_are_never_acknowledged_leaves_the_lease_to_others() {
     // A conflict: the client sent it again, and met its own first try.
     let errors = [ErrorKind::Server, ErrorKind::Conflict];
     for (has_led, error) in errors.into_iter().flat_map(|error| [(false, error), (true, error)]) {
@@ -67,7 +67,7 @@ async fn who_is_never_told_that_its_writes_were_stored_leaves_the_lease_to_other
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_not_told_of_one_write_tries_again_at_once() {
+async fn a_process_with_one_unacknowledged_write_tries_again_at_once() {
     let bench = Bench::new();
     let (ann, _) = bench.elector("ann");
     *bench.store.misled.lock() = Some(("ann", ErrorKind::Server));

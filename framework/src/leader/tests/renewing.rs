@@ -156,7 +156,7 @@ async fn mechanism_40_a_release_that_meets_another_write_of_the_lock_is_tried_ag
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_45_the_health_check_is_as_tolerant_as_it_was_told() {
+async fn mechanism_45_the_health_check_is_as_tolerant_as_configured() {
     let bench = Bench::new();
     let (ann, environment) = bench.elector("ann");
     let _term = ann.campaign(&bench.stop).await.unwrap();

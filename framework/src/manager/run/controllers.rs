@@ -73,7 +73,7 @@ impl Operator {
         );
         // The recorder's client belongs to this term.
         self.vitals.informers.report_invalid(None);
-        self.clock.within(GRACE, reporting.join_next()).await;
+        self.clock.timeout(GRACE, reporting.join_next()).await;
         drained && ended && early_ended
     }
 
@@ -98,7 +98,7 @@ impl Operator {
                 all_ended &= matches!(ended, Ok((_, true)));
             }
         };
-        if self.clock.within(limit, drain).await.is_none() {
+        if self.clock.timeout(limit, drain).await.is_none() {
             warn!(controllers = running.len(), "reconciles did not end in time and are cut off");
             // Awaited, so that no reconcile of this term runs beside the next.
             running.shutdown().await;

@@ -310,7 +310,7 @@ impl RealServer {
                 clock.sleep(Duration::from_millis(100)).await;
             }
         };
-        let outcome = clock.within(READY, wait).await;
+        let outcome = clock.timeout(READY, wait).await;
         outcome.unwrap_or_else(|| Err(self.not_ready("was not ready after 60 s")))
     }
 

@@ -131,9 +131,10 @@ fn shown(bytes: &[u8]) -> String {
 /// Checks that scanners and decoder agree. `odd_keys`: whether a key may have escapes. Such keys
 /// are never ours: then more is kept, and less is known, than there is.
 fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, rng: &Rng) {
-    let start = scan::skip_space(bytes, 0);
-    let length = bytes.len() - bytes.iter().rev().take_while(|byte| scan::is_space(**byte)).count();
-    assert_eq!(scan::value_end(bytes, start), Ok(length), "{}", shown(bytes));
+    let start = scanner::scan::skip_space(bytes, 0);
+    let length =
+        bytes.len() - bytes.iter().rev().take_while(|byte| scanner::scan::is_space(**byte)).count();
+    assert_eq!(scanner::scan::value_end(bytes, start), Ok(length), "{}", shown(bytes));
     if odd_keys {
         return survives(bytes);
     }

@@ -5,8 +5,8 @@
 //! goes to the key that has waited the longest, whatever its priority (G-Q7: no ready key starves
 //! behind others of higher priority).
 
-use super::ready::{Lane, Place};
-use super::slot::{Again, Nanos, Place as At};
+use super::ready::{Lane, LaneEntry};
+use super::slot::{Again, Nanos, Stage};
 use super::slots::{Slots, Ticket};
 use crate::workqueue::Priority;
 
@@ -82,7 +82,7 @@ impl PriorityLanes {
     }
 
     /// Adds a place at the end of a line.
-    pub(super) fn join(&mut self, priority: Priority, failing: bool, place: Place) {
+    pub(super) fn join(&mut self, priority: Priority, failing: bool, place: LaneEntry) {
         let line = self.line(priority);
         line.live += 1;
         let lane = if failing { &mut line.failing } else { &mut line.healthy };
@@ -90,7 +90,7 @@ impl PriorityLanes {
     }
 
     /// Adds a place by its turn, for a key that was passed over.
-    pub(super) fn rejoin(&mut self, priority: Priority, failing: bool, place: Place) {
+    pub(super) fn rejoin(&mut self, priority: Priority, failing: bool, place: LaneEntry) {
         let line = self.line(priority);
         line.live += 1;
         let lane = if failing { &mut line.failing } else { &mut line.healthy };
@@ -102,7 +102,7 @@ impl PriorityLanes {
         let line = self.line(priority);
         line.live -= 1;
         if line.healthy.len() + line.failing.len() > 2 * line.live + SLACK {
-            let is_live = |place: &Place| is_live(slots, place);
+            let is_live = |place: &LaneEntry| is_live(slots, place);
             line.healthy.sweep(is_live);
             line.failing.sweep(is_live);
         }
@@ -140,8 +140,8 @@ impl PriorityLanes {
                 first = Some(at);
                 continue;
             }
-            let has_aged = match slots.get(ticket).place {
-                At::Ready { since, .. } => now.saturating_sub(since) >= self.ageing,
+            let has_aged = match slots.get(ticket).stage {
+                Stage::Ready { since, .. } => now.saturating_sub(since) >= self.ageing,
                 _ => false,
             };
             if has_aged && aged.is_none_or(|(oldest, _)| turn < oldest) {
@@ -193,7 +193,7 @@ impl Line {
         }
         let (turn, ticket) = self.healthy.front()?;
         let slot = slots.find_slot(ticket)?;
-        if slot.failing || !matches!(slot.place, At::Ready { turn: own, .. } if own == turn) {
+        if slot.failing || !matches!(slot.stage, Stage::Ready { turn: own, .. } if own == turn) {
             return None;
         }
         self.live -= 1;
@@ -202,7 +202,7 @@ impl Line {
     }
 
     /// Returns the first place whose key can be taken.
-    fn first<T>(&mut self, slots: &mut Slots<T>, may_fail: bool) -> Option<Place> {
+    fn first<T>(&mut self, slots: &mut Slots<T>, may_fail: bool) -> Option<LaneEntry> {
         self.tidy_front(slots);
         if self.failing.is_empty() {
             return self.healthy.first();
@@ -241,8 +241,8 @@ impl Line {
         while let Some(place) = self.healthy.front() {
             if is_live(slots, &place) {
                 let slot = slots.get(place.1);
-                match slot.place {
-                    At::Working { spot } => {
+                match slot.stage {
+                    Stage::Working { spot } => {
                         if let Again::Now { passed, .. } = &mut slots.working(spot).again {
                             *passed = true;
                             self.live -= 1;
@@ -259,6 +259,6 @@ impl Line {
 }
 
 /// Whether this is still the place of its key.
-fn is_live<T>(slots: &Slots<T>, (turn, ticket): &Place) -> bool {
+fn is_live<T>(slots: &Slots<T>, (turn, ticket): &LaneEntry) -> bool {
     slots.turn(*ticket) == Some(*turn)
 }

@@ -4,18 +4,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::slot::{Again, Nanos, Place, Slot};
+use super::slot::{Again, Nanos, Slot, Stage};
 use super::slots::Ticket;
 use super::{Core, QueueCounts};
 use crate::workqueue::meter::{QueueReport, Tally};
-use crate::workqueue::{KeyPlace, KeyState, Priority};
+use crate::workqueue::{KeyStage, KeyState, Priority};
 
 /// Sort key of a listing: place, then priority, then age, due time or turn.
-type Rank = (KeyPlace, Reverse<Priority>, u64, Ticket);
+type Rank = (KeyStage, Reverse<Priority>, u64, Ticket);
 
 impl<T> Core<T> {
     /// Returns the numbers for the metrics; `tally` is counted by the caller.
-    pub(in crate::workqueue) fn news(&self, tally: Tally) -> QueueReport {
+    pub(in crate::workqueue) fn report(&self, tally: Tally) -> QueueReport {
         QueueReport { adds: self.adds, delays: self.delays, depths: self.lines.depths(), tally }
     }
 }
@@ -86,38 +86,38 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Describes one key.
-    fn state(&self, place: KeyPlace, ticket: Ticket, now: Nanos) -> Option<KeyState<T>> {
+    fn state(&self, stage: KeyStage, ticket: Ticket, now: Nanos) -> Option<KeyState<T>> {
         let key = self.slots.key(ticket)?.clone();
         let slot = self.slots.get(ticket);
         let ago = |since: Nanos| Some(Duration::from_nanos(now.saturating_sub(since)));
         let until = |at: Nanos| Some(Duration::from_nanos(at.saturating_sub(now)));
-        let (age, due_in, again) = match slot.place {
-            Place::Ready { since, .. } => (ago(since), None, false),
-            Place::Working { spot } => {
+        let (age, due_in, again) = match slot.stage {
+            Stage::Ready { since, .. } => (ago(since), None, false),
+            Stage::Working { spot } => {
                 let working = self.slots.in_work().get(spot as usize)?;
                 match working.again {
                     Again::At { at, .. } => (ago(working.since), until(at), true),
                     again => (ago(working.since), None, matches!(again, Again::Now { .. })),
                 }
             }
-            Place::Waiting { at, .. } => (None, until(at), false),
-            Place::Resting => (None, None, false),
+            Stage::Waiting { at, .. } => (None, until(at), false),
+            Stage::Resting => (None, None, false),
         };
         let Slot { reasons, failures, priority, .. } = *slot;
-        Some(KeyState { key, place, failures, age, due_in, again, priority, reasons })
+        Some(KeyState { key, stage, failures, age, due_in, again, priority, reasons })
     }
 
     /// Returns the sort key of a key; `None` if it rests.
     fn rank(&self, ticket: Ticket, slot: &Slot) -> Option<Rank> {
-        let (place, order) = match slot.place {
-            Place::Working { spot } => {
-                (KeyPlace::Working, self.slots.in_work().get(spot as usize)?.since)
+        let (stage, order) = match slot.stage {
+            Stage::Working { spot } => {
+                (KeyStage::Working, self.slots.in_work().get(spot as usize)?.since)
             }
-            Place::Ready { turn, .. } => (KeyPlace::Queued, turn),
-            Place::Waiting { at, .. } if slot.is_backing_off() => (KeyPlace::BackingOff, at),
-            Place::Waiting { at, .. } => (KeyPlace::Delayed, at),
-            Place::Resting => return None,
+            Stage::Ready { turn, .. } => (KeyStage::Queued, turn),
+            Stage::Waiting { at, .. } if slot.is_backing_off() => (KeyStage::BackingOff, at),
+            Stage::Waiting { at, .. } => (KeyStage::Delayed, at),
+            Stage::Resting => return None,
         };
-        Some((place, Reverse(slot.priority), order, ticket))
+        Some((stage, Reverse(slot.priority), order, ticket))
     }
 }

@@ -14,14 +14,14 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::slots::Ticket;
 
 /// A place in line.
-pub(super) type Place = (u64, Ticket);
+pub(super) type LaneEntry = (u64, Ticket);
 
 /// A line of keys.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    places: VecDeque<Place>,
+    places: VecDeque<LaneEntry>,
     /// Places whose turn has been passed over; few.
-    overdue: BinaryHeap<Reverse<Place>>,
+    overdue: BinaryHeap<Reverse<LaneEntry>>,
 }
 
 impl Lane {
@@ -37,7 +37,7 @@ impl Lane {
 
     /// Returns the front of the places that were not passed over.
     #[inline]
-    pub(super) fn front(&self) -> Option<Place> {
+    pub(super) fn front(&self) -> Option<LaneEntry> {
         self.places.front().copied()
     }
 
@@ -52,7 +52,7 @@ impl Lane {
 
     /// Returns the first place.
     #[inline]
-    pub(super) fn first(&self) -> Option<Place> {
+    pub(super) fn first(&self) -> Option<LaneEntry> {
         if !self.has_overdue() {
             return self.front();
         }
@@ -87,14 +87,14 @@ impl Lane {
     }
 
     /// Takes out the first places as long as they are outdated.
-    pub(super) fn drop_outdated(&mut self, is_live: impl Fn(&Place) -> bool) {
+    pub(super) fn drop_outdated(&mut self, is_live: impl Fn(&LaneEntry) -> bool) {
         while self.first().is_some_and(|first| !is_live(&first)) {
             self.pop();
         }
     }
 
     /// Takes out all outdated places.
-    pub(super) fn sweep(&mut self, is_live: impl Fn(&Place) -> bool) {
+    pub(super) fn sweep(&mut self, is_live: impl Fn(&LaneEntry) -> bool) {
         self.places.retain(&is_live);
         self.overdue.retain(|Reverse(place)| is_live(place));
     }

@@ -16,7 +16,7 @@ pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
 /// The state of one key.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::workqueue) struct Slot {
-    pub(super) place: Place,
+    pub(super) stage: Stage,
     /// Reasons of its next turn; of a key in work, those that were added since it was taken.
     pub(super) reasons: u64,
     /// Failures in a row.
@@ -33,7 +33,7 @@ impl Slot {
     /// Returns the state of a key that rests and has no history.
     pub(super) fn resting() -> Self {
         Self {
-            place: Place::Resting,
+            stage: Stage::Resting,
             reasons: 0,
             failures: 0,
             priority: Priority::NORMAL,
@@ -48,9 +48,9 @@ impl Slot {
     }
 }
 
-/// The place of a key in the queue.
+/// The stage of a key in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Stage {
     Resting,
     Ready {
         since: Nanos,

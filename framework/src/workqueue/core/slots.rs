@@ -6,7 +6,7 @@
 
 use hashbrown::HashTable;
 
-use super::slot::{Again, Nanos, Place as At, Slot, Working};
+use super::slot::{Again, Nanos, Slot, Stage, Working};
 
 /// Number of slots from which a new key gets the slot of a resting one. A key of unknown kind may
 /// never come back.
@@ -156,9 +156,9 @@ impl<T> Slots<T> {
 
     /// Returns the turn of a key in its line; `None` also when there is no such key any more.
     pub(super) fn turn(&self, ticket: Ticket) -> Option<u64> {
-        match self.find_slot(ticket)?.place {
-            At::Ready { turn, .. } => Some(turn),
-            At::Working { spot } => match self.in_work.get(spot as usize)?.again {
+        match self.find_slot(ticket)?.stage {
+            Stage::Ready { turn, .. } => Some(turn),
+            Stage::Working { spot } => match self.in_work.get(spot as usize)?.again {
                 Again::Now { turn, passed: false, .. } => Some(turn),
                 _ => None,
             },
@@ -190,7 +190,7 @@ impl<T> Slots<T> {
         let ended = self.in_work.swap_remove(spot as usize);
         // `swap_remove` moved the last key to this index.
         if let Some(moved) = self.in_work.get(spot as usize) {
-            self.entries[moved.ticket.index()].slot.place = At::Working { spot };
+            self.entries[moved.ticket.index()].slot.stage = Stage::Working { spot };
         }
         ended
     }
@@ -209,7 +209,7 @@ impl<T> Slots<T> {
     /// Returns all slots of keys that do not rest, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Slot)> {
         let numbered = (0_u32..).zip(&self.entries);
-        let in_use = numbered.filter(|(_, entry)| !matches!(entry.slot.place, At::Resting));
+        let in_use = numbered.filter(|(_, entry)| !matches!(entry.slot.stage, Stage::Resting));
         in_use
             .map(|(at, entry)| (Ticket { at, hash: entry.hash }, &entry.slot))
             // Stops after the last slot in use: many resting slots may follow.
@@ -224,7 +224,7 @@ impl<T> Slots<T> {
             return false;
         }
         self.in_use -= 1;
-        self.entries[ticket.index()].slot.place = At::Resting;
+        self.entries[ticket.index()].slot.stage = Stage::Resting;
         true
     }
 
@@ -317,7 +317,7 @@ impl<T: Eq> Slots<T> {
             return Some((self.make(key, sought), true));
         };
         let entry = &mut self.entries[at as usize];
-        let rested = matches!(entry.slot.place, At::Resting);
+        let rested = matches!(entry.slot.stage, Stage::Resting);
         if rested {
             self.in_use += 1;
             // The newer of two equal keys is stored, since equal keys may differ in other fields.
@@ -371,7 +371,7 @@ impl<T: Eq> Slots<T> {
             let at = self.next % self.entries.len();
             self.next = at + 1;
             let entry = &mut self.entries[at];
-            if matches!(entry.slot.place, At::Resting) && entry.key.is_some() {
+            if matches!(entry.slot.stage, Stage::Resting) && entry.key.is_some() {
                 *old = entry.key.take();
                 let ticket = Ticket { at: u32::try_from(at).ok()?, hash: entry.hash };
                 self.forget(ticket);
@@ -399,7 +399,7 @@ mod tests {
         let guess = slots.guess(&key, hash);
         let (ticket, rested) = slots.enter(&mut Some(key), hash, guess).expect("a key");
         // A key with another place than `Resting` is in use.
-        slots.get_mut(ticket).place = At::Waiting { at: 0, turn: 0 };
+        slots.get_mut(ticket).stage = Stage::Waiting { at: 0, turn: 0 };
         (ticket, rested)
     }
 
@@ -489,7 +489,7 @@ mod tests {
         for (new, old) in [(MANY, 5), (MANY + 1, 7)] {
             let mut key = Some(new);
             let (ticket, _) = slots.enter(&mut key, hash_of(new), NOWHERE).expect("a key");
-            slots.get_mut(ticket).place = At::Waiting { at: 0, turn: 0 };
+            slots.get_mut(ticket).stage = Stage::Waiting { at: 0, turn: 0 };
             assert_eq!((ticket.at, key), (tickets[old].at, Some(old)), "who had it is handed out");
             assert_eq!(slots.find(&old, hash_of(old)), None);
         }

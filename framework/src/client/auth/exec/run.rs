@@ -88,7 +88,7 @@ impl ExecPlugin {
         let terminal = std::io::stdin().is_terminal();
         let input = self.interactive.takes_input(terminal).map_err(|why| self.error(why))?;
         let limit = if input { INTERACTIVE_TIME_LIMIT } else { TIME_LIMIT };
-        match clock.within(limit, self.output(clock, input)).await {
+        match clock.timeout(limit, self.output(clock, input)).await {
             Some(output) => self.read(&output?),
             None => Err(self.error(format!("it did not end within {} s", limit.as_secs()))),
         }
@@ -146,7 +146,7 @@ impl ExecPlugin {
                     child.wait().await
                 }
                 status = child.wait() => {
-                    clock.within(REST_TIME, reading).await.transpose()?;
+                    clock.timeout(REST_TIME, reading).await.transpose()?;
                     status
                 }
             }

@@ -1,7 +1,7 @@
 //! Tests of priorities, ageing and reasons.
 
 use super::*;
-use crate::workqueue::KeyPlace::{BackingOff, Delayed, Queued, Working};
+use crate::workqueue::KeyStage::{BackingOff, Delayed, Queued, Working};
 
 const LOW: Adding = Adding { priority: Priority::LOW, reasons: 0, delay: Duration::ZERO };
 const LIVE: Adding = Adding { priority: Priority::NORMAL, reasons: 0, delay: Duration::ZERO };
@@ -177,7 +177,7 @@ fn what_is_in_the_queue_is_listed_by_place_and_turn() {
     queue.add(6, LIVE.after(at(8)), at(1));
     queue.add(1, LIVE.reasons(4), at(1));
     let told = queue.describe(9, nanos(at(3)));
-    let order: Vec<_> = told.iter().map(|state| (state.key, state.place)).collect();
+    let order: Vec<_> = told.iter().map(|state| (state.key, state.stage)).collect();
     let places =
         [(1, Working), (4, Queued), (3, Queued), (2, BackingOff), (6, Delayed), (5, Delayed)];
     assert_eq!(order, places);

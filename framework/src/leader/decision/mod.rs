@@ -1,0 +1,10 @@
+//! The decisions of an election, without I/O: [`Machine`] runs the race for the lock, and
+//! [`Handover`] adds the manners between processes that ask for a lease and those that lend it.
+
+mod handover;
+mod machine;
+mod own_records;
+
+pub(super) use handover::{Handover, HandoverPolicy};
+pub(super) use machine::{Concern, LockRequest, LockResponse, Loss, Machine};
+pub(super) use own_records::OwnRecords;
