@@ -5,21 +5,12 @@
 
 use std::sync::Arc;
 
-use super::core::Core;
-use super::index::{Evaluator, IndexId};
-use super::object::Object;
-use super::slots::{Id, parts};
-use super::snapshot_diff::{Differences, SnapshotDiff};
-use super::state::State;
-use super::values::{IndexPlan, Values};
+use super::core::{Core, Order};
 use crate::resource::ObjectKey;
-
-/// The order of keys at the last list of all objects.
-#[derive(Default)]
-pub(super) struct Order {
-    membership: u64,
-    ids: Arc<[Id]>,
-}
+use crate::store::index::{Evaluator, IndexId, IndexPlan, Values};
+use crate::store::object::Object;
+use crate::store::slots::{Id, parts};
+use crate::store::state::{Differences, SnapshotDiff, State};
 
 /// The time that a read refers to: now, or the moment of a snapshot.
 #[derive(Clone, Copy)]

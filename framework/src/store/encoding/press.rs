@@ -7,15 +7,14 @@
 //!
 //! Not here: the choice of the kinds that are cold, and the decoded values (`shares`).
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use zstd_safe::{CCtx, CDict, DCtx, DDict};
+use zstd_safe::{CCtx, CDict, DDict};
 
-use super::buffer_pool::{Buffer, BufferPool};
-use super::interned_meta::{Common, InternedMeta};
-use super::object::Object;
+use crate::store::object::{
+    Buffer, BufferPool, Cold, ColdShared, Dictionary, InternedMeta, LENGTHS, Object, Readers,
+};
 
 /// Objects that a dictionary is trained from.
 const SAMPLES: usize = 256;
@@ -33,53 +32,13 @@ const WINDOW: usize = 512;
 const AGED: usize = 150;
 /// Objects between two trainings, at first; doubled each time.
 const BETWEEN: usize = 8 * SAMPLES;
-/// Decompression contexts that are kept; each holds about 100 KB.
-const READERS: usize = 4;
-
-/// A compressed object with its head.
-pub(crate) struct Cold {
-    /// Length of the head and of the unpacked body (4 bytes each), head, packed body.
-    pub(super) bytes: Buffer,
-    shared: Arc<Shared>,
-}
-
-/// State that compressed objects share.
-struct Shared {
-    dictionary: Arc<Dictionary>,
-    head: Box<[u8]>,
-}
-
-impl Common for Shared {
-    fn head(&self) -> &[u8] {
-        &self.head
-    }
-}
-
-/// Length of the fields before the head.
-const LENGTHS: usize = 8;
-
-impl fmt::Debug for Cold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cold({} bytes)", self.bytes.len())
-    }
-}
-
-/// A dictionary, prepared for each direction.
-struct Dictionary {
-    pack: CDict<'static>,
-    unpack: DDict<'static>,
-    readers: Arc<Readers>,
-}
-
-/// Decompression contexts for reuse.
-type Readers = Mutex<Vec<DCtx<'static>>>;
 
 /// Compresses the objects of one store.
 #[derive(Default)]
 pub(crate) struct Press {
     state: Mutex<State>,
     readers: Arc<Readers>,
-    heads: InternedMeta<Shared>,
+    heads: InternedMeta<ColdShared>,
 }
 
 /// The state of the compressor that its lock protects.
@@ -144,7 +103,7 @@ impl Ratio {
 
 impl Press {
     /// Compresses `body`; `None` while there is no dictionary, or when it would not get smaller.
-    pub(super) fn pack(
+    pub(in crate::store) fn pack(
         &self,
         object: &Arc<Object>,
         (own, common): (&[u8], &[u8]),
@@ -163,11 +122,11 @@ impl Press {
         let dictionary = state.dictionary.as_ref().map(Arc::clone)?;
         let packed = state.pack(&dictionary, own, body, memory);
         let cold = packed.map(|bytes| {
-            let fits = |shared: &Shared| Arc::ptr_eq(&shared.dictionary, &dictionary);
+            let fits = |shared: &ColdShared| Arc::ptr_eq(&shared.dictionary, &dictionary);
             let before = before.map(|before| &before.shared);
             let shared = match before.filter(|before| *before.head == *common && fits(before)) {
                 Some(before) => Arc::clone(before),
-                None => self.heads.share(common, fits, |head| Shared {
+                None => self.heads.share(common, fits, |head| ColdShared {
                     dictionary: Arc::clone(&dictionary),
                     head: head.into(),
                 }),
@@ -183,7 +142,7 @@ impl Press {
 
     /// Trains a dictionary if there are enough samples, which takes tens of milliseconds. Returns
     /// the objects that waited for it.
-    pub(super) fn train(&self) -> Vec<Arc<Object>> {
+    pub(in crate::store) fn train(&self) -> Vec<Arc<Object>> {
         // The samples are taken out, and the training runs without the lock: objects can be packed
         // meanwhile.
         let samples = {
@@ -271,54 +230,5 @@ impl Samples {
     /// Whether the samples are enough for a dictionary.
     fn is_full(&self) -> bool {
         self.lengths.len() >= SAMPLES || self.bytes.len() >= SAMPLE_BYTES
-    }
-}
-
-impl Cold {
-    /// Returns the lengths of the head and of the unpacked body.
-    fn lengths(&self) -> (usize, usize) {
-        let at = |from: usize| {
-            let bytes = self.bytes.get(from..from + 4).and_then(|bytes| bytes.try_into().ok());
-            bytes.map_or(0, |bytes| u32::from_le_bytes(bytes) as usize)
-        };
-        (at(0), at(4))
-    }
-
-    /// Returns the head's own bytes: uid and resourceVersion.
-    pub(super) fn head(&self) -> &[u8] {
-        let (head, _) = self.lengths();
-        self.bytes.get(LENGTHS..LENGTHS + head).unwrap_or_default()
-    }
-
-    /// Returns the labels, finalizers and owners.
-    pub(super) fn common(&self) -> &[u8] {
-        &self.shared.head
-    }
-
-    /// Returns the body. If it cannot be decompressed, which is a defect, it is empty, and that is
-    /// logged.
-    pub(super) fn unpacked(&self) -> Vec<u8> {
-        let (head, length) = self.lengths();
-        let packed = self.bytes.get(LENGTHS + head..).unwrap_or_default();
-        let mut body = Vec::with_capacity(length);
-        let dictionary = &self.shared.dictionary;
-        let readers = &dictionary.readers;
-        let mut reader = match readers.lock().pop() {
-            Some(reader) => reader,
-            None => DCtx::create(),
-        };
-        // Writes no further than the capacity.
-        let outcome = reader.decompress_using_ddict(&mut body, packed, &dictionary.unpack);
-        let mut readers = readers.lock();
-        // Bounded: a burst of parallel reads must not keep its contexts.
-        if readers.len() < READERS {
-            readers.push(reader);
-        }
-        drop(readers);
-        if outcome != Ok(length) {
-            tracing::error!("a compressed object cannot be unpacked: this is a defect of windlass");
-            body.clear();
-        }
-        body
     }
 }

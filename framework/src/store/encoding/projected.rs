@@ -9,62 +9,19 @@
 //! (`wire::Only`).
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use super::buffer_pool::Buffer;
-use super::content::Content;
-use super::detached_values::{DetachedIndexValues, Fields};
-use super::object::{Object, StoreShared};
-use super::values::Path;
-use crate::wire::{Head, MetadataScan, Only, object_at_path, without};
+use super::encoder::Encoder;
+use super::fields::Selection;
+use crate::store::object::{Content, Object, Part};
+use crate::wire::{Head, MetadataScan, object_at_path, without};
 
-/// The members that are kept of a kind's objects.
-#[derive(Debug)]
-pub(super) struct Selection {
-    only: Only,
-    /// The fields of the type that they are read as.
-    pub(super) fields: Fields,
-}
-
-impl Selection {
-    /// Returns the selection for a type with these fields; `None` if the type reads everything.
-    pub(super) fn of(fields: &'static [Path]) -> Option<Self> {
-        Some(Self { only: Only::of(fields)?, fields: Fields(fields) })
-    }
-}
-
-/// The bytes of some fields, followed by index values of others.
-pub(crate) struct Part {
-    pub(super) bytes: Buffer,
-    /// Offset of the index values.
-    outside: u32,
-}
-
-impl fmt::Debug for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Part({} bytes)", self.bytes.len())
-    }
-}
-
-impl Part {
-    /// Returns the JSON of the fields.
-    pub(super) fn body(&self) -> &[u8] {
-        self.bytes.get(..self.outside as usize).unwrap_or_default()
-    }
-
-    /// Returns the index values behind the JSON.
-    pub(super) fn outside(&self) -> DetachedIndexValues<'_> {
-        DetachedIndexValues::of(self.bytes.get(self.outside as usize..).unwrap_or_default())
-    }
-}
-
-impl StoreShared {
+impl Encoder {
     /// Returns `own`, which was written through a type that skips labels, with the labels of
     /// `shown`, the same object before. Labels with a field in the type keep their written value.
     /// `None` if `own` is complete.
-    pub(super) fn labelled(
-        self: &Arc<Self>,
+    pub(in crate::store) fn labelled(
+        &self,
         own: &Arc<Object>,
         shown: &Object,
     ) -> Option<Arc<Object>> {
@@ -78,13 +35,13 @@ impl StoreShared {
         labels.extend(written);
         let bytes = with_labels(&body, &serde_json::to_vec(&labels).ok()?)?;
         let skim = MetadataScan::of(&bytes).ok()?;
-        Some(Object::new(own.key().clone(), &skim, self))
+        Some(Object::new(own.key().clone(), &skim, &self.home))
     }
 
     /// Returns the members of `object` that `selection` keeps; `body` are its compact bytes. The
     /// whole object if the members cannot be found.
     pub(super) fn part(
-        self: &Arc<Self>,
+        &self,
         object: &Arc<Object>,
         body: &[u8],
         selection: &Selection,
@@ -95,7 +52,7 @@ impl StoreShared {
             return Arc::clone(object);
         }
         let kept = body.len() - cuts.iter().map(|(start, end)| end - start).sum::<usize>();
-        let bytes = self.memory.buffer(kept + outside.len(), |bytes| {
+        let bytes = self.home.memory.buffer(kept + outside.len(), |bytes| {
             let mut at = 0;
             for (start, end) in &cuts {
                 bytes.extend_from_slice(&body[at..*start]);
@@ -106,11 +63,11 @@ impl StoreShared {
         });
         let content = match u32::try_from(kept) {
             _ if outside.is_empty() => Content::Compact(bytes),
-            Ok(outside) => Content::Part(Box::new(Part { bytes, outside })),
+            Ok(outside) => Content::Part(Box::new(Part::new(bytes, outside))),
             // Objects above 4 GiB have no outline, so they do not get here.
             Err(_) => return Arc::clone(object),
         };
-        Object::of(object.key().clone(), object.outline().without(&cuts), content, self)
+        Object::of(object.key().clone(), object.outline().without(&cuts), content, &self.home)
     }
 }
 

@@ -8,90 +8,22 @@
 //! another form).
 //!
 //! An index that is added after the first objects would miss the fields that were not kept, so it
-//! is refused. Not here: the kept value itself (`keep`).
+//! is refused. Not here: the kept value itself (`encoding`).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::encode::Mode;
 use super::index::Evaluator;
-use super::object::{Object, StoreShared};
-use super::values::{IndexPlan, Path};
+use super::values::IndexPlan;
 use crate::error::{Error, ErrorKind};
-use crate::resource::Reads;
+use crate::resource::{Reads, ResourceInfo};
+use crate::store::encoding::Mode;
+use crate::store::object::{Object, Path};
 use crate::wire::object_at_path;
-
-/// The paths of a type's fields; the empty path means the whole object.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fields(pub(super) &'static [Path]);
-
-impl Fields {
-    /// Whether a field lies at the path or above it, so that its type decides about the value
-    /// there.
-    pub(super) fn may_have(self, path: &[&str]) -> bool {
-        self.0.iter().any(|field| path.starts_with(field))
-    }
-
-    /// Returns the field at the path or above it.
-    fn above(self, path: &[&str]) -> Option<Path> {
-        self.0.iter().copied().find(|field| path.starts_with(field))
-    }
-
-    /// Returns the labels that have a field each; `None` when the type reads all labels.
-    pub(super) fn picked_labels(self) -> Option<Vec<String>> {
-        if self.may_have(&["metadata", "labels"]) {
-            return None;
-        }
-        let picked = self.0.iter().filter_map(|field| match **field {
-            ["metadata", "labels", key] => Some(key.to_owned()),
-            _ => None,
-        });
-        Some(picked.collect())
-    }
-
-    /// Whether a field, or a part of the metadata, lies exactly at the path.
-    pub(super) fn has(self, path: &[&str]) -> bool {
-        let is_whole = |field: &&Path| match **field {
-            [] | ["metadata", ..] => path.starts_with(field),
-            field => *field == *path,
-        };
-        self.0.iter().any(|field| is_whole(&field))
-    }
-}
-
-/// Values by path, in the bytes beside a kept object: empty, or JSON that this store wrote.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DetachedIndexValues<'a>(&'a [u8]);
-
-/// A path, and the values at it.
-type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
-
-/// The number of an index, and its values.
-pub(super) type Told<'a> = (usize, Vec<Cow<'a, str>>);
-
-impl<'a> DetachedIndexValues<'a> {
-    pub(super) fn of(bytes: &'a [u8]) -> Self {
-        Self(bytes)
-    }
-
-    /// Returns the recorded values of declared paths; they are complete, whatever else is kept.
-    pub(super) fn told(self, declared: &[(usize, Path)]) -> Vec<Told<'a>> {
-        if self.0.is_empty() {
-            return Vec::new();
-        }
-        let entries: Vec<Entry<'a>> = serde_json::from_slice(self.0).unwrap_or_default();
-        let mut told = Vec::new();
-        for (path, values) in entries {
-            let indexes = declared.iter().filter(|(_, declared)| path == *declared);
-            told.extend(indexes.map(|(index, _)| (*index, values.clone())));
-        }
-        told
-    }
-}
 
 /// Encodes the values of path indexes for which the kept form may differ from the object; `object`
 /// is as it came.
-pub(super) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode: &Mode) -> Vec<u8> {
+pub(in crate::store) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode: &Mode) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.tells(path)) {
         return Vec::new();
     }
@@ -106,7 +38,12 @@ pub(super) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode: &Mode) ->
 
 /// Encodes the values for `own`, which replaces `object` and was written through a type. Values in
 /// `own` win; a value that `own` lacks is that of `object`, unless the field is empty in `own`.
-pub(super) fn known(object: &Object, own: &Object, plan: &IndexPlan, mode: &Mode) -> Vec<u8> {
+pub(in crate::store) fn known(
+    object: &Object,
+    own: &Object,
+    plan: &IndexPlan,
+    mode: &Mode,
+) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.has(path)) {
         return Vec::new();
     }
@@ -149,20 +86,25 @@ fn written(entries: Vec<(Path, Vec<String>)>) -> Vec<u8> {
 
 /// Returns the reason for which an index cannot be built; `is_late` is true if there are objects
 /// already. Never call it under a lock: it asks the kind's type, which may run user code.
-pub(super) fn refusal(home: &StoreShared, index: &Evaluator, is_late: bool) -> Option<Error> {
+pub(in crate::store) fn refusal(
+    info: &ResourceInfo,
+    mode: &Mode,
+    index: &Evaluator,
+    is_late: bool,
+) -> Option<Error> {
     let Evaluator::Path(path, reads) = *index else { return None };
     let why = if path.is_empty() {
         "its path is empty; name the field, such as `&[\"spec\", \"nodeName\"]`"
-    } else if home.mode.never_has(path) {
+    } else if mode.never_has(path) {
         "only the metadata of its objects are read; choose another representation for the kind, or index a field of the metadata"
     } else if reads(path) == Reads::Object {
         "an object stands there, which has no value to be found by; name a field below it, or use a function (Index::new)"
-    } else if is_late && !home.mode.may_have(path) {
+    } else if is_late && !mode.may_have(path) {
         "objects are cached already, and this field was not kept of them, or their type cannot tell; add it to the type that the kind is read as, or declare the index before the cache starts (ControllerBuilder::index, Store::ensure_index)"
     } else {
         return None;
     };
-    let (info, path) = (&home.info, path.join("."));
+    let path = path.join(".");
     let text = format!("cannot build an index of {info} on `{path}`: {why}");
     Some(Error::new(ErrorKind::Usage, text))
 }

@@ -5,9 +5,8 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::decoded_cache::Decoded;
-use super::object::Object;
 use crate::resource::{Reads, Resource};
+use crate::store::object::{Decoded, Object};
 
 /// A value that an index can hold; compared by its text.
 pub trait IndexValue: Display + Send + Sync + 'static {}
@@ -50,7 +49,7 @@ impl<K, V: IndexValue> Index<K, V> {
     ///
     /// The path ends at a value, or at a list of values. An empty path, or one that ends at an
     /// object, could find nothing: the store refuses it
-    /// ([`Store::ensure_index`](super::Store::ensure_index)). A field that the kind's type does not
+    /// ([`Store::ensure_index`](crate::store::Store::ensure_index)). A field that the kind's type does not
     /// have is indexed all the same, as the bytes may have it; the log has one warning then,
     /// because most such paths are misspelt.
     pub const fn on_path(name: &'static str, path: &'static [&'static str]) -> Self {
@@ -60,7 +59,7 @@ impl<K, V: IndexValue> Index<K, V> {
     /// Defines an index on the values that `values` returns for a decoded object. An object that
     /// does not decode has no values, and neither has a field that was not kept: `values` receives
     /// an object without it, so an index on a field that a projection or
-    /// [`Metadata`](super::Representation::Metadata) leaves out finds nothing.
+    /// [`Metadata`](crate::store::Representation::Metadata) leaves out finds nothing.
     pub const fn new(name: &'static str, values: fn(&K) -> Vec<V>) -> Self {
         Self { name, source: Source::Function(values) }
     }

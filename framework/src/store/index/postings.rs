@@ -1,17 +1,16 @@
 //! Groups of objects by a text: the objects with an index value, or those of a namespace.
 
-use super::hash::{Hash, Hasher, IdSet, Ids};
-use super::slots::{Id, Slots};
+use crate::store::slots::{Hash, Hasher, Id, IdSet, Ids, Slots};
 
 /// The number of a group; reused after the group is gone.
-pub(super) type GroupId = u32;
+pub(in crate::store) type GroupId = u32;
 
 /// Largest group whose members are kept in key order; larger groups use a hash set. Keeping the
 /// order costs a search and a move for each new member.
 const MOST_SORTED: usize = if cfg!(test) { 6 } else { 64 };
 
 /// All groups of one index. A group that loses its last member is removed.
-pub(super) struct Postings {
+pub(in crate::store) struct Postings {
     groups: Vec<Option<Group>>,
     free: Vec<GroupId>,
     ids: Ids,
@@ -20,7 +19,7 @@ pub(super) struct Postings {
 }
 
 /// The objects that share a text.
-pub(super) struct Group {
+pub(in crate::store) struct Group {
     text: Box<str>,
     members: Members,
 }
@@ -35,25 +34,25 @@ enum Members {
 }
 
 impl Postings {
-    pub(super) fn new(hasher: Hasher) -> Self {
+    pub(in crate::store) fn new(hasher: Hasher) -> Self {
         Self { groups: Vec::new(), free: Vec::new(), ids: Ids::default(), hasher, links: 0 }
     }
 
     /// Number of groups.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::store) fn len(&self) -> usize {
         self.groups.len() - self.free.len()
     }
 
     /// Number of members of all groups.
-    pub(super) fn links(&self) -> usize {
+    pub(in crate::store) fn links(&self) -> usize {
         self.links
     }
 
-    pub(super) fn at(&self, group: GroupId) -> Option<&Group> {
+    pub(in crate::store) fn at(&self, group: GroupId) -> Option<&Group> {
         self.groups.get(group as usize)?.as_ref()
     }
 
-    pub(super) fn find(&self, text: &str) -> Option<&Group> {
+    pub(in crate::store) fn find(&self, text: &str) -> Option<&Group> {
         self.at(self.id(self.hasher.text(text), text)?)
     }
 
@@ -63,7 +62,7 @@ impl Postings {
 
     /// Adds `member`, whose object is in `slots`, to the group of `text`. It must not be a member
     /// yet.
-    pub(super) fn join(&mut self, text: &str, member: Id, slots: &Slots) -> GroupId {
+    pub(in crate::store) fn join(&mut self, text: &str, member: Id, slots: &Slots) -> GroupId {
         let hash = self.hasher.text(text);
         self.links += 1;
         let Some(id) = self.id(hash, text) else { return self.open(hash, text, member) };
@@ -91,7 +90,7 @@ impl Postings {
     }
 
     /// Removes a member whose object is still in `slots`.
-    pub(super) fn leave(&mut self, id: GroupId, member: Id, slots: &Slots) {
+    pub(in crate::store) fn leave(&mut self, id: GroupId, member: Id, slots: &Slots) {
         let Some(place) = self.groups.get_mut(id as usize) else { return };
         let Some(group) = place else { return };
         self.links -= 1;
@@ -104,14 +103,14 @@ impl Postings {
     }
 
     /// Removes a member from the group of `text`.
-    pub(super) fn leave_text(&mut self, text: &str, member: Id, slots: &Slots) {
+    pub(in crate::store) fn leave_text(&mut self, text: &str, member: Id, slots: &Slots) {
         if let Some(id) = self.id(self.hasher.text(text), text) {
             self.leave(id, member, slots);
         }
     }
 
     /// Bytes that the groups take up.
-    pub(super) fn resident(&self) -> usize {
+    pub(in crate::store) fn resident(&self) -> usize {
         let group = |group: &Group| group.text.len() + group.members.resident();
         self.groups.capacity() * size_of::<Option<Group>>()
             + self.free.capacity() * size_of::<GroupId>()
@@ -121,17 +120,17 @@ impl Postings {
 }
 
 impl Group {
-    pub(super) fn text(&self) -> &str {
+    pub(in crate::store) fn text(&self) -> &str {
         &self.text
     }
 
     /// Number of members.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::store) fn len(&self) -> usize {
         self.members.len()
     }
 
     /// The members; in key order when [`is_sorted`](Self::is_sorted) returns true.
-    pub(super) fn members(&self) -> impl Iterator<Item = Id> {
+    pub(in crate::store) fn members(&self) -> impl Iterator<Item = Id> {
         let (few, many) = match &self.members {
             Members::One(id) => (std::slice::from_ref(id), None),
             Members::Few(ids) => (ids.as_slice(), None),
@@ -141,7 +140,7 @@ impl Group {
     }
 
     /// Whether [`members`](Self::members) are in key order.
-    pub(super) fn is_sorted(&self) -> bool {
+    pub(in crate::store) fn is_sorted(&self) -> bool {
         !matches!(self.members, Members::Many(_))
     }
 }

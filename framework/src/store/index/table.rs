@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::hash::Hasher;
 use super::index::{Evaluator, IndexId};
 use super::postings::{Group, GroupId, Postings};
-use super::slots::{Id, Slots};
 use super::values::Texts;
+use crate::store::slots::{Hasher, Id, Slots};
 
 /// An index. Updating an object with unchanged values does not touch it.
-pub(super) struct Table {
-    pub(super) id: IndexId,
-    pub(super) evaluator: Evaluator,
+pub(in crate::store) struct Table {
+    pub(in crate::store) id: IndexId,
+    pub(in crate::store) evaluator: Evaluator,
     /// Whether all objects were indexed; no lookup uses the index before.
-    pub(super) is_ready: bool,
+    pub(in crate::store) is_ready: bool,
     groups: Postings,
     /// The group of each object by its place, or `NONE`, or `MANY`.
     column: Vec<GroupId>,
@@ -27,7 +26,7 @@ const NONE: GroupId = GroupId::MAX;
 const MANY: GroupId = GroupId::MAX - 1;
 
 impl Table {
-    pub(super) fn new(id: IndexId, evaluator: Evaluator, hasher: Hasher) -> Self {
+    pub(in crate::store) fn new(id: IndexId, evaluator: Evaluator, hasher: Hasher) -> Self {
         Self {
             id,
             evaluator,
@@ -39,7 +38,7 @@ impl Table {
     }
 
     /// Returns the objects with that value.
-    pub(super) fn find(&self, text: &str) -> Option<&Group> {
+    pub(in crate::store) fn find(&self, text: &str) -> Option<&Group> {
         self.groups.find(text)
     }
 
@@ -53,7 +52,7 @@ impl Table {
     }
 
     /// Sets the values of the object at `id`, which is in `slots`.
-    pub(super) fn set(&mut self, id: Id, texts: Texts<'_>, slots: &Slots) {
+    pub(in crate::store) fn set(&mut self, id: Id, texts: Texts<'_>, slots: &Slots) {
         let known = self.groups_of(id);
         let text = |group: &GroupId| self.groups.at(*group).map(Group::text);
         if known.iter().map(text).eq(texts.iter().map(Some)) {
@@ -97,7 +96,7 @@ impl Table {
     }
 
     /// Removes the object at `id`, which is about to leave `slots`.
-    pub(super) fn clear(&mut self, id: Id, slots: &Slots) {
+    pub(in crate::store) fn clear(&mut self, id: Id, slots: &Slots) {
         let groups = self.groups_of(id).to_vec();
         if groups.is_empty() {
             return;
@@ -109,17 +108,17 @@ impl Table {
     }
 
     /// Number of distinct values.
-    pub(super) fn values(&self) -> usize {
+    pub(in crate::store) fn values(&self) -> usize {
         self.groups.len()
     }
 
     /// Number of pairs of object and value.
-    pub(super) fn entries(&self) -> usize {
+    pub(in crate::store) fn entries(&self) -> usize {
         self.groups.links()
     }
 
     /// Bytes that the index takes up.
-    pub(super) fn resident(&self) -> usize {
+    pub(in crate::store) fn resident(&self) -> usize {
         let many = |groups: &Vec<GroupId>| 64 + groups.capacity() * size_of::<GroupId>();
         self.groups.resident()
             + self.column.capacity() * size_of::<GroupId>()
@@ -135,13 +134,12 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
     use proptest::prelude::*;
 
-    use super::super::apply::ListGeneration;
-    use super::super::encode::Mode;
-    use super::super::object::{Object, StoreShared};
-    use super::super::slots::{Slot, parts};
     use super::super::values::Values;
     use super::*;
     use crate::resource::ResourceInfo;
+    use crate::store::object::{Object, StoreShared};
+    use crate::store::observed::ListGeneration;
+    use crate::store::slots::{Slot, parts};
     use crate::wire::MetadataScan;
 
     /// A set of objects and a table.
@@ -157,7 +155,7 @@ mod tests {
             let info = ResourceInfo::of::<ConfigMap>();
             let evaluator = Evaluator::Path(&["x"], |_| crate::resource::Reads::Value);
             Self {
-                home: Arc::new(StoreShared::new(info, Weak::new(), Mode::default())),
+                home: Arc::new(StoreShared::new(info, Weak::<crate::store::Core>::new(), false)),
                 slots: Slots::new(hasher),
                 table: Table::new(IndexId::Path(&["x"]), evaluator, hasher),
             }

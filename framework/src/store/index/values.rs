@@ -8,22 +8,18 @@ use std::fmt::{Display, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::decoded_cache::Decoded;
 use super::index::{Evaluate, Evaluator};
-use super::object::Object;
+use crate::store::object::{Decoded, Object, Path};
 use crate::wire::{PathTree, Scalar};
 
 /// Computation of the values of all indexes, by the number of the index.
 #[derive(Default)]
-pub(super) struct IndexPlan {
+pub(in crate::store) struct IndexPlan {
     paths: PathTree,
     /// The same paths as a list.
     declared: Vec<(usize, Path)>,
     functions: Vec<(usize, Arc<dyn Evaluate>)>,
 }
-
-/// Names from an object's root to a field.
-pub(super) type Path = &'static [&'static str];
 
 /// One value of one object in one index.
 struct Value {
@@ -33,18 +29,18 @@ struct Value {
 
 /// The values of some objects.
 #[derive(Default)]
-pub(super) struct Values {
+pub(in crate::store) struct Values {
     text: String,
     values: Vec<Value>,
 }
 
 /// The values of one object: a part of [`Values`].
 #[derive(Clone, Debug, Default)]
-pub(super) struct Part(Range<usize>);
+pub(in crate::store) struct Part(Range<usize>);
 
 impl IndexPlan {
     /// Builds the plan of the evaluators, numbered in their order.
-    pub(super) fn new<'a>(evaluators: impl IntoIterator<Item = &'a Evaluator>) -> Self {
+    pub(in crate::store) fn new<'a>(evaluators: impl IntoIterator<Item = &'a Evaluator>) -> Self {
         let mut plan = Self::default();
         for (index, evaluator) in evaluators.into_iter().enumerate() {
             match evaluator {
@@ -58,24 +54,29 @@ impl IndexPlan {
         plan
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::store) fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.functions.is_empty()
     }
 
     /// Returns the paths, each with the number of its index.
-    pub(super) fn declared(&self) -> &[(usize, Path)] {
+    pub(in crate::store) fn declared(&self) -> &[(usize, Path)] {
         &self.declared
     }
 
     /// Returns all paths as one tree.
-    pub(super) fn paths(&self) -> &PathTree {
+    pub(in crate::store) fn paths(&self) -> &PathTree {
         &self.paths
     }
 
     /// Appends the object's values; those of each index are sorted and distinct. Paths are read
     /// from the object as it `came`, functions get the object that is kept. May run user code:
     /// never call it under a lock.
-    pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
+    pub(in crate::store) fn evaluate(
+        &self,
+        came: &Object,
+        object: &Arc<Object>,
+        into: &mut Values,
+    ) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {
             // Values that are kept beside an object replace those in its bytes.
@@ -139,14 +140,14 @@ impl Values {
 
     /// Returns the part of an object with these values in the first index.
     #[cfg(test)]
-    pub(super) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
+    pub(in crate::store) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
         let first = self.values.len();
         texts.for_each(|text| self.add(0, &text));
         self.settle(first)
     }
 
     /// Returns the values of a part in one index, sorted.
-    pub(super) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
+    pub(in crate::store) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
         let values = self.values.get(part.0.clone()).unwrap_or_default();
         let start = values.partition_point(|value| value.index < index);
         let length = values[start..].partition_point(|value| value.index == index);
@@ -156,17 +157,17 @@ impl Values {
 
 /// Sorted, distinct texts.
 #[derive(Clone, Copy)]
-pub(super) struct Texts<'a> {
+pub(in crate::store) struct Texts<'a> {
     text: &'a str,
     values: &'a [Value],
 }
 
 impl<'a> Texts<'a> {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::store) fn len(&self) -> usize {
         self.values.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(in crate::store) fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let Self { text, values } = *self;
         values.iter().map(move |value| &text[value.text.clone()])
     }

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use super::buffer_pool::Buffer;
 #[cfg(feature = "cold")]
 use super::cold::Cold;
-use super::encode::DecodedObject;
-use super::projected::Part;
+use super::decoded::DecodedObject;
+use super::part::Part;
 
 /// The stored content of an object. Variants other than the default one are boxed: the enum is as
 /// large as a buffer.

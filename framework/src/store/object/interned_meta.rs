@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 const PLACES: usize = 256;
 
 /// A value with a head that objects share.
-pub(super) trait Common {
+pub(in crate::store) trait Common {
     /// The bytes that objects share.
     fn head(&self) -> &[u8];
 }
@@ -26,7 +26,7 @@ impl Common for Box<[u8]> {
 }
 
 /// The last shared values, in places by the hash of their head.
-pub(super) struct InternedMeta<T> {
+pub(in crate::store) struct InternedMeta<T> {
     places: Mutex<Vec<Weak<T>>>,
 }
 
@@ -38,7 +38,7 @@ impl<T> Default for InternedMeta<T> {
 
 impl<T: Common> InternedMeta<T> {
     /// Returns the shared value with this head if it `fits`, else a new one from `make`.
-    pub(super) fn share(
+    pub(in crate::store) fn share(
         &self,
         head: &[u8],
         fits: impl Fn(&T) -> bool,

@@ -1,27 +1,45 @@
-//! The cached objects that are known not to decode, and the observer that is notified of them.
+//! The cached objects that are known not to decode.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::{Event, Object};
+use super::object::Object;
 use crate::resource::ObjectKey;
 
-/// Called when an object is first found not to decode, and when the reason changes. It must not
-/// block, and may be called on a reader's thread.
-pub(crate) type Observer = Box<dyn Fn(&Arc<Object>, &Arc<str>) + Send + Sync>;
+/// Error of an object whose bytes do not decode into its type. Head and raw bytes can still be
+/// read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The error of serde, with the path.
+    pub message: Arc<str>,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the object does not decode into its type: {}", self.message)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// Receives objects that did not decode; the store. Called by readers, and only after a failure.
+pub(in crate::store) trait InvalidSink: Send + Sync {
+    /// Records that `object` did not decode into the type `of`, unless the object was replaced.
+    fn note_invalid(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>);
+}
 
 /// The objects of one store that did not decode.
 #[derive(Default)]
-pub(super) struct Invalids {
+pub(in crate::store) struct Invalids {
     known: Mutex<BTreeMap<ObjectKey, Known>>,
     /// Whether there is any; checked by every read that decodes, without the lock.
     is_any: AtomicBool,
-    observer: OnceLock<Observer>,
 }
 
 /// A finding about one object.
@@ -36,7 +54,7 @@ struct Known {
 
 /// Difference of a finding from the earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum InvalidChange {
+pub(in crate::store) enum InvalidChange {
     /// The object was not known to be invalid.
     First,
     /// The object was invalid for another reason.
@@ -46,14 +64,8 @@ pub(super) enum InvalidChange {
 }
 
 impl Invalids {
-    /// Sets the observer; only once.
-    pub(super) fn observe(&self, observer: Observer) {
-        // A second observer would be a defect of the informer: the first stays.
-        let _ = self.observer.set(observer);
-    }
-
     /// Records that `object`, which is in the store, does not decode into the type `of`.
-    pub(super) fn add(
+    pub(in crate::store) fn add(
         &self,
         object: &Arc<Object>,
         of: TypeId,
@@ -81,7 +93,7 @@ impl Invalids {
     }
 
     /// Returns the error of decoding this version into the type `of`, if it was tried before.
-    pub(super) fn of(&self, object: &Object, of: TypeId) -> Option<Arc<str>> {
+    pub(in crate::store) fn of(&self, object: &Object, of: TypeId) -> Option<Arc<str>> {
         if !self.is_any.load(Ordering::Acquire) {
             return None;
         }
@@ -93,25 +105,21 @@ impl Invalids {
         is_it.then(|| Arc::clone(&found.message))
     }
 
-    /// Notifies the observer. Not under a lock: it is foreign code.
-    pub(super) fn tell(&self, object: &Arc<Object>, message: &Arc<str>) {
-        if let Some(observer) = self.observer.get() {
-            observer(object, message);
-        }
-    }
-
-    /// Handles changes of the store: changed objects are to be decoded anew, deleted ones are
-    /// forgotten.
-    pub(super) fn changed(&self, events: &[Event]) {
+    /// Handles changes of the store, each a key and its new object: changed objects are to be
+    /// decoded anew, deleted ones are forgotten.
+    pub(in crate::store) fn changed<'a>(
+        &self,
+        changes: impl Iterator<Item = (&'a ObjectKey, Option<&'a Arc<Object>>)>,
+    ) {
         if !self.is_any.load(Ordering::Acquire) {
             return;
         }
         let mut known = self.known.lock();
-        for event in events {
-            match event {
-                Event::Deleted { last, .. } => drop(known.remove(last.key())),
-                Event::Added { new, .. } | Event::Updated { new, .. } => {
-                    if let Some(known) = known.get_mut(new.key()) {
+        for (key, now) in changes {
+            match now {
+                None => drop(known.remove(key)),
+                Some(new) => {
+                    if let Some(known) = known.get_mut(key) {
                         known.is_outdated |= !Arc::ptr_eq(&known.object, new);
                     }
                 }
@@ -123,7 +131,7 @@ impl Invalids {
 
     /// Records that `object` decodes into the type `of`; returns true when an earlier state did
     /// not. Decoding into another type proves nothing.
-    pub(super) fn heal(&self, object: &Object, of: TypeId) -> bool {
+    pub(in crate::store) fn heal(&self, object: &Object, of: TypeId) -> bool {
         if !self.is_any.load(Ordering::Acquire) {
             return false;
         }
@@ -135,8 +143,18 @@ impl Invalids {
         healed
     }
 
+    /// Forgets all findings: the objects reference the state that owns this.
+    pub(super) fn clear(&self) {
+        let mut known = self.known.lock();
+        self.is_any.store(false, Ordering::Release);
+        let before = std::mem::take(&mut *known);
+        drop(known);
+        // Freed outside of the lock: objects return their buffers.
+        drop(before);
+    }
+
     /// Returns the number of objects that do not decode in their current state.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::store) fn len(&self) -> usize {
         if !self.is_any.load(Ordering::Acquire) {
             return 0;
         }
@@ -145,7 +163,7 @@ impl Invalids {
 
     /// Returns the objects that do not decode in their current state, in key order, with the
     /// errors.
-    pub(super) fn list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
+    pub(in crate::store) fn list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
         let known = self.known.lock();
         let current = known.values().filter(|known| !known.is_outdated);
         current.map(|known| (Arc::clone(&known.object), Arc::clone(&known.message))).collect()

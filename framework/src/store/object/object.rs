@@ -6,16 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-use super::Invalid;
 use super::buffer_pool::BufferPool;
-#[cfg(feature = "cold")]
-use super::cold::Press;
 use super::content::Content;
-use super::core::Core;
 use super::decoded_cache::{Decoded, DecodedCache};
-use super::detached_values::DetachedIndexValues;
-use super::encode::Mode;
-use super::interned_meta::InternedMeta;
+use super::detached::DetachedIndexValues;
+use super::invalid::{Invalid, InvalidSink, Invalids};
 use super::object_pool::ObjectPool;
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
@@ -32,19 +27,17 @@ pub(crate) struct Object {
     home: Arc<StoreShared>,
 }
 
-/// State that the objects of one store share: the kind, buffers and shared values, and the store
-/// itself, which is notified of objects that do not decode.
+/// State that the objects of one store share: the kind, buffers and shared values, and the findings
+/// about objects that do not decode.
 pub(crate) struct StoreShared {
     pub(crate) info: ResourceInfo,
-    /// The store. Weak, as its objects may outlive it.
-    pub(crate) core: Weak<Core>,
+    /// Receives objects that do not decode. Weak, as objects may outlive their store.
+    store: Weak<dyn InvalidSink>,
     pub(crate) memory: BufferPool,
-    pub(super) blocks: ObjectPool,
-    pub(super) mode: Mode,
-    #[cfg(feature = "cold")]
-    pub(super) press: Press,
-    /// Heads of decoded objects.
-    pub(super) heads: InternedMeta<Box<[u8]>>,
+    pub(in crate::store) blocks: ObjectPool<Object>,
+    /// Whether objects hold the fields of a projection only.
+    is_part: bool,
+    pub(in crate::store) invalid: Invalids,
     shares: DecodedCache,
     serials: AtomicU64,
 }
@@ -55,24 +48,39 @@ const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
 const ABOUT: usize = 3 * size_of::<usize>();
 
 impl StoreShared {
-    pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
+    pub(in crate::store) fn new(info: ResourceInfo, store: Weak<dyn InvalidSink>, is_part: bool) -> Self {
         Self {
             info,
-            core,
-            mode,
-            #[cfg(feature = "cold")]
-            press: Press::default(),
-            heads: InternedMeta::default(),
+            store,
+            is_part,
             memory: BufferPool::default(),
             blocks: ObjectPool::default(),
+            invalid: Invalids::default(),
             shares: DecodedCache::default(),
             serials: AtomicU64::new(0),
         }
     }
 
     /// Bytes of buffers and blocks that are kept for the next objects.
-    pub(super) fn spare(&self) -> usize {
+    pub(in crate::store) fn spare(&self) -> usize {
         self.memory.free() + self.blocks.len() * BLOCK
+    }
+
+    /// Breaks reference cycles when the store is dropped: pooled blocks, and the objects that do
+    /// not decode, hold this value, which holds them.
+    pub(in crate::store) fn close(&self) {
+        self.blocks.close();
+        self.invalid.clear();
+    }
+
+    /// Records that `object` was decoded into the type `of`.
+    fn note_valid(&self, object: &Object, of: TypeId) {
+        if self.invalid.heal(object, of) {
+            tracing::info!(
+                resource = %self.info, object = %object.key(), version = object.version(),
+                "the object decodes again"
+            );
+        }
     }
 }
 
@@ -111,7 +119,7 @@ impl Object {
 
     /// Reads one byte of the key's text and one of the content, to load both into the processor's
     /// cache.
-    pub(super) fn nearby(&self) -> u8 {
+    pub(in crate::store) fn nearby(&self) -> u8 {
         let (own, _) = self.content.head_bytes();
         let first = |bytes: &[u8]| bytes.first().copied().unwrap_or_default();
         first(self.key.name().as_bytes()) ^ first(self.outline.resource_version.of(own))
@@ -119,14 +127,14 @@ impl Object {
 
     /// Replaces the object's key by an equal one that other versions share, unless the object has
     /// other references.
-    pub(super) fn adopt(object: &mut Arc<Self>, key: ObjectKey) {
+    pub(in crate::store) fn adopt(object: &mut Arc<Self>, key: ObjectKey) {
         if let Some(object) = Arc::get_mut(object) {
             object.key = key;
         }
     }
 
     /// Recycles the object's buffer and block, unless another reference to the object exists.
-    pub(super) fn give_back(mut object: Arc<Self>) {
+    pub(in crate::store) fn give_back(mut object: Arc<Self>) {
         let Some(dead) = Arc::get_mut(&mut object) else { return };
         let home = Arc::clone(&dead.home);
         home.memory.give_back(dead.content.take_buffer());
@@ -150,7 +158,7 @@ impl Object {
 
     /// Whether the two are the same state, byte by byte. False for decoded and compressed objects,
     /// which are not compared.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(in crate::store) fn is_same(&self, other: &Self) -> bool {
         self.version() == other.version() && self.content.is_same(&other.content)
     }
 
@@ -159,7 +167,7 @@ impl Object {
         self.content.body()
     }
 
-    pub(super) fn outline(&self) -> &HeadOffsets {
+    pub(in crate::store) fn outline(&self) -> &HeadOffsets {
         &self.outline
     }
 
@@ -168,7 +176,11 @@ impl Object {
     }
 
     /// Calls `each` with the scalars at some paths, as far as they are kept.
-    pub(super) fn visit(&self, paths: &PathTree, each: &mut dyn FnMut(usize, Scalar<'_>)) {
+    pub(in crate::store) fn visit(
+        &self,
+        paths: &PathTree,
+        each: &mut dyn FnMut(usize, Scalar<'_>),
+    ) {
         match &self.content {
             Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
             Content::Part(part) => paths.visit_known(part.body(), &self.outline, each),
@@ -177,7 +189,7 @@ impl Object {
     }
 
     /// Returns the index values of fields that the object came with and that are not kept.
-    pub(super) fn outside(&self) -> DetachedIndexValues<'_> {
+    pub(in crate::store) fn outside(&self) -> DetachedIndexValues<'_> {
         match &self.content {
             Content::Part(part) => part.outside(),
             Content::DecodedObject(kept) => kept.outside(),
@@ -219,10 +231,7 @@ impl Object {
         if let Some(Ok(shared)) = self.home.shares.get(self.serial).map(Arc::downcast::<K>) {
             return Ok(shared);
         }
-        let core = self.home.core.upgrade();
-        if let Some(core) = &core
-            && let Some(message) = core.known_invalid(self, TypeId::of::<K>())
-        {
+        if let Some(message) = self.home.invalid.of(self, TypeId::of::<K>()) {
             return Err(Invalid { message });
         }
         match self.parse::<K>() {
@@ -232,15 +241,13 @@ impl Object {
                 // Two readers may decode the same object at once; the later value replaces the
                 // earlier.
                 self.home.shares.put(self.serial, &shared);
-                if let Some(core) = core {
-                    core.note_valid(self, TypeId::of::<K>());
-                }
+                self.home.note_valid(self, TypeId::of::<K>());
                 Ok(value)
             }
             Err(message) => {
                 let message: Arc<str> = Arc::from(message);
-                if let Some(core) = core {
-                    core.note_invalid(self, TypeId::of::<K>(), &message);
+                if let Some(store) = self.home.store.upgrade() {
+                    store.note_invalid(self, TypeId::of::<K>(), &message);
                 }
                 Err(Invalid { message })
             }
@@ -249,7 +256,7 @@ impl Object {
 
     /// Decodes the object without looking for a shared value; a panic of the type's code is an
     /// error.
-    pub(super) fn parse<K: Resource>(&self) -> Result<K, String> {
+    pub(in crate::store) fn parse<K: Resource>(&self) -> Result<K, String> {
         let body = self.body();
         let named;
         // Types with a static kind need not parse these members; dynamic ones would lose their kind
@@ -260,7 +267,7 @@ impl Object {
         } else {
             &*body
         };
-        let is_part = self.home.mode.is_part();
+        let is_part = self.home.is_part;
         let decode = || times::decoded(bytes, |bytes| decode::<K>(bytes, is_part));
         match catch_unwind(AssertUnwindSafe(decode)) {
             Ok(decoded) => {

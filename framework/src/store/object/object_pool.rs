@@ -11,32 +11,34 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::object::Object;
-
 /// Largest number of pooled blocks: the turnover of a few batches, 200 KB.
 const MOST: usize = 1024;
 
 /// The blocks of one store that are free.
-#[derive(Default)]
-pub(crate) struct ObjectPool {
-    free: Mutex<Free>,
+pub(crate) struct ObjectPool<T> {
+    free: Mutex<Free<T>>,
 }
 
 /// Blocks for reuse, and whether the pool is closed.
-#[derive(Default)]
-struct Free {
-    blocks: Vec<Arc<Object>>,
+struct Free<T> {
+    blocks: Vec<Arc<T>>,
     is_closed: bool,
 }
 
-impl ObjectPool {
+impl<T> Default for ObjectPool<T> {
+    fn default() -> Self {
+        Self { free: Mutex::new(Free { blocks: Vec::new(), is_closed: false }) }
+    }
+}
+
+impl<T> ObjectPool<T> {
     /// Takes a block to write an object into.
-    pub(super) fn take(&self) -> Option<Arc<Object>> {
+    pub(in crate::store) fn take(&self) -> Option<Arc<T>> {
         self.free.lock().blocks.pop()
     }
 
     /// Returns a block without other references to the pool.
-    pub(super) fn keep(&self, block: Arc<Object>) {
+    pub(in crate::store) fn keep(&self, block: Arc<T>) {
         let mut free = self.free.lock();
         if !free.is_closed && free.blocks.len() < MOST {
             return free.blocks.push(block);
@@ -46,8 +48,8 @@ impl ObjectPool {
         drop(block);
     }
 
-    /// Frees all blocks and accepts no more: they reference the home, which owns the pool.
-    pub(super) fn close(&self) {
+    /// Frees all blocks and accepts no more: they reference the state that owns the pool.
+    pub(in crate::store) fn close(&self) {
         let mut free = self.free.lock();
         free.is_closed = true;
         let blocks = std::mem::take(&mut free.blocks);
@@ -56,7 +58,7 @@ impl ObjectPool {
     }
 
     /// Number of free blocks.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::store) fn len(&self) -> usize {
         self.free.lock().blocks.len()
     }
 }

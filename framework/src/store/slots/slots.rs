@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use super::apply::{ListGeneration, Observed, StreamMark};
 use super::hash::{Hash, Hasher, Ids};
-use super::object::Object;
 use crate::delta::Delta;
 use crate::resource::{ClusterId, ObjectKey};
+use crate::store::object::Object;
+use crate::store::observed::{ListGeneration, Observed, StreamMark};
 
 /// Number of an object's place; reused after the object is gone.
-pub(super) type Id = u32;
+pub(in crate::store) type Id = u32;
 
 /// An object in the store.
-pub(super) struct Slot {
-    pub(super) object: Arc<Object>,
+pub(in crate::store) struct Slot {
+    pub(in crate::store) object: Arc<Object>,
     /// The last run that showed the object.
-    pub(super) run: ListGeneration,
+    pub(in crate::store) run: ListGeneration,
 }
 
 /// All objects of a store.
-pub(super) struct Slots {
+pub(in crate::store) struct Slots {
     places: Vec<Option<Slot>>,
     free: Vec<Id>,
     ids: Ids,
@@ -27,52 +27,52 @@ pub(super) struct Slots {
 }
 
 /// The parts of a key, borrowed, so that a lookup builds no key.
-pub(super) type Parts<'a> = (ClusterId, Option<&'a str>, &'a str);
+pub(in crate::store) type Parts<'a> = (ClusterId, Option<&'a str>, &'a str);
 
 /// Borrows the parts of a key.
-pub(super) fn parts(key: &ObjectKey) -> Parts<'_> {
+pub(in crate::store) fn parts(key: &ObjectKey) -> Parts<'_> {
     (key.cluster(), key.namespace(), key.name())
 }
 
 impl Slots {
-    pub(super) fn new(hasher: Hasher) -> Self {
+    pub(in crate::store) fn new(hasher: Hasher) -> Self {
         Self { places: Vec::new(), free: Vec::new(), ids: Ids::default(), hasher }
     }
 
     /// Returns the number of objects.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::store) fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
     /// Number of places; every id is below it.
-    pub(super) fn places(&self) -> usize {
+    pub(in crate::store) fn places(&self) -> usize {
         self.places.len()
     }
 
     /// Returns the hash of a key; the cluster takes no part, as it is the same for all.
-    pub(super) fn hash(&self, key: Parts<'_>) -> Hash {
+    pub(in crate::store) fn hash(&self, key: Parts<'_>) -> Hash {
         self.hasher.parts(key.1, key.2)
     }
 
     /// Returns the place of the object with that key.
-    pub(super) fn find(&self, key: Parts<'_>) -> Option<Id> {
+    pub(in crate::store) fn find(&self, key: Parts<'_>) -> Option<Id> {
         self.find_hashed(self.hash(key), key)
     }
 
     /// As [`find`](Self::find), with the hash of the key.
-    pub(super) fn find_hashed(&self, hash: Hash, key: Parts<'_>) -> Option<Id> {
+    pub(in crate::store) fn find_hashed(&self, hash: Hash, key: Parts<'_>) -> Option<Id> {
         self.ids.find(hash, |id| self.at(id).is_some_and(|slot| parts(slot.object.key()) == key))
     }
 
-    pub(super) fn at(&self, id: Id) -> Option<&Slot> {
+    pub(in crate::store) fn at(&self, id: Id) -> Option<&Slot> {
         self.places.get(id as usize)?.as_ref()
     }
 
-    pub(super) fn at_mut(&mut self, id: Id) -> Option<&mut Slot> {
+    pub(in crate::store) fn at_mut(&mut self, id: Id) -> Option<&mut Slot> {
         self.places.get_mut(id as usize)?.as_mut()
     }
 
-    pub(super) fn get(&self, key: Parts<'_>) -> Option<&Slot> {
+    pub(in crate::store) fn get(&self, key: Parts<'_>) -> Option<&Slot> {
         self.at(self.find(key)?)
     }
 
@@ -82,7 +82,10 @@ impl Slots {
     /// In a store larger than the processor's cache each step from hash to place to object to text
     /// waits for the memory of the one before. Here each step is made for the whole batch before
     /// the next, so that a batch waits for about as long as one object would.
-    pub(super) fn keys_of(&self, deltas: &[Delta<Observed, StreamMark>]) -> Vec<Option<ObjectKey>> {
+    pub(in crate::store) fn keys_of(
+        &self,
+        deltas: &[Delta<Observed, StreamMark>],
+    ) -> Vec<Option<ObjectKey>> {
         let coming = |delta: &Delta<Observed, StreamMark>| match delta {
             Delta::Put(seen) | Delta::Delete(seen) => Arc::strong_count(&seen.object) == 1,
             Delta::StreamMark(_) => false,
@@ -112,17 +115,17 @@ impl Slots {
         deltas.iter().zip(&likely).map(found).collect()
     }
 
-    pub(super) fn object(&self, id: Id) -> Option<&Arc<Object>> {
+    pub(in crate::store) fn object(&self, id: Id) -> Option<&Arc<Object>> {
         self.at(id).map(|slot| &slot.object)
     }
 
     /// Iterates over the occupied places, in no order that callers may expose.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &Slot)> {
+    pub(in crate::store) fn iter(&self) -> impl Iterator<Item = (Id, &Slot)> {
         self.places.iter().enumerate().filter_map(|(id, slot)| Some((id as Id, slot.as_ref()?)))
     }
 
     /// Inserts an object under a new key and returns its place.
-    pub(super) fn insert(&mut self, hash: Hash, slot: Slot) -> Id {
+    pub(in crate::store) fn insert(&mut self, hash: Hash, slot: Slot) -> Id {
         let id = match self.free.pop() {
             Some(id) => {
                 self.places[id as usize] = Some(slot);
@@ -138,7 +141,7 @@ impl Slots {
     }
 
     /// Removes the object at a place.
-    pub(super) fn remove(&mut self, id: Id) -> Option<Slot> {
+    pub(in crate::store) fn remove(&mut self, id: Id) -> Option<Slot> {
         let slot = self.places.get_mut(id as usize)?.take()?;
         self.ids
             .remove(self.hasher.parts(slot.object.key().namespace(), slot.object.key().name()), id);
@@ -151,7 +154,7 @@ impl Slots {
     }
 
     /// Bytes of the slab, without the objects.
-    pub(super) fn resident(&self) -> usize {
+    pub(in crate::store) fn resident(&self) -> usize {
         self.places.capacity() * size_of::<Option<Slot>>()
             + self.free.capacity() * size_of::<Id>()
             + self.ids.resident()

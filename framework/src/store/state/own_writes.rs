@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::object::Object;
-use super::values::{Part, Values};
-use super::version::order;
 use crate::resource::ObjectKey;
+use crate::store::index::{Part, Values};
+use crate::store::object::Object;
+use crate::store::version::order;
 
 /// Longest time for which readers see an own write that the watch has not confirmed.
 pub(crate) const OWN_WRITE_VALID: Duration = Duration::from_secs(10);

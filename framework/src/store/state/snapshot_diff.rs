@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::object::Object;
 use crate::resource::ObjectKey;
+use crate::store::object::Object;
 use crate::sync::Mutex;
 
 /// Objects that readers see instead of those in the slots; `None` hides the slot's object.
-pub(super) type Differences = BTreeMap<ObjectKey, Option<Arc<Object>>>;
+pub(in crate::store) type Differences = BTreeMap<ObjectKey, Option<Arc<Object>>>;
 
 /// The differences of a snapshot from the current slots. Locked after the store's state.
 pub(crate) struct SnapshotDiff {
@@ -20,12 +20,12 @@ pub(crate) struct SnapshotDiff {
 
 impl SnapshotDiff {
     /// Builds a snapshot in which own writes are visible as in `differences`.
-    pub(super) fn new(differences: Differences) -> Arc<Self> {
+    pub(in crate::store) fn new(differences: Differences) -> Arc<Self> {
         Arc::new(Self { differences: Mutex::new(differences) })
     }
 
     /// Records the old state of `key`.
-    pub(super) fn remember(&self, key: &ObjectKey, before: Option<&Arc<Object>>) {
+    pub(in crate::store) fn remember(&self, key: &ObjectKey, before: Option<&Arc<Object>>) {
         let mut differences = self.differences.lock();
         // Only the first change of a key counts: later ones replace states from after the snapshot.
         if !differences.contains_key(key) {
@@ -34,7 +34,7 @@ impl SnapshotDiff {
     }
 
     /// Calls `read` with the differences, under the lock. Not for user code.
-    pub(super) fn with<R>(&self, read: impl FnOnce(&Differences) -> R) -> R {
+    pub(in crate::store) fn with<R>(&self, read: impl FnOnce(&Differences) -> R) -> R {
         read(&self.differences.lock())
     }
 }

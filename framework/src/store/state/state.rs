@@ -3,37 +3,34 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::apply::{ListGeneration, Observed, StreamMark};
-use super::hash::{Hash, Hasher};
-use super::object::Object;
 use super::own_writes::Overlay;
-use super::postings::Postings;
-use super::slots::{Id, Slot, Slots, parts};
 use super::snapshot_diff::SnapshotDiff;
-use super::table::Table;
 use super::tombstones::Tombstones;
-use super::values::{IndexPlan, Part, Values};
-use super::version::order;
 use crate::delta::Delta;
 use crate::resource::ObjectKey;
+use crate::store::index::{IndexPlan, Part, Postings, Table, Values};
+use crate::store::object::Object;
+use crate::store::observed::{ListGeneration, Observed, StreamMark};
+use crate::store::slots::{Hash, Hasher, Id, Slot, Slots, parts};
+use crate::store::version::order;
 
 /// Objects, indexes, deletions that are remembered, and own writes.
-pub(super) struct State {
-    pub(super) slots: Slots,
-    pub(super) namespaces: Postings,
-    pub(super) tables: Vec<Table>,
+pub(in crate::store) struct State {
+    pub(in crate::store) slots: Slots,
+    pub(in crate::store) namespaces: Postings,
+    pub(in crate::store) tables: Vec<Table>,
     /// Computes the tables' values. Replaced whenever a table is added.
-    pub(super) plan: Arc<IndexPlan>,
-    pub(super) tombstones: Tombstones,
-    pub(super) own: Overlay,
+    pub(in crate::store) plan: Arc<IndexPlan>,
+    pub(in crate::store) tombstones: Tombstones,
+    pub(in crate::store) own: Overlay,
     /// Bytes of all contents.
-    pub(super) payload: usize,
+    pub(in crate::store) payload: usize,
     /// Bytes that the objects take up.
-    pub(super) resident: usize,
+    pub(in crate::store) resident: usize,
     /// Counts keys that came and went: the order of keys is valid while it is unchanged.
-    pub(super) membership: u64,
+    pub(in crate::store) membership: u64,
     /// The newest version up to which everything was applied; empty before the first list.
-    pub(super) version: Arc<str>,
+    pub(in crate::store) version: Arc<str>,
     /// The epochs of scopes whose server's store was set back.
     epochs: Vec<(Option<Arc<str>>, u32)>,
     /// Snapshots that callers hold.
@@ -43,7 +40,7 @@ pub(super) struct State {
 
 /// Comparison of the watch's state at a key with an own write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(in crate::store) enum Shown {
     /// Nothing, or an earlier state.
     Earlier,
     /// The written state, or a deletion since.
@@ -56,7 +53,7 @@ pub(super) enum Shown {
 }
 
 impl State {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::store) fn new(seed: u64) -> Self {
         let hasher = Hasher::new(seed);
         Self {
             slots: Slots::new(hasher),
@@ -76,7 +73,7 @@ impl State {
     }
 
     /// Compares `object`, which this process wrote, with the state that the watch has shown.
-    pub(super) fn shown_beside(&self, object: &Object) -> Shown {
+    pub(in crate::store) fn shown_beside(&self, object: &Object) -> Shown {
         let epoch = self.epoch_of(object.key().namespace());
         let is_of_now = |run: ListGeneration| run.epoch >= epoch;
         if self.tombstones.run(object.key()).is_some_and(is_of_now)
@@ -103,7 +100,7 @@ impl State {
     }
 
     /// Begins a scope's new epoch.
-    pub(super) fn begin_epoch(&mut self, mark: &StreamMark) {
+    pub(in crate::store) fn begin_epoch(&mut self, mark: &StreamMark) {
         let epoch = mark.run.epoch;
         match self.epochs.iter_mut().find(|(scope, _)| *scope == mark.namespace) {
             Some((_, known)) => *known = epoch,
@@ -112,7 +109,13 @@ impl State {
     }
 
     /// Inserts an object at a key that has none.
-    pub(super) fn occupy(&mut self, hash: Hash, slot: Slot, values: &Values, part: &Part) {
+    pub(in crate::store) fn occupy(
+        &mut self,
+        hash: Hash,
+        slot: Slot,
+        values: &Values,
+        part: &Part,
+    ) {
         let object = Arc::clone(&slot.object);
         // Before the change: open snapshots record that the key was absent.
         self.remember(object.key(), None);
@@ -126,7 +129,7 @@ impl State {
     }
 
     /// Replaces the object at a key; returns the old one.
-    pub(super) fn exchange(
+    pub(in crate::store) fn exchange(
         &mut self,
         id: Id,
         slot: Slot,
@@ -142,14 +145,14 @@ impl State {
     }
 
     /// Sets the index values of the object at `id`.
-    pub(super) fn index(&mut self, id: Id, values: &Values, part: &Part) {
+    pub(in crate::store) fn index(&mut self, id: Id, values: &Values, part: &Part) {
         for (index, table) in self.tables.iter_mut().enumerate() {
             table.set(id, values.of(part, index), &self.slots);
         }
     }
 
     /// Removes an object.
-    pub(super) fn vacate(&mut self, id: Id) -> Option<Slot> {
+    pub(in crate::store) fn vacate(&mut self, id: Id) -> Option<Slot> {
         let object = Arc::clone(self.slots.object(id)?);
         self.remember(object.key(), Some(&object));
         for table in &mut self.tables {
@@ -165,7 +168,7 @@ impl State {
 
     /// Returns for each delta whether it brings an object that is not in the store already; empty
     /// if there is no index.
-    pub(super) fn fresh(&self, deltas: &[Delta<Observed, StreamMark>]) -> Vec<bool> {
+    pub(in crate::store) fn fresh(&self, deltas: &[Delta<Observed, StreamMark>]) -> Vec<bool> {
         if self.plan.is_empty() {
             return Vec::new();
         }
@@ -184,7 +187,7 @@ impl State {
 
     /// Replaces an object by the same state in another form.
     #[cfg(feature = "cold")]
-    pub(super) fn reshape(&mut self, from: &Arc<Object>, to: &Arc<Object>) {
+    pub(in crate::store) fn reshape(&mut self, from: &Arc<Object>, to: &Arc<Object>) {
         let id = self.slots.find(parts(from.key()));
         if let Some(slot) = id.and_then(|id| self.slots.at_mut(id))
             && Arc::ptr_eq(&slot.object, from)
@@ -220,12 +223,12 @@ impl State {
     }
 
     /// Adds a snapshot, which from now on receives the old state of each key that changes.
-    pub(super) fn open(&mut self, moment: &Arc<SnapshotDiff>) {
+    pub(in crate::store) fn open(&mut self, moment: &Arc<SnapshotDiff>) {
         self.moments.push(Arc::downgrade(moment));
     }
 
     /// Adds an index that is not ready for lookups; from now on changed objects are indexed in it.
-    pub(super) fn install(&mut self, table: impl FnOnce(Hasher) -> Table) {
+    pub(in crate::store) fn install(&mut self, table: impl FnOnce(Hasher) -> Table) {
         self.tables.push(table(self.hasher));
         // The own writes' values were computed without this index.
         self.own.unindex();
@@ -234,7 +237,7 @@ impl State {
 
     /// Returns the places of a namespace's objects, or of all, in an order that callers must not
     /// expose.
-    pub(super) fn ids_of(&self, namespace: Option<&str>) -> Vec<Id> {
+    pub(in crate::store) fn ids_of(&self, namespace: Option<&str>) -> Vec<Id> {
         match namespace {
             None => self.slots.iter().map(|(id, _)| id).collect(),
             Some(namespace) => {
@@ -245,7 +248,7 @@ impl State {
     }
 
     /// Compares the keys of two objects.
-    pub(super) fn compare(&self, a: Id, b: Id) -> Ordering {
+    pub(in crate::store) fn compare(&self, a: Id, b: Id) -> Ordering {
         let key = |id| self.slots.object(id).map(|object| object.key());
         key(a).cmp(&key(b))
     }

@@ -4,10 +4,10 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::apply::ListGeneration;
-use super::object::Object;
-use super::version::order;
 use crate::resource::ObjectKey;
+use crate::store::object::Object;
+use crate::store::observed::ListGeneration;
+use crate::store::version::order;
 
 /// Largest number of deletions that are remembered, some hundred bytes each. The next list forgets
 /// them all.
@@ -15,14 +15,14 @@ const MOST: usize = 4096;
 
 /// Deletions since the last list, by key.
 #[derive(Debug, Default)]
-pub(super) struct Tombstones {
+pub(in crate::store) struct Tombstones {
     order: VecDeque<ObjectKey>,
     deleted: BTreeMap<ObjectKey, (Box<str>, ListGeneration)>,
 }
 
 impl Tombstones {
     /// Records a deletion; the oldest is forgotten when there are too many.
-    pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: ListGeneration) {
+    pub(in crate::store) fn add(&mut self, key: &ObjectKey, version: &str, run: ListGeneration) {
         let is_older = |(known, seen): &(Box<str>, ListGeneration)| {
             seen.epoch == run.epoch && order(version, known) == Some(Ordering::Less)
         };
@@ -41,12 +41,12 @@ impl Tombstones {
     }
 
     /// Returns the run that saw the deletion.
-    pub(super) fn run(&self, key: &ObjectKey) -> Option<ListGeneration> {
+    pub(in crate::store) fn run(&self, key: &ObjectKey) -> Option<ListGeneration> {
         self.deleted.get(key).map(|(_, run)| *run)
     }
 
     /// Whether this object is older than the deletion of its key.
-    pub(super) fn covers(&self, object: &Object) -> bool {
+    pub(in crate::store) fn covers(&self, object: &Object) -> bool {
         let deleted = self.deleted.get(object.key());
         deleted.is_some_and(|(version, _)| {
             order(object.version(), version).is_some_and(Ordering::is_le)
@@ -54,13 +54,13 @@ impl Tombstones {
     }
 
     /// Forgets the deletions of the keys for which `within` is true.
-    pub(super) fn forget(&mut self, within: &dyn Fn(&ObjectKey) -> bool) {
+    pub(in crate::store) fn forget(&mut self, within: &dyn Fn(&ObjectKey) -> bool) {
         self.deleted.retain(|key, _| !within(key));
         let deleted = &self.deleted;
         self.order.retain(|key| deleted.contains_key(key));
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::store) fn len(&self) -> usize {
         self.deleted.len()
     }
 }

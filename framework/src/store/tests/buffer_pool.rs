@@ -70,7 +70,7 @@ fn what_is_counted_is_what_is_there_and_goes_when_objects_do() {
 /// An object of 1 KB costs no more than 1.2 KB, everything included.
 #[test]
 fn an_object_is_small_beside_its_bytes() {
-    assert_eq!(size_of::<super::super::content::Content>(), 24);
+    assert_eq!(size_of::<crate::store::object::Content>(), 24);
     assert!(size_of::<Object>() <= 152, "{}", size_of::<Object>());
 }
 

@@ -11,9 +11,6 @@ use crate::delta::Delta;
 use crate::resource::{
     DynamicObject, ObjectKey, PartialObject, ResourceExt, ResourceInfo, Selector,
 };
-use crate::store::{
-    BatchOutcome, Cached, Core, Event, Index, ListGeneration, MarkKind, Observed, Store, StreamMark,
-};
 
 /// A part of a Pod: without its node, which has an index.
 #[derive(Projection, Clone, Debug)]

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::Cached;
+use super::cached::Cached;
 use super::view::Store;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource, Selector};
@@ -19,6 +19,13 @@ pub struct Lister<K> {
 pub struct NamespaceLister<K> {
     store: Store<K>,
     namespace: String,
+}
+
+impl<K: Resource> Store<K> {
+    /// Returns the same objects behind the methods of client-go's listers.
+    pub fn lister(&self) -> Lister<K> {
+        Lister::new(self.clone())
+    }
 }
 
 impl<K> Clone for Lister<K> {
@@ -46,7 +53,7 @@ impl<K> fmt::Debug for NamespaceLister<K> {
 }
 
 impl<K: Resource> Lister<K> {
-    pub(super) fn new(store: Store<K>) -> Self {
+    pub(in crate::store) fn new(store: Store<K>) -> Self {
         Self { store }
     }
 

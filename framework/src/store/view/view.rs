@@ -7,17 +7,13 @@ use std::fmt::{Display, Write};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::core::Core;
-use super::index::{Index, IndexValue};
-use super::lister::Lister;
-use super::object::Object;
-use super::own_writes::Unconfirmed;
-use super::reads::At;
-use super::snapshot_diff::SnapshotDiff;
-use super::stats::StoreStats;
-use super::{Cached, Invalid};
+use super::cached::Cached;
 use crate::error::Error;
 use crate::resource::{ObjectKey, Resource, Selector};
+use crate::store::cache::{At, Core, StoreStats};
+use crate::store::index::{Index, IndexValue};
+use crate::store::object::{Invalid, Object};
+use crate::store::state::{SnapshotDiff, Unconfirmed};
 
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one
 /// moment; take a [`snapshot`](Self::snapshot) for several calls.
@@ -86,7 +82,7 @@ impl<K: Resource> Store<K> {
         Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
     }
 
-    pub(super) fn core(&self) -> &Core {
+    pub(in crate::store) fn core(&self) -> &Core {
         &self.core
     }
 
@@ -155,7 +151,7 @@ impl<K: Resource> Store<K> {
     /// - The index is on an empty path or on one that ends at an object.
     /// - Only metadata are read, and the path is outside of `metadata`.
     /// - Objects are in the store already and the field was not kept of them, because a projection,
-    ///   or the type of a [`Typed`](super::Representation::Typed) kind, does not have it. For a
+    ///   or the type of a [`Typed`](crate::store::Representation::Typed) kind, does not have it. For a
     ///   `Typed` kind the type is asked; a type that cannot answer (`flatten`, `untagged`) counts
     ///   as without the field. An index that is declared before the first list may be on any field.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
@@ -198,11 +194,6 @@ impl<K: Resource> Store<K> {
     pub fn snapshot(&self) -> Snapshot<K> {
         let moment = self.core.moment();
         Snapshot { core: Arc::clone(&self.core), moment, kind: PhantomData }
-    }
-
-    /// Returns the same objects behind the methods of client-go's listers.
-    pub fn lister(&self) -> Lister<K> {
-        Lister::new(self.clone())
     }
 
     /// Returns the newest resourceVersion up to which the store has received everything: that of
