@@ -7,8 +7,6 @@ mod snapshot_diff;
 mod state;
 mod tombstones;
 
-#[cfg(test)]
-pub(crate) use own_writes::OWN_WRITE_VALID;
 pub(crate) use own_writes::Unconfirmed;
 pub(in crate::store) use snapshot_diff::Differences;
 pub(crate) use snapshot_diff::SnapshotDiff;

@@ -1,5 +1,7 @@
 //! Every form of keeping objects gives the answers of the compact form.
 
+use std::any::TypeId;
+
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
@@ -11,6 +13,7 @@ use crate::delta::Delta;
 use crate::resource::{
     DynamicObject, ObjectKey, PartialObject, ResourceExt, ResourceInfo, Selector,
 };
+use crate::store::object::Content;
 
 /// A part of a Pod: without its node, which has an index.
 #[derive(Projection, Clone, Debug)]

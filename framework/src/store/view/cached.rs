@@ -12,7 +12,7 @@ use crate::wire::Head;
 /// A cached object: head and compact bytes, decoded on first use. Cheap to clone; a clone does not
 /// change when the cache does.
 pub struct Cached<K> {
-    object: Arc<Object>,
+    pub(in crate::store) object: Arc<Object>,
     kind: PhantomData<fn() -> K>,
 }
 
