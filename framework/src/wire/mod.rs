@@ -4,7 +4,6 @@
 //! its object while they stream, and only an object's metadata is read. Nothing here waits, decodes
 //! a kind or knows about connections.
 
-mod ask;
 mod carry;
 mod explain;
 mod frame;
@@ -13,6 +12,7 @@ mod list;
 mod members;
 mod metadata_scan;
 mod name;
+mod node;
 pub(crate) mod partial_decode;
 mod paths;
 mod retain;
@@ -22,7 +22,6 @@ pub(crate) mod status;
 mod strip;
 pub(crate) mod times;
 
-pub(crate) use ask::{Ask, Fault};
 pub(crate) use carry::MAX_PIECE;
 pub use carry::Part;
 pub(crate) use explain::Undecodable;

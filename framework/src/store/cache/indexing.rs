@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::core::Core;
 use crate::error::Error;
-use crate::resource::Reads;
 use crate::store::index::detached_values::refusal;
 use crate::store::index::{Evaluator, IndexId, IndexPlan, Table, Values};
 use crate::store::object::Object;
@@ -19,8 +18,8 @@ impl Core {
     /// change, so one pass over the others is enough.
     ///
     /// # Errors
-    /// The index is on an object instead of a value, or on a field that never exists; or objects
-    /// are in the store already and the field was not kept of them. Snapshots whose objects are all
+    /// The path ends at no value, or at a field that is never kept; or objects are in the store
+    /// already and the field was not kept of them. Snapshots whose objects are all
     /// gone do not count: the index finds nothing in them.
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
         let built = |state: &State| {
@@ -33,7 +32,7 @@ impl Core {
         if is_ready == Some(true) {
             return Ok(());
         }
-        // Before the write lock is taken: this asks the kind's type, which may run user code.
+        // Before the write lock is taken: the error is formatted outside of it.
         let refused = |is_late| refusal(self.info(), &self.encoder.mode, evaluator, is_late);
         if is_ready.is_none() {
             refused(is_late).map_or(Ok(()), Err)?;
@@ -52,7 +51,12 @@ impl Core {
                 }
             }
         }
-        self.doubt(evaluator);
+        self.index_all(id, evaluator);
+        Ok(())
+    }
+
+    /// Indexes all objects in the new table of `id`, and makes it ready for lookups.
+    fn index_all(&self, id: IndexId, evaluator: &Evaluator) {
         let plan = IndexPlan::new([evaluator]);
         let mut from = 0;
         while let Some(objects) = self.objects_from(&mut from) {
@@ -76,21 +80,6 @@ impl Core {
         let mut state = self.state.write();
         if let Some(table) = state.tables.iter_mut().find(|table| table.id == id) {
             table.is_ready = true;
-        }
-        Ok(())
-    }
-
-    /// Warns when a new index is on a field that the kind's type does not have.
-    fn doubt(&self, evaluator: &Evaluator) {
-        if let Evaluator::Path(path, reads) = evaluator
-            && reads(path) == Reads::Nothing
-        {
-            tracing::warn!(
-                resource = %self.home.info, path = path.join("."),
-                "the type of the kind has no field where this index looks; unless API servers know more \
-                 fields than the type does, the path is misspelt and the index finds nothing: its names \
-                 are those of the JSON"
-            );
         }
     }
 

@@ -1,17 +1,15 @@
 //! The settings with which a store keeps its objects.
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use parking_lot::Mutex;
 
 use super::fields::{Fields, Selection};
 use super::representation::Representation;
 use super::transform::Transform;
-use crate::resource::{ClusterId, Reads, Resource, ResourceInfo, reads};
+use crate::resource::{ClusterId, DynamicObject, Resource, ResourceInfo};
 use crate::store::object::{Object, Path, Shared};
 use crate::wire::is_of_head;
 
@@ -22,8 +20,6 @@ pub(crate) struct Mode {
     pub(crate) transform: Option<Transform>,
     /// The cluster in the objects' keys.
     pub(crate) cluster: ClusterId,
-    /// Paths of a projection for which the kind's type has no field.
-    misread: Vec<Path>,
 }
 
 /// The form of kept objects, with the settings that it needs.
@@ -44,10 +40,8 @@ pub(super) struct Decoded {
     of: TypeId,
     /// The paths that the type reads.
     fields: Fields,
-    /// Whether a value at a path survives decoding.
-    keeps: fn(&[&str]) -> bool,
-    /// Answers of `keeps`: it is asked once for each path.
-    kept: Arc<Mutex<BTreeMap<Path, bool>>>,
+    /// Whether the type keeps every member as JSON.
+    is_dynamic: bool,
 }
 
 impl Mode {
@@ -66,7 +60,7 @@ impl Mode {
             Representation::Metadata => Encoding::Metadata,
             Representation::Cold => Encoding::Cold,
         };
-        Self { form, transform, cluster: ClusterId::default(), misread: misread::<K>() }
+        Self { form, transform, cluster: ClusterId::default() }
     }
 
     /// Returns the mode with the keys of that cluster.
@@ -80,7 +74,7 @@ impl Mode {
         matches!(self.form, Encoding::Compact) || (is_cold && cfg!(not(feature = "cold")))
     }
 
-    /// Whether a value at this path may be kept.
+    /// Whether the values at this path may be kept, so that an index may be added late.
     pub(in crate::store) fn may_have(&self, path: Path) -> bool {
         match &self.form {
             Encoding::Compact | Encoding::Cold => true,
@@ -96,7 +90,7 @@ impl Mode {
         matches!(self.form, Encoding::Metadata) && path.first() != Some(&"metadata")
     }
 
-    /// Whether every value at this path is kept.
+    /// Whether every value at this path is known to be kept.
     pub(in crate::store) fn has(&self, path: Path) -> bool {
         match &self.form {
             Encoding::Part(selection) => selection.fields.has(path) || is_of_head(path),
@@ -139,17 +133,8 @@ impl Mode {
         }
     }
 
-    /// Warns when the form is cold without the feature for it, and when a projection names fields
-    /// that the kind does not have.
+    /// Warns when the form is cold without the feature for it.
     pub(in crate::store) fn warn(&self, info: &ResourceInfo) {
-        for path in &self.misread {
-            tracing::warn!(
-                resource = %info, path = path.join("."),
-                "the type of the kind has no field where a projection looks; unless API servers know more \
-                 fields than the type does, the path is misspelt and the field absent in every object: its \
-                 names are those of the JSON"
-            );
-        }
         if cfg!(not(feature = "cold")) && matches!(self.form, Encoding::Cold) {
             tracing::warn!(
                 resource = %info,
@@ -182,40 +167,44 @@ impl Decoded {
             decode,
             of: TypeId::of::<K>(),
             fields: Fields(fields),
-            keeps: keeps::<K>,
-            kept: Arc::default(),
+            is_dynamic: TypeId::of::<K>() == TypeId::of::<DynamicObject>(),
         }
     }
 
-    /// Whether a value at the path survives decoding; asks the type only once.
+    /// Whether a value at the path is known to survive decoding. Types do not list their fields, so
+    /// of most types only the metadata count, which every type has.
     fn keeps(&self, path: Path) -> bool {
-        let known = self.kept.lock().get(path).copied();
-        known.unwrap_or_else(|| {
-            // Not under the lock: the type's code may be a user's.
-            let keeps = (self.keeps)(path);
-            self.kept.lock().insert(path, keeps);
-            keeps
-        })
+        self.is_dynamic || is_in_metadata(path)
     }
 }
 
-/// Returns the paths of a projection that the type of the whole kind does not read.
-fn misread<K: Resource>() -> Vec<Path> {
-    let fields = if K::projection().is_some() { K::projected() } else { &[] };
-    fields.iter().copied().filter(|path| K::kind_reads(path) == Reads::Nothing).collect()
-}
+/// Members of `ObjectMeta` that are values or lists of values. Without `managedFields`, which no
+/// form keeps.
+const VALUES: [&str; 11] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
 
-/// Whether a value at this path is kept in a decoded `K`; false if that is unknown.
-fn keeps<K: Resource>(path: &[&str]) -> bool {
-    let reads = match (path.split_first(), K::projection()) {
-        // The projection's `Fields` already decide about its metadata.
-        (Some((&"metadata", _)), Some(_)) => Reads::Value,
-        // Every type has this metadata, also a type that cannot be asked.
-        (Some((&"metadata", rest)), None) => reads::<ObjectMeta>(rest),
-        (_, Some(_)) => reads::<K>(path),
-        (_, None) => K::kind_reads(path),
-    };
-    reads == Reads::Value
+/// Members of an owner reference.
+const OWNER: [&str; 6] = ["apiVersion", "blockOwnerDeletion", "controller", "kind", "name", "uid"];
+
+/// Whether the path ends at a value of `ObjectMeta`.
+fn is_in_metadata(path: &[&str]) -> bool {
+    match path {
+        ["metadata", "labels" | "annotations", _] => true,
+        ["metadata", "ownerReferences", member] => OWNER.contains(member),
+        ["metadata", member] => VALUES.contains(member),
+        _ => false,
+    }
 }
 
 /// Frees spare capacity: serde allocates four elements for one.

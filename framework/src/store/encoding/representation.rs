@@ -27,10 +27,10 @@ pub enum Representation {
     Compact,
     /// The value, decoded once when it arrives: for small kinds that are read on every event.
     ///
-    /// The bytes are dropped. Fields that the type does not have are not kept, and an index on such
-    /// a field has to be declared before the first list. Unsuitable for many objects or large ones:
-    /// a decoded Pod takes seven times its JSON, and its lists keep the spare capacity that serde
-    /// allocated.
+    /// The bytes are dropped. Fields that the type does not have are not kept, so an index on a
+    /// path outside of `metadata` has to be declared before the first list. Unsuitable for many
+    /// objects or large ones: a decoded Pod takes seven times its JSON, and its lists keep the
+    /// spare capacity that serde allocated.
     Typed,
     /// `metadata` only, for kinds that are looked up by name, label or owner.
     ///

@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use super::index::Evaluator;
 use super::values::IndexPlan;
 use crate::error::{Error, ErrorKind};
-use crate::resource::{Reads, ResourceInfo};
+use crate::resource::ResourceInfo;
 use crate::store::encoding::Mode;
-use crate::store::object::{Object, Path};
+use crate::store::object::{Content, Object, Path};
 use crate::wire::object_at_path;
 
 /// Encodes the values of path indexes for which the kept form may differ from the object; `object`
@@ -37,7 +37,7 @@ pub(in crate::store) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode:
 }
 
 /// Encodes the values for `own`, which replaces `object` and was written through a type. Values in
-/// `own` win; a value that `own` lacks is that of `object`, unless the field is empty in `own`.
+/// `own` win; a value that `own` lacks is that of `object`, unless the write cleared the field.
 pub(in crate::store) fn known(
     object: &Object,
     own: &Object,
@@ -53,7 +53,12 @@ pub(in crate::store) fn known(
         field.is_some_and(|field| is_empty(object_at_path(&body, field)))
     };
     let (own, mut before) = (visited(own, plan), visited(object, plan));
+    let is_decoded = matches!(object.content(), Content::DecodedObject(_));
     for (index, values) in object.outside().told(plan.declared()) {
+        // The decoded value shows the field, so its type has it: a write that lacks it cleared it.
+        if is_decoded && before.remove(&index).is_some() {
+            continue;
+        }
         before.insert(index, values.into_iter().map(Cow::into_owned).collect());
     }
     let declared = plan.declared().iter().filter(|(_, path)| !mode.has(path));
@@ -85,26 +90,32 @@ fn written(entries: Vec<(Path, Vec<String>)>) -> Vec<u8> {
 }
 
 /// Returns the reason for which an index cannot be built; `is_late` is true if there are objects
-/// already. Never call it under a lock: it asks the kind's type, which may run user code.
+/// already.
 pub(in crate::store) fn refusal(
     info: &ResourceInfo,
     mode: &Mode,
     index: &Evaluator,
     is_late: bool,
 ) -> Option<Error> {
-    let Evaluator::Path(path, reads) = *index else { return None };
+    let Evaluator::Path(path) = *index else { return None };
     let why = if path.is_empty() {
         "its path is empty; name the field, such as `&[\"spec\", \"nodeName\"]`"
     } else if mode.never_has(path) {
         "only the metadata of its objects are read; choose another representation for the kind, or index a field of the metadata"
-    } else if reads(path) == Reads::Object {
+    } else if is_object(path) {
         "an object stands there, which has no value to be found by; name a field below it, or use a function (Index::new)"
     } else if is_late && !mode.may_have(path) {
-        "objects are cached already, and this field was not kept of them, or their type cannot tell; add it to the type that the kind is read as, or declare the index before the cache starts (ControllerBuilder::index, Store::ensure_index)"
+        "objects are cached already, and this field was not kept of them, or nothing shows that it was; add it to the projection, declare the index before the cache starts (ControllerBuilder::index, Store::ensure_index), or use a function of the decoded object (Index::new)"
     } else {
         return None;
     };
     let path = path.join(".");
     let text = format!("cannot build an index of {info} on `{path}`: {why}");
     Some(Error::new(ErrorKind::Usage, text))
+}
+
+/// Whether an object, or a list of objects, lies at the path in every kind.
+fn is_object(path: &[&str]) -> bool {
+    let members = ["annotations", "labels", "managedFields", "ownerReferences"];
+    matches!(path, ["metadata"]) || matches!(path, ["metadata", part] if members.contains(part))
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::resource::{Reads, Resource};
+use crate::resource::Resource;
 use crate::store::object::{Decoded, Object};
 
 /// A value that an index can hold; compared by its text.
@@ -47,11 +47,11 @@ impl<K, V: IndexValue> Index<K, V> {
     /// a definition. Names are those of the JSON. A lookup does not find objects without the field,
     /// or with null there.
     ///
-    /// The path ends at a value, or at a list of values. An empty path, or one that ends at an
-    /// object, could find nothing: the store refuses it
-    /// ([`Store::ensure_index`](crate::store::Store::ensure_index)). A field that the kind's type does not
-    /// have is indexed all the same, as the bytes may have it; the log has one warning then,
-    /// because most such paths are misspelt.
+    /// The path ends at a value, or at a list of values. An empty path, or one that ends at the
+    /// metadata or at its labels, annotations or owner references, could find nothing: the store
+    /// refuses it ([`Store::ensure_index`](crate::store::Store::ensure_index)). Other paths are not
+    /// checked: an index on a misspelt path, or on one that ends at an object, finds nothing. In
+    /// `#[index(…)]` the compiler checks a chain of fields, and `crd()` a path.
     pub const fn on_path(name: &'static str, path: &'static [&'static str]) -> Self {
         Self { name, source: Source::Path(path, PhantomData) }
     }
@@ -80,7 +80,7 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
 
     pub(crate) fn evaluator(&self) -> Evaluator {
         match self.source {
-            Source::Path(path, _) => Evaluator::Path(path, K::kind_reads),
+            Source::Path(path, _) => Evaluator::Path(path),
             Source::Function(function) => {
                 Evaluator::Function(Arc::new(ByFunction { name: self.name, function }))
             }
@@ -99,8 +99,8 @@ pub(crate) enum IndexId {
 /// Computes the values of one index.
 #[derive(Clone)]
 pub(crate) enum Evaluator {
-    /// The scalars at a field path, and the function that asks the kind's type about such a path.
-    Path(&'static [&'static str], fn(&[&str]) -> Reads),
+    /// The scalars at a field path.
+    Path(&'static [&'static str]),
     /// User code.
     Function(Arc<dyn Evaluate>),
 }

@@ -153,7 +153,7 @@ mod tests {
         fn new() -> Self {
             let hasher = Hasher::new(1);
             let info = ResourceInfo::of::<ConfigMap>();
-            let evaluator = Evaluator::Path(&["x"], |_| crate::resource::Reads::Value);
+            let evaluator = Evaluator::Path(&["x"]);
             Self {
                 home: Arc::new(StoreShared::new(info, Weak::<crate::store::Core>::new(), false)),
                 slots: Slots::new(hasher),

@@ -44,7 +44,7 @@ impl IndexPlan {
         let mut plan = Self::default();
         for (index, evaluator) in evaluators.into_iter().enumerate() {
             match evaluator {
-                Evaluator::Path(path, _) => {
+                Evaluator::Path(path) => {
                     plan.paths.add(path, index);
                     plan.declared.push((index, path));
                 }

@@ -48,7 +48,11 @@ const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
 const ABOUT: usize = 3 * size_of::<usize>();
 
 impl StoreShared {
-    pub(in crate::store) fn new(info: ResourceInfo, store: Weak<dyn InvalidSink>, is_part: bool) -> Self {
+    pub(in crate::store) fn new(
+        info: ResourceInfo,
+        store: Weak<dyn InvalidSink>,
+        is_part: bool,
+    ) -> Self {
         Self {
             info,
             store,

@@ -1,9 +1,10 @@
 //! A pool of object blocks, for the next objects.
 //!
 //! An object is a block of the process's allocator beside its bytes, which are the store's own
-//! (`memory`). An update takes a block in the arena of the thread that applies it and frees another
-//! in the arena of the thread that made it, so that small objects, and compressed ones most of all,
-//! take a fifth more after some updates of each. Here a block is kept for the next object instead.
+//! (`buffer_pool`). An update takes a block in the arena of the thread that applies it and frees
+//! another in the arena of the thread that made it, so that small objects, and compressed ones most
+//! of all, take a fifth more after some updates of each. Here a block is kept for the next object
+//! instead.
 //!
 //! No `unsafe`: a block is an `Arc` without other references, whose content is overwritten.
 

@@ -227,3 +227,21 @@ fn the_block_of_an_object_that_nobody_holds_is_the_next_ones() {
     drop((store, held, core));
     assert!(home.upgrade().is_none(), "blocks do not keep what holds them");
 }
+
+/// A finding holds its object, and the object holds the state that has the finding.
+#[test]
+fn a_store_that_is_dropped_frees_the_objects_that_do_not_decode() {
+    let core = core();
+    let store = store(&core);
+    let mut bad = config_map("bad", "u", 1);
+    bad["data"] = json!(7);
+    put(&core, &bad);
+    let held = store.list();
+    assert!(held[0].get().is_err());
+    assert_eq!(store.invalid().len(), 1);
+    let home = Arc::downgrade(&core.home);
+    drop((store, core));
+    assert!(held[0].get().is_err(), "an object that outlives its store is decoded again");
+    drop(held);
+    assert!(home.upgrade().is_none(), "the findings keep nothing");
+}

@@ -148,12 +148,14 @@ impl<K: Resource> Store<K> {
     /// # Errors
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) in three cases:
     ///
-    /// - The index is on an empty path or on one that ends at an object.
+    /// - The index is on an empty path, or on the metadata or its labels, annotations or owner
+    ///   references, which are no values.
     /// - Only metadata are read, and the path is outside of `metadata`.
-    /// - Objects are in the store already and the field was not kept of them, because a projection,
-    ///   or the type of a [`Typed`](crate::store::Representation::Typed) kind, does not have it. For a
-    ///   `Typed` kind the type is asked; a type that cannot answer (`flatten`, `untagged`) counts
-    ///   as without the field. An index that is declared before the first list may be on any field.
+    /// - Objects are in the store already and the field was not kept of them, because a projection
+    ///   does not have it. Of a [`Typed`](crate::store::Representation::Typed) kind no path outside
+    ///   of `metadata` is known to be kept, unless it is read as
+    ///   [`DynamicObject`](crate::resource::DynamicObject). An index by a function, and one that
+    ///   is declared before the first list, may be on any field.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
         self.core.ensure_index(index.id(), &index.evaluator())
     }

@@ -1,9 +1,5 @@
-//! A deserializer that learns from a type's own `Deserialize` why a value does not decode
-//! (`explain`), and which fields the type reads (`resource::reads`).
-//!
-//! Both uses share one deserializer, because each type of deserializer is another copy of the code
-//! that decodes a kind, in every program that uses it: for a Deployment half a second of the
-//! program's build. The parts that differ are in [`Node`] and [`Probe`].
+//! A deserializer of a parsed value, by which `explain` learns from a type's own `Deserialize` why
+//! the value does not decode.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,21 +11,17 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::Value;
 
-use crate::resource::Probe;
-
 /// Prefix of the newtypes by which `serde_json` asks for the text of a value, which does not exist
 /// here.
 const PRIVATE: &str = "$serde_json::private";
 
 /// The error type, which keeps only the parts that come from the type.
 #[derive(Debug, Default)]
-pub(crate) struct Fault {
+pub(super) struct Fault {
     /// Steps from the value up to the root.
-    pub(crate) path: Vec<String>,
+    pub(super) path: Vec<String>,
     /// `None` when the deserializer itself ended the attempt.
-    pub(crate) reason: Option<String>,
-    /// The type refuses unknown members, and met one.
-    pub(crate) is_unknown_field: bool,
+    pub(super) reason: Option<String>,
 }
 
 impl Fault {
@@ -97,8 +89,7 @@ impl de::Error for Fault {
     }
 
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        let reason = format!("unknown field, {}", one_of(expected));
-        Self { is_unknown_field: true, ..Self::new(reason) }
+        Self::new(format!("unknown field, {}", one_of(expected)))
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -112,14 +103,7 @@ impl de::Error for Fault {
 
 /// A value to be decoded.
 #[derive(Clone, Copy)]
-pub(crate) struct Node<'de>(pub(crate) &'de Value);
-
-/// The input of a type: a value to decode, or a place on a path to ask about.
-#[derive(Clone, Copy)]
-pub(crate) enum Ask<'de> {
-    Value(Node<'de>),
-    Path(Probe<'de>),
-}
+pub(super) struct Node<'de>(pub(super) &'de Value);
 
 impl<'de> Node<'de> {
     /// Passes the value to the visitor as the type that it has.
@@ -133,64 +117,30 @@ impl<'de> Node<'de> {
                 (_, _, number) => visitor.visit_f64(number.unwrap_or_default()),
             },
             Value::String(text) => visitor.visit_borrowed_str(text),
-            Value::Array(_) => Ask::Value(self).list(visitor),
-            Value::Object(_) => Ask::Value(self).object(visitor),
+            Value::Array(_) => self.list(visitor),
+            Value::Object(_) => self.object(visitor),
         }
     }
-}
 
-impl<'de> Ask<'de> {
     /// Passes the members of an object to the visitor.
     fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let members = match self {
-            Self::Value(Node(Value::Object(members))) => {
-                Members::All { left: members.iter(), next: None }
-            }
-            Self::Value(node) => return node.any(visitor),
-            Self::Path(probe) => {
-                let (step, below) = probe.step()?;
-                Members::Step { step: Some(step), below }
-            }
-        };
-        visitor.visit_map(members)
+        match self.0 {
+            Value::Object(members) => visitor.visit_map(Members::of(members)),
+            _ => self.any(visitor),
+        }
     }
 
     /// Passes the items of a list to the visitor.
     fn list<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let mut items = match self {
-            Self::Value(Node(Value::Array(items))) => Items::All { left: items.iter(), at: 0 },
-            Self::Value(node) => return node.any(visitor),
-            Self::Path(probe) => Items::One(Some(probe.deeper()?)),
-        };
+        let Value::Array(items) = self.0 else { return self.any(visitor) };
+        let mut items = Items { left: items.iter(), at: 0 };
         let value = visitor.visit_seq(&mut items)?;
-        match items {
-            // As in `serde_json`: a tuple has to take all items.
-            Items::All { left, .. } if left.len() > 0 => {
-                Err(Fault::new("invalid length, expected fewer items"))
-            }
-            _ => Ok(value),
+        if items.left.len() == 0 {
+            return Ok(value);
         }
+        // As in `serde_json`: a tuple has to take all items.
+        Err(Fault::new("invalid length, expected fewer items"))
     }
-
-    /// Returns the same place for an inner type.
-    fn deeper(self) -> Result<Self, Fault> {
-        match self {
-            Self::Value(_) => Ok(self),
-            Self::Path(probe) => probe.deeper().map(Self::Path),
-        }
-    }
-}
-
-/// Methods that decode a value as it is, and that end a path with `$at_path`.
-macro_rules! ends {
-    ($at_path:ident: $($method:ident($($name:ident: $type:ty),*))*) => {
-        $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Fault> {
-            match self {
-                Self::Value(node) => node.any(visitor),
-                Self::Path(probe) => probe.$at_path(),
-            }
-        })*
-    };
 }
 
 /// Methods that forward to `$as`.
@@ -202,16 +152,13 @@ macro_rules! alike {
     };
 }
 
-impl<'de> Deserializer<'de> for Ask<'de> {
+impl<'de> Deserializer<'de> for Node<'de> {
     type Error = Fault;
 
-    ends! { value:
-        deserialize_bool() deserialize_i8() deserialize_i16() deserialize_i32() deserialize_i64()
-        deserialize_i128() deserialize_u8() deserialize_u16() deserialize_u32() deserialize_u64()
-        deserialize_u128() deserialize_f32() deserialize_f64() deserialize_char() deserialize_str()
-        deserialize_string() deserialize_bytes() deserialize_byte_buf() deserialize_identifier()
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        identifier unit unit_struct
     }
-    ends! { nothing: deserialize_unit() deserialize_unit_struct(_name: &'static str) }
     alike! { list:
         deserialize_seq()
         deserialize_tuple(_len: usize)
@@ -223,28 +170,17 @@ impl<'de> Deserializer<'de> for Ask<'de> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self {
-            Self::Value(node) => node.any(visitor),
-            Self::Path(probe) => {
-                // A type that asks for any value shows its shape only by its `expecting` text.
-                let expected: &dyn Expected = &visitor;
-                probe.undecided(&expected.to_string())?;
-                self.object(visitor)
-            }
-        }
+        self.any(visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self {
-            Self::Value(_) => visitor.visit_unit(),
-            Self::Path(probe) => probe.nothing(),
-        }
+        visitor.visit_unit()
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self {
-            Self::Value(Node(Value::Null)) => visitor.visit_none(),
-            _ => visitor.visit_some(self.deeper()?),
+        match self.0 {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
         }
     }
 
@@ -253,11 +189,11 @@ impl<'de> Deserializer<'de> for Ask<'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        if matches!(self, Self::Value(_)) && name.starts_with(PRIVATE) {
+        if name.starts_with(PRIVATE) {
             // Such types need the text of the value, which a parsed value has lost.
             return Err(Fault::default());
         }
-        visitor.visit_newtype_struct(self.deeper()?)
+        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -266,27 +202,22 @@ impl<'de> Deserializer<'de> for Ask<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        let value = match self {
-            Self::Value(Node(value)) => value,
-            Self::Path(probe) => return probe.variant(),
-        };
-        match value {
+        match self.0 {
             Value::String(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
             // An externally tagged variant: its name is the only member.
             Value::Object(members) if members.len() == 1 => {
-                let members = Members::All { left: members.iter(), next: None };
-                visitor.visit_enum(MapAccessDeserializer::new(members))
+                visitor.visit_enum(MapAccessDeserializer::new(Members::of(members)))
             }
             Value::Object(_) => Err(Fault::new("invalid value: object, expected one member")),
-            _ => self.deserialize_any(visitor),
+            _ => self.any(visitor),
         }
     }
 }
 
-/// The items of a list: those of a value, or one for a path.
-enum Items<'de> {
-    All { left: std::slice::Iter<'de, Value>, at: usize },
-    One(Option<Probe<'de>>),
+/// The items of a list.
+struct Items<'de> {
+    left: std::slice::Iter<'de, Value>,
+    at: usize,
 }
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -296,39 +227,29 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Fault> {
-        let (ask, at) = match self {
-            Self::All { left, at } => {
-                let Some(value) = left.next() else { return Ok(None) };
-                *at += 1;
-                (Ask::Value(Node(value)), *at - 1)
-            }
-            Self::One(probe) => {
-                let Some(probe) = probe.take() else { return Ok(None) };
-                (Ask::Path(probe), 0)
-            }
-        };
-        seed.deserialize(ask).map(Some).map_err(|fault| fault.below(format!("[{at}]")))
+        let Some(value) = self.left.next() else { return Ok(None) };
+        let at = self.at;
+        self.at += 1;
+        let item = seed.deserialize(Node(value));
+        item.map(Some).map_err(|fault| fault.below(format!("[{at}]")))
     }
 
     fn size_hint(&self) -> Option<usize> {
-        match self {
-            Self::All { left, .. } => Some(left.len()),
-            Self::One(_) => None,
-        }
+        Some(self.left.len())
     }
 }
 
-/// The members of an object: those of a value, or the next step of a path and nothing else.
-enum Members<'de> {
-    All {
-        left: serde_json::map::Iter<'de>,
-        /// The value that is next, and its name if the type has a field for it.
-        next: Option<(Option<&'de str>, &'de Value)>,
-    },
-    Step {
-        step: Option<&'de str>,
-        below: Probe<'de>,
-    },
+/// The members of an object.
+struct Members<'de> {
+    left: serde_json::map::Iter<'de>,
+    /// The value that is next, and its name if the type has a field for it.
+    next: Option<(Option<&'de str>, &'de Value)>,
+}
+
+impl<'de> Members<'de> {
+    fn of(members: &'de serde_json::Map<String, Value>) -> Self {
+        Self { left: members.iter(), next: None }
+    }
 }
 
 impl<'de> MapAccess<'de> for Members<'de> {
@@ -338,35 +259,20 @@ impl<'de> MapAccess<'de> for Members<'de> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Fault> {
-        let (name, value) = match self {
-            Self::All { left, .. } => {
-                let Some((name, value)) = left.next() else { return Ok(None) };
-                (name.as_str(), Some(value))
-            }
-            Self::Step { step, .. } => {
-                let Some(step) = step.take() else { return Ok(None) };
-                (step, None)
-            }
-        };
+        let Some((name, value)) = self.left.next() else { return Ok(None) };
+        let name = name.as_str();
         let is_field = Cell::new(false);
         let key = seed.deserialize(Name(name, &is_field)).map(Some);
         // A field's name comes from the type and may be shown; a map's key is data.
-        if let (Self::All { next, .. }, Some(value)) = (self, value) {
-            *next = Some((Some(name).filter(|_| is_field.get()), value));
-        }
+        self.next = Some((Some(name).filter(|_| is_field.get()), value));
         // An error in a field's name concerns the struct, so the path ends there.
         key.map_err(|fault| if is_field.get() { fault } else { fault.below(".*") })
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        let (name, ask) = match self {
-            Self::All { next, .. } => {
-                let Some((name, value)) = next.take() else { return Err(Fault::default()) };
-                (name, Ask::Value(Node(value)))
-            }
-            Self::Step { below, .. } => (None, Ask::Path(*below)),
-        };
-        seed.deserialize(ask).map_err(|fault| fault.below(format!(".{}", name.unwrap_or("*"))))
+        let Some((name, value)) = self.next.take() else { return Err(Fault::default()) };
+        let read = seed.deserialize(Node(value));
+        read.map_err(|fault| fault.below(format!(".{}", name.unwrap_or("*"))))
     }
 }
 
