@@ -21,13 +21,10 @@ pub use serde;
 
 pub use projected::{
     Base, Members, Part, PartOf, Picks, base_info, picked, read_below, read_metadata, read_nothing,
-    read_part, read_root, shrunk, whole_info, whole_reads, with_picks, write_part,
-    write_part_option,
+    read_part, read_root, shrunk, whole_info, with_picks, write_part, write_part_option,
 };
 
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
-
-pub use crate::resource::Reads;
 
 /// Decodes a projection with the scanner; `None` when that fails.
 pub fn lean<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {

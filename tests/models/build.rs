@@ -13,7 +13,7 @@ const MODULES: [&str; 3] = ["delta", "fifo", "workqueue"];
 /// Files that are modelled without the rest of their module.
 const FILES: [&str; 4] = [
     "informer/listener/listeners.rs",
-    "store/snapshot_diff.rs",
+    "store/state/snapshot_diff.rs",
     "client/policy/in_flight.rs",
     "leader/gate.rs",
 ];

@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAc
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::resource::{OBJECT, Reads, Resource, ResourceInfo};
+use crate::resource::{Resource, ResourceInfo};
 
 /// A type that a field of a projection can have.
 #[diagnostic::on_unimplemented(
@@ -29,19 +29,12 @@ impl<T: Serialize + DeserializeOwned> Part for T {}
 pub trait Base {
     /// Identity of the whole kind.
     fn info() -> Option<ResourceInfo>;
-
-    /// Treatment of the value at a path by the type.
-    fn reads(path: &[&str]) -> Reads;
 }
 
 #[diagnostic::do_not_recommend]
 impl<K: Resource> Base for K {
     fn info() -> Option<ResourceInfo> {
         K::static_info()
-    }
-
-    fn reads(path: &[&str]) -> Reads {
-        K::kind_reads(path)
     }
 }
 
@@ -59,11 +52,6 @@ pub fn base_info<K: Base>() -> Option<ResourceInfo> {
 /// The kind that `V` is a projection of.
 pub fn whole_info<V: PartOf>() -> Option<ResourceInfo> {
     V::Whole::info()
-}
-
-/// Treatment of the value at a path by the type of the kind that `V` is a projection of.
-pub fn whole_reads<V: PartOf>(path: &[&str]) -> Reads {
-    V::Whole::reads(path)
 }
 
 /// The members of one object that are read.
@@ -216,7 +204,7 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(OBJECT)
+        f.write_str("an object")
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {

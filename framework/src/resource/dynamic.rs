@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Reads, Resource, ResourceInfo, Whole, reads};
+use super::{Resource, ResourceInfo, Whole};
 
 /// An object of any kind: metadata typed, the rest as JSON. Its `Debug` shows no values of a
 /// Secret, and no token of a `TokenRequest` or a `TokenReview`.
@@ -135,11 +135,6 @@ impl Resource for DynamicObject {
             self.kind = info.kind.to_string();
         }
     }
-
-    /// The rest of the object is kept as JSON: every path holds a value.
-    fn kind_reads(_: &[&str]) -> Reads {
-        Reads::Value
-    }
 }
 
 impl Resource for PartialObject {
@@ -161,11 +156,6 @@ impl Resource for PartialObject {
             self.api_version = info.api_version();
             self.kind = info.kind.to_string();
         }
-    }
-
-    /// Fields besides metadata are not known.
-    fn kind_reads(path: &[&str]) -> Reads {
-        if path.first() == Some(&"metadata") { reads::<Self>(path) } else { Reads::Unknown }
     }
 }
 

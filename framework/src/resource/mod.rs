@@ -3,7 +3,6 @@
 mod dynamic;
 mod info;
 mod key;
-mod reads;
 mod selector;
 mod time;
 mod verb;
@@ -11,9 +10,6 @@ mod verb;
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};
-#[doc(hidden)]
-pub use reads::Reads;
-pub(crate) use reads::{OBJECT, Probe, reads};
 pub use selector::{Requirement, Selector};
 pub use time::ApiTime;
 pub use verb::Verb;
@@ -66,13 +62,6 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     #[doc(hidden)]
     fn decode_lean(_text: &str) -> Option<Self> {
         None
-    }
-
-    /// Treatment of the value at a path by the type of the whole kind; for a projection, by the
-    /// type that it belongs to.
-    #[doc(hidden)]
-    fn kind_reads(path: &[&str]) -> Reads {
-        reads::<Self>(path)
     }
 }
 

@@ -1,13 +1,16 @@
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::clock::Clock;
 use crate::delta::Delta;
-use crate::resource::{DynamicObject, ResourceInfo, Selector};
+use crate::resource::{DynamicObject, ObjectKey, Resource, ResourceInfo, Selector};
 use crate::wire::MetadataScan;
 
 mod buffer_pool;
+mod encoding;
 mod indexes;
 mod model;
 mod own_writes;

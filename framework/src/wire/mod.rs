@@ -14,7 +14,7 @@ mod scanner;
 pub(crate) mod status;
 mod strip;
 
-pub(crate) use decode::{Ask, Fault, Undecodable, partial_decode, times};
+pub(crate) use decode::{Undecodable, partial_decode, times};
 pub use framing::{EventType, Frame, FrameDecoder, Part};
 pub(crate) use framing::{ListMeta, ListSplitter, MAX_PIECE};
 pub(crate) use head::HeadOffsets;

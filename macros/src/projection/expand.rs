@@ -127,10 +127,6 @@ fn resource(model: &Model) -> TokenStream {
             fn decode_lean(__text: &str) -> ::core::option::Option<Self> {
                 #p::lean(__text)
             }
-
-            fn kind_reads(__path: &[&str]) -> #p::Reads {
-                #p::whole_reads::<Self>(__path)
-            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The store itself is one lock around plain data. Modelled from their source are what stands beside
 //! it: the moments of snapshots, and the audience of an informer. The lock, the slots and the order
-//! in which they are used follow `store/state.rs`, `store/reads.rs` and `informer/apply.rs`.
+//! in which they are used follow `store/state/state.rs`, `store/cache/reads.rs` and `informer/apply.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};

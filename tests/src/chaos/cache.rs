@@ -108,6 +108,13 @@ impl<K: Subject> Cache<K> {
         })
     }
 
+    /// Declares the index, before the first list.
+    pub(super) fn indexed(self: Arc<Self>) -> Arc<Self> {
+        let declared = self.informer.store().ensure_index(K::BY_SHARD);
+        declared.expect("no object was listed yet");
+        self
+    }
+
     fn reader(&self) -> MutexGuard<'_, Reader> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }

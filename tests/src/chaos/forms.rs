@@ -8,7 +8,7 @@ use windlass::rng::Rng;
 use windlass::store::Representation;
 
 use super::cache::{Cache, Watched};
-use super::kinds::{ConfigMapView, Gadget, Gizmo};
+use super::kinds::{ConfigMapView, Gadget, Gizmo, Subject};
 use super::{Ledger, Stats};
 use crate::oracle::Scope;
 use std::sync::Arc;
@@ -49,7 +49,6 @@ impl Forms {
         let maker = Maker { registry, who, scope, told };
         let kept = |form| CacheOptions::default().representation(form);
         let (compact, cold) = (Representation::Compact, kept(Representation::Cold));
-        let typed = kept(Representation::Typed);
         match self {
             Self::Paged => {
                 let paged = || kept(compact).reading(paged());
@@ -62,13 +61,13 @@ impl Forms {
             Self::Mixed => {
                 let metadata = kept(Representation::Metadata);
                 vec![
-                    maker.gadgets(typed),
+                    maker.typed::<Gadget>(),
                     Cache::<PartialObject>::new(registry, who, scope.clone(), metadata, told),
                     maker.config_maps(cold),
                 ]
             }
             Self::Cold => {
-                vec![maker.gadgets(cold), maker.gizmos(typed), maker.config_maps(kept(compact))]
+                vec![maker.gadgets(cold), maker.typed::<Gizmo>(), maker.config_maps(kept(compact))]
             }
         }
     }
@@ -87,6 +86,12 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
+    /// A cache of decoded values: an index on their fields has to be there before the first list.
+    fn typed<K: Subject>(&self) -> Arc<dyn Watched> {
+        let options = CacheOptions::default().representation(Representation::Typed);
+        Cache::<K>::new(self.registry, self.who, self.scope.clone(), options, self.told).indexed()
+    }
+
     fn gadgets(&self, options: CacheOptions) -> Arc<dyn Watched> {
         Cache::<Gadget>::new(self.registry, self.who, self.scope.clone(), options, self.told)
     }

@@ -70,7 +70,7 @@ fn what_is_counted_is_what_is_there_and_goes_when_objects_do() {
 /// An object of 1 KB costs no more than 1.2 KB, everything included.
 #[test]
 fn an_object_is_small_beside_its_bytes() {
-    assert_eq!(size_of::<super::super::content::Content>(), 24);
+    assert_eq!(size_of::<crate::store::object::Content>(), 24);
     assert!(size_of::<Object>() <= 152, "{}", size_of::<Object>());
 }
 
@@ -226,4 +226,22 @@ fn the_block_of_an_object_that_nobody_holds_is_the_next_ones() {
     let home = Arc::downgrade(&core.home);
     drop((store, held, core));
     assert!(home.upgrade().is_none(), "blocks do not keep what holds them");
+}
+
+/// A finding holds its object, and the object holds the state that has the finding.
+#[test]
+fn a_store_that_is_dropped_frees_the_objects_that_do_not_decode() {
+    let core = core();
+    let store = store(&core);
+    let mut bad = config_map("bad", "u", 1);
+    bad["data"] = json!(7);
+    put(&core, &bad);
+    let held = store.list();
+    assert!(held[0].get().is_err());
+    assert_eq!(store.invalid().len(), 1);
+    let home = Arc::downgrade(&core.home);
+    drop((store, core));
+    assert!(held[0].get().is_err(), "an object that outlives its store is decoded again");
+    drop(held);
+    assert!(home.upgrade().is_none(), "the findings keep nothing");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::store::own_writes::Unconfirmed;
+use crate::store::Unconfirmed;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ask::{Ask, Fault, Node};
+use super::node::{Fault, Node};
 use super::times;
 
 /// The reason for which JSON does not decode. Its texts contain no value.
@@ -85,8 +85,8 @@ fn bring_near(value: &mut Value) {
 /// shown.
 fn fault<T: DeserializeOwned>(value: &Value) -> Option<Undecodable> {
     // The type's own code runs a second time, and may panic.
-    let decoded = catch_unwind(AssertUnwindSafe(|| T::deserialize(Ask::Value(Node(value))).err()));
-    let Fault { mut path, reason, .. } = decoded.ok()??;
+    let decoded = catch_unwind(AssertUnwindSafe(|| T::deserialize(Node(value)).err()));
+    let Fault { mut path, reason } = decoded.ok()??;
     // Steps were added from the value up.
     path.reverse();
     let reason = reason?;

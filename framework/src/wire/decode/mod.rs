@@ -1,10 +1,9 @@
 //! Help for typed decoding: of few members of a large object, of times that jiff cannot hold, and
 //! the reason why a value does not decode.
 
-mod ask;
 mod explain;
+mod node;
 pub(crate) mod partial_decode;
 pub(crate) mod times;
 
-pub(crate) use ask::{Ask, Fault};
 pub(crate) use explain::Undecodable;

@@ -1,0 +1,14 @@
+//! Indexes: their definitions, the computation of their values, and their tables.
+
+pub(in crate::store) mod detached_values;
+#[expect(clippy::module_inception, reason = "the folder is named after its main type")]
+mod index;
+mod postings;
+mod table;
+mod values;
+
+pub(in crate::store) use index::{Evaluator, IndexId};
+pub use index::{Index, IndexValue};
+pub(in crate::store) use postings::Postings;
+pub(in crate::store) use table::Table;
+pub(in crate::store) use values::{IndexPlan, Part, Values};

@@ -1,0 +1,221 @@
+//! Groups of objects by a text: the objects with an index value, or those of a namespace.
+
+use crate::store::slots::{Hash, Hasher, Id, IdSet, Ids, Slots};
+
+/// The number of a group; reused after the group is gone.
+pub(in crate::store) type GroupId = u32;
+
+/// Largest group whose members are kept in key order; larger groups use a hash set. Keeping the
+/// order costs a search and a move for each new member.
+const MOST_SORTED: usize = if cfg!(test) { 6 } else { 64 };
+
+/// All groups of one index. A group that loses its last member is removed.
+pub(in crate::store) struct Postings {
+    groups: Vec<Option<Group>>,
+    free: Vec<GroupId>,
+    ids: Ids,
+    hasher: Hasher,
+    links: usize,
+}
+
+/// The objects that share a text.
+pub(in crate::store) struct Group {
+    text: Box<str>,
+    members: Members,
+}
+
+/// The members of a group; as large as a vector.
+enum Members {
+    /// A single member: in an index on names or addresses most values have one object.
+    One(Id),
+    /// In key order.
+    Few(Vec<Id>),
+    Many(Box<IdSet>),
+}
+
+impl Postings {
+    pub(in crate::store) fn new(hasher: Hasher) -> Self {
+        Self { groups: Vec::new(), free: Vec::new(), ids: Ids::default(), hasher, links: 0 }
+    }
+
+    /// Number of groups.
+    pub(in crate::store) fn len(&self) -> usize {
+        self.groups.len() - self.free.len()
+    }
+
+    /// Number of members of all groups.
+    pub(in crate::store) fn links(&self) -> usize {
+        self.links
+    }
+
+    pub(in crate::store) fn at(&self, group: GroupId) -> Option<&Group> {
+        self.groups.get(group as usize)?.as_ref()
+    }
+
+    pub(in crate::store) fn find(&self, text: &str) -> Option<&Group> {
+        self.at(self.id(self.hasher.text(text), text)?)
+    }
+
+    fn id(&self, hash: Hash, text: &str) -> Option<GroupId> {
+        self.ids.find(hash, |id| self.at(id).is_some_and(|group| *group.text == *text))
+    }
+
+    /// Adds `member`, whose object is in `slots`, to the group of `text`. It must not be a member
+    /// yet.
+    pub(in crate::store) fn join(&mut self, text: &str, member: Id, slots: &Slots) -> GroupId {
+        let hash = self.hasher.text(text);
+        self.links += 1;
+        let Some(id) = self.id(hash, text) else { return self.open(hash, text, member) };
+        if let Some(group) = self.groups.get_mut(id as usize).and_then(Option::as_mut) {
+            group.members.insert(member, slots);
+        }
+        id
+    }
+
+    /// Creates a group with one member.
+    fn open(&mut self, hash: Hash, text: &str, member: Id) -> GroupId {
+        let group = Some(Group { text: Box::from(text), members: Members::One(member) });
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.groups[id as usize] = group;
+                id
+            }
+            None => {
+                self.groups.push(group);
+                (self.groups.len() - 1) as GroupId
+            }
+        };
+        self.ids.insert(hash, id);
+        id
+    }
+
+    /// Removes a member whose object is still in `slots`.
+    pub(in crate::store) fn leave(&mut self, id: GroupId, member: Id, slots: &Slots) {
+        let Some(place) = self.groups.get_mut(id as usize) else { return };
+        let Some(group) = place else { return };
+        self.links -= 1;
+        if !group.members.remove(member, slots) {
+            let hash = self.hasher.text(&group.text);
+            *place = None;
+            self.ids.remove(hash, id);
+            self.free.push(id);
+        }
+    }
+
+    /// Removes a member from the group of `text`.
+    pub(in crate::store) fn leave_text(&mut self, text: &str, member: Id, slots: &Slots) {
+        if let Some(id) = self.id(self.hasher.text(text), text) {
+            self.leave(id, member, slots);
+        }
+    }
+
+    /// Bytes that the groups take up.
+    pub(in crate::store) fn resident(&self) -> usize {
+        let group = |group: &Group| group.text.len() + group.members.resident();
+        self.groups.capacity() * size_of::<Option<Group>>()
+            + self.free.capacity() * size_of::<GroupId>()
+            + self.ids.resident()
+            + self.groups.iter().flatten().map(group).sum::<usize>()
+    }
+}
+
+impl Group {
+    pub(in crate::store) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Number of members.
+    pub(in crate::store) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The members; in key order when [`is_sorted`](Self::is_sorted) returns true.
+    pub(in crate::store) fn members(&self) -> impl Iterator<Item = Id> {
+        let (few, many) = match &self.members {
+            Members::One(id) => (std::slice::from_ref(id), None),
+            Members::Few(ids) => (ids.as_slice(), None),
+            Members::Many(ids) => (&[][..], Some(ids)),
+        };
+        few.iter().copied().chain(many.into_iter().flat_map(|ids| ids.iter()))
+    }
+
+    /// Whether [`members`](Self::members) are in key order.
+    pub(in crate::store) fn is_sorted(&self) -> bool {
+        !matches!(self.members, Members::Many(_))
+    }
+}
+
+impl Members {
+    fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Few(ids) => ids.len(),
+            Self::Many(ids) => ids.len(),
+        }
+    }
+
+    /// Adds a member; changes the form when it gets too large.
+    fn insert(&mut self, member: Id, slots: &Slots) {
+        match self {
+            Self::One(id) => {
+                *self = Self::Few(vec![*id]);
+                self.insert(member, slots);
+            }
+            Self::Few(ids) if ids.len() < MOST_SORTED => {
+                let key = slots.object(member).map(|object| object.key());
+                let before = |id: &Id| slots.object(*id).map(|object| object.key()) < key;
+                // Lists come in key order: most new members go to the end.
+                let at = match ids.last() {
+                    Some(last) if !before(last) => ids.partition_point(before),
+                    _ => ids.len(),
+                };
+                ids.insert(at, member);
+            }
+            Self::Few(ids) => {
+                let mut many = IdSet::default();
+                ids.iter().for_each(|id| many.insert(*id));
+                many.insert(member);
+                *self = Self::Many(Box::new(many));
+            }
+            Self::Many(ids) => ids.insert(member),
+        }
+    }
+
+    /// Removes a member; returns false if none is left.
+    fn remove(&mut self, member: Id, slots: &Slots) -> bool {
+        match self {
+            Self::One(id) => return *id != member,
+            Self::Few(ids) => {
+                if let Some(at) = ids.iter().position(|id| *id == member) {
+                    ids.remove(at);
+                }
+                match ids.as_slice() {
+                    [] => return false,
+                    [one] => *self = Self::One(*one),
+                    // A group that shrank must not keep the memory of its peak.
+                    _ if ids.len() < ids.capacity() / 4 => ids.shrink_to(2 * ids.len()),
+                    _ => {}
+                }
+            }
+            Self::Many(ids) => {
+                ids.remove(member);
+                // At half of the limit, so that a group around the limit does not change its form
+                // with every update.
+                if ids.len() <= MOST_SORTED / 2 {
+                    let mut few: Vec<Id> = ids.iter().collect();
+                    few.sort_by_key(|id| slots.object(*id).map(|object| object.key()));
+                    *self = Self::Few(few);
+                }
+            }
+        }
+        true
+    }
+
+    fn resident(&self) -> usize {
+        match self {
+            Self::One(_) => 0,
+            Self::Few(ids) => ids.capacity() * size_of::<Id>(),
+            Self::Many(ids) => size_of::<IdSet>() + ids.resident(),
+        }
+    }
+}

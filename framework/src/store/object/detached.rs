@@ -1,0 +1,39 @@
+//! Index values in the bytes beside a kept object, by path.
+//!
+//! Only the bytes and their format. The choice of the values to keep is in
+//! `index/detached_values.rs`.
+
+use std::borrow::Cow;
+
+/// Names from an object's root to a field.
+pub(in crate::store) type Path = &'static [&'static str];
+
+/// Values by path, in the bytes beside a kept object: empty, or JSON that this store wrote.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::store) struct DetachedIndexValues<'a>(&'a [u8]);
+
+/// A path, and the values at it.
+type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
+
+/// The number of an index, and its values.
+pub(in crate::store) type Told<'a> = (usize, Vec<Cow<'a, str>>);
+
+impl<'a> DetachedIndexValues<'a> {
+    pub(in crate::store) fn of(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the recorded values of declared paths; they are complete, whatever else is kept.
+    pub(in crate::store) fn told(self, declared: &[(usize, Path)]) -> Vec<Told<'a>> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let entries: Vec<Entry<'a>> = serde_json::from_slice(self.0).unwrap_or_default();
+        let mut told = Vec::new();
+        for (path, values) in entries {
+            let indexes = declared.iter().filter(|(_, declared)| path == *declared);
+            told.extend(indexes.map(|(index, _)| (*index, values.clone())));
+        }
+        told
+    }
+}
