@@ -36,7 +36,6 @@
 //! | the output of a container | [`Api::log`] |
 //! | a service account's token | [`Api::token_request`] |
 //! | any other subresource | [`Api::subresource`] |
-//! | whether an ambiguous write was executed | [`Api::settle`] |
 //! | a kind without a Rust type | [`Client::dynamic`] |
 //! | any URL | [`Request`](crate::client::Request) |
 //!
@@ -57,7 +56,6 @@ mod read;
 pub mod remote;
 mod retry;
 mod send;
-mod settle;
 mod subresource;
 #[cfg(test)]
 mod tests;
@@ -76,7 +74,6 @@ pub use patch::Patch;
 pub use patcher::Patcher;
 pub use read::{Get, List, ObjectList, VersionMatch};
 pub use retry::{Retries, retry_on_conflict};
-pub use settle::Settled;
 pub use subresource::Subresource;
 pub use token::{Token, TokenRequest};
 pub use upsert::Upserted;
