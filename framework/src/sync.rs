@@ -12,6 +12,8 @@ mod sharded_rw_lock;
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+// A processor that writes one byte of a cache line takes the line away from all others, which costs
+// as much as a lock: values that different workers write stand on lines of their own.
 pub(crate) use crossbeam_utils::CachePadded;
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::sync::Notify;
