@@ -129,6 +129,11 @@ impl Error {
         }
     }
 
+    /// Creates an error about a call that cannot be sent ([`ErrorKind::Usage`]).
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, message)
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn because(mut self, source: impl Into<BoxError>) -> Self {

@@ -7,15 +7,16 @@
 //! There are no condition variables: all waiters are tasks, and each wake-up leads to a look at the
 //! state under a lock.
 
-mod cache_padded;
 mod ordered_watch;
 mod sharded_rw_lock;
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+// A processor that writes one byte of a cache line takes the line away from all others, which costs
+// as much as a lock: values that different workers write stand on lines of their own.
+pub(crate) use crossbeam_utils::CachePadded;
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::sync::Notify;
 
-pub(crate) use self::cache_padded::Apart;
 pub(crate) use self::ordered_watch::OrderedWatch;
 pub(crate) use self::sharded_rw_lock::ShardedRwLock;

@@ -36,7 +36,6 @@
 //! | the output of a container | [`Api::log`] |
 //! | a service account's token | [`Api::token_request`] |
 //! | any other subresource | [`Api::subresource`] |
-//! | whether an ambiguous write was executed | [`Api::settle`] |
 //! | a kind without a Rust type | [`Client::dynamic`] |
 //! | any URL | [`Request`](crate::client::Request) |
 //!
@@ -49,7 +48,6 @@ mod read;
 #[cfg(feature = "ws")]
 pub mod remote;
 mod send;
-mod settle;
 mod subresource;
 #[cfg(test)]
 mod tests;
@@ -60,7 +58,6 @@ pub use read::{
     Condition, Get, List, ListStream, ObjectList, ResumingWatch, VersionMatch, Watch, WatchEvent,
     WatchStream,
 };
-pub use settle::Settled;
 pub use subresource::{Evict, Log, LogStream, Subresource, Token, TokenRequest};
 pub use write::{
     Delete, DeleteCollection, Deleted, FieldValidation, Patch, Patcher, Propagation, Retries,

@@ -56,7 +56,7 @@ impl Draft {
     fn request(&self) -> Result<Request, Error> {
         let what = self.what();
         if let Some(mistake) = &self.mistake {
-            return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
+            return Err(Error::usage(format!("cannot {what}: {mistake}")));
         }
         let info = &self.target.info;
         // The description comes first: the builder's own mistakes are reported with it.

@@ -1,6 +1,6 @@
 //! Sample objects of a program, which show its operator at work.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::resource::{DynamicObject, ResourceInfo, Scope, Whole};
 
 /// An object that shows the operator at work.
@@ -13,16 +13,16 @@ pub(super) struct Sample {
 
 impl Sample {
     /// # Errors
-    /// [`ErrorKind::Usage`] for an object whose kind or JSON is not known.
+    /// [`Usage`](crate::ErrorKind::Usage) for an object whose kind or JSON is not known.
     pub(super) fn of<K: Whole>(sample: &K) -> Result<Self, Error> {
-        let usage = |text: &str| Error::new(ErrorKind::Usage, text.to_owned());
-        let info = K::static_info().ok_or_else(|| usage("the sample's kind is not known"))?;
-        let no_json = |error| usage("the sample cannot be written as JSON").because(error);
+        let info =
+            K::static_info().ok_or_else(|| Error::usage("the sample's kind is not known"))?;
+        let no_json = |error| Error::usage("the sample cannot be written as JSON").because(error);
         let mut object = serde_json::to_value(sample).map_err(no_json)?;
         // Dynamic objects carry their type.
         object["apiVersion"] = info.api_version().into();
         object["kind"] = info.kind.to_string().into();
-        let no_object = |error| usage("the sample is no Kubernetes object").because(error);
+        let no_object = |error| Error::usage("the sample is no Kubernetes object").because(error);
         let mut object: DynamicObject = serde_json::from_value(object).map_err(no_object)?;
         if info.scope == Scope::Namespaced {
             object.metadata.namespace.get_or_insert_with(|| "default".to_owned());

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::metrics::{
     CounterSeries, Durations, Gathers, GaugeSeries, HistogramSeries, Metrics, names,
 };
-use crate::sync::{Apart, Mutex};
+use crate::sync::{CachePadded, Mutex};
 
 /// Most shards; with more workers, some share a shard.
 const SHARDS: usize = 16;
@@ -40,7 +40,7 @@ pub(super) struct Meter {
 #[derive(Debug)]
 struct All {
     series: Series,
-    shards: Box<[Apart<Shard>]>,
+    shards: Box<[CachePadded<Shard>]>,
     /// The shard of the next worker.
     next: AtomicUsize,
     /// Number of busy workers in the last reading, which is this controller's share of the gauge:
@@ -102,7 +102,7 @@ impl Meter {
             seconds: metrics.histogram(&names::RECONCILE_SECONDS, &[controller]),
             active: metrics.gauge(&names::ACTIVE_WORKERS, &[controller]),
         };
-        let shards = (0..workers.clamp(1, SHARDS)).map(|_| Apart(Shard::new(&series)));
+        let shards = (0..workers.clamp(1, SHARDS)).map(|_| CachePadded::new(Shard::new(&series)));
         let (shards, next) = (shards.collect(), AtomicUsize::new(0));
         let all = Arc::new(All { series, shards, next, told_busy: Mutex::default() });
         let source: Weak<All> = Arc::downgrade(&all);

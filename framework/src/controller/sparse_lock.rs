@@ -14,7 +14,7 @@ use foldhash::fast::FixedState;
 use parking_lot::MutexGuard;
 
 use crate::resource::ObjectKey;
-use crate::sync::{Apart, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicUsize, CachePadded, Mutex, Ordering};
 
 /// Number of locks of a [`ShardedMap`]. A power of two.
 const PARTS: usize = 16;
@@ -66,11 +66,11 @@ impl<C: Len> SparseLock<C> {
 
 /// Collections of per-object state, spread over several locks by key.
 #[derive(Debug)]
-pub(super) struct ShardedMap<C>(Box<[Apart<SparseLock<C>>]>);
+pub(super) struct ShardedMap<C>(Box<[CachePadded<SparseLock<C>>]>);
 
 impl<C: Default> Default for ShardedMap<C> {
     fn default() -> Self {
-        Self((0..PARTS).map(|_| Apart::default()).collect())
+        Self((0..PARTS).map(|_| CachePadded::default()).collect())
     }
 }
 

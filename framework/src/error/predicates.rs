@@ -156,8 +156,8 @@ impl Error {
         self.answered("RequestEntityTooLarge", 413)
     }
 
-    /// A write whose fate is unknown: read before trying again, or ask
-    /// [`Api::settle`](crate::api::Api::settle).
+    /// A write whose fate is unknown: read the object before trying again. An apply may be sent
+    /// again without a read. [`doubt`](Self::doubt) has the request.
     pub fn is_ambiguous(&self) -> bool {
         self.kind() == ErrorKind::Ambiguous
     }

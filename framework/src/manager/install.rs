@@ -11,18 +11,17 @@
 //! part of it. Otherwise the stored one stays, and the program works by it if its versions are
 //! served.
 
-use std::cmp::Ordering;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionCondition,
 };
+use semver::Version;
 use serde_json::{Map, Value};
 use tracing::{debug, info, warn};
 
 use super::foreign;
 use super::manifests::plain_numbers;
-use super::version;
 use crate::api::Api;
 use crate::client::Client;
 use crate::crd::CustomResource;
@@ -383,7 +382,12 @@ fn version_of(definition: &CustomResourceDefinition) -> Option<&str> {
 /// Whether a newer version of the program than the one that has `own` wrote the stored definition.
 fn is_newer(stored: &CustomResourceDefinition, own: &CustomResourceDefinition) -> bool {
     let versions = version_of(stored).zip(version_of(own));
-    versions.and_then(|(stored, own)| version::compare(stored, own)) == Some(Ordering::Greater)
+    // A text that is no version has no order, so the definition is not protected by it. Build
+    // metadata does not count.
+    versions.is_some_and(|(stored, own)| match (Version::parse(stored), Version::parse(own)) {
+        (Ok(stored), Ok(own)) => stored.cmp_precedence(&own).is_gt(),
+        _ => false,
+    })
 }
 
 /// Whether applying `own` would change nothing.
@@ -494,6 +498,11 @@ mod tests {
         assert!(!is_newer(&stored_by(Some("1.2.0-rc.1")), &own));
         assert!(!is_newer(&stored_by(None), &own));
         assert!(!is_newer(&stored_by(Some("2")), &own));
+        assert!(!is_newer(&stored_by(Some("1.2.0+linux")), &own));
+        let candidate = stored_by(Some("1.2.0-rc.2"));
+        for newer in ["1.2.0", "1.2.0-rc.10"] {
+            assert!(is_newer(&stored_by(Some(newer)), &candidate), "{newer}");
+        }
     }
 
     #[test]

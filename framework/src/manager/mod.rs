@@ -31,7 +31,6 @@ mod running;
 mod signals;
 #[cfg(test)]
 mod tests;
-mod version;
 
 pub use exit::{Exit, exit_code};
 pub use health::{Check, Readiness};

@@ -27,7 +27,7 @@ use crate::clock::Clock;
 use crate::environment::Environment;
 use crate::metrics::Gathers;
 use crate::rng::Rng;
-use crate::sync::{Apart, Mutex, Notify};
+use crate::sync::{CachePadded, Mutex, Notify};
 
 /// Longest delay of a timer, ten years: an `Instant` cannot represent much more.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -56,7 +56,7 @@ pub struct WorkQueue<T: Hash + Eq + Clone> {
 pub(super) struct Shared<T: Hash + Eq + Clone> {
     inside: Mutex<Inside<T>>,
     /// Lock order: this lock is taken while that of `inside` is held, never the other way round.
-    inbox: Apart<AddBuffer<T>>,
+    inbox: CachePadded<AddBuffer<T>>,
     /// Hasher of keys. Its seed differs per queue, so that keys cannot be chosen to collide.
     hasher: FixedState,
     /// Time at which the queue was made.
@@ -125,7 +125,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
                 tally: meter.tally(),
                 is_shut: false,
             }),
-            inbox: Apart(AddBuffer::new()),
+            inbox: CachePadded::new(AddBuffer::new()),
             hasher: FixedState::with_seed(rng.next_u64()),
             epoch: environment.clock.now(),
             clock: environment.clock.clone(),

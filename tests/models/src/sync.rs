@@ -10,9 +10,15 @@ pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Where things stand in memory is nothing to a model.
 #[derive(Debug, Default)]
-pub struct Apart<T>(pub T);
+pub struct CachePadded<T>(T);
 
-impl<T> std::ops::Deref for Apart<T> {
+impl<T> CachePadded<T> {
+    pub fn new(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T> std::ops::Deref for CachePadded<T> {
     type Target = T;
 
     fn deref(&self) -> &T {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tower::layer::layer_fn;
 use tower::{Service, ServiceExt, service_fn};
 use windlass::Error;
-use windlass::api::{Api, Patch, Propagation, Settled};
+use windlass::api::{Api, Patch, Propagation};
 use windlass::client::{Client, ClientConfig, HttpRequest, HttpResponse, Stack};
 use windlass::testing::TestCluster;
 
@@ -52,67 +52,57 @@ fn map(data: Value) -> ConfigMap {
 
 const SOON: Duration = Duration::from_secs(2);
 
-/// Returns the verdict of `settle` on a write that fails, sent with `fate`.
-async fn settled<T: std::fmt::Debug>(
+/// Sends a write whose fate is `fate`; it must fail as ambiguous and carry its request. Returns the
+/// object's data after it, if the object exists.
+async fn lost<T: std::fmt::Debug>(
     api: &Api<ConfigMap>,
     fate: &AtomicBool,
     write: impl Future<Output = Result<T, Error>>,
-) -> &'static str {
+) -> Option<Value> {
     fate.store(true, Ordering::Relaxed);
     let error = write.await.unwrap_err();
     fate.store(false, Ordering::Relaxed);
     assert!(error.is_ambiguous(), "{error:?}");
-    match api.settle(&error).await.unwrap() {
-        Settled::Happened(_) => "happened",
-        Settled::Gone => "gone",
-        Settled::NotHappened => "not happened",
-        Settled::Unknown(_) => "unknown",
-    }
+    let doubt = error.doubt().unwrap();
+    assert!(doubt.path.ends_with("/configmaps") || doubt.path.ends_with("/configmaps/home"));
+    assert_eq!(doubt.host, api.client().host());
+    let stored = api.get_opt("home").await.unwrap()?;
+    Some(json!(stored.data))
 }
 
 #[tokio::test]
-async fn what_became_of_a_write_is_told_rightly_whether_it_was_executed_or_not() {
+async fn a_write_without_an_answer_is_ambiguous_and_a_read_shows_whether_it_was_executed() {
     let cluster = TestCluster::start().await;
     let luck = Luck::default();
     let api = client(&cluster, &luck).await.namespace::<ConfigMap>(cluster.namespace());
     let (not, yes) = (&*luck.swallows, &*luck.loses);
-    let first = map(json!({ "k": "1", "old": "x" }));
-    assert_eq!(
-        settled(&api, not, api.create(&first).timeout(SOON).into_future()).await,
-        "not happened"
-    );
-    assert_eq!(
-        settled(&api, yes, api.create(&first).timeout(SOON).into_future()).await,
-        "happened"
-    );
+    let both = || json!({ "k": "1", "old": "x" });
+    let first = map(both());
+    let create = || api.create(&first).timeout(SOON).into_future();
+    assert_eq!(lost(&api, not, create()).await, None);
+    assert_eq!(lost(&api, yes, create()).await, Some(both()));
     let apply = |data: Value| {
         api.apply("home", &json!({ "data": data })).force().timeout(SOON).into_future()
     };
-    let both = || json!({ "k": "1", "old": "x" });
-    // All fields are there already, but they are not this manager's by apply.
-    assert_eq!(settled(&api, not, apply(both())).await, "unknown");
-    assert_eq!(settled(&api, yes, apply(both())).await, "happened");
-    // The field that it gives up is still there.
-    assert_eq!(settled(&api, not, apply(json!({ "k": "1" }))).await, "unknown");
-    assert_eq!(settled(&api, yes, apply(json!({ "k": "1" }))).await, "happened");
+    assert_eq!(lost(&api, not, apply(json!({ "k": "0" }))).await, Some(both()));
+    let applied = || json!({ "k": "5", "old": "x" });
+    assert_eq!(lost(&api, yes, apply(json!({ "k": "5" }))).await, Some(applied()));
     let mut now = api.get("home").await.unwrap();
     now.data = Some([("k".to_owned(), "2".to_owned())].into());
-    assert_eq!(
-        settled(&api, not, api.replace(&now).timeout(SOON).into_future()).await,
-        "not happened"
-    );
+    let replace = || api.replace(&now).timeout(SOON).into_future();
+    assert_eq!(lost(&api, not, replace()).await, Some(applied()));
     // The first attempt is executed, the others conflict with it.
-    assert_eq!(settled(&api, yes, api.replace(&now).timeout(SOON).into_future()).await, "happened");
-    let patch = |value: &str| {
-        let patch = Patch::Merge(json!({ "data": { "k": value } }));
+    assert_eq!(lost(&api, yes, replace()).await, Some(json!({ "k": "2" })));
+    let patch = || {
+        let patch = Patch::Merge(json!({ "data": { "k": "3" } }));
         api.patch("home", patch).timeout(SOON).into_future()
     };
-    assert_eq!(settled(&api, not, patch("3")).await, "unknown");
-    assert_eq!(settled(&api, yes, patch("3")).await, "happened");
+    assert_eq!(lost(&api, not, patch()).await, Some(json!({ "k": "2" })));
+    assert_eq!(lost(&api, yes, patch()).await, Some(json!({ "k": "3" })));
     let uid = api.get("home").await.unwrap().metadata.uid.unwrap();
     let delete = || api.delete("home").uid(&uid).timeout(SOON).into_future();
-    assert_eq!(settled(&api, not, delete()).await, "not happened");
-    assert_eq!(settled(&api, yes, delete()).await, "gone");
+    assert_eq!(lost(&api, not, delete()).await, Some(json!({ "k": "3" })));
+    assert_eq!(lost(&api, yes, delete()).await, None);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::watch::compare;
+use super::watch::{compare, passes};
 use crate::api::draft::Draft;
 use crate::api::{Api, WatchEvent, WatchStream};
 use crate::client::Verb;
@@ -176,19 +176,9 @@ impl<K: Resource> Follow<K> {
     /// Pauses before the next attempt; returns a lasting error to the caller.
     async fn wait_out(&mut self, error: Error) -> Result<(), Error> {
         (self.watch, self.is_doubtful) = (None, true);
-        let passes = match error.kind() {
-            ErrorKind::Expired => {
-                self.version = None;
-                true
-            }
-            ErrorKind::TooManyRequests
-            | ErrorKind::Timeout
-            | ErrorKind::Connect
-            | ErrorKind::Transport => true,
-            ErrorKind::Server => !error.is_method_not_supported(),
-            _ => false,
-        };
-        if !passes {
+        if error.is_expired() {
+            self.version = None;
+        } else if !passes(&error) {
             return Err(error);
         }
         let environment = self.api.client().environment();

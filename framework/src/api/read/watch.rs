@@ -21,7 +21,7 @@ use crate::resource::Resource;
 use crate::wire::{EventType, Undecodable};
 
 pub use resume::ResumingWatch;
-pub(in crate::api) use resume::compare;
+pub(in crate::api) use resume::{compare, passes};
 
 /// Annotation of the bookmark after the initial events.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";

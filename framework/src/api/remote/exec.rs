@@ -164,7 +164,7 @@ impl Api<Pod> {
 
 /// The error of a request that cannot be sent.
 pub(super) fn refuse(request: &Prepared, why: &str) -> Error {
-    Error::new(ErrorKind::Usage, format!("cannot {}: {why}", request.what))
+    Error::usage(format!("cannot {}: {why}", request.what))
 }
 
 /// The channels of exec and attach: output, error output, and a `Status` at the end.

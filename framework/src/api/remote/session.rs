@@ -132,7 +132,7 @@ impl Session {
     pub async fn resize(&self, width: u16, height: u16) -> Result<(), Error> {
         if !self.tty {
             let text = format!("cannot {}: only a terminal has a size; ask for a tty", self.what);
-            return Err(Error::new(ErrorKind::Usage, text));
+            return Err(Error::usage(text));
         }
         self.tell(Control::Resize { width, height }).await
     }
@@ -152,7 +152,7 @@ impl Session {
                  session instead",
                 self.what, self.protocol
             );
-            return Err(Error::new(ErrorKind::Usage, text));
+            return Err(Error::usage(text));
         }
         // Dropping the input ends it: the driver sends the end after the last message.
         if self.stdin.take().is_some() {

@@ -5,7 +5,6 @@ mod metadata;
 mod pages;
 mod patchers;
 mod resuming;
-mod settling;
 mod subresources;
 mod upserts;
 mod waits;

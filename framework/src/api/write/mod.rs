@@ -53,9 +53,9 @@ impl FieldValidation {
 /// Those of [`Client::send`](crate::client::Client::send);
 /// [`Usage`](crate::ErrorKind::Usage) for a request that cannot be sent;
 /// [`Conflict`](crate::ErrorKind::Conflict) when another writer was first, or (for an apply) owns a
-/// field; [`Ambiguous`](crate::ErrorKind::Ambiguous) when its fate is unknown, which
-/// [`Api::settle`](super::Api::settle) investigates. A write that was repeated after a doubtful
-/// failure and then refused is ambiguous too, because its own first attempt may have worked; the
+/// field; [`Ambiguous`](crate::ErrorKind::Ambiguous) when its fate is unknown: read the object and
+/// compare, or apply again. A write that was repeated after a doubtful failure and then refused is
+/// ambiguous too, because its own first attempt may have worked; the
 /// [`code`](crate::Error::code) of such an error is the refusal's.
 /// # Cancel safety
 /// Dropping the future cancels the request; it may have been executed.

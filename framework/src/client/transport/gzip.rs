@@ -11,7 +11,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
-use flate2::{Crc, Decompress, FlushDecompress, Status};
+use compression_codecs::core::util::{PartialBuffer, WriteBuffer};
+use compression_codecs::{DecodeV2, GzipDecoder};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue};
 use http_body::{Body, Frame};
@@ -22,8 +23,9 @@ use crate::error::BoxError;
 
 /// Largest decoded chunk, in bytes.
 const PIECE: usize = 64 << 10;
-/// Largest header of a member, which may contain a name and a comment, in bytes.
-const MOST_HEADER: usize = 64 << 10;
+/// Most input that may yield no output, in bytes. Otherwise the header of a member, with a name
+/// without end, would keep the stream alive, and no limit of the output would stop it.
+const MOST_SILENT: usize = 64 << 10;
 
 /// Extension of a request that asks for gzip. Without it the answer should be uncompressed.
 #[derive(Clone, Copy, Debug)]
@@ -72,10 +74,10 @@ pub(in crate::client) fn is_undecodable(error: &(dyn std::error::Error + 'static
 }
 
 /// Reason why a body cannot be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Fault {
     /// The data is no valid gzip.
-    Corrupt(&'static str),
+    Corrupt(String),
     /// The body ended within a member.
     Truncated,
     /// The body has an encoding that was not requested.
@@ -170,196 +172,74 @@ impl Body for Gunzip {
     }
 }
 
-/// Position of the decoder in a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
-    /// Within the first ten bytes; the number of bytes read.
-    Start(usize),
-    /// Within the length of the extra field; the number of bytes read.
-    ExtraLength(usize),
-    /// Within the extra field; the number of bytes left.
-    Extra(usize),
-    /// Within the name, which ends with a zero.
-    Name,
-    /// Within the comment, which ends with a zero.
-    Comment,
-    /// Within the header's checksum; the number of bytes left.
-    HeaderCrc(usize),
-    /// Within the compressed data.
-    Data,
-    /// Within checksum and length; the number of bytes read.
-    Trailer(usize),
-}
-
-// Flags of a member's header (RFC 1952).
-const HAS_CRC: u8 = 2;
-const HAS_EXTRA: u8 = 4;
-const HAS_NAME: u8 = 8;
-const HAS_COMMENT: u8 = 16;
-
-/// Decoder of gzip members (RFC 1952), one after another, from input that may be cut anywhere.
+/// Decoder of gzip members, one after another, from input that may be cut anywhere.
 struct Decoder {
-    at: At,
-    /// Flags of this member's header.
-    flags: u8,
-    /// Length of the extra field.
-    extra: usize,
-    /// Bytes of this member's header.
-    header: usize,
-    /// Checksum and length of the output, as read so far.
-    trailer: [u8; 8],
-    inflate: Box<Decompress>,
-    /// Checksum and length of the output, as computed.
-    crc: Crc,
+    member: GzipDecoder,
+    /// Whether the input ended within a member.
+    is_within: bool,
+    /// Bytes of input since the last byte of output.
+    silent: usize,
+    /// Fault that is returned after the output before it.
+    fault: Option<Fault>,
+    /// Output of one step. A piece is a copy of its size: a small event must not keep the memory
+    /// of a large one.
+    scratch: Box<[u8]>,
 }
 
 impl Decoder {
     fn new() -> Self {
         Self {
-            at: At::Start(0),
-            flags: 0,
-            extra: 0,
-            header: 0,
-            trailer: [0; 8],
-            inflate: Box::new(Decompress::new(false)),
-            crc: Crc::new(),
+            member: GzipDecoder::new(),
+            is_within: false,
+            silent: 0,
+            fault: None,
+            scratch: vec![0; PIECE].into(),
         }
     }
 
     /// Returns whether the input ended at the end of a member.
     fn is_between(&self) -> bool {
-        self.at == At::Start(0)
+        !self.is_within
     }
 
     /// Consumes `input` and returns at most a [`PIECE`]; nothing when it needs more input.
     fn decode(&mut self, input: &mut Bytes) -> Result<Vec<u8>, Fault> {
-        let mut plain = Vec::new();
         loop {
-            if self.at == At::Data {
-                self.inflate(input, &mut plain)?;
-                if self.at == At::Data || !plain.is_empty() {
-                    if plain.len() < PIECE / 2 {
-                        // A small event must not keep the memory of a large one.
-                        plain.shrink_to_fit();
-                    }
-                    return Ok(plain);
-                }
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
             }
-            if !input.has_remaining() {
+            let plain = self.step(input);
+            if !plain.is_empty() || (input.is_empty() && self.fault.is_none()) {
                 return Ok(plain);
             }
-            self.framing(input.get_u8())?;
         }
     }
 
-    /// Decompresses one chunk.
-    fn inflate(&mut self, input: &mut Bytes, plain: &mut Vec<u8>) -> Result<(), Fault> {
-        // `decompress_vec` fills the spare capacity only, which bounds a chunk.
-        plain.reserve_exact(PIECE);
-        let before = self.inflate.total_in();
-        let status = self
-            .inflate
-            .decompress_vec(input, plain, FlushDecompress::None)
-            .map_err(|_| Fault::Corrupt("the compressed data is damaged"))?;
-        input.advance(usize::try_from(self.inflate.total_in() - before).unwrap_or(usize::MAX));
-        self.crc.update(plain);
-        if status == Status::StreamEnd {
-            self.at = At::Trailer(0);
-        }
-        Ok(())
-    }
-
-    /// Consumes one byte of a header or trailer.
-    fn framing(&mut self, byte: u8) -> Result<(), Fault> {
-        self.header += 1;
-        // Otherwise a name without end would keep the stream alive without any output.
-        if self.header > MOST_HEADER {
-            return Err(Fault::Corrupt("a header is longer than 64 KiB"));
-        }
-        match self.at {
-            At::Start(read) => return self.start(read, byte),
-            At::ExtraLength(0) => {
-                self.extra = usize::from(byte);
-                self.at = At::ExtraLength(1);
-            }
-            At::ExtraLength(_) => {
-                self.extra |= usize::from(byte) << 8;
-                self.at = At::Extra(self.extra);
-                if self.extra == 0 {
-                    self.after(HAS_EXTRA);
-                }
-            }
-            At::Extra(1) => self.after(HAS_EXTRA),
-            At::Extra(left) => self.at = At::Extra(left - 1),
-            At::Name if byte == 0 => self.after(HAS_NAME),
-            At::Comment if byte == 0 => self.after(HAS_COMMENT),
-            At::HeaderCrc(1) => self.begin_data(),
-            At::HeaderCrc(left) => self.at = At::HeaderCrc(left - 1),
-            At::Trailer(read) => return self.end(read, byte),
-            At::Name | At::Comment | At::Data => {}
-        }
-        Ok(())
-    }
-
-    /// Consumes one of the first ten bytes of a header.
-    fn start(&mut self, read: usize, byte: u8) -> Result<(), Fault> {
-        match (read, byte) {
-            (0, 0x1f) | (1, 0x8b) | (2, 8) => {}
-            (0..=2, _) => return Err(Fault::Corrupt("a member does not begin as one")),
-            (3, flags) if flags & 0xe0 != 0 => return Err(Fault::Corrupt("unknown flags")),
-            (3, flags) => self.flags = flags,
-            _ => {}
-        }
-        self.at = At::Start(read + 1);
-        if read == 9 {
-            self.after(0);
-        }
-        Ok(())
-    }
-
-    /// Moves to the part of the header that follows the part with flag `done`.
-    fn after(&mut self, done: u8) {
-        let has = |flag: u8, after: &[u8]| self.flags & flag != 0 && after.contains(&done);
-        self.at = if has(HAS_EXTRA, &[0]) {
-            At::ExtraLength(0)
-        } else if has(HAS_NAME, &[0, HAS_EXTRA]) {
-            At::Name
-        } else if has(HAS_COMMENT, &[0, HAS_EXTRA, HAS_NAME]) {
-            At::Comment
-        } else if self.flags & HAS_CRC != 0 {
-            At::HeaderCrc(2)
+    /// Decodes until the input, the room for output, or a member ends.
+    fn step(&mut self, input: &mut Bytes) -> Vec<u8> {
+        let mut source = PartialBuffer::new(&input[..]);
+        let mut output = WriteBuffer::new_initialized(&mut self.scratch);
+        let ended = if input.is_empty() {
+            // Output that had no room in the last piece. `decode` fails without input.
+            self.member.flush(&mut output).map(|_| false)
         } else {
-            self.begin_data();
-            return;
+            self.member.decode(&mut source, &mut output)
         };
-    }
-
-    /// Begins the compressed data of a member.
-    fn begin_data(&mut self) {
-        self.at = At::Data;
-        self.header = 0;
-        // Reset per member: each has a stream and a checksum of its own.
-        self.inflate.reset(false);
-        self.crc.reset();
-    }
-
-    /// Consumes one byte of the trailer; checks checksum and length after the last.
-    fn end(&mut self, read: usize, byte: u8) -> Result<(), Fault> {
-        self.trailer[read] = byte;
-        self.at = At::Trailer(read + 1);
-        if read < 7 {
-            return Ok(());
+        let (read, plain) = (source.written_len(), output.written().to_vec());
+        input.advance(read);
+        self.is_within |= read > 0;
+        self.silent = if plain.is_empty() { self.silent + read } else { 0 };
+        let begun = ended.and_then(|ended| {
+            // Members have streams and checksums of their own.
+            self.is_within &= !ended;
+            if ended { self.member.reinit() } else { Ok(()) }
+        });
+        if let Err(error) = begun {
+            self.fault = Some(Fault::Corrupt(error.to_string()));
+        } else if self.silent > MOST_SILENT {
+            self.fault = Some(Fault::Corrupt("64 KiB of it contain no data".to_owned()));
         }
-        let [a, b, c, d, e, f, g, h] = self.trailer;
-        if u32::from_le_bytes([a, b, c, d]) != self.crc.sum() {
-            return Err(Fault::Corrupt("the checksum does not match"));
-        }
-        if u32::from_le_bytes([e, f, g, h]) != self.crc.amount() {
-            return Err(Fault::Corrupt("the length does not match"));
-        }
-        self.at = At::Start(0);
-        self.header = 0;
-        Ok(())
+        plain
     }
 }
 
@@ -385,10 +265,14 @@ pub(crate) fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<
 mod tests {
     use std::io::Write;
 
-    use flate2::{Compression, GzBuilder, write::GzEncoder};
+    use flate2::{Compression, Crc, GzBuilder, write::GzEncoder};
     use proptest::prelude::*;
 
     use super::*;
+
+    // Flags of a member's header (RFC 1952).
+    const HAS_CRC: u8 = 2;
+    const HAS_NAME: u8 = 8;
 
     fn gzip(plain: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -451,13 +335,17 @@ mod tests {
             let body = encoder.finish().unwrap();
             assert_eq!(decode(&body, &[]), Ok((b"plain".to_vec(), true)));
             // Adds a header checksum, which flate2 does not write: the flag and two bytes.
-            let at = 10;
             let plain_header = body[3] == 0;
             if plain_header {
                 let mut with_crc = body.clone();
                 with_crc[3] |= HAS_CRC;
-                with_crc.splice(at..at, [1, 2]);
+                let mut crc = Crc::new();
+                crc.update(&with_crc[..10]);
+                let [low, high, ..] = crc.sum().to_le_bytes();
+                with_crc.splice(10..10, [low, high]);
                 assert_eq!(decode(&with_crc, &[]), Ok((b"plain".to_vec(), true)));
+                with_crc[10] ^= 1;
+                assert!(matches!(decode(&with_crc, &[]), Err(Fault::Corrupt(_))));
             }
         }
     }
@@ -474,8 +362,21 @@ mod tests {
         trailing.extend(b"<html>");
         assert!(matches!(decode(&trailing, &[]), Err(Fault::Corrupt(_))));
         let mut endless = vec![0x1f, 0x8b, 8, HAS_NAME, 0, 0, 0, 0, 0, 0];
-        endless.resize(MOST_HEADER + 1, b'n');
+        endless.resize(MOST_SILENT + 1, b'n');
         assert!(matches!(decode(&endless, &[]), Err(Fault::Corrupt(_))));
+    }
+
+    #[test]
+    fn data_before_a_fault_is_returned_first() {
+        let mut decoder = Decoder::new();
+        let mut input = Bytes::from([gzip(b"{}\n").as_slice(), b"<html>"].concat());
+        assert_eq!(decoder.decode(&mut input), Ok(b"{}\n".to_vec()));
+        assert!(matches!(decoder.decode(&mut input), Err(Fault::Corrupt(_))));
+        let mut damaged = gzip(b"{}\n");
+        *damaged.last_mut().unwrap() ^= 1;
+        let (mut decoder, mut input) = (Decoder::new(), Bytes::from(damaged));
+        assert_eq!(decoder.decode(&mut input), Ok(b"{}\n".to_vec()));
+        assert!(matches!(decoder.decode(&mut input), Err(Fault::Corrupt(_))));
     }
 
     #[test]

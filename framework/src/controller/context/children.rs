@@ -87,15 +87,14 @@ impl<C: Reconciler> Context<C> {
 
     /// Completes the child with namespace and owner, and creates it.
     async fn create_child<K: Whole>(&self, mut child: K) -> Result<K, Error> {
-        let usage = |text: String| Error::new(ErrorKind::Usage, text);
         let Some(info) = K::static_info() else {
-            return Err(usage("cannot create a child whose type does not say its kind".to_owned()));
+            return Err(Error::usage("cannot create a child whose type does not say its kind"));
         };
         let named = child.metadata().name.as_deref().or(child.metadata().generate_name.as_deref());
         let name = named.unwrap_or_default().to_owned();
         let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
         let owner = self.object.controller_reference(&self.reach.info).ok_or_else(|| {
-            usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
+            Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
         })?;
         let metadata = child.metadata_mut();
         let owners = metadata.owner_references.get_or_insert_default();
@@ -285,14 +284,12 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns the key and the complete value to apply for `child`, and its owner reference.
     pub(super) fn intent<K: Resource>(&self, child: K) -> Result<Intent, Error> {
-        let usage = |text: String| Error::new(ErrorKind::Usage, text);
-        let info = K::static_info().ok_or_else(|| {
-            usage("cannot apply a child whose type does not say its kind".to_owned())
-        })?;
+        let info = K::static_info()
+            .ok_or_else(|| Error::usage("cannot apply a child whose type does not say its kind"))?;
         let name = child.name().to_owned();
         if name.is_empty() {
             let kind = &info.kind;
-            return Err(usage(format!(
+            return Err(Error::usage(format!(
                 "cannot apply a child {kind} of {} without a name; \
                  set `metadata.name`, derived from the object's so that it is always the same",
                 self.object_ref()
@@ -301,10 +298,10 @@ impl<C: Reconciler> Context<C> {
         let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
         let key = ObjectKey::new(namespace.as_deref(), &name).in_cluster(self.key.cluster());
         let owner = self.object.controller_reference(&self.reach.info).ok_or_else(|| {
-            usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
+            Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
         })?;
         let mut intent = serde_json::to_value(&child).map_err(|error| {
-            usage(format!("cannot turn {} \"{name}\" into JSON", info.kind)).because(error)
+            Error::usage(format!("cannot turn {} \"{name}\" into JSON", info.kind)).because(error)
         })?;
         complete(&mut intent, &info, namespace, &owner);
         Ok(((info, key), intent, owner))

@@ -148,12 +148,12 @@ impl MemorySource {
     /// # Errors
     /// [`Usage`](ErrorKind::Usage) when `object` is not a JSON object with a `metadata.name`.
     pub fn put<T: Serialize + ?Sized>(&self, object: &T) -> Result<u64, Error> {
-        let usage = |text: &str| Error::new(ErrorKind::Usage, format!("cannot put: {text}"));
-        let object = serde_json::to_value(object)
-            .map_err(|error| usage("the object does not become JSON").because(error))?;
+        let object = serde_json::to_value(object).map_err(|error| {
+            Error::usage("cannot put: the object does not become JSON").because(error)
+        })?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         if !object.is_object() || name.is_empty() {
-            return Err(usage("the object has no metadata.name"));
+            return Err(Error::usage("cannot put: the object has no metadata.name"));
         }
         Ok(self.world.lock().put(object))
     }

@@ -161,7 +161,7 @@ impl<K: Resource> ResumingWatch<K> {
         }
         let text = "a watch that resumes needs a version to begin after, other than 0, and no initial \
                     events; list first, and give it the list's resource_version";
-        Err(Error::new(ErrorKind::Usage, text))
+        Err(Error::usage(text))
     }
 
     /// The error for a store that was set back.
@@ -232,7 +232,7 @@ pub(in crate::api) fn compare(version: &str, other: &str) -> Option<Ordering> {
 }
 
 /// Whether the error may pass, so that another attempt makes sense.
-fn passes(error: &Error) -> bool {
+pub(in crate::api) fn passes(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::TooManyRequests
         | ErrorKind::Timeout
