@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use super::{ControllerBuilder, static_info};
-use crate::controller::background::BackgroundSource;
-use crate::controller::polls::Polled;
-use crate::controller::predicates::Predicate;
-use crate::controller::resync::Resync;
-use crate::controller::timers::{Alarm, Timer};
-use crate::controller::triggers::Trigger;
-use crate::controller::{Reconciler, sources};
+use crate::controller::Reconciler;
+use crate::controller::source::{
+    Alarm, BackgroundSource, Polled, Predicate, Resync, Timer, Trigger, watches,
+};
 use crate::error::{Error, ErrorKind};
 use crate::rbac;
 use crate::resource::{ObjectKey, Resource};
@@ -41,7 +38,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         let info = static_info::<K>();
         let reason = self.names.add(format!("owned {}", info.group_resource()));
         self.rules.extend(rbac::owned_rules(&info));
-        self.sources.push(sources::owned::<K>(self.info.clone(), reason, Some(predicate)));
+        self.sources.push(watches::owned::<K>(self.info.clone(), reason, Some(predicate)));
         self
     }
 
@@ -56,7 +53,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
     ) -> Self {
         let reason = self.watching::<K>();
-        self.sources.push(sources::watched::<K>(mapper, reason, Some(predicate)));
+        self.sources.push(watches::watched::<K>(mapper, reason, Some(predicate)));
         self
     }
 
@@ -71,7 +68,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         index: Index<C::Object, V>,
     ) -> Self {
         let reason = self.watching::<K>();
-        let source = sources::watched_by::<K, C::Object, V>(index, reason, Some(predicate));
+        let source = watches::watched_by::<K, C::Object, V>(index, reason, Some(predicate));
         self.sources.push(source);
         self
     }

@@ -3,44 +3,9 @@
 use std::time::Duration;
 
 use super::ControllerBuilder;
-use crate::controller::limits::{LoopGuard, Rate};
-use crate::controller::object_task::{self, MakeTask};
-use crate::controller::report::{self, Report};
+use crate::controller::reconcile::{boxed_report, boxed_task};
+use crate::controller::worker::{LoopGuard, Rate};
 use crate::controller::{AfterMaxRetries, ObjectTask, OnFailure, Reconciler};
-
-/// Settings that apply to each reconcile.
-pub(in crate::controller) struct ReconcileOptions<C: Reconciler> {
-    /// The action when the retries of an object are used up.
-    pub(in crate::controller) then: AfterMaxRetries,
-    /// The caller of `OnFailure::failed`, if the controller asked for reports.
-    pub(in crate::controller) report: Option<Report<C>>,
-    /// Whether repeated failures are reported, too.
-    pub(in crate::controller) reports_every_failure: bool,
-    /// Type of the condition that shows the outcome of the last reconcile.
-    pub(in crate::controller) outcome: Option<String>,
-    pub(in crate::controller) drops_superseded: bool,
-    /// Byte limit for the last reconciled states; 0 keeps none.
-    pub(in crate::controller) tracked_bytes: usize,
-    pub(in crate::controller) task: Option<MakeTask<C>>,
-    pub(in crate::controller) guard: LoopGuard,
-    pub(in crate::controller) rate: Option<Rate>,
-}
-
-impl<C: Reconciler> Default for ReconcileOptions<C> {
-    fn default() -> Self {
-        Self {
-            then: AfterMaxRetries::Rest,
-            report: None,
-            reports_every_failure: false,
-            outcome: None,
-            drops_superseded: false,
-            tracked_bytes: 0,
-            task: None,
-            guard: LoopGuard::default(),
-            rate: None,
-        }
-    }
-}
 
 impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the action for an object whose retries are used up, as limited by
@@ -57,7 +22,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: OnFailure,
     {
-        self.around.report = Some(report::boxed::<C>);
+        self.around.report = Some(boxed_report::<C>);
         self
     }
 
@@ -132,7 +97,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: ObjectTask,
     {
-        self.around.task = Some(object_task::boxed::<C>);
+        self.around.task = Some(boxed_task::<C>);
         self
     }
 }

@@ -1,9 +1,9 @@
 //! Reads and writes of other objects, limited to the controller's grants.
 
-use super::children::is_controlled_by;
-use super::is_namespaced;
 use crate::api::{Api, ApiFuture, Delete, Patch};
-use crate::controller::expectations::{Kind, What};
+use crate::controller::context::children::is_controlled_by;
+use crate::controller::context::is_namespaced;
+use crate::controller::state::{Kind, What};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::rbac::{

@@ -13,10 +13,9 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
-use super::children::is_controlled_by;
 use crate::api::{Api, ApiFuture, Patch};
-use crate::controller::apply_cache::{Found, content, fingerprint};
-use crate::controller::expectations::What;
+use crate::controller::context::children::is_controlled_by;
+use crate::controller::state::{Found, What, content, fingerprint};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::events::{Normal, Warning};

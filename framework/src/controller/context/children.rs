@@ -6,9 +6,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
-use super::apply::{ApplyOwned, TRIES};
-use super::is_namespaced;
 use crate::api::{Api, ApiFuture, Propagation};
+use crate::controller::context::apply::{ApplyOwned, TRIES};
+use crate::controller::context::is_namespaced;
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::owner::child_namespace;

@@ -1,8 +1,6 @@
 //! Expectations of a reconcile: own creates and deletes that the caches do not show yet.
 
-use std::time::Duration;
-
-use crate::controller::expectations::{Kind, What, Whose};
+use crate::controller::state::{Kind, Pending, What, Whose};
 use crate::controller::{Context, Reconciler};
 use crate::rbac::Owns;
 use crate::resource::{Resource, ResourceExt};
@@ -44,24 +42,6 @@ use crate::store::Cached;
 #[derive(Debug)]
 pub struct Expectations<'a, C: Reconciler> {
     cx: &'a Context<C>,
-}
-
-/// The creates and deletes that a view lacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pending {
-    /// Objects that were created, or may have been, and are not shown yet.
-    pub created: usize,
-    /// Objects that were deleted and are still shown as not deleted.
-    pub deleted: usize,
-    /// Time until the last of them expires; `None` when nothing is missing.
-    pub expires_in: Option<Duration>,
-}
-
-impl Pending {
-    /// Whether nothing is missing.
-    pub fn is_none(&self) -> bool {
-        self.created + self.deleted == 0
-    }
 }
 
 impl<C: Reconciler> Context<C> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use crate::api::Patcher;
-use crate::controller::expectations::What;
+use crate::controller::state::What;
 use crate::controller::{Context, Reconciler};
 use crate::error::Error;
 use crate::rbac::CanPatch;

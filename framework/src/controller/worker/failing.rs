@@ -4,13 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::Worker;
+use super::attempt::AttemptCancel;
+use super::meter::Ended;
+use super::reported_failure::Told;
 use crate::controller::Failure;
-use crate::controller::attempt::AttemptCancel;
 use crate::controller::failure::Retry;
-use crate::controller::last_error::Noted;
-use crate::controller::meter::Ended;
-use crate::controller::own_write_filter::Concluded;
-use crate::controller::report::Told;
+use crate::controller::state::{Concluded, Noted};
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::workqueue::Work;

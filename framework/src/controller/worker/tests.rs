@@ -4,7 +4,6 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
-use super::super::runtime::run_workers;
 use super::*;
 use crate::clock::Clock;
 use crate::metrics::{Metrics, names};
@@ -393,8 +392,8 @@ async fn every_series_is_there_before_the_first_reconcile() {
 #[test]
 fn c3_a_program_that_cannot_catch_panics_is_told_at_the_start() {
     let (logged, _guard) = crate::client::tests::capture::Captured::at(tracing::Level::WARN);
-    super::super::runtime::warn_of_aborts("test", false);
+    warn_of_aborts("test", false);
     assert!(logged.lines().is_empty());
-    super::super::runtime::warn_of_aborts("test", true);
+    warn_of_aborts("test", true);
     assert_eq!(logged.with("a panic in one reconcile will end the process").len(), 1);
 }

@@ -1,0 +1,346 @@
+//! One reconcile of one object: looks it up, decodes it, handles its finalizer, calls the
+//! reconciler.
+
+use std::sync::Arc;
+
+use super::object_task::Tasks;
+use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
+use crate::controller::plan::{ControllerSpec, Finalizer};
+use crate::controller::state::{Concluded, LastReconciled, SpecVersion, Whose};
+use crate::controller::worker::{Outcome, ReconcileAttempt, Step, StepFuture, Telling, Told};
+use crate::controller::{Action, Failure, Reconciler};
+use crate::error::{Error, ErrorKind};
+use crate::events::Warning;
+use crate::finalizer::{self, Left};
+use crate::resource::{ObjectKey, ObjectRef, ResourceExt};
+use crate::store::{Cached, Invalid, Store};
+
+/// Reason for which a step stopped early.
+enum Stopped {
+    Failed(Failure),
+    Undecodable(Failure),
+    Superseded,
+    Paused,
+    /// The object is gone, or being deleted, and the cache does not show it yet.
+    Ended(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// The step of a controller for one kind of objects.
+pub(crate) struct ObjectStep<C: Reconciler> {
+    pub(crate) controller: Arc<C>,
+    pub(crate) store: Arc<Store<C::Object>>,
+    pub(crate) reach: Arc<ControllerShared>,
+    pub(crate) plan: Arc<ControllerSpec<C>>,
+    /// The objects at their last reconcile, if changes are tracked.
+    pub(crate) kept: Option<Arc<LastReconciled<C::Object>>>,
+    pub(crate) tasks: Option<Arc<Tasks<C>>>,
+}
+
+impl<C: Reconciler> Step for ObjectStep<C> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, turn: ReconcileAttempt) -> StepFuture<'a> {
+        Box::pin(async move {
+            match self.step(key, turn).await {
+                Ok(Some(action)) => Outcome::Done(action),
+                Ok(None) => Outcome::Absent,
+                Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
+                Err(Stopped::Paused) => Outcome::Paused,
+                Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
+                Err(Stopped::Superseded) => Outcome::Superseded,
+                Err(Stopped::Ended(failure)) => Outcome::Ended(failure),
+            }
+        })
+    }
+
+    fn is_own_echo(&self, key: &ObjectKey) -> Option<Concluded> {
+        let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
+        self.reach.memory.echoes.is_own_echo(key, version)
+    }
+
+    fn concluded(&self, key: &ObjectKey, how: Concluded) {
+        self.reach.memory.echoes.concluded(key, how);
+    }
+
+    fn stamp(&self, key: &ObjectKey) -> Option<SpecVersion> {
+        self.store.get(key).map(|object| SpecVersion::of(&object))
+    }
+
+    fn failed<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        told: Told<'a>,
+        turn: ReconcileAttempt,
+    ) -> Option<Telling<'a>> {
+        let around = &self.plan.around;
+        let wants_condition = told.is_news && around.outcome.is_some();
+        let wants_report =
+            around.report.is_some() && (told.is_news || around.reports_every_failure);
+        let wanted = told.gave_up || wants_condition || wants_report;
+        wanted.then(|| Box::pin(self.report(key, told, turn)) as Telling<'a>)
+    }
+
+    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+        let (reach, store) = (ControllerShared::clone(&self.reach), Store::clone(&self.store));
+        Some(Arc::new(Self {
+            controller: Arc::clone(&self.controller),
+            store: Arc::new(store),
+            reach: Arc::new(reach),
+            plan: Arc::clone(&self.plan),
+            kept: self.kept.clone(),
+            tasks: self.tasks.clone(),
+        }))
+    }
+}
+
+impl<C: Reconciler> ObjectStep<C> {
+    /// Looks the object up and reconciles it; `None` when there is no such object.
+    async fn step(
+        &self,
+        key: &ObjectKey,
+        turn: ReconcileAttempt,
+    ) -> Result<Option<Action>, Stopped> {
+        let memory = &self.reach.memory;
+        // Rare branches are boxed where they begin: this future is allocated for each reconcile,
+        // and their states would be most of its size.
+        let Some(cached) = self.store.get(key) else {
+            Box::pin(self.forget(key)).await;
+            return Ok(None);
+        };
+        if self.reach.waking.paused.holds(&cached) {
+            return Err(Stopped::Paused);
+        }
+        let object = match cached.get() {
+            Ok(object) => object,
+            Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
+        };
+        // Before user code runs: the writes of this reconcile are recorded upon this version.
+        memory.echoes.begin(key, object.resource_version());
+        turn.cancel.begins_at(object.resource_version());
+        let whose = Whose { key, uid: object.uid() };
+        let now = self.reach.environment.clock.now();
+        memory.applied.ledger.begin(whose, &self.reach.informers, now);
+        let cx = self.context(cached, object, turn);
+        match &self.plan.finalizer {
+            _ if cx.object().is_terminating() => {
+                // The object's task ends before its clean-up runs, so that both never work at the
+                // same time.
+                if let Some(tasks) = &self.tasks {
+                    Box::pin(tasks.end(key)).await;
+                }
+                match Box::pin(self.terminate(&cx)).await {
+                    Ok(()) => Ok(Some(Action::done())),
+                    Err(failure) => Err(Box::pin(failed(&cx, failure)).await),
+                }
+            }
+            Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
+                Box::pin(self.begin(cx, finalizer)).await
+            }
+            _ => self.reconcile(&cx, None).await.map(Some),
+        }
+    }
+
+    /// Runs the first reconcile, after adding the finalizer.
+    async fn begin(
+        &self,
+        cx: Context<C>,
+        finalizer: &Finalizer<C>,
+    ) -> Result<Option<Action>, Stopped> {
+        let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
+        // The cached state of the version that the reconciler is given, taken before the reconciler
+        // writes.
+        let version = cx.object().resource_version();
+        let seen = self.store.get(cx.begun().key());
+        let seen = seen.filter(|cached| cached.head().resource_version() == version);
+        self.reconcile(&cx, seen).await.map(Some)
+    }
+
+    /// Creates the context of one attempt.
+    fn context(
+        &self,
+        begun: Cached<C::Object>,
+        object: Arc<C::Object>,
+        turn: ReconcileAttempt,
+    ) -> Context<C> {
+        let before = self.kept.as_ref().and_then(|kept| kept.before(&begun));
+        let about = ReconcileSubject { begun, object, before };
+        Context::new(Arc::clone(&self.reach), Arc::clone(&self.store), about, turn)
+    }
+
+    /// Forgets an object that is gone.
+    async fn forget(&self, key: &ObjectKey) {
+        self.reach.memory.forget(key);
+        self.reach.waking.paused.forget(key);
+        if let Some(kept) = &self.kept {
+            kept.forget(key);
+        }
+        if let Some(tasks) = &self.tasks {
+            tasks.end(key).await;
+        }
+    }
+
+    /// Calls the reconciler, and does the follow-up of a success. `seen` is the reconciled state,
+    /// if it differs from the state at the start of the attempt.
+    async fn reconcile(
+        &self,
+        cx: &Context<C>,
+        seen: Option<Cached<C::Object>>,
+    ) -> Result<Action, Stopped> {
+        let object = Arc::clone(cx.object());
+        let superseded = &self.reach.memory.superseded;
+        let key = cx.begun().key();
+        let reconcile = self.controller.reconcile(&object, cx);
+        let result = if self.plan.around.drops_superseded && superseded.may_drop(key) {
+            // The result is polled first: a finished reconcile is never dropped.
+            tokio::select! {
+                biased;
+                result = reconcile => result,
+                () = cx.until_superseded() => {
+                    superseded.dropped(key);
+                    return Err(Stopped::Superseded);
+                }
+            }
+        } else {
+            reconcile.await
+        };
+        let action = match result {
+            Ok(action) => action,
+            Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
+        };
+        if self.plan.around.drops_superseded {
+            superseded.ended(key);
+        }
+        if let Some(type_) = &self.plan.around.outcome
+            && let Err(error) = Box::pin(cx.tell_success(type_)).await
+        {
+            return Err(Box::pin(failed(cx, error.into())).await);
+        }
+        if let Some(kept) = &self.kept {
+            kept.reconciled(seen.as_ref().unwrap_or(cx.begun()));
+        }
+        if let Some(tasks) = &self.tasks {
+            Box::pin(tasks.reconciled(cx.begun())).await;
+        }
+        let clock = &self.reach.environment.clock;
+        let again = action.requeue_after.map(|delay| clock.after(delay));
+        self.concluded(key, Concluded { again, has_failed: false });
+        Ok(action)
+    }
+
+    /// Reports a failure as Event, condition and call of `OnFailure`, as far as wanted.
+    async fn report(
+        &self,
+        key: &ObjectKey,
+        told: Told<'_>,
+        turn: ReconcileAttempt,
+    ) -> Result<(), Failure> {
+        let Some(cached) = self.store.get(key) else { return Ok(()) };
+        let Ok(object) = cached.get() else { return Ok(()) };
+        let cx = self.context(cached, object, turn);
+        if told.gave_up {
+            cx.tell_gave_up(told);
+        }
+        let around = &self.plan.around;
+        let mut outcome = Ok(());
+        if let Some(type_) = around.outcome.as_ref().filter(|_| told.is_news) {
+            outcome = cx.set_condition(told.condition(type_)).await;
+        }
+        if let Some(report) = around.report.filter(|_| told.is_news || around.reports_every_failure)
+        {
+            report(&self.controller, told.failure, &cx).await?;
+        }
+        match outcome.map_err(Failure::from) {
+            // The object is gone, so its status cannot be written: no error.
+            Err(failure) if cx.has_ended(&failure).await => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// Cleans up and removes the finalizer, if the object carries it.
+    async fn terminate(&self, cx: &Context<C>) -> Result<(), Failure> {
+        let object = Arc::clone(cx.object());
+        let Some(finalizer) = &self.plan.finalizer else { return Ok(()) };
+        if !object.has_finalizer(&finalizer.name) {
+            return Ok(());
+        }
+        (finalizer.cleanup)(&self.controller, &object, cx).await?;
+        let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
+        if let Some(Left { object: left, from: Some(from), answer }) = left {
+            cx.wrote_own(&from, &left, &answer);
+        }
+        Ok(())
+    }
+
+    /// Reports an object that does not decode, once per version; it is not retried until it
+    /// changes.
+    fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
+        let (key, head) = (cached.key(), cached.head());
+        let info = &self.reach.info;
+        let mut advice = "It is left alone until it changes.".to_owned();
+        if head.is_terminating()
+            && let Some(Finalizer { name, .. }) = &self.plan.finalizer
+            && head.finalizers().any(|finalizer| finalizer == name)
+        {
+            advice = format!(
+                "Its clean-up cannot run: correct it, or remove the finalizer {name} by hand."
+            );
+        }
+        let text = format!("cannot decode {} \"{key}\": {}. {advice}", info.kind, invalid.message);
+        if self.reach.memory.first_report(key, head.resource_version()) {
+            let uid = Some(head.uid().to_owned());
+            let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
+            self.reach.recorder.event(&object, Warning, "Undecodable", &text);
+        }
+        Failure::terminal(Error::new(ErrorKind::Decode, text))
+    }
+}
+
+/// Classifies a failed reconcile: a failure because its object is gone is none.
+async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
+    if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
+}
+
+/// Returns the context with the finalizer on its object; `None` when the object is gone.
+async fn add_finalizer<C: Reconciler>(
+    cx: Context<C>,
+    finalizer: &Finalizer<C>,
+) -> Result<Option<Context<C>>, Failure> {
+    let object = Arc::clone(cx.object());
+    let held = finalizer::add_to(&cx.own_api(), &*object, &finalizer.name).await?;
+    let Some((held, answer)) = held else { return Ok(None) };
+    cx.wrote_own(object.resource_version(), &held, &answer);
+    Ok(Some(cx.with_object(held)))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+    use crate::controller::{Reconciler, Result};
+
+    struct Noop;
+
+    impl Reconciler for Noop {
+        type Object = ConfigMap;
+
+        async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+            Ok(Action::done())
+        }
+    }
+
+    fn size_of_future<A, B, F>(_: impl FnOnce(A, B, ReconcileAttempt) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_step_takes_up_no_more_than_allocators_hand_out_quickly() {
+        // The largest size that glibc caches for each thread; step and outcome are boxed together.
+        let size = size_of_future(ObjectStep::<Noop>::step);
+        assert!(size <= 1000, "{size} bytes");
+    }
+}
