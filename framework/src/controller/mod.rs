@@ -82,7 +82,7 @@ pub trait Finalize: Reconciler {
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// A reconciler with its wiring; implemented by `#[derive(Controller)]`.
+/// A reconciler with its builder; implemented by `#[derive(Controller)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no wiring",
     note = "derive `windlass::Controller` for it, or implement `fn wiring() -> ControllerBuilder<Self>`"

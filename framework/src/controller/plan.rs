@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::context::{Context, TaskContext};
 use super::source::{BackgroundSource, Names, Predicate, Source};
-use super::worker::{AfterMaxRetries, LoopGuard, Rate};
+use super::worker::{AfterMaxRetries, LoopGuard, Rate, ReportFuture};
 use super::{Failure, Reconciler, Result};
 use crate::rbac::Rule;
 use crate::resource::ResourceInfo;
@@ -24,10 +24,10 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     pub(super) rules: Vec<Rule>,
     pub(super) sources: Vec<Source>,
-    pub(super) around: ReconcileOptions<C>,
+    pub(super) options: ReconcileOptions<C>,
     pub(super) names: Names,
     pub(super) when: Option<Predicate<C::Object>>,
-    pub(super) pumps: Vec<Arc<dyn BackgroundSource>>,
+    pub(super) background_sources: Vec<Arc<dyn BackgroundSource>>,
     pub(super) debounce: Option<(Duration, Duration)>,
 }
 
@@ -74,14 +74,11 @@ impl<C: Reconciler> Default for ReconcileOptions<C> {
     }
 }
 
-/// A boxed report.
-pub(super) type Reporting<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
-
 /// The controller's report function.
-pub(super) type Report<C> = for<'a> fn(&'a C, &'a Failure, &'a Context<C>) -> Reporting<'a>;
+pub(super) type Report<C> = for<'a> fn(&'a C, &'a Failure, &'a Context<C>) -> ReportFuture<'a>;
 
 /// A boxed task future.
-pub(super) type Attended<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+pub(super) type TaskFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 /// Constructor of the task of one object.
-pub(super) type MakeTask<C> = for<'a> fn(&'a C, TaskContext<C>) -> Attended<'a>;
+pub(super) type MakeTask<C> = for<'a> fn(&'a C, TaskContext<C>) -> TaskFuture<'a>;

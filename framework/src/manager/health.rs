@@ -293,12 +293,13 @@ mod tests {
     /// A15, B15 (401 or 403 after a change of permissions, a watch that lags): readiness reports a
     /// cache that lags or is refused, and takes no replica out of service.
     #[test]
-    fn b15_readiness_tells_how_old_a_cache_is_when_it_lags() {
+    fn b15_readiness_shows_the_age_of_a_cache_that_lags() {
         assert_eq!(cached(&status("watching", 170, 20)), "3 objects");
         let lags = "3 objects, newest version 200 s ago";
         assert_eq!(cached(&status("watching", 200, 20)), lags);
         let away = cached(&status("retrying: refused", 900, 880));
-        let told = "3 objects, retrying: refused, newest version 900 s ago, last word 880 s ago";
-        assert_eq!(away, told);
+        let expected =
+            "3 objects, retrying: refused, newest version 900 s ago, last word 880 s ago";
+        assert_eq!(away, expected);
     }
 }

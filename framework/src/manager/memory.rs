@@ -54,7 +54,7 @@ pub(super) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> 
     let environment = vitals.client.environment();
     environment.metrics.set(&names::MEMORY_BUDGET, &[&vitals.name], budget as f64);
     let (clock, vitals) = (environment.clock.clone(), SharedVitals::clone(vitals));
-    let tell = move |used| {
+    let warn = move |used| {
         warn!(
             used_mib = mebibytes(used),
             budget_mib = mebibytes(budget),
@@ -63,21 +63,21 @@ pub(super) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> 
              projections, compressed kinds"
         );
     };
-    AbortOnDropHandle::new(tokio::spawn(watch(clock, budget, process::resident, tell)))
+    AbortOnDropHandle::new(tokio::spawn(watch(clock, budget, process::resident, warn)))
 }
 
-/// Calls `tell` when much of `budget` is in use, and again once it was less in between. Ends if the
+/// Calls `warn` when much of `budget` is in use, and again once it was less in between. Ends if the
 /// use cannot be read.
-async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, tell: impl Fn(u64)) {
-    let mut is_told = false;
+async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, warn: impl Fn(u64)) {
+    let mut has_warned = false;
     while let Some(bytes) = used() {
         let part = bytes as f64 / budget as f64;
         // Two thresholds: use that swings around a single one would be logged at each look.
-        if part >= MUCH && !is_told {
-            tell(bytes);
-            is_told = true;
+        if part >= MUCH && !has_warned {
+            warn(bytes);
+            has_warned = true;
         } else if part < LITTLE {
-            is_told = false;
+            has_warned = false;
         }
         clock.sleep(PERIOD).await;
     }
@@ -124,11 +124,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn d8_memory_that_is_nearly_used_up_is_told_once_until_there_is_room_again() {
+    async fn d8_memory_that_is_nearly_used_up_is_reported_once_until_enough_is_free_again() {
         let uses = Mutex::new([50, 79, 80, 95, 75, 85, 69, 80, 99].into_iter());
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tell = |bytes| told.lock().push(bytes);
-        watch(Clock::system(), 100, || uses.lock().next(), tell).await;
-        assert_eq!(*told.lock(), [80, 80]);
+        let warned = Arc::new(Mutex::new(Vec::new()));
+        let warn = |bytes| warned.lock().push(bytes);
+        watch(Clock::system(), 100, || uses.lock().next(), warn).await;
+        assert_eq!(*warned.lock(), [80, 80]);
     }
 }

@@ -94,7 +94,7 @@ pub struct Manager {
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) runnables: Vec<Arc<Runnable>>,
     /// Number of objects that each controller reconciles at once, instead of the number in its
-    /// wiring.
+    /// builder.
     pub(crate) workers: Option<usize>,
     pub(crate) health: Bind,
     pub(crate) metrics: Bind,
@@ -158,13 +158,13 @@ impl Manager {
         self
     }
 
-    /// Adds a controller whose wiring is derived.
+    /// Adds a controller whose builder is derived.
     pub fn controller(self, controller: impl Controller) -> Self {
-        self.wired(controller, |wiring| wiring)
+        self.wired(controller, |builder| builder)
     }
 
-    /// Adds a controller with its derived wiring, modified by `change`:
-    /// `|wiring| wiring.workers(8)`.
+    /// Adds a controller with its derived builder, modified by `change`:
+    /// `|builder| builder.workers(8)`.
     pub fn wired<C: Controller>(
         self,
         controller: C,
@@ -173,13 +173,13 @@ impl Manager {
         self.controller_with(controller, change(C::wiring()))
     }
 
-    /// Adds a controller with a wiring of your own.
+    /// Adds a controller with a builder of your own.
     pub fn controller_with<C: Reconciler>(
         self,
         controller: C,
-        wiring: ControllerBuilder<C>,
+        builder: ControllerBuilder<C>,
     ) -> Self {
-        self.erased_controller(wiring.build(controller))
+        self.erased_controller(builder.build(controller))
     }
 
     /// Adds a controller whose types are erased.
@@ -309,7 +309,7 @@ impl Manager {
         self
     }
 
-    /// Sets the number of objects that each controller reconciles at once, in place of its wiring's
+    /// Sets the number of objects that each controller reconciles at once, in place of its builder's
     /// number; at least one, at most 65 536.
     pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
         self.workers = Some(workers.clamp(1, MOST_WORKERS));

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(not(target_os = "linux"), ignore = "reads /proc, which Linux has")]
-    fn the_process_tells_its_memory_descriptors_and_start() {
+    fn the_process_reports_its_memory_descriptors_and_start() {
         let text = encode();
         let value = |name: &str| -> f64 {
             let line = text.lines().find(|line| line.starts_with(&format!("{name} ")));

@@ -33,7 +33,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             };
             cluster.check_managed()?;
             let informer = cluster.informers().informer::<K>();
-            Ok(vec![watches::mapped(&informer, at.feed, reason, None, here)])
+            Ok(vec![watches::mapped(&informer, at.enqueuer, reason, None, here)])
         }));
         self
     }

@@ -1,11 +1,11 @@
-//! Settings of a wiring for the causes of reconciles, and their filters.
+//! Settings of a builder for the causes of reconciles, and their filters.
 
 use std::time::Duration;
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
 use crate::controller::source::{
-    Alarm, BackgroundSource, Polled, Predicate, Resync, Timer, Trigger, watches,
+    BackgroundSource, Polled, Predicate, Resync, Timer, TimerSource, Trigger, watches,
 };
 use crate::error::{Error, ErrorKind};
 use crate::rbac;
@@ -77,7 +77,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     pub fn triggered_by(mut self, trigger: &Trigger<C::Object>) -> Self {
         let reason = self.names.add(format!("trigger {}", trigger.name()));
         let target = trigger.target(reason);
-        self.pumps.push(target.clone());
+        self.background_sources.push(target.clone());
         self.sources.push(Box::new(move |at| {
             target.attach::<C::Object>(at);
             Ok(Vec::new())
@@ -89,8 +89,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// controller: a second controller that is wired to it does not start.
     pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &Polled<V>) -> Self {
         let reason = self.names.add(format!("poll {}", polled.name()));
-        match polled.pump(reason) {
-            Some(pump) => self.pumps.push(pump),
+        match polled.background_source(reason) {
+            Some(source) => self.background_sources.push(source),
             None => {
                 // A builder method cannot fail: the error is returned when the sources are
                 // attached.
@@ -109,10 +109,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Reconciles each object at intervals, whether anything changed or not.
     pub fn timer(mut self, timer: Timer) -> Self {
         let reason = self.names.add_quiet(format!("timer {}", timer.name()));
-        let alarm = Alarm::new(timer, reason);
-        let pump: std::sync::Arc<dyn BackgroundSource> = alarm.clone();
-        self.pumps.push(pump);
-        self.sources.push(Box::new(move |at| Ok(vec![alarm.attach::<C::Object>(at)])));
+        let timer_source = TimerSource::new(timer, reason);
+        let source: std::sync::Arc<dyn BackgroundSource> = timer_source.clone();
+        self.background_sources.push(source);
+        self.sources.push(Box::new(move |at| Ok(vec![timer_source.attach::<C::Object>(at)])));
         self
     }
 

@@ -37,11 +37,11 @@ pub(crate) const MOST_WORKERS: usize = 65_536;
 /// #         Ok(Action::done())
 /// #     }
 /// # }
-/// let wiring = ControllerBuilder::<Sites>::new().owns::<Deployment>().workers(8);
-/// let controller = wiring.build(Sites);
+/// let builder = ControllerBuilder::<Sites>::new().owns::<Deployment>().workers(8);
+/// let controller = builder.build(Sites);
 /// assert_eq!(controller.name(), "configmap");
 /// ```
-#[must_use = "a wiring does nothing until it is built"]
+#[must_use = "a builder does nothing until its `build` is called"]
 pub struct ControllerBuilder<C: Reconciler> {
     info: ResourceInfo,
     name: String,
@@ -51,10 +51,10 @@ pub struct ControllerBuilder<C: Reconciler> {
     finalizer: Option<Finalizer<C>>,
     sources: Vec<Source>,
     rules: Vec<Rule>,
-    around: ReconcileOptions<C>,
+    options: ReconcileOptions<C>,
     names: Names,
     when: Option<Predicate<C::Object>>,
-    pumps: Vec<Arc<dyn BackgroundSource>>,
+    background_sources: Vec<Arc<dyn BackgroundSource>>,
     resync: Option<Resync>,
     debounce: Option<(Duration, Duration)>,
 }
@@ -78,7 +78,7 @@ impl<C: Reconciler> Default for ControllerBuilder<C> {
 }
 
 impl<C: Reconciler> ControllerBuilder<C> {
-    /// Creates a wiring that watches the kind that `C` reconciles, with 4 workers, a deadline of 5
+    /// Creates a builder that watches the kind that `C` reconciles, with 4 workers, a deadline of 5
     /// min per reconcile and endless retries. The controller's name is the kind in lower case.
     ///
     /// # Panics
@@ -94,12 +94,12 @@ impl<C: Reconciler> ControllerBuilder<C> {
             retry: RetryPolicy::forever(),
             finalizer: None,
             sources: Vec::new(),
-            around: ReconcileOptions::default(),
+            options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
             names: Names::default(),
             when: None,
-            pumps: Vec::new(),
+            background_sources: Vec::new(),
             resync: Some(Resync::every(RESYNC_PERIOD)),
             debounce: None,
         }
@@ -211,10 +211,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Builds the controller, ready for a manager.
     pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
-        // A resync is a pump like a trigger or a poll; it is added last because `resync` and
+        // A resync is a background source like a trigger or a poll; it is added last because `resync` and
         // `without_resync` may still replace it.
         if let Some(resync) = self.resync.take() {
-            self.pumps.push(Arc::new(resync));
+            self.background_sources.push(Arc::new(resync));
         }
         let plan = ControllerSpec {
             info: self.info,
@@ -225,10 +225,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
             finalizer: self.finalizer,
             rules: rbac::merge(self.rules),
             sources: self.sources,
-            around: self.around,
+            options: self.options,
             names: self.names,
             when: self.when,
-            pumps: self.pumps,
+            background_sources: self.background_sources,
             debounce: self.debounce,
         };
         Arc::new(Handle::new(plan, controller))

@@ -1,4 +1,4 @@
-//! Settings of a wiring that concern each reconcile: reports, conditions, limits, tasks.
+//! Settings of a builder that concern each reconcile: reports, conditions, limits, tasks.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Default: [`AfterMaxRetries::Rest`].
     /// Has no effect with endless retries.
     pub fn after_max_retries(mut self, then: AfterMaxRetries) -> Self {
-        self.around.then = then;
+        self.options.then = then;
         self
     }
 
@@ -22,7 +22,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: OnFailure,
     {
-        self.around.report = Some(boxed_report::<C>);
+        self.options.report = Some(boxed_report::<C>);
         self
     }
 
@@ -32,7 +32,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: OnFailure,
     {
-        self.around.reports_every_failure = true;
+        self.options.reports_every_failure = true;
         self.report_failures()
     }
 
@@ -45,7 +45,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// The kind's status needs `conditions` ([`Conditions`](crate::conditions::Conditions)). For a
     /// kind that is cached as a projection, the status is read before each such comparison.
     pub fn outcome_condition(mut self, type_: impl Into<String>) -> Self {
-        self.around.outcome = Some(type_.into());
+        self.options.outcome = Some(type_.into());
         self
     }
 
@@ -57,7 +57,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// The reconciler's future is dropped at an `await`: the reconciler must tolerate that as it
     /// must tolerate a crash there.
     pub fn cancel_superseded(mut self) -> Self {
-        self.around.drops_superseded = true;
+        self.options.drops_superseded = true;
         self
     }
 
@@ -70,7 +70,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// As [`track_changes`](Self::track_changes), with at most `bytes` bytes.
     pub fn track_changes_within(mut self, bytes: usize) -> Self {
-        self.around.tracked_bytes = bytes;
+        self.options.tracked_bytes = bytes;
         self
     }
 
@@ -78,7 +78,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Default: 50 reconciles within a minute without a change of its spec are free, then one a
     /// second.
     pub fn loop_guard(mut self, guard: LoopGuard) -> Self {
-        self.around.guard = guard;
+        self.options.guard = guard;
         self
     }
 
@@ -87,7 +87,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// first reconcile; all further causes wait for its end and lead to one reconcile then.
     /// Default: no limit.
     pub fn rate_limit(mut self, most: u32, within: Duration) -> Self {
-        self.around.rate = Some(Rate::new(most, within));
+        self.options.rate = Some(Rate::new(most, within));
         self
     }
 
@@ -97,7 +97,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: ObjectTask,
     {
-        self.around.task = Some(boxed_task::<C>);
+        self.options.task = Some(boxed_task::<C>);
         self
     }
 }

@@ -30,7 +30,9 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::controller::Reconciler;
 use crate::controller::source::{Reason, Reasons, TriggerNames};
-use crate::controller::state::{Changes, Kind, ObjectMemory, SpecVersion, Watch, What};
+use crate::controller::state::{
+    Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
+};
 use crate::controller::worker::ReconcileAttempt;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -67,7 +69,7 @@ pub(super) struct ControllerShared {
     pub(super) recorder: Recorder,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) memory: Arc<ObjectMemory>,
-    pub(super) waking: Arc<TriggerNames>,
+    pub(super) trigger_names: Arc<TriggerNames>,
     pub(super) environment: Environment,
 }
 
@@ -77,26 +79,26 @@ pub(super) struct ControllerShared {
 /// Writes through the context carry the controller's name as field manager, and are refused once
 /// this process has lost its lease.
 pub struct Context<C: Reconciler> {
-    reach: Arc<ControllerShared>,
+    shared: Arc<ControllerShared>,
     store: Arc<Store<C::Object>>,
     object: Arc<C::Object>,
     key: ObjectKey,
-    turn: ReconcileAttempt,
+    attempt: ReconcileAttempt,
     latest: Mutex<Option<Latest>>,
     /// The object as it was cached when the reconcile began.
-    begun: Cached<C::Object>,
+    cached_at_start: Cached<C::Object>,
     /// The object at its last successful reconcile, if that state is kept.
     before: Option<Cached<C::Object>>,
     watch: OnceLock<Watch>,
     /// Client for users' tasks that may outlive the reconcile; made at the first request.
-    lent: OnceLock<Client>,
+    detached_client: OnceLock<Client>,
     /// Whether a read of this reconcile has shown that the object is gone, or being deleted.
     has_ended: AtomicBool,
 }
 
 /// The object of a context, in its several states.
 pub(super) struct ReconcileSubject<K> {
-    pub(super) begun: Cached<K>,
+    pub(super) cached_at_start: Cached<K>,
     pub(super) object: Arc<K>,
     pub(super) before: Option<Cached<K>>,
 }
@@ -109,25 +111,37 @@ fn is_namespaced<K: Resource>() -> bool {
 impl<C: Reconciler> fmt::Debug for Context<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("controller", &self.reach.controller)
+            .field("controller", &self.shared.controller)
             .field("object", &self.key)
-            .field("attempt", &self.turn.attempt)
+            .field("attempt", &self.attempt.number)
             .finish_non_exhaustive()
     }
 }
 
 impl<C: Reconciler> Context<C> {
     pub(super) fn new(
-        reach: Arc<ControllerShared>,
+        shared: Arc<ControllerShared>,
         store: Arc<Store<C::Object>>,
-        about: ReconcileSubject<C::Object>,
-        turn: ReconcileAttempt,
+        subject: ReconcileSubject<C::Object>,
+        attempt: ReconcileAttempt,
     ) -> Self {
-        let ReconcileSubject { begun, object, before } = about;
-        let key = begun.key().clone();
-        let (latest, watch, lent) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
+        let ReconcileSubject { cached_at_start, object, before } = subject;
+        let key = cached_at_start.key().clone();
+        let (latest, watch, detached_client) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
         let has_ended = AtomicBool::new(false);
-        Self { reach, store, object, key, turn, latest, begun, before, watch, lent, has_ended }
+        Self {
+            shared,
+            store,
+            object,
+            key,
+            attempt,
+            latest,
+            cached_at_start,
+            before,
+            watch,
+            detached_client,
+            has_ended,
+        }
     }
 
     /// Returns the same context for a newer version of the object.
@@ -143,12 +157,12 @@ impl<C: Reconciler> Context<C> {
     /// Returns kind, namespace, name and uid of the object.
     pub fn object_ref(&self) -> ObjectRef {
         let uid = Some(self.object.uid().to_owned());
-        ObjectRef { info: self.reach.info.clone(), key: self.key.clone(), uid }
+        ObjectRef { info: self.shared.info.clone(), key: self.key.clone(), uid }
     }
 
     /// The controller's name.
     pub fn controller(&self) -> &str {
-        &self.reach.controller
+        &self.shared.controller
     }
 
     /// The client, for requests that the methods of the context do not cover. No grant is checked
@@ -159,7 +173,8 @@ impl<C: Reconciler> Context<C> {
     /// the drain, or superseded), writes of the clone are refused with
     /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) from then on.
     pub fn client(&self) -> &Client {
-        self.lent.get_or_init(|| self.turn.cancel.gated(&self.reach.client, &self.key))
+        self.detached_client
+            .get_or_init(|| self.attempt.cancel.gated(&self.shared.client, &self.key))
     }
 
     /// The cache of the reconciled kind.
@@ -174,12 +189,12 @@ impl<C: Reconciler> Context<C> {
     /// fills the cluster with Events: further events are dropped, with a line in the log at the
     /// level debug.
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
-        self.reach.recorder.event(&self.object_ref(), kind, reason, note);
+        self.shared.recorder.event(&self.object_ref(), kind, reason, note);
     }
 
     /// Enqueues another object of the reconciled kind, or this one again.
     pub fn requeue(&self, key: ObjectKey) {
-        self.reach.queue.add_with(key, Reason::ASKED.adding());
+        self.shared.queue.add_with(key, Reason::ASKED.adding());
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
@@ -190,7 +205,7 @@ impl<C: Reconciler> Context<C> {
     /// token, and let it end. Its later writes through a clone of [`client`](Self::client) are
     /// refused.
     pub fn cancellation(&self) -> &CancellationToken {
-        self.turn.cancel.token()
+        self.attempt.cancel.token()
     }
 
     /// Waits until the reconcile should end; see [`cancellation`](Self::cancellation).
@@ -198,7 +213,7 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Safe.
     pub async fn cancelled(&self) {
-        self.turn.cancel.token().cancelled().await;
+        self.attempt.cancel.token().cancelled().await;
     }
 
     /// Whether this reconcile is superseded: the object's spec changed since it began (by
@@ -207,8 +222,8 @@ impl<C: Reconciler> Context<C> {
     /// state, and the object is reconciled again at once after this reconcile. A change of the spec
     /// by this reconcile itself counts, too.
     pub fn superseded(&self) -> bool {
-        let begun = SpecVersion::of(&self.begun);
-        self.store.get(&self.key).is_none_or(|now| SpecVersion::of(&now) != begun)
+        let cached_at_start = SpecVersion::of(&self.cached_at_start);
+        self.store.get(&self.key).is_none_or(|now| SpecVersion::of(&now) != cached_at_start)
     }
 
     /// Waits until this reconcile is [superseded](Self::superseded).
@@ -216,8 +231,9 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Safe.
     pub async fn until_superseded(&self) {
-        let all = &self.reach.memory.superseded;
-        let watch = self.watch.get_or_init(|| all.watch(&self.key, SpecVersion::of(&self.begun)));
+        let all = &self.shared.memory.superseded;
+        let watch =
+            self.watch.get_or_init(|| all.watch(&self.key, SpecVersion::of(&self.cached_at_start)));
         // A change between the start of the reconcile and the registration above cancels no token,
         // so the cache is compared once after registering.
         if !self.superseded() {
@@ -232,49 +248,49 @@ impl<C: Reconciler> Context<C> {
     /// of leaders, or because it did not fit the byte limit. Treat everything as changed then.
     pub fn changes(&self) -> Option<Changes<C::Object>> {
         let before = self.before.clone()?;
-        Some(Changes::between(before, self.begun.clone()))
+        Some(Changes::between(before, self.cached_at_start.clone()))
     }
 
     /// The number of failed reconciles of this object in a row before this one, without those that
     /// have a [delay of their own](super::Failure::retry_after).
     pub fn attempt(&self) -> u32 {
-        self.turn.attempt
+        self.attempt.number
     }
 
     /// Returns the reasons of this reconcile: all causes since the object was last reconciled. For
     /// logs, and for work that only one source makes necessary; see [`Reasons`] for the limits.
     pub fn reasons(&self) -> Reasons {
-        self.reach.waking.named(self.turn.reasons)
+        self.shared.trigger_names.named(self.attempt.reasons)
     }
 
     /// Returns `delay` plus up to a tenth, for
     /// [`Action::requeue_after`](super::Action::requeue_after), so that objects which were
     /// reconciled together drift apart.
     pub fn spread(&self, delay: Duration) -> Duration {
-        delay.saturating_add(self.reach.environment.rng.jitter(delay / 10))
+        delay.saturating_add(self.shared.environment.rng.jitter(delay / 10))
     }
 
     /// Whether a reconcile of this object wrote, more than 10 s ago, to the object itself or to
     /// another cached object, and the watch has not shown the write yet. Reads of that object are
     /// then older than the write.
     pub fn stale(&self) -> bool {
-        let ledger = &self.reach.memory.applied.ledger;
-        self.store.is_stale(&self.key) || ledger.is_stale(&self.key, &self.reach.informers)
+        let expectations = &self.shared.memory.applied.expectations;
+        self.store.is_stale(&self.key) || expectations.is_stale(&self.key, &self.shared.informers)
     }
 
     /// The clock of the operator.
     pub fn clock(&self) -> &Clock {
-        &self.reach.environment.clock
+        &self.shared.environment.clock
     }
 
     /// The source of randomness of the operator.
     pub fn rng(&self) -> &Rng {
-        &self.reach.environment.rng
+        &self.shared.environment.rng
     }
 
     /// The object as it was cached when the reconcile began.
-    pub(super) fn begun(&self) -> &Cached<C::Object> {
-        &self.begun
+    pub(super) fn cached_at_start(&self) -> &Cached<C::Object> {
+        &self.cached_at_start
     }
 
     /// Returns the API of the reconciled kind in the object's namespace.
@@ -285,7 +301,7 @@ impl<C: Reconciler> Context<C> {
     /// Returns the API of kind `K` in the object's namespace, or in all namespaces when either has
     /// none. For calls that are dropped with the reconcile.
     fn nearby<K: Resource>(&self) -> Api<K> {
-        self.nearby_by(&self.reach.client)
+        self.nearby_by(&self.shared.client)
     }
 
     /// As [`nearby`](Self::nearby), with the given client.
@@ -306,9 +322,9 @@ impl<C: Reconciler> Context<C> {
     fn wrote_upon<K: Resource>(&self, from: &str, object: &K, answer: &[u8]) {
         // A version other than the reconciled one holds changes that this reconcile has not seen:
         // the echo of a write upon it must still enqueue the object.
-        let begun = if self.turn.cancel.began_at(from) { from } else { "" };
+        let cached_at_start = if self.attempt.cancel.began_at(from) { from } else { "" };
         let to = object.resource_version();
-        self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
+        self.shared.memory.echoes.wrote(&self.key, cached_at_start, (from, to));
         self.show::<K>(answer);
     }
 
@@ -316,7 +332,7 @@ impl<C: Reconciler> Context<C> {
     /// Takes the answer's bytes, because the type may hold only a part of the object.
     fn show<K: Resource>(&self, answer: &[u8]) {
         // Only existing caches: a write alone does not start a cache.
-        for cache in self.reach.informers.all_caches_of::<K>() {
+        for cache in self.shared.informers.all_caches_of::<K>() {
             if let Err(error) = cache.wrote_answer(answer) {
                 // Not an error: the watch delivers the object later.
                 tracing::debug!(%error, "an own write is not shown before the watch does");
@@ -335,29 +351,34 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// As [`show`](Self::show), and expects the write until the watch has shown it.
-    fn wrote<K: Resource>(&self, what: What, object: &K, answer: &[u8]) {
+    fn wrote<K: Resource>(&self, what: WriteEffect, object: &K, answer: &[u8]) {
         self.show::<K>(answer);
         let key = object.key().in_cluster(self.key.cluster());
         self.sent::<K>(what, &key, object.uid());
     }
 
     /// Expects a write until the watch has shown it.
-    fn sent<K: Resource>(&self, what: What, key: &ObjectKey, uid: &str) {
-        let caches = self.reach.informers.caches_of::<K>();
+    fn sent<K: Resource>(&self, what: WriteEffect, key: &ObjectKey, uid: &str) {
+        let caches = self.shared.informers.caches_of::<K>();
         // A change that no cache holds as an own write cannot be missing from a view.
-        let is_news = match what {
-            What::Changed => caches.iter().any(|cache| cache.store().unseen(key).is_some()),
-            What::Created | What::Deleted => !caches.is_empty(),
+        let is_unshown = match what {
+            WriteEffect::Changed => caches.iter().any(|cache| cache.store().unseen(key).is_some()),
+            WriteEffect::Created | WriteEffect::Deleted => !caches.is_empty(),
         };
-        if let Some(kind) = Kind::of::<K>().filter(|_| is_news) {
-            let now = self.reach.environment.clock.now();
-            self.reach.memory.applied.ledger.sent(self.whose(), kind, (what, key, uid), now);
+        if let Some(kind) = WrittenKind::of::<K>().filter(|_| is_unshown) {
+            let now = self.shared.environment.clock.now();
+            self.shared.memory.applied.expectations.sent(
+                self.parent_ref(),
+                kind,
+                (what, key, uid),
+                now,
+            );
         }
     }
 
     /// Returns the uid of the cached object at `key`.
     fn cached_uid<K: Resource>(&self, key: &ObjectKey) -> Option<String> {
-        let caches = self.reach.informers.caches_of::<K>();
+        let caches = self.shared.informers.caches_of::<K>();
         let cached = caches.iter().find_map(|cache| cache.store().get(key));
         cached.map(|cached| cached.head().uid().to_owned())
     }
@@ -373,7 +394,7 @@ impl<C: Reconciler> Context<C> {
         } else if metadata.deletion_timestamp.is_some() && is_held {
             let uid = said.metadata.uid.unwrap_or_default();
             self.show::<K>(answer);
-            return self.sent::<K>(What::Deleted, key, &uid);
+            return self.sent::<K>(WriteEffect::Deleted, key, &uid);
         } else {
             // Some kinds answer with the last state of the deleted object.
             said.metadata.uid
@@ -385,11 +406,11 @@ impl<C: Reconciler> Context<C> {
 
     /// Removes the object with that uid from the caches.
     fn gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
-        for cache in self.reach.informers.all_caches_of::<K>() {
+        for cache in self.shared.informers.all_caches_of::<K>() {
             if cache.covers(key.namespace()) {
                 cache.deleted(key, uid);
             }
         }
-        self.sent::<K>(What::Deleted, key, uid);
+        self.sent::<K>(WriteEffect::Deleted, key, uid);
     }
 }

@@ -18,7 +18,7 @@ use crate::store::{Cached, Invalid};
 
 /// Context of one object's task: its object, its cancellation, events, the client.
 pub struct TaskContext<C: Reconciler> {
-    reach: Arc<ControllerShared>,
+    shared: Arc<ControllerShared>,
     latest: watch::Receiver<Cached<C::Object>>,
     key: ObjectKey,
     stop: CancellationToken,
@@ -27,7 +27,7 @@ pub struct TaskContext<C: Reconciler> {
 impl<C: Reconciler> fmt::Debug for TaskContext<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TaskContext")
-            .field("controller", &self.reach.controller)
+            .field("controller", &self.shared.controller)
             .field("object", &self.key)
             .finish_non_exhaustive()
     }
@@ -36,20 +36,20 @@ impl<C: Reconciler> fmt::Debug for TaskContext<C> {
 impl<C: Reconciler> TaskContext<C> {
     /// Creates the context of a task that `stop` ends; `latest` holds the reconciled version.
     pub(in crate::controller) fn new(
-        reach: Arc<ControllerShared>,
+        shared: Arc<ControllerShared>,
         latest: watch::Receiver<Cached<C::Object>>,
         key: ObjectKey,
         stop: CancellationToken,
     ) -> Self {
-        Self { reach, latest, key, stop }
+        Self { shared, latest, key, stop }
     }
 
     /// Returns the context for the next start, for which the current version is no change.
     pub(in crate::controller) fn another(&self) -> Self {
         let mut latest = self.latest.clone();
         latest.mark_unchanged();
-        let (reach, stop) = (Arc::clone(&self.reach), self.stop.clone());
-        Self { reach, latest, key: self.key.clone(), stop }
+        let (shared, stop) = (Arc::clone(&self.shared), self.stop.clone());
+        Self { shared, latest, key: self.key.clone(), stop }
     }
 
     /// The object's key.
@@ -75,7 +75,7 @@ impl<C: Reconciler> TaskContext<C> {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => false,
-            told = self.latest.changed() => told.is_ok(),
+            changed = self.latest.changed() => changed.is_ok(),
         }
     }
 
@@ -94,29 +94,29 @@ impl<C: Reconciler> TaskContext<C> {
 
     /// Enqueues the object.
     pub fn requeue(&self) {
-        self.reach.queue.add_with(self.key.clone(), Reason::ASKED.adding());
+        self.shared.queue.add_with(self.key.clone(), Reason::ASKED.adding());
     }
 
     /// Reports an Event about the object; as [`Context::event`](crate::controller::Context::event).
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
         let uid = Some(self.latest.borrow().head().uid().to_owned());
-        let object = ObjectRef { info: self.reach.info.clone(), key: self.key.clone(), uid };
-        self.reach.recorder.event(&object, kind, reason, note);
+        let object = ObjectRef { info: self.shared.info.clone(), key: self.key.clone(), uid };
+        self.shared.recorder.event(&object, kind, reason, note);
     }
 
     /// The controller's client, gated by leadership. No grant is checked at compile time: its use
     /// has to be listed in `can(…)` to be in the manifest.
     pub fn client(&self) -> &Client {
-        &self.reach.client
+        &self.shared.client
     }
 
     /// The clock of the operator.
     pub fn clock(&self) -> &Clock {
-        &self.reach.environment.clock
+        &self.shared.environment.clock
     }
 
     /// The source of randomness of the operator.
     pub fn rng(&self) -> &Rng {
-        &self.reach.environment.rng
+        &self.shared.environment.rng
     }
 }

@@ -20,7 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use crate::controller::context::{ControllerShared, TaskContext};
-use crate::controller::plan::{Attended, MakeTask};
+use crate::controller::plan::{MakeTask, TaskFuture};
 use crate::controller::worker::ABORT_LIMIT;
 use crate::controller::{Reconciler, Result};
 use crate::environment::Environment;
@@ -53,8 +53,8 @@ pub trait ObjectTask: Reconciler {
     fn run(&self, task: TaskContext<Self>) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// Boxes the task of a controller, so that only wiring a task requires [`ObjectTask`].
-pub(crate) fn boxed_task<C: ObjectTask>(controller: &C, task: TaskContext<C>) -> Attended<'_> {
+/// Boxes the task of a controller, so that only controllers with tasks require [`ObjectTask`].
+pub(crate) fn boxed_task<C: ObjectTask>(controller: &C, task: TaskContext<C>) -> TaskFuture<'_> {
     Box::pin(controller.run(task))
 }
 
@@ -72,7 +72,7 @@ struct Task<K> {
 pub(crate) struct Tasks<C: Reconciler> {
     controller: Arc<C>,
     make: MakeTask<C>,
-    reach: Arc<ControllerShared>,
+    shared: Arc<ControllerShared>,
     stop: Arc<CancellationToken>,
     running: GaugeSeries,
     restarts: CounterSeries,
@@ -83,14 +83,14 @@ impl<C: Reconciler> Tasks<C> {
     pub(crate) fn new(
         controller: Arc<C>,
         make: MakeTask<C>,
-        reach: Arc<ControllerShared>,
+        shared: Arc<ControllerShared>,
         stop: Arc<CancellationToken>,
     ) -> Self {
-        let metrics = &reach.environment.metrics;
-        let running = metrics.gauge(&names::OBJECT_TASKS, &[&reach.controller]);
-        let restarts = metrics.counter(&names::OBJECT_TASK_RESTARTS, &[&reach.controller]);
+        let metrics = &shared.environment.metrics;
+        let running = metrics.gauge(&names::OBJECT_TASKS, &[&shared.controller]);
+        let restarts = metrics.counter(&names::OBJECT_TASK_RESTARTS, &[&shared.controller]);
         let tasks = Mutex::default();
-        Self { controller, make, reach, stop, running, restarts, tasks }
+        Self { controller, make, shared, stop, running, restarts, tasks }
     }
 
     /// Starts the task of a reconciled object, or passes the new version to it.
@@ -124,14 +124,14 @@ impl<C: Reconciler> Tasks<C> {
         let supervisor = Supervisor {
             controller: Arc::clone(&self.controller),
             make: self.make,
-            environment: self.reach.environment.clone(),
+            environment: self.shared.environment.clone(),
             restarts: self.restarts.clone(),
             _running: Running::new(&self.running),
         };
-        let task = TaskContext::new(Arc::clone(&self.reach), receiver, key.clone(), stop.clone());
+        let task = TaskContext::new(Arc::clone(&self.shared), receiver, key.clone(), stop.clone());
         let span = tracing::info_span!(
             "object_task",
-            controller = %self.reach.controller,
+            controller = %self.shared.controller,
             namespace = key.namespace().unwrap_or_default(),
             name = key.name(),
         );
@@ -150,7 +150,7 @@ impl<C: Reconciler> Tasks<C> {
         task.stop.cancel();
         if !self.gone(key, &mut task.handle, END_LIMIT).await {
             // A task that blocks its thread cannot be dropped before it yields.
-            self.reach.environment.clock.within(ABORT_LIMIT, &mut task.handle).await;
+            self.shared.environment.clock.within(ABORT_LIMIT, &mut task.handle).await;
         }
     }
 
@@ -159,7 +159,7 @@ impl<C: Reconciler> Tasks<C> {
     pub(crate) async fn end_all(&self, limit: Duration) -> bool {
         let tasks = std::mem::take(&mut *self.tasks.lock());
         tasks.values().for_each(|task| task.stop.cancel());
-        let clock = &self.reach.environment.clock;
+        let clock = &self.shared.environment.clock;
         let deadline = clock.after(limit.min(END_LIMIT));
         let mut all_ended = true;
         // All tasks are cancelled before the first wait, so that they end side by side.
@@ -177,11 +177,11 @@ impl<C: Reconciler> Tasks<C> {
         handle: &mut AbortOnDropHandle<()>,
         limit: Duration,
     ) -> bool {
-        if self.reach.environment.clock.within(limit, &mut *handle).await.is_some() {
+        if self.shared.environment.clock.within(limit, &mut *handle).await.is_some() {
             return true;
         }
         tracing::warn!(
-            controller = %self.reach.controller,
+            controller = %self.shared.controller,
             object = %key,
             "the task of an object was called off and did not end; it is dropped"
         );
@@ -232,8 +232,8 @@ impl<C: Reconciler> Supervisor<C> {
         loop {
             let began = self.environment.clock.now();
             // The call itself is user code, too, and may panic.
-            let attending = async { (self.make)(&self.controller, task.another()).await };
-            let why = match caught(attending).await {
+            let running = async { (self.make)(&self.controller, task.another()).await };
+            let why = match caught(running).await {
                 Ok(Ok(())) => return,
                 Ok(Err(failure)) => failure.to_string(),
                 Err(panic) => format!("it panicked: {}", panic_text(&*panic)),

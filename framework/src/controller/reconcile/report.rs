@@ -7,8 +7,7 @@
 use std::future::Future;
 
 use crate::conditions::{Condition, met};
-use crate::controller::plan::Reporting;
-use crate::controller::worker::{REASONS, RECONCILED, Told};
+use crate::controller::worker::{REASONS, RECONCILED, ReportFuture, ReportedFailure};
 use crate::controller::{Context, Failure, Reconciler, Result};
 use crate::error::Error;
 use crate::events::Warning;
@@ -41,20 +40,20 @@ pub(crate) fn boxed_report<'a, C: OnFailure>(
     controller: &'a C,
     failure: &'a Failure,
     cx: &'a Context<C>,
-) -> Reporting<'a> {
+) -> ReportFuture<'a> {
     Box::pin(controller.failed(failure, cx))
 }
 
 impl<C: Reconciler> Context<C> {
     /// Reports by an Event that the object was given up.
-    pub(crate) fn tell_gave_up(&self, told: Told<'_>) {
-        let text = format!("gave up after {} failures: {}", told.failures, told.failure);
+    pub(crate) fn report_gave_up(&self, reported: ReportedFailure<'_>) {
+        let text = format!("gave up after {} failures: {}", reported.failures, reported.failure);
         self.event(Warning, "GaveUp", text);
     }
 
     /// Sets the condition of that type to success, unless the reconciler has set it with a reason
     /// of its own.
-    pub(crate) async fn tell_success(&self, type_: &str) -> Result<(), Error> {
+    pub(crate) async fn report_success(&self, type_: &str) -> Result<(), Error> {
         // A condition with another reason was set by the reconciler itself.
         let is_ours = |condition: &Condition| REASONS.contains(&condition.reason.as_str());
         if self.condition(type_).await?.is_none_or(|condition| is_ours(&condition)) {

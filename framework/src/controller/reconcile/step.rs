@@ -6,8 +6,10 @@ use std::sync::Arc;
 use super::object_task::Tasks;
 use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::plan::{ControllerSpec, Finalizer};
-use crate::controller::state::{Concluded, LastReconciled, SpecVersion, Whose};
-use crate::controller::worker::{Outcome, ReconcileAttempt, Step, StepFuture, Telling, Told};
+use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
+use crate::controller::worker::{
+    Outcome, ReconcileAttempt, ReportFuture, ReportedFailure, Step, StepFuture,
+};
 use crate::controller::{Action, Failure, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::events::Warning;
@@ -35,7 +37,7 @@ impl From<Failure> for Stopped {
 pub(crate) struct ObjectStep<C: Reconciler> {
     pub(crate) controller: Arc<C>,
     pub(crate) store: Arc<Store<C::Object>>,
-    pub(crate) reach: Arc<ControllerShared>,
+    pub(crate) shared: Arc<ControllerShared>,
     pub(crate) plan: Arc<ControllerSpec<C>>,
     /// The objects at their last reconcile, if changes are tracked.
     pub(crate) kept: Option<Arc<LastReconciled<C::Object>>>,
@@ -43,9 +45,9 @@ pub(crate) struct ObjectStep<C: Reconciler> {
 }
 
 impl<C: Reconciler> Step for ObjectStep<C> {
-    fn run<'a>(&'a self, key: &'a ObjectKey, turn: ReconcileAttempt) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
-            match self.step(key, turn).await {
+            match self.step(key, attempt).await {
                 Ok(Some(action)) => Outcome::Done(action),
                 Ok(None) => Outcome::Absent,
                 Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
@@ -57,39 +59,39 @@ impl<C: Reconciler> Step for ObjectStep<C> {
         })
     }
 
-    fn is_own_echo(&self, key: &ObjectKey) -> Option<Concluded> {
+    fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp> {
         let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
-        self.reach.memory.echoes.is_own_echo(key, version)
+        self.shared.memory.echoes.is_own_echo(key, version)
     }
 
-    fn concluded(&self, key: &ObjectKey, how: Concluded) {
-        self.reach.memory.echoes.concluded(key, how);
+    fn finish(&self, key: &ObjectKey, how: FollowUp) {
+        self.shared.memory.echoes.finish(key, how);
     }
 
-    fn stamp(&self, key: &ObjectKey) -> Option<SpecVersion> {
+    fn spec_version(&self, key: &ObjectKey) -> Option<SpecVersion> {
         self.store.get(key).map(|object| SpecVersion::of(&object))
     }
 
     fn failed<'a>(
         &'a self,
         key: &'a ObjectKey,
-        told: Told<'a>,
-        turn: ReconcileAttempt,
-    ) -> Option<Telling<'a>> {
-        let around = &self.plan.around;
-        let wants_condition = told.is_news && around.outcome.is_some();
+        reported: ReportedFailure<'a>,
+        attempt: ReconcileAttempt,
+    ) -> Option<ReportFuture<'a>> {
+        let options = &self.plan.options;
+        let wants_condition = reported.is_new && options.outcome.is_some();
         let wants_report =
-            around.report.is_some() && (told.is_news || around.reports_every_failure);
-        let wanted = told.gave_up || wants_condition || wants_report;
-        wanted.then(|| Box::pin(self.report(key, told, turn)) as Telling<'a>)
+            options.report.is_some() && (reported.is_new || options.reports_every_failure);
+        let wanted = reported.gave_up || wants_condition || wants_report;
+        wanted.then(|| Box::pin(self.report(key, reported, attempt)) as ReportFuture<'a>)
     }
 
     fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
-        let (reach, store) = (ControllerShared::clone(&self.reach), Store::clone(&self.store));
+        let (shared, store) = (ControllerShared::clone(&self.shared), Store::clone(&self.store));
         Some(Arc::new(Self {
             controller: Arc::clone(&self.controller),
             store: Arc::new(store),
-            reach: Arc::new(reach),
+            shared: Arc::new(shared),
             plan: Arc::clone(&self.plan),
             kept: self.kept.clone(),
             tasks: self.tasks.clone(),
@@ -102,16 +104,16 @@ impl<C: Reconciler> ObjectStep<C> {
     async fn step(
         &self,
         key: &ObjectKey,
-        turn: ReconcileAttempt,
+        attempt: ReconcileAttempt,
     ) -> Result<Option<Action>, Stopped> {
-        let memory = &self.reach.memory;
+        let memory = &self.shared.memory;
         // Rare branches are boxed where they begin: this future is allocated for each reconcile,
         // and their states would be most of its size.
         let Some(cached) = self.store.get(key) else {
             Box::pin(self.forget(key)).await;
             return Ok(None);
         };
-        if self.reach.waking.paused.holds(&cached) {
+        if self.shared.trigger_names.paused.holds(&cached) {
             return Err(Stopped::Paused);
         }
         let object = match cached.get() {
@@ -120,11 +122,11 @@ impl<C: Reconciler> ObjectStep<C> {
         };
         // Before user code runs: the writes of this reconcile are recorded upon this version.
         memory.echoes.begin(key, object.resource_version());
-        turn.cancel.begins_at(object.resource_version());
-        let whose = Whose { key, uid: object.uid() };
-        let now = self.reach.environment.clock.now();
-        memory.applied.ledger.begin(whose, &self.reach.informers, now);
-        let cx = self.context(cached, object, turn);
+        attempt.cancel.begins_at(object.resource_version());
+        let parent_ref = ParentRef { key, uid: object.uid() };
+        let now = self.shared.environment.clock.now();
+        memory.applied.expectations.begin(parent_ref, &self.shared.informers, now);
+        let cx = self.context(cached, object, attempt);
         match &self.plan.finalizer {
             _ if cx.object().is_terminating() => {
                 // The object's task ends before its clean-up runs, so that both never work at the
@@ -154,7 +156,7 @@ impl<C: Reconciler> ObjectStep<C> {
         // The cached state of the version that the reconciler is given, taken before the reconciler
         // writes.
         let version = cx.object().resource_version();
-        let seen = self.store.get(cx.begun().key());
+        let seen = self.store.get(cx.cached_at_start().key());
         let seen = seen.filter(|cached| cached.head().resource_version() == version);
         self.reconcile(&cx, seen).await.map(Some)
     }
@@ -162,19 +164,19 @@ impl<C: Reconciler> ObjectStep<C> {
     /// Creates the context of one attempt.
     fn context(
         &self,
-        begun: Cached<C::Object>,
+        cached_at_start: Cached<C::Object>,
         object: Arc<C::Object>,
-        turn: ReconcileAttempt,
+        attempt: ReconcileAttempt,
     ) -> Context<C> {
-        let before = self.kept.as_ref().and_then(|kept| kept.before(&begun));
-        let about = ReconcileSubject { begun, object, before };
-        Context::new(Arc::clone(&self.reach), Arc::clone(&self.store), about, turn)
+        let before = self.kept.as_ref().and_then(|kept| kept.before(&cached_at_start));
+        let subject = ReconcileSubject { cached_at_start, object, before };
+        Context::new(Arc::clone(&self.shared), Arc::clone(&self.store), subject, attempt)
     }
 
     /// Forgets an object that is gone.
     async fn forget(&self, key: &ObjectKey) {
-        self.reach.memory.forget(key);
-        self.reach.waking.paused.forget(key);
+        self.shared.memory.forget(key);
+        self.shared.trigger_names.paused.forget(key);
         if let Some(kept) = &self.kept {
             kept.forget(key);
         }
@@ -191,10 +193,10 @@ impl<C: Reconciler> ObjectStep<C> {
         seen: Option<Cached<C::Object>>,
     ) -> Result<Action, Stopped> {
         let object = Arc::clone(cx.object());
-        let superseded = &self.reach.memory.superseded;
-        let key = cx.begun().key();
+        let superseded = &self.shared.memory.superseded;
+        let key = cx.cached_at_start().key();
         let reconcile = self.controller.reconcile(&object, cx);
-        let result = if self.plan.around.drops_superseded && superseded.may_drop(key) {
+        let result = if self.plan.options.drops_superseded && superseded.may_drop(key) {
             // The result is polled first: a finished reconcile is never dropped.
             tokio::select! {
                 biased;
@@ -211,23 +213,23 @@ impl<C: Reconciler> ObjectStep<C> {
             Ok(action) => action,
             Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
         };
-        if self.plan.around.drops_superseded {
+        if self.plan.options.drops_superseded {
             superseded.ended(key);
         }
-        if let Some(type_) = &self.plan.around.outcome
-            && let Err(error) = Box::pin(cx.tell_success(type_)).await
+        if let Some(type_) = &self.plan.options.outcome
+            && let Err(error) = Box::pin(cx.report_success(type_)).await
         {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
         if let Some(kept) = &self.kept {
-            kept.reconciled(seen.as_ref().unwrap_or(cx.begun()));
+            kept.reconciled(seen.as_ref().unwrap_or(cx.cached_at_start()));
         }
         if let Some(tasks) = &self.tasks {
-            Box::pin(tasks.reconciled(cx.begun())).await;
+            Box::pin(tasks.reconciled(cx.cached_at_start())).await;
         }
-        let clock = &self.reach.environment.clock;
+        let clock = &self.shared.environment.clock;
         let again = action.requeue_after.map(|delay| clock.after(delay));
-        self.concluded(key, Concluded { again, has_failed: false });
+        self.finish(key, FollowUp { again, has_failed: false });
         Ok(action)
     }
 
@@ -235,23 +237,24 @@ impl<C: Reconciler> ObjectStep<C> {
     async fn report(
         &self,
         key: &ObjectKey,
-        told: Told<'_>,
-        turn: ReconcileAttempt,
+        reported: ReportedFailure<'_>,
+        attempt: ReconcileAttempt,
     ) -> Result<(), Failure> {
         let Some(cached) = self.store.get(key) else { return Ok(()) };
         let Ok(object) = cached.get() else { return Ok(()) };
-        let cx = self.context(cached, object, turn);
-        if told.gave_up {
-            cx.tell_gave_up(told);
+        let cx = self.context(cached, object, attempt);
+        if reported.gave_up {
+            cx.report_gave_up(reported);
         }
-        let around = &self.plan.around;
+        let options = &self.plan.options;
         let mut outcome = Ok(());
-        if let Some(type_) = around.outcome.as_ref().filter(|_| told.is_news) {
-            outcome = cx.set_condition(told.condition(type_)).await;
+        if let Some(type_) = options.outcome.as_ref().filter(|_| reported.is_new) {
+            outcome = cx.set_condition(reported.condition(type_)).await;
         }
-        if let Some(report) = around.report.filter(|_| told.is_news || around.reports_every_failure)
+        if let Some(report) =
+            options.report.filter(|_| reported.is_new || options.reports_every_failure)
         {
-            report(&self.controller, told.failure, &cx).await?;
+            report(&self.controller, reported.failure, &cx).await?;
         }
         match outcome.map_err(Failure::from) {
             // The object is gone, so its status cannot be written: no error.
@@ -279,7 +282,7 @@ impl<C: Reconciler> ObjectStep<C> {
     /// changes.
     fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
         let (key, head) = (cached.key(), cached.head());
-        let info = &self.reach.info;
+        let info = &self.shared.info;
         let mut advice = "It is left alone until it changes.".to_owned();
         if head.is_terminating()
             && let Some(Finalizer { name, .. }) = &self.plan.finalizer
@@ -290,10 +293,10 @@ impl<C: Reconciler> ObjectStep<C> {
             );
         }
         let text = format!("cannot decode {} \"{key}\": {}. {advice}", info.kind, invalid.message);
-        if self.reach.memory.first_report(key, head.resource_version()) {
+        if self.shared.memory.first_report(key, head.resource_version()) {
             let uid = Some(head.uid().to_owned());
             let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
-            self.reach.recorder.event(&object, Warning, "Undecodable", &text);
+            self.shared.recorder.event(&object, Warning, "Undecodable", &text);
         }
         Failure::terminal(Error::new(ErrorKind::Decode, text))
     }

@@ -15,13 +15,13 @@ use crate::resource::{ObjectKey, ResourceInfo};
 use crate::workqueue::KeyState;
 
 /// Snapshot of a controller for the debug page.
-pub(crate) struct Look<'a> {
+pub(crate) struct DumpSource<'a> {
     pub(crate) name: &'a str,
     pub(crate) info: &'a ResourceInfo,
     pub(crate) workers: usize,
     pub(crate) state: ControllerState,
     /// Source of the names of reasons and of pauses.
-    pub(crate) waking: &'a TriggerNames,
+    pub(crate) trigger_names: &'a TriggerNames,
     /// At most as many keys as the page may show.
     pub(crate) keys: Vec<KeyState<ObjectKey>>,
     /// The newest first.
@@ -30,7 +30,7 @@ pub(crate) struct Look<'a> {
     pub(crate) hot: Vec<HotKey>,
 }
 
-impl Look<'_> {
+impl DumpSource<'_> {
     /// Returns the controller's part of the page.
     pub(crate) fn print(&self, limit: usize) -> Value {
         let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state;
@@ -53,7 +53,7 @@ impl Look<'_> {
 
     /// Describes an object that is reconciled endlessly.
     fn hot(&self, hot: &HotKey) -> Value {
-        let reasons = self.waking.named(hot.reasons);
+        let reasons = self.trigger_names.named(hot.reasons);
         json!({
             "key": hot.key.to_string(),
             "reconciles": hot.count,
@@ -63,7 +63,7 @@ impl Look<'_> {
 
     /// Describes a key in the queue.
     fn key(&self, state: &KeyState<ObjectKey>) -> Value {
-        let reasons = self.waking.named(state.reasons);
+        let reasons = self.trigger_names.named(state.reasons);
         json!({
             "key": state.key.to_string(),
             "state": state.place.as_str(),

@@ -13,14 +13,14 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::busy::BusyReport;
-use super::dump::Look;
+use super::dump::DumpSource;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
 use crate::controller::Reconciler;
 use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
 use crate::controller::reconcile::{ObjectStep, Tasks};
 use crate::controller::source::{
-    Allowed, Attach, Enqueuer, Opened, PumpRun, Reason, TriggerNames, background, watches,
+    Allowed, Attach, BackgroundRun, Enqueuer, Opened, Reason, TriggerNames, background, watches,
 };
 use crate::controller::state::{LastErrors, LastReconciled, ObjectMemory};
 use crate::controller::worker::{
@@ -38,9 +38,9 @@ use crate::workqueue::{QueueSettings, WorkQueue};
 /// Time for writing pending Events after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
 /// Most objects named in a report of a controller that does not come to rest.
-const TOLD: usize = 16;
+const MAX_REPORTED: usize = 16;
 /// Time after which a controller that waits for its caches logs that.
-const TOLD_AFTER: Duration = Duration::from_secs(30);
+const WARN_AFTER: Duration = Duration::from_secs(30);
 /// A built controller, as the manager holds it.
 pub(crate) struct Handle<C: Reconciler> {
     plan: Arc<ControllerSpec<C>>,
@@ -48,9 +48,9 @@ pub(crate) struct Handle<C: Reconciler> {
     workers: AtomicUsize,
     controller: Arc<C>,
     memory: Arc<ObjectMemory>,
-    pace: Arc<LoopGuardState>,
+    loop_guard: Arc<LoopGuardState>,
     last: Arc<LastErrors>,
-    waking: Arc<TriggerNames>,
+    trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
     has_run: AtomicBool,
@@ -59,7 +59,7 @@ pub(crate) struct Handle<C: Reconciler> {
 /// The parts that need informers.
 struct Attached {
     queue: WorkQueue<ObjectKey>,
-    feed: Enqueuer,
+    enqueuer: Enqueuer,
     meter: Meter,
     informers: InformerRegistry,
     /// Registrations that keep the caches running and deliver keys.
@@ -70,12 +70,12 @@ struct Attached {
 
 impl<C: Reconciler> Handle<C> {
     pub(crate) fn new(plan: ControllerSpec<C>, controller: C) -> Self {
-        let waking = TriggerNames::new(plan.names.clone(), plan.debounce);
+        let trigger_names = TriggerNames::new(plan.names.clone(), plan.debounce);
         Self {
             workers: AtomicUsize::new(plan.workers),
-            pace: Arc::new(LoopGuardState::new(plan.around.guard, plan.around.rate)),
+            loop_guard: Arc::new(LoopGuardState::new(plan.options.guard, plan.options.rate)),
             plan: Arc::new(plan),
-            waking: Arc::new(waking),
+            trigger_names: Arc::new(trigger_names),
             controller: Arc::new(controller),
             memory: Arc::default(),
             last: Arc::default(),
@@ -97,17 +97,22 @@ impl<C: Reconciler> Handle<C> {
                 .retried_for(Reason::RETRY.bit())
                 .requeued_for(Reason::REQUEUE.bit());
             let queue = WorkQueue::of_objects(settings, environment);
-            let feed =
-                Enqueuer::new(queue.clone(), self.waking.debounce(), environment.clock.clone());
+            let enqueuer = Enqueuer::new(
+                queue.clone(),
+                self.trigger_names.debounce(),
+                environment.clock.clone(),
+            );
             let meter = Meter::new(&environment.metrics, &plan.name, workers);
-            self.waking.paused.tell(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
+            self.trigger_names
+                .paused
+                .show_in(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
             let applied = &self.memory.applied;
-            let at = Attach { controller: &plan.name, informers, feed: &feed, applied };
+            let at = Attach { controller: &plan.name, informers, enqueuer: &enqueuer, applied };
             let echoes = Arc::clone(&self.memory.echoes);
             let mut sources = vec![watches::main::<C::Object>(&at, echoes, plan.when.as_ref())];
             let superseded = Arc::clone(&self.memory.superseded);
             let running = informers.informer::<C::Object>().listen();
-            sources.push(running.inline(Box::new(move |events| superseded.told(events))));
+            sources.push(running.inline(Box::new(move |events| superseded.observe(events))));
             let mut refused = None;
             for source in &plan.sources {
                 match source(&at) {
@@ -117,15 +122,15 @@ impl<C: Reconciler> Handle<C> {
             }
             sources.iter().for_each(Registration::is_awaited);
             let informers = informers.clone();
-            Attached { queue, feed, meter, informers, sources, refused }
+            Attached { queue, enqueuer, meter, informers, sources, refused }
         })
     }
 
-    /// Returns the environment of the pumps in one run.
-    fn pump_run(&self, run: &ControllerRun, environment: &Environment) -> PumpRun {
-        PumpRun {
+    /// Returns the environment of the background sources in one run.
+    fn background_run(&self, run: &ControllerRun, environment: &Environment) -> BackgroundRun {
+        BackgroundRun {
             controller: Arc::clone(&self.plan.name),
-            feed: self.attached(&run.informers).feed.clone(),
+            enqueuer: self.attached(&run.informers).enqueuer.clone(),
             objects: Arc::new(Allowed {
                 store: run.informers.informer::<C::Object>().store(),
                 when: self.plan.when.clone(),
@@ -139,7 +144,7 @@ impl<C: Reconciler> Handle<C> {
         let plan = &self.plan;
         let Attached { queue, meter, .. } = self.attached(&run.informers);
         let environment = run.client.environment().fork(&plan.name);
-        let reach = Arc::new(ControllerShared {
+        let shared = Arc::new(ControllerShared {
             controller: Arc::clone(&plan.name),
             info: plan.info.clone(),
             client: run.client.field_manager(&plan.name),
@@ -147,19 +152,19 @@ impl<C: Reconciler> Handle<C> {
             recorder,
             queue: queue.clone(),
             memory: Arc::clone(&self.memory),
-            waking: Arc::clone(&self.waking),
+            trigger_names: Arc::clone(&self.trigger_names),
             environment: environment.clone(),
         });
         let stop = Arc::new(run.stop.clone());
-        let tasks = plan.around.task.map(|make| {
+        let tasks = plan.options.task.map(|make| {
             let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
-            Arc::new(Tasks::new(controller, make, Arc::clone(&reach), stop))
+            Arc::new(Tasks::new(controller, make, Arc::clone(&shared), stop))
         });
-        let tracked = plan.around.tracked_bytes;
+        let tracked = plan.options.tracked_bytes;
         let step = ObjectStep {
             controller: Arc::clone(&self.controller),
             store: Arc::new(run.informers.informer::<C::Object>().store()),
-            reach,
+            shared,
             plan: Arc::clone(plan),
             kept: (tracked > 0).then(|| Arc::new(LastReconciled::new(tracked))),
             tasks: tasks.clone(),
@@ -170,12 +175,12 @@ impl<C: Reconciler> Handle<C> {
             step: Arc::new(step),
             timeout: plan.timeout,
             retry: plan.retry,
-            then: plan.around.then,
+            then: plan.options.then,
             environment,
             meter: meter.clone(),
-            pace: Arc::clone(&self.pace),
+            loop_guard: Arc::clone(&self.loop_guard),
             last: Arc::clone(&self.last),
-            waking: Arc::clone(&self.waking),
+            trigger_names: Arc::clone(&self.trigger_names),
             stop,
             namespaces: Arc::default(),
         };
@@ -187,8 +192,8 @@ impl<C: Reconciler> Handle<C> {
     /// predicate lets pass are enqueued, as after a start: another process may have led meanwhile
     /// and stopped halfway, and each object's task has ended.
     fn open(&self, run: &ControllerRun) -> Opened {
-        let feed = &self.attached(&run.informers).feed;
-        let (opened, has_dropped) = feed.open();
+        let enqueuer = &self.attached(&run.informers).enqueuer;
+        let (opened, has_dropped) = enqueuer.open();
         if self.has_run.swap(true, Ordering::SeqCst) || has_dropped {
             let mut objects = run.informers.informer::<C::Object>().store().list();
             objects.retain(|object| {
@@ -196,7 +201,7 @@ impl<C: Reconciler> Handle<C> {
                 object.head().is_terminating() || when.is_none_or(|when| when.allows(object))
             });
             let keys = objects.iter().map(|object| (object.key().clone(), Duration::ZERO));
-            feed.visit(keys.collect(), Reason::STARTED);
+            enqueuer.enqueue_later(keys.collect(), Reason::STARTED);
         }
         opened
     }
@@ -204,13 +209,13 @@ impl<C: Reconciler> Handle<C> {
     /// Waits until the controller's caches are filled; false when it was stopped first.
     async fn filled(&self, run: &ControllerRun) -> bool {
         let sources = &self.attached(&run.informers).sources;
-        let told = async {
-            run.client.environment().clock.sleep(TOLD_AFTER).await;
+        let warn = async {
+            run.client.environment().clock.sleep(WARN_AFTER).await;
             let missing: BTreeSet<_> = sources.iter().filter_map(Registration::missing).collect();
             tracing::warn!(
                 controller = %self.plan.name,
                 ?missing,
-                "does not begin before its caches are filled; controllers that do without them work"
+                "waits until its caches are filled; controllers with filled caches work meanwhile"
             );
             std::future::pending::<()>().await;
         };
@@ -219,13 +224,13 @@ impl<C: Reconciler> Handle<C> {
                 source.filled().await;
             }
         };
-        // Stop comes first, so that a stopped controller reports no missing caches. `told` never
+        // Stop comes first, so that a stopped controller reports no missing caches. `warn` never
         // ends.
         tokio::select! {
             biased;
             () = run.stop.cancelled() => false,
             () = filled => true,
-            () = told => false,
+            () = warn => false,
         }
     }
 
@@ -250,10 +255,14 @@ impl<C: Reconciler> Handle<C> {
         // Aborted with the run, when the set is dropped.
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
-        let pumps = &self.plan.pumps;
-        // The pumps end when this is dropped.
-        let _pumping =
-            background::start(pumps, &self.pump_run(&run, &worker.environment), &run.stop).await;
+        let background_sources = &self.plan.background_sources;
+        // The background sources end when this is dropped.
+        let _background = background::start(
+            background_sources,
+            &self.background_run(&run, &worker.environment),
+            &run.stop,
+        )
+        .await;
         let workers = self.workers.load(Ordering::Relaxed);
         let mut drained = run_workers(&worker, workers, run.drain).await;
         if let Some(tasks) = tasks {
@@ -310,15 +319,15 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn dump(&self, limit: usize) -> Value {
         let keys = self.attached.get().map(|attached| attached.queue.describe(limit));
-        let look = Look {
+        let look = DumpSource {
             name: &self.plan.name,
             info: &self.plan.info,
             workers: self.workers.load(Ordering::Relaxed),
             state: self.state(),
-            waking: &self.waking,
+            trigger_names: &self.trigger_names,
             keys: keys.unwrap_or_default(),
             errors: self.last.snapshot(),
-            hot: self.pace.hot(limit),
+            hot: self.loop_guard.hot(limit),
         };
         look.print(limit)
     }
@@ -346,13 +355,13 @@ impl<C: Reconciler> ErasedController for Handle<C> {
                  because: {}",
                 hot.key,
                 hot.count,
-                self.waking.named(hot.reasons)
+                self.trigger_names.named(hot.reasons)
             )
         };
-        let endless: Vec<String> = self.pace.hot(TOLD).iter().map(sentence).collect();
+        let endless: Vec<String> = self.loop_guard.hot(MAX_REPORTED).iter().map(sentence).collect();
         let mut now = endless.clone();
         let failing = self.last.snapshot().into_iter().filter(|error| !error.is_over);
-        now.extend(failing.take(TOLD).map(|error| {
+        now.extend(failing.take(MAX_REPORTED).map(|error| {
             format!("{}: failed {} times in a row: {}", error.key, error.count, error.text)
         }));
         now.sort();

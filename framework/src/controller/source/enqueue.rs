@@ -28,27 +28,27 @@ struct Standby {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EnqueueReason {
     reason: Reason,
-    is_news: bool,
+    is_change: bool,
 }
 
 impl EnqueueReason {
     /// A change.
-    pub(crate) fn news(reason: Reason) -> Self {
-        Self { reason, is_news: true }
+    pub(crate) fn changed(reason: Reason) -> Self {
+        Self { reason, is_change: true }
     }
 
     /// No change, merely due by time: it is queued behind changes.
-    pub(crate) fn quiet(reason: Reason) -> Self {
-        Self { reason, is_news: false }
+    pub(crate) fn periodic(reason: Reason) -> Self {
+        Self { reason, is_change: false }
     }
 
-    pub(crate) fn is_news(self) -> bool {
-        self.is_news
+    pub(crate) fn is_change(self) -> bool {
+        self.is_change
     }
 
     /// Returns reason and priority as the queue takes them.
     fn adding(self) -> Adding {
-        let priority = if self.is_news { Priority::NORMAL } else { Priority::LOW };
+        let priority = if self.is_change { Priority::NORMAL } else { Priority::LOW };
         self.reason.adding().priority(priority)
     }
 }
@@ -108,7 +108,7 @@ impl Enqueuer {
     }
 
     /// Enqueues objects, each for its cause. With debouncing, changes wait for their burst to end.
-    pub(crate) fn wake(&self, mut keys: Vec<(ObjectKey, EnqueueReason)>) {
+    pub(crate) fn enqueue(&self, mut keys: Vec<(ObjectKey, EnqueueReason)>) {
         if keys.is_empty() || !self.has_room() {
             return;
         }
@@ -116,19 +116,19 @@ impl Enqueuer {
         if let Some(debounce) = &self.debounce {
             let now = self.clock.now();
             keys.retain(|(key, cause)| {
-                !cause.is_news || debounce.is_first(key, cause.reason.bit(), now)
+                !cause.is_change || debounce.is_first(key, cause.reason.bit(), now)
             });
         }
         self.queue.add_each(keys.into_iter().map(|(key, cause)| (key, cause.adding())));
     }
 
     /// Enqueues all of these objects for a change.
-    pub(crate) fn wake_all(&self, keys: Vec<ObjectKey>, reason: Reason) {
-        self.wake(keys.into_iter().map(|key| (key, EnqueueReason::news(reason))).collect());
+    pub(crate) fn enqueue_all(&self, keys: Vec<ObjectKey>, reason: Reason) {
+        self.enqueue(keys.into_iter().map(|key| (key, EnqueueReason::changed(reason))).collect());
     }
 
     /// Enqueues these objects because their time has come, without debouncing.
-    pub(crate) fn ring(&self, keys: Vec<ObjectKey>, reason: Reason) {
+    pub(crate) fn enqueue_now(&self, keys: Vec<ObjectKey>, reason: Reason) {
         if !self.has_room() {
             return;
         }
@@ -136,8 +136,8 @@ impl Enqueuer {
     }
 
     /// Enqueues these objects after their delays, without a change and at low priority.
-    pub(crate) fn visit(&self, keys: Vec<(ObjectKey, Duration)>, reason: Reason) {
-        let adding = EnqueueReason::quiet(reason).adding();
+    pub(crate) fn enqueue_later(&self, keys: Vec<(ObjectKey, Duration)>, reason: Reason) {
+        let adding = EnqueueReason::periodic(reason).adding();
         self.queue.add_each(keys.into_iter().map(|(key, delay)| (key, adding.after(delay))));
     }
 }
@@ -169,25 +169,28 @@ mod tests {
     use crate::workqueue::QueueSettings;
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_works_off_is_bounded_and_the_next_run_goes_through_all() {
+    async fn keys_without_workers_are_bounded_and_the_next_run_enqueues_all_objects() {
         let environment = Environment::system();
         let queue = WorkQueue::new(QueueSettings::new("site"), &environment);
-        let feed = Enqueuer::new(queue.clone(), None, environment.clock.clone());
-        let wake = |name: usize| {
-            feed.wake_all(vec![ObjectKey::new(Some("shop"), &name.to_string())], Reason::DELETED);
+        let enqueuer = Enqueuer::new(queue.clone(), None, environment.clock.clone());
+        let enqueue = |name: usize| {
+            enqueuer.enqueue_all(
+                vec![ObjectKey::new(Some("shop"), &name.to_string())],
+                Reason::DELETED,
+            );
         };
-        (0..STANDBY).for_each(wake);
-        let (opened, has_dropped) = feed.open();
+        (0..STANDBY).for_each(enqueue);
+        let (opened, has_dropped) = enqueuer.open();
         assert!(!has_dropped, "there was room for all");
-        (0..STANDBY + 1).for_each(wake);
+        (0..STANDBY + 1).for_each(enqueue);
         assert_eq!(
             queue.counts().queued,
             STANDBY + 1,
             "there is no limit while they are worked off"
         );
         drop(opened);
-        (0..3 * STANDBY).for_each(wake);
+        (0..3 * STANDBY).for_each(enqueue);
         assert_eq!(queue.counts().queued, STANDBY + 1);
-        assert!(feed.open().1);
+        assert!(enqueuer.open().1);
     }
 }

@@ -14,7 +14,7 @@ mod trigger_names;
 mod triggers;
 pub(super) mod watches;
 
-pub(super) use self::background::{BackgroundSource, PumpRun};
+pub(super) use self::background::{BackgroundRun, BackgroundSource};
 pub(super) use self::debounce::Quiet;
 pub(super) use self::enqueue::{Enqueuer, Opened};
 pub use self::paused::PAUSED;
@@ -23,8 +23,8 @@ pub use self::predicates::Predicate;
 pub use self::reasons::Reasons;
 pub(super) use self::reasons::{Names, Reason};
 pub(super) use self::resync::{Allowed, RESYNC_PERIOD, Resync};
-pub(super) use self::timers::Alarm;
 pub use self::timers::Timer;
+pub(super) use self::timers::TimerSource;
 pub(super) use self::trigger_names::TriggerNames;
 pub use self::triggers::Trigger;
 pub(super) use self::watches::{Attach, Source};

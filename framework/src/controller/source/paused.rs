@@ -27,7 +27,7 @@ pub(crate) struct Paused {
 
 impl Paused {
     /// Sets the gauge for the number of paused objects.
-    pub(crate) fn tell(&self, gauge: GaugeSeries) {
+    pub(crate) fn show_in(&self, gauge: GaugeSeries) {
         gauge.set(0.0);
         let _ = self.gauge.set(gauge);
     }

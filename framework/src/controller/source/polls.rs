@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::background::{BackgroundSource, PumpRun, Pumping};
+use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
 use super::enqueue::EnqueueReason;
 use super::reasons::Reason;
 use crate::error::BoxError;
@@ -116,7 +116,7 @@ pub struct Polled<V> {
     shared: Arc<Shared<V>>,
 }
 
-/// State shared by the handles and the pump of one poll.
+/// State shared by the handles and the background source of one poll.
 struct Shared<V> {
     poll: Poll,
     list: List<V>,
@@ -196,8 +196,8 @@ impl<V> Polled<V> {
 }
 
 impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
-    /// Returns the pump for a controller; `None` when the poll has a controller already.
-    pub(crate) fn pump(&self, reason: Reason) -> Option<Arc<dyn BackgroundSource>> {
+    /// Returns the background source for a controller; `None` when the poll has a controller already.
+    pub(crate) fn background_source(&self, reason: Reason) -> Option<Arc<dyn BackgroundSource>> {
         let shared = Arc::clone(&self.shared);
         let is_free = !shared.is_wired.swap(true, Ordering::SeqCst);
         is_free.then(|| {
@@ -216,13 +216,13 @@ struct Poller<V> {
 }
 
 impl<V: PartialEq + Send + Sync + 'static> BackgroundSource for Poller<V> {
-    fn prepare(self: Arc<Self>, run: PumpRun) -> Pumping {
+    fn prepare(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture {
         // Values of an earlier term may be hours old.
         self.shared.state.lock().is_listed = false;
         Box::pin(async move { self.once(&run).await })
     }
 
-    fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
+    fn run(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture {
         Box::pin(async move {
             loop {
                 let wait = self.wait(&run);
@@ -244,7 +244,7 @@ impl<V: PartialEq + Send + Sync + 'static> BackgroundSource for Poller<V> {
 
 impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
     /// Returns the time until the next poll.
-    fn wait(&self, run: &PumpRun) -> Duration {
+    fn wait(&self, run: &BackgroundRun) -> Duration {
         let interval = self.shared.poll.interval;
         let jitter = |bound| run.environment.rng.jitter(bound);
         match *self.failures.lock() {
@@ -266,7 +266,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
     }
 
     /// Runs one list, and records its outcome.
-    async fn once(&self, run: &PumpRun) {
+    async fn once(&self, run: &BackgroundRun) {
         let Poll { name, deadline, .. } = &self.shared.poll;
         let listing = caught(async { (self.shared.list)().await });
         let (result, trouble) = match run.environment.clock.within(*deadline, listing).await {
@@ -294,7 +294,7 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
     }
 
     /// Keeps the listed values and enqueues the objects whose value differs.
-    fn take(&self, listed: BTreeMap<ObjectKey, V>, run: &PumpRun) {
+    fn take(&self, listed: BTreeMap<ObjectKey, V>, run: &BackgroundRun) {
         // Only this task writes the values. Comparing and dropping them is user code, which must
         // not run under the lock.
         let before = Arc::clone(&self.shared.state.lock().values);
@@ -320,11 +320,11 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         concerned.retain(|key| run.objects.has(key));
         // The values of a first list are no changes: their keys get low priority.
         let cause = if is_first {
-            EnqueueReason::quiet(self.reason)
+            EnqueueReason::periodic(self.reason)
         } else {
-            EnqueueReason::news(self.reason)
+            EnqueueReason::changed(self.reason)
         };
-        run.feed.wake(concerned.into_iter().map(|key| (key, cause)).collect());
+        run.enqueuer.enqueue(concerned.into_iter().map(|key| (key, cause)).collect());
     }
 }
 

@@ -18,10 +18,10 @@
 //! #     }
 //! # }
 //! use windlass::controller::predicates::{field_changed, generation_changed, labels_changed};
-//! let wiring = ControllerBuilder::<Sites>::new()
+//! let builder = ControllerBuilder::<Sites>::new()
 //!     .when(generation_changed().or(labels_changed()))
 //!     .owns_when::<ConfigMap>(field_changed(&["data", "host"]));
-//! # let _ = wiring;
+//! # let _ = builder;
 //! ```
 //!
 //! They behave as controller-runtime's of the same names: a predicate that compares two states
@@ -77,8 +77,8 @@ impl<K: Resource> Predicate<K> {
     /// the change passes, unless another predicate that it is combined with decides alone.
     pub fn new(test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         let guarded = move |change: &Change<K>| {
-            let told = catch_unwind(AssertUnwindSafe(|| test(change)));
-            let panic = match told {
+            let result = catch_unwind(AssertUnwindSafe(|| test(change)));
+            let panic = match result {
                 Ok(passes) => return Some(passes),
                 Err(panic) => panic_text(&*panic),
             };
@@ -329,7 +329,7 @@ mod tests {
 
     /// As in controller-runtime's tests of its predicates.
     #[test]
-    fn what_compares_two_states_lets_creations_and_deletions_pass_and_no_resync() {
+    fn predicates_on_two_states_pass_creations_and_deletions_and_no_resync() {
         let maker = Maker::new();
         let state = maker.state(1, json!({}), json!({}));
         let resync = Change::Updated { old: state.clone(), new: state.clone() };
@@ -343,8 +343,8 @@ mod tests {
             field_changed(&["data", "x"]),
         ];
         for predicate in comparing {
-            let told = [&added, &deleted, &resync].map(|change| predicate.passes(change));
-            assert_eq!(told, [true, true, false], "{predicate:?}");
+            let result = [&added, &deleted, &resync].map(|change| predicate.passes(change));
+            assert_eq!(result, [true, true, false], "{predicate:?}");
         }
     }
 
@@ -443,10 +443,10 @@ mod tests {
     }
 
     #[test]
-    fn what_panics_keeps_no_change_back_whatever_it_is_combined_with() {
+    fn a_predicate_that_panics_passes_the_change_unless_another_one_decides() {
         let maker = Maker::new();
         let change = maker.update(json!({}), json!({}));
-        let panics = || Predicate::<ConfigMap>::new(|_| panic!("as told"));
+        let panics = || Predicate::<ConfigMap>::new(|_| panic!("on purpose"));
         let (yes, no) = (|| Predicate::new(|_| true), || Predicate::new(|_| false));
         for (predicate, passes) in [
             (panics(), true),
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_without_a_change_is_kept_from_what_does_not_fit_alone() {
+    fn an_unchanged_state_is_refused_only_by_predicates_on_the_state_alone() {
         let maker = Maker::new();
         let state = maker.state(1, json!({ "labels": { "shard": "a" } }), json!({}));
         let shard = |name: &str| labelled(Selector::everything().equals("shard", name));

@@ -116,7 +116,7 @@ impl Names {
     }
 
     /// Whether one of these reasons is a change.
-    pub(crate) fn tell_a_change(&self, reasons: u64) -> bool {
+    pub(crate) fn includes_change(&self, reasons: u64) -> bool {
         reasons & !self.quiet != 0
     }
 }
@@ -150,7 +150,7 @@ impl Reasons {
         self.iter().any(|known| known == name)
     }
 
-    /// The names: first the framework's, then those of the sources in the order of their wiring.
+    /// The names: first the framework's, then those of the sources in the order in which the builder adds them.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let named = self.names.names.iter().enumerate();
         named.filter(|(place, _)| self.bits >> place & 1 == 1).map(|(_, name)| &**name)
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_named_in_the_order_of_their_wiring() {
+    fn reasons_are_named_in_the_order_of_their_sources() {
         let mut names = Names::default();
         let owned = names.add("owned deployments.apps");
         let watched = names.add("watched configmaps");
@@ -224,15 +224,15 @@ mod tests {
         let timer = names.add_quiet("timer probe").bit();
         let owned = names.add("owned configmaps").bit();
         let quiet = timer | Reason::RETRY.bit() | Reason::RESYNC.bit() | Reason::REQUEUE.bit();
-        assert!(!names.tell_a_change(quiet | Reason::STARTED.bit()));
+        assert!(!names.includes_change(quiet | Reason::STARTED.bit()));
         assert!(names.are_timed(timer) && names.are_timed(timer | Reason::RESYNC.bit()));
         assert!(!names.are_timed(0) && !names.are_timed(quiet) && !names.are_timed(timer | owned));
         for reason in [owned, Reason::CHANGED.bit(), Reason::ASKED.bit(), Reason::DELETED.bit()] {
-            assert!(names.tell_a_change(quiet | reason));
+            assert!(names.includes_change(quiet | reason));
         }
         let last = (0..100).map(|n| names.add_quiet(format!("timer {n}"))).last();
         let last = last.expect("one").bit();
-        assert!(names.tell_a_change(last) && !names.are_timed(last), "others share it");
+        assert!(names.includes_change(last) && !names.are_timed(last), "others share it");
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
         let all = reasons.iter().fold(0, |bits, reason| bits | reason.bit());
         assert_eq!(all.count_ones() as usize, MOST - Reason::FIXED.len());
         assert_eq!(reasons[99], reasons[60]);
-        let told = Reasons::of(reasons[99].bit(), &Arc::new(names));
-        assert_eq!(told.to_string(), FURTHER);
+        let reasons_of_all = Reasons::of(reasons[99].bit(), &Arc::new(names));
+        assert_eq!(reasons_of_all.to_string(), FURTHER);
     }
 }

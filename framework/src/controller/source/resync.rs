@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 
-use super::background::{BackgroundSource, PumpRun, Pumping};
+use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
 use super::enqueue::Objects;
 use super::predicates::Predicate;
 use super::reasons::Reason;
@@ -70,7 +70,7 @@ impl<K: Resource> Objects for Allowed<K> {
 }
 
 impl BackgroundSource for Resync {
-    fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
+    fn run(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture {
         Box::pin(async move {
             let (width, parts) = self.parts();
             let hasher = FixedState::with_seed(run.environment.rng.next_u64());
@@ -87,7 +87,7 @@ impl BackgroundSource for Resync {
                 };
                 let due = run.objects.keys(&|key| place(key) == part);
                 let due = due.into_iter().map(|key| (key, run.environment.rng.jitter(width)));
-                run.feed.visit(due.collect(), Reason::RESYNC);
+                run.enqueuer.enqueue_later(due.collect(), Reason::RESYNC);
                 run.environment.clock.sleep(width).await;
             }
         })

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::background::{BackgroundSource, PumpRun, Pumping};
+use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
 use super::reasons::Reason;
 use super::watches::Attach;
 use crate::clock::Clock;
@@ -79,7 +79,7 @@ impl Timer {
 }
 
 /// A timer for all objects of one controller.
-pub(crate) struct Alarm {
+pub(crate) struct TimerSource {
     timer: Timer,
     reason: Reason,
     times: Mutex<Times>,
@@ -100,7 +100,7 @@ struct Entry {
     changed: Instant,
 }
 
-impl Alarm {
+impl TimerSource {
     pub(crate) fn new(timer: Timer, reason: Reason) -> Arc<Self> {
         Arc::new(Self { timer, reason, times: Mutex::default(), moved: Notify::new() })
     }
@@ -171,8 +171,8 @@ impl Alarm {
     }
 
     /// Takes the objects that are due, and sets their next times; also returns the earliest time.
-    fn ring(&self, now: Instant, rng: &Rng) -> (Vec<ObjectKey>, Option<Instant>) {
-        let mut rung = Vec::new();
+    fn take_due(&self, now: Instant, rng: &Rng) -> (Vec<ObjectKey>, Option<Instant>) {
+        let mut keys = Vec::new();
         let mut times = self.times.lock();
         for _ in 0..BATCH {
             let first = times.due.first().filter(|(due, _)| *due <= now);
@@ -183,13 +183,13 @@ impl Alarm {
             let due = if quiet > now {
                 quiet
             } else {
-                rung.push(key.clone());
+                keys.push(key.clone());
                 let interval = self.timer.interval;
                 later(now, interval.saturating_add(rng.jitter(interval / 10)))
             };
             times.set(&key, Entry { due, ..entry });
         }
-        (rung, times.due.first().map(|(due, _)| *due))
+        (keys, times.due.first().map(|(due, _)| *due))
     }
 }
 
@@ -220,8 +220,8 @@ impl Times {
     }
 }
 
-impl BackgroundSource for Alarm {
-    fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
+impl BackgroundSource for TimerSource {
+    fn run(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture {
         Box::pin(async move {
             let clock = &run.environment.clock;
             self.catch_up(clock.now(), &run.environment.rng).await;
@@ -229,10 +229,10 @@ impl BackgroundSource for Alarm {
                 // Created before the times are read: a time that becomes earlier in between ends
                 // the wait.
                 let moved = self.moved.notified();
-                let (mut rung, next) = self.ring(clock.now(), &run.environment.rng);
+                let (mut due, next) = self.take_due(clock.now(), &run.environment.rng);
                 // Without the timers' lock: the predicate may be user code.
-                rung.retain(|key| run.objects.has(key));
-                run.feed.ring(rung, self.reason);
+                due.retain(|key| run.objects.has(key));
+                run.enqueuer.enqueue_now(due, self.reason);
                 let next = next.unwrap_or_else(|| clock.after(Duration::MAX));
                 tokio::select! {
                     biased;

@@ -36,8 +36,8 @@ impl TriggerNames {
     }
 
     /// Whether one of these reasons is a change.
-    pub(crate) fn tells_a_change(&self, reasons: u64) -> bool {
-        self.names.tell_a_change(reasons)
+    pub(crate) fn includes_change(&self, reasons: u64) -> bool {
+        self.names.includes_change(reasons)
     }
 
     /// Whether timers and resyncs are the only reasons.

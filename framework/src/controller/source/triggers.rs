@@ -12,7 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::background::{BackgroundSource, PumpRun, Pumping};
+use super::background::{BackgroundFuture, BackgroundRun, BackgroundSource};
 use super::enqueue::{Enqueuer, Objects};
 use super::reasons::Reason;
 use super::watches::Attach;
@@ -39,10 +39,10 @@ const CAPACITY: usize = 1024;
 /// #     }
 /// # }
 /// let webhook = Trigger::new("webhook");
-/// let wiring = ControllerBuilder::<Sites>::new().triggered_by(&webhook);
+/// let builder = ControllerBuilder::<Sites>::new().triggered_by(&webhook);
 /// // Anywhere, at any time:
 /// webhook.try_send(ObjectKey::new(Some("shop"), "home"))?;
-/// # let _ = wiring;
+/// # let _ = builder;
 /// # Ok::<(), windlass::Error>(())
 /// ```
 ///
@@ -62,7 +62,7 @@ struct Shared {
     capacity: usize,
     state: Mutex<State>,
     /// Notified when held keys were taken, or a target is gone.
-    room: Notify,
+    space: Notify,
 }
 
 /// The targets, and the keys that came before there was a target.
@@ -82,7 +82,7 @@ pub(crate) struct Target {
 
 /// The way into the controller's queue, once attached.
 struct Gate {
-    feed: Enqueuer,
+    enqueuer: Enqueuer,
     objects: Box<dyn Objects>,
     is_synced: Box<dyn Fn() -> bool + Send + Sync>,
     added: CounterSeries,
@@ -118,7 +118,7 @@ impl<K: Resource> Trigger<K> {
             name: name.into(),
             capacity: capacity.max(1),
             state: Mutex::default(),
-            room: Notify::new(),
+            space: Notify::new(),
         };
         Self { shared: Arc::new(shared), kind: PhantomData }
     }
@@ -134,17 +134,17 @@ impl<K: Resource> Trigger<K> {
     /// # Cancel safety
     /// Safe: when it is dropped, some of several controllers may have received the key.
     pub async fn send(&self, key: ObjectKey) {
-        // Targets that took the key are skipped: taking it again would notify `room`, and so wake
+        // Targets that took the key are skipped: taking it again would notify `space`, and so wake
         // this loop without end.
-        let mut told = Vec::new();
+        let mut offered = Vec::new();
         loop {
             // Registered before the offer: `notify_waiters` leaves no permit for a later waiter.
-            let mut room = std::pin::pin!(self.shared.room.notified());
-            room.as_mut().enable();
-            if self.shared.offer(&key, &mut told) {
+            let mut space = std::pin::pin!(self.shared.space.notified());
+            space.as_mut().enable();
+            if self.shared.offer(&key, &mut offered) {
                 return;
             }
-            room.await;
+            space.await;
         }
     }
 
@@ -178,8 +178,8 @@ impl<K: Resource> Trigger<K> {
 }
 
 impl Shared {
-    /// Offers the key to all targets but those in `told`; false when a target holds too many keys.
-    fn offer(&self, key: &ObjectKey, told: &mut Vec<Weak<Target>>) -> bool {
+    /// Offers the key to all targets but those in `offered`; false when a target holds too many keys.
+    fn offer(&self, key: &ObjectKey, offered: &mut Vec<Weak<Target>>) -> bool {
         let mut state = self.state.lock();
         state.targets.retain(|target| target.strong_count() > 0);
         if state.targets.is_empty() {
@@ -188,23 +188,23 @@ impl Shared {
         let mut targets = state.targets.clone();
         // Released before the targets are called: they lock their own state and add to queues.
         drop(state);
-        targets.retain(|target| !told.iter().any(|told| told.ptr_eq(target)));
+        targets.retain(|target| !offered.iter().any(|offered| offered.ptr_eq(target)));
         // All targets are asked, whatever one of them returns.
         let (taken, full): (Vec<_>, Vec<_>) = targets
             .into_iter()
             .partition(|target| target.upgrade().is_none_or(|target| target.offer(key)));
-        told.extend(taken);
+        offered.extend(taken);
         full.is_empty()
     }
 }
 
-/// Holds the key; false when there is no room for it.
+/// Holds the key; false when it holds too many.
 fn hold(held: &mut BTreeSet<ObjectKey>, key: &ObjectKey, capacity: usize) -> bool {
     held.contains(key) || held.len() < capacity && held.insert(key.clone())
 }
 
 impl Target {
-    /// Adds the key to the controller's queue, or holds it; false when there is no room.
+    /// Adds the key to the controller's queue, or holds it; false when it holds too many.
     fn offer(&self, key: &ObjectKey) -> bool {
         // Held before the gate is checked: if the gate opens in between, `prepare` takes the key.
         let is_held = hold(&mut self.held.lock(), key, self.shared.capacity);
@@ -227,8 +227,8 @@ impl Target {
         }
         gate.added.count(keys.len() as u64);
         gate.absent.count(absent.len() as u64);
-        gate.feed.wake_all(keys, self.reason);
-        self.shared.room.notify_waiters();
+        gate.enqueuer.enqueue_all(keys, self.reason);
+        self.shared.space.notify_waiters();
     }
 
     /// Connects the target to the controller's queue.
@@ -242,7 +242,7 @@ impl Target {
             metrics.counter(&crate::metrics::names::TRIGGER_KEYS, &labels)
         };
         let gate = Gate {
-            feed: at.feed.clone(),
+            enqueuer: at.enqueuer.clone(),
             objects,
             is_synced: informer.sync_probe(),
             added: keys("added"),
@@ -254,14 +254,14 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// Wakes the senders that wait for room in this target.
+    /// Wakes the senders that wait for space in this target.
     fn drop(&mut self) {
-        self.shared.room.notify_waiters();
+        self.shared.space.notify_waiters();
     }
 }
 
 impl BackgroundSource for Target {
-    fn prepare(self: Arc<Self>, _: PumpRun) -> Pumping {
+    fn prepare(self: Arc<Self>, _: BackgroundRun) -> BackgroundFuture {
         if let Some(gate) = self.gate.get() {
             let due = std::mem::take(&mut *self.held.lock());
             self.pass(gate, due);
@@ -269,7 +269,7 @@ impl BackgroundSource for Target {
         Box::pin(std::future::ready(()))
     }
 
-    fn run(self: Arc<Self>, _: PumpRun) -> Pumping {
+    fn run(self: Arc<Self>, _: BackgroundRun) -> BackgroundFuture {
         Box::pin(std::future::ready(()))
     }
 }

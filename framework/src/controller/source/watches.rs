@@ -10,7 +10,7 @@ use super::enqueue::{EnqueueReason, Enqueuer};
 use super::paused::is_switched;
 use super::predicates::Predicate;
 use super::reasons::Reason;
-use crate::controller::state::{ApplyCache, OwnWriteFilter, Told};
+use crate::controller::state::{ApplyCache, ObservedChild, OwnWriteFilter};
 use crate::error::Error;
 use crate::informer::{Informer, InformerRegistry, Registration, states};
 use crate::owner::controller_key;
@@ -21,7 +21,7 @@ use crate::store::{Cached, Event, Index, IndexValue, Object};
 pub(crate) struct Attach<'a> {
     pub(crate) controller: &'a str,
     pub(crate) informers: &'a InformerRegistry,
-    pub(crate) feed: &'a Enqueuer,
+    pub(crate) enqueuer: &'a Enqueuer,
     pub(crate) applied: &'a Arc<ApplyCache>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn main<K: Resource>(
     echoes: Arc<OwnWriteFilter>,
     when: Option<&Predicate<K>>,
 ) -> Registration {
-    let is_news = move |event: &Event| match event {
+    let is_change = move |event: &Event| match event {
         Event::Added { .. } | Event::Deleted { .. } => true,
         Event::Updated { old, new } => {
             // A successor of the same name is never an echo.
@@ -47,24 +47,24 @@ pub(crate) fn main<K: Resource>(
     let informer = at.informers.informer::<K>();
     // The reconcile reports objects that do not decode, with advice on finalizers.
     informer.is_reported_elsewhere();
-    let feed = at.feed.clone();
+    let enqueuer = at.enqueuer.clone();
     let Some(when) = when.cloned() else {
         // No user code: runs where the change is applied, without a task.
         return informer.listen().inline(Box::new(move |events| {
             let mut keys = Vec::with_capacity(events.len());
-            let news = events.iter().filter(|event| is_news(event));
-            keys.extend(news.map(|event| (event.key().clone(), cause(event))));
-            feed.wake(keys);
+            let changes = events.iter().filter(|event| is_change(event));
+            keys.extend(changes.map(|event| (event.key().clone(), cause(event))));
+            enqueuer.enqueue(keys);
         }));
     };
     let is_quick = when.is_quick();
-    let tell = move |events: &[Event], is_summed: bool| {
-        let news = numbered(events, is_summed).filter(|(event, is_sum)| {
-            is_news(event) && (*is_sum || must_pass(event) || when.passes_event(event))
+    let enqueue = move |events: &[Event], is_summed: bool| {
+        let changes = numbered(events, is_summed).filter(|(event, is_sum)| {
+            is_change(event) && (*is_sum || must_pass(event) || when.passes_event(event))
         });
-        feed.wake(news.map(|(event, _)| (event.key().clone(), cause(event))).collect());
+        enqueuer.enqueue(changes.map(|(event, _)| (event.key().clone(), cause(event))).collect());
     };
-    told_by(&informer, is_quick, tell)
+    listen_by(&informer, is_quick, enqueue)
 }
 
 /// Numbers changes, and marks a change that is the sum of several: each of these might have passed
@@ -85,37 +85,37 @@ fn passing<'a, K: Resource>(
     passing.map(|(event, _)| event)
 }
 
-/// Listens inline if `tell` runs only the framework's code; user code runs on a task of its own.
-fn told_by<K: Resource>(
+/// Listens inline if `enqueue` runs only the framework's code; user code runs on a task of its own.
+fn listen_by<K: Resource>(
     informer: &Informer<K>,
     is_quick: bool,
-    tell: impl Fn(&[Event], bool) + Send + Sync + 'static,
+    enqueue: impl Fn(&[Event], bool) + Send + Sync + 'static,
 ) -> Registration {
     let listen = informer.listen().name("predicate of a controller");
     if !is_quick {
-        return listen.on_steps(tell);
+        return listen.on_steps(enqueue);
     }
-    listen.inline(Box::new(move |events| tell(events, false)))
+    listen.inline(Box::new(move |events| enqueue(events, false)))
 }
 
 /// Returns the cause with which a change of an object enqueues it.
 fn cause(event: &Event) -> EnqueueReason {
     match event {
-        Event::Added { is_initial: true, .. } => EnqueueReason::quiet(Reason::STARTED),
+        Event::Added { is_initial: true, .. } => EnqueueReason::periodic(Reason::STARTED),
         Event::Updated { old, new } if Arc::ptr_eq(old, new) => {
-            EnqueueReason::quiet(Reason::RESYNC)
+            EnqueueReason::periodic(Reason::RESYNC)
         }
-        Event::Deleted { .. } => EnqueueReason::news(Reason::DELETED),
-        _ => EnqueueReason::news(Reason::CHANGED),
+        Event::Deleted { .. } => EnqueueReason::changed(Reason::DELETED),
+        _ => EnqueueReason::changed(Reason::CHANGED),
     }
 }
 
 /// As [`cause`], for a change of an object that is mapped to another one.
 fn cause_for(event: &Event, reason: Reason) -> EnqueueReason {
     match event {
-        Event::Added { is_initial: true, .. } => EnqueueReason::quiet(reason),
-        Event::Updated { old, new } if Arc::ptr_eq(old, new) => EnqueueReason::quiet(reason),
-        _ => EnqueueReason::news(reason),
+        Event::Added { is_initial: true, .. } => EnqueueReason::periodic(reason),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => EnqueueReason::periodic(reason),
+        _ => EnqueueReason::changed(reason),
     }
 }
 
@@ -139,22 +139,23 @@ pub(crate) fn owned<K: Resource>(
 ) -> Source {
     Box::new(move |at| {
         let informer = at.informers.informer::<K>();
-        let (feed, applied, parent) = (at.feed.clone(), Arc::clone(at.applied), parent.clone());
+        let (enqueuer, applied, parent) =
+            (at.enqueuer.clone(), Arc::clone(at.applied), parent.clone());
         let Some(when) = when.clone() else {
             return Ok(vec![informer.listen().inline(Box::new(move |events| {
-                note::<K>(events, &parent, &applied);
-                feed.wake(concerned(events.iter(), &parent, reason));
+                observe::<K>(events, &parent, &applied);
+                enqueuer.enqueue(concerned(events.iter(), &parent, reason));
             }))]);
         };
         // Expectations need every event of a child, also those that the predicate drops.
         let kind = parent.clone();
-        let noting = informer.listen().inline(Box::new(move |events| {
-            note::<K>(events, &kind, &applied);
+        let observing = informer.listen().inline(Box::new(move |events| {
+            observe::<K>(events, &kind, &applied);
         }));
-        let telling = told_by(&informer, when.is_quick(), move |events, is_summed| {
-            feed.wake(concerned(passing(events, is_summed, &when), &parent, reason));
+        let changes = listen_by(&informer, when.is_quick(), move |events, is_summed| {
+            enqueuer.enqueue(concerned(passing(events, is_summed, &when), &parent, reason));
         });
-        Ok(vec![noting, telling])
+        Ok(vec![observing, changes])
     })
 }
 
@@ -186,7 +187,7 @@ fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
 }
 
 /// Records additions and deletions of children for the expectations.
-fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &ApplyCache) {
+fn observe<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &ApplyCache) {
     for event in events {
         let (object, is_gone) = match event {
             Event::Added { new, .. } => (new, false),
@@ -200,11 +201,11 @@ fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &ApplyCac
         if is_gone {
             applied.child_ended(&owner, &(info.clone(), object.key().clone()));
         } else {
-            applied.ledger.appeared(&owner, &info, object.head().uid());
+            applied.expectations.observe_new(&owner, &info, object.head().uid());
         }
         let head = object.head();
-        let child = Told { key: object.key(), uid: head.uid(), is_gone };
-        applied.ledger.told(&owner, &info, child);
+        let child = ObservedChild { key: object.key(), uid: head.uid(), is_gone };
+        applied.expectations.observe(&owner, &info, child);
     }
 }
 
@@ -215,7 +216,7 @@ pub(crate) fn watched<K: Resource>(
     when: Option<Predicate<K>>,
 ) -> Source {
     Box::new(move |at| {
-        Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)])
+        Ok(vec![mapped(&at.informers.informer::<K>(), at.enqueuer, reason, when.clone(), mapper)])
     })
 }
 
@@ -233,7 +234,7 @@ pub(crate) fn watched_by<K: Resource, P: Resource, V: IndexValue>(
             let keys = found.iter().map(|parent| parent.key().clone());
             keys.filter(|key| near(key, other.key())).collect()
         };
-        Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)])
+        Ok(vec![mapped(&at.informers.informer::<K>(), at.enqueuer, reason, when.clone(), mapper)])
     })
 }
 
@@ -254,12 +255,12 @@ pub(crate) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source 
 /// could have seen.
 pub(crate) fn mapped<K: Resource>(
     informer: &Informer<K>,
-    feed: &Enqueuer,
+    enqueuer: &Enqueuer,
     reason: Reason,
     when: Option<Predicate<K>>,
     mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,
 ) -> Registration {
-    let feed = feed.clone();
+    let enqueuer = enqueuer.clone();
     let listen = informer.listen().name("mapper of a controller");
     // Every state: one in between may be mapped to other keys than the last one.
     listen.on_steps(move |events, is_summed| {
@@ -272,12 +273,15 @@ pub(crate) fn mapped<K: Resource>(
             }
         };
         // The objects of a first list are no changes: their keys get low priority.
-        let is_news = events.iter().any(|event| cause_for(event, reason).is_news());
-        let cause =
-            if is_news { EnqueueReason::news(reason) } else { EnqueueReason::quiet(reason) };
+        let is_change = events.iter().any(|event| cause_for(event, reason).is_change());
+        let cause = if is_change {
+            EnqueueReason::changed(reason)
+        } else {
+            EnqueueReason::periodic(reason)
+        };
         for state in states(events) {
             let keys = mapper(&Cached::new(Arc::clone(state)));
-            feed.wake(keys.into_iter().map(|key| (key, cause)).collect());
+            enqueuer.enqueue(keys.into_iter().map(|key| (key, cause)).collect());
         }
     })
 }

@@ -44,7 +44,7 @@ pub(crate) struct Found<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct ApplyCache {
     parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, Last>>>,
-    pub(crate) ledger: ExpectationTracker,
+    pub(crate) expectations: ExpectationTracker,
     bereaved: Mutex<Bereaved>,
 }
 
@@ -60,7 +60,7 @@ impl ApplyCache {
     /// Whether exactly `intent` was applied to this child, and the child is unchanged since.
     /// `holds` is called when the version differs: a change of the status alone leaves the child
     /// unchanged.
-    pub(crate) fn stands(
+    pub(crate) fn is_current(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
@@ -81,12 +81,12 @@ impl ApplyCache {
                 _ => return false,
             }
         };
-        let stands = holds() == Some(left);
+        let is_current = holds() == Some(left);
         // Remembers the new version: the next check of it needs no hash.
-        if stands {
+        if is_current {
             self.note(parent, child, (intent, left), found);
         }
-        stands
+        is_current
     }
 
     /// Records that `intent` was applied, and left `content` at this uid and resourceVersion.
@@ -166,7 +166,7 @@ impl ApplyCache {
 
     /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, parent: &ObjectKey) {
-        self.ledger.forget(parent);
+        self.expectations.forget(parent);
         self.bereaved.lock().parents.remove(parent);
         self.parents.lock().remove(parent);
     }
@@ -213,17 +213,17 @@ mod tests {
         let parent = ObjectKey::new(Some("shop"), "home");
         let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
         applied.note(&parent, &child, (1, 9), at("u", "7"));
-        let stands = |intent, found, holds: Option<u64>| {
-            applied.stands(&parent, &child, intent, (found, || holds))
+        let is_current = |intent, found, holds: Option<u64>| {
+            applied.is_current(&parent, &child, intent, (found, || holds))
         };
-        assert!(stands(1, at("u", "7"), None));
-        assert!(!stands(2, at("u", "7"), Some(9)), "another intent");
-        assert!(!stands(1, at("u", "8"), Some(8)), "somebody wrote");
-        assert!(!stands(1, at("v", "7"), Some(9)), "another object");
-        assert!(stands(1, at("u", "8"), Some(9)), "its status alone moved");
-        assert!(stands(1, at("u", "8"), None), "and is known from then on");
+        assert!(is_current(1, at("u", "7"), None));
+        assert!(!is_current(2, at("u", "7"), Some(9)), "another intent");
+        assert!(!is_current(1, at("u", "8"), Some(8)), "another writer was first");
+        assert!(!is_current(1, at("v", "7"), Some(9)), "another object");
+        assert!(is_current(1, at("u", "8"), Some(9)), "its status alone moved");
+        assert!(is_current(1, at("u", "8"), None), "and is known from then on");
         applied.forget(&parent);
-        assert!(!stands(1, at("u", "8"), Some(9)));
+        assert!(!is_current(1, at("u", "8"), Some(9)));
     }
 
     #[test]
@@ -257,6 +257,6 @@ mod tests {
         }
         assert_eq!(applied.parents.lock()[&parent].len(), CHILDREN);
         let newest = (at("u", "7"), || None);
-        assert!(applied.stands(&parent, &child(CHILDREN), 1, newest), "the newest is kept");
+        assert!(applied.is_current(&parent, &child(CHILDREN), 1, newest), "the newest is kept");
     }
 }

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_api_server_keeps_for_itself_is_no_change() {
+    fn fields_that_the_api_server_maintains_are_no_change() {
         let of = |version: u32| {
             let text = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}}}}"#);
             content(text.as_bytes())

@@ -46,7 +46,7 @@ impl Pending {
 
 /// Effect of a write on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum WriteEffect {
     Changed,
     Created,
     Deleted,
@@ -68,7 +68,7 @@ enum View {
 /// One write that was not confirmed at the last check.
 #[derive(Debug)]
 struct Sent {
-    what: What,
+    what: WriteEffect,
     uid: String,
     at: Instant,
     /// Time at which it was first found confirmed. A creation is remembered for a while after that:
@@ -78,28 +78,28 @@ struct Sent {
     /// Time at which its creation was first found confirmed, if it was changed since.
     born: Option<Instant>,
     /// The watch has delivered it since: it was seen, though it may be gone again.
-    is_told: bool,
+    is_delivered: bool,
 }
 
 /// A kind of written objects, and the function that checks its cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct WrittenKind {
     name: String,
-    look: fn(&InformerRegistry, &mut dyn Iterator<Item = Look<'_>>),
+    check: fn(&InformerRegistry, &mut dyn Iterator<Item = CacheCheck<'_>>),
 }
 
 /// One question to a cache, and the slot for its answer.
-struct Look<'a> {
+struct CacheCheck<'a> {
     key: &'a ObjectKey,
     sent: &'a Sent,
     view: &'a mut View,
 }
 
-impl Kind {
+impl WrittenKind {
     /// `None` when the kind is known at run time only: controllers do not cache such kinds.
     pub(crate) fn of<K: Resource>() -> Option<Self> {
         let info = K::static_info()?;
-        Some(Self { name: info.group_resource(), look: look::<K> })
+        Some(Self { name: info.group_resource(), check: check_cache::<K> })
     }
 }
 
@@ -107,14 +107,14 @@ impl Kind {
 /// names are awaited.
 #[derive(Debug)]
 struct KindExpectations {
-    kind: Kind,
+    kind: WrittenKind,
     sent: BTreeMap<ObjectKey, Sent>,
     /// Creates under generated names that are not answered yet.
     in_flight: usize,
     /// Creates without an answer, and objects that the user announced.
     unnamed: usize,
     /// Uids that appeared while any of these were open, and that no answer has claimed.
-    strangers: BTreeSet<String>,
+    unclaimed: BTreeSet<String>,
     /// Time at which the last of these was opened.
     opened: Option<Instant>,
 }
@@ -123,7 +123,7 @@ struct KindExpectations {
 #[derive(Debug)]
 struct Parent {
     uid: String,
-    rooms: Vec<KindExpectations>,
+    kinds: Vec<KindExpectations>,
 }
 
 /// The writes of all parents.
@@ -137,7 +137,7 @@ pub(crate) struct ExpectationTracker {
 
 /// The parent object whose writes are recorded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whose<'a> {
+pub(crate) struct ParentRef<'a> {
     pub(crate) key: &'a ObjectKey,
     pub(crate) uid: &'a str,
 }
@@ -146,79 +146,94 @@ impl ExpectationTracker {
     /// Records that the parent wrote, created or deleted the object of that key and uid.
     pub(crate) fn sent(
         &self,
-        parent: Whose<'_>,
-        kind: Kind,
-        (what, key, uid): (What, &ObjectKey, &str),
+        parent: ParentRef<'_>,
+        kind: WrittenKind,
+        (what, key, uid): (WriteEffect, &ObjectKey, &str),
         now: Instant,
     ) {
         let mut parents = self.parents.of(parent.key).lock();
-        let room = self.room(&mut parents, parent, kind);
-        if let Some(sent) = room.sent.get_mut(key)
+        let expected = self.expected(&mut parents, parent, kind);
+        if let Some(sent) = expected.sent.get_mut(key)
             && sent.uid == uid
-            && what == What::Changed
-            && !sent.is_told
+            && what == WriteEffect::Changed
+            && !sent.is_delivered
             && sent.confirmed.is_none()
         {
             // A child that was created and then changed still has to be confirmed as created.
             sent.at = now;
             return;
         }
-        let known = room.sent.get(key).filter(|sent| sent.uid == uid && what == What::Changed);
+        let known =
+            expected.sent.get(key).filter(|sent| sent.uid == uid && what == WriteEffect::Changed);
         let born = known.and_then(|sent| match sent.what {
-            What::Created => sent.confirmed,
+            WriteEffect::Created => sent.confirmed,
             _ => sent.born,
         });
-        if room.sent.len() >= WRITES && !room.sent.contains_key(key) {
-            room.sent.pop_first();
+        if expected.sent.len() >= WRITES && !expected.sent.contains_key(key) {
+            expected.sent.pop_first();
         }
         let sent =
-            Sent { what, uid: uid.to_owned(), at: now, confirmed: None, born, is_told: false };
-        room.sent.insert(key.clone(), sent);
+            Sent { what, uid: uid.to_owned(), at: now, confirmed: None, born, is_delivered: false };
+        expected.sent.insert(key.clone(), sent);
     }
 
     /// Records that the parent is about to create an object under a generated name. The returned
     /// guard takes the outcome; dropping it means that the outcome is unknown.
     pub(crate) fn creating<'a>(
         &'a self,
-        parent: Whose<'a>,
-        kind: Kind,
+        parent: ParentRef<'a>,
+        kind: WrittenKind,
         now: Instant,
     ) -> PendingCreate<'a> {
         let mut parents = self.parents.of(parent.key).lock();
-        let room = self.room(&mut parents, parent, kind.clone());
-        self.change(room, |room| {
-            room.in_flight += 1;
-            room.opened = Some(now);
+        let expected = self.expected(&mut parents, parent, kind.clone());
+        self.change(expected, |expected| {
+            expected.in_flight += 1;
+            expected.opened = Some(now);
         });
-        PendingCreate { ledger: self, parent, kind, is_over: false }
+        PendingCreate { tracker: self, parent, kind, is_over: false }
     }
 
     /// Adds the number of announced objects, or subtracts it.
-    pub(crate) fn announce(&self, parent: Whose<'_>, kind: Kind, more: isize, now: Instant) {
+    pub(crate) fn announce(
+        &self,
+        parent: ParentRef<'_>,
+        kind: WrittenKind,
+        more: isize,
+        now: Instant,
+    ) {
         let mut parents = self.parents.of(parent.key).lock();
-        let room = self.room(&mut parents, parent, kind);
-        self.change(room, |room| {
-            room.unnamed = room.unnamed.saturating_add_signed(more);
+        let expected = self.expected(&mut parents, parent, kind);
+        self.change(expected, |expected| {
+            expected.unnamed = expected.unnamed.saturating_add_signed(more);
             if more > 0 {
-                room.opened = Some(now);
+                expected.opened = Some(now);
             }
         });
     }
 
     /// Notes that the watch has delivered the addition or the deletion of a child.
-    pub(crate) fn told(&self, parent: &ObjectKey, kind: &ResourceInfo, child: Told<'_>) {
+    pub(crate) fn observe(
+        &self,
+        parent: &ObjectKey,
+        kind: &ResourceInfo,
+        child: ObservedChild<'_>,
+    ) {
         let Some(mut parents) = self.parents.of(parent).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent) else { return };
         let name = kind.group_resource();
-        let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
-        let sent = room.sent.get_mut(child.key).filter(|sent| sent.uid == child.uid);
-        if let Some(sent) = sent.filter(|sent| child.is_gone || sent.what == What::Created) {
-            sent.is_told = true;
+        let Some(expected) = known.kinds.iter_mut().find(|expected| expected.kind.name == name)
+        else {
+            return;
+        };
+        let sent = expected.sent.get_mut(child.key).filter(|sent| sent.uid == child.uid);
+        if let Some(sent) = sent.filter(|sent| child.is_gone || sent.what == WriteEffect::Created) {
+            sent.is_delivered = true;
         }
     }
 
     /// Notes that the watch has shown a new child of the parent.
-    pub(crate) fn appeared(&self, parent: &ObjectKey, kind: &ResourceInfo, uid: &str) {
+    pub(crate) fn observe_new(&self, parent: &ObjectKey, kind: &ResourceInfo, uid: &str) {
         // `SeqCst`, and counted before the create is sent: the awaited child appears later.
         if self.open.load(Ordering::SeqCst) == 0 {
             return;
@@ -226,34 +241,37 @@ impl ExpectationTracker {
         let name = kind.group_resource();
         let Some(mut parents) = self.parents.of(parent).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent) else { return };
-        let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
-        let is_known = room.sent.values().any(|sent| sent.uid == uid);
+        let Some(expected) = known.kinds.iter_mut().find(|expected| expected.kind.name == name)
+        else {
+            return;
+        };
+        let is_known = expected.sent.values().any(|sent| sent.uid == uid);
         // Bounded, because foreign children may appear in any number.
-        if room.is_open() && !is_known && room.strangers.len() < WRITES {
-            self.change(room, |room| {
-                room.strangers.insert(uid.to_owned());
+        if expected.is_open() && !is_known && expected.unclaimed.len() < WRITES {
+            self.change(expected, |expected| {
+                expected.unclaimed.insert(uid.to_owned());
             });
         }
     }
 
     /// Begins a reconcile of the parent: confirmed and expired writes are forgotten.
-    pub(crate) fn begin(&self, parent: Whose<'_>, informers: &InformerRegistry, now: Instant) {
+    pub(crate) fn begin(&self, parent: ParentRef<'_>, informers: &InformerRegistry, now: Instant) {
         let Some(mut parents) = self.parents.of(parent.key).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent.key) else { return };
         if known.uid != parent.uid {
             self.clear(parents.remove(parent.key));
             return;
         }
-        for room in &mut known.rooms {
-            room.settle(informers, now);
-            if room.opened.is_some_and(|opened| now >= opened + EXPIRE) {
-                let (kind, missing) = (&room.kind.name, room.missing());
+        for expected in &mut known.kinds {
+            expected.settle(informers, now);
+            if expected.opened.is_some_and(|opened| now >= opened + EXPIRE) {
+                let (kind, missing) = (&expected.kind.name, expected.missing());
                 tracing::warn!(%kind, missing, "children that were created never appeared, and are waited for no longer");
-                self.change(room, |room| (room.in_flight, room.unnamed) = (0, 0));
+                self.change(expected, |expected| (expected.in_flight, expected.unnamed) = (0, 0));
             }
         }
-        known.rooms.retain(|room| room.is_open() || !room.sent.is_empty());
-        if known.rooms.is_empty() {
+        known.kinds.retain(|expected| expected.is_open() || !expected.sent.is_empty());
+        if known.kinds.is_empty() {
             parents.remove(parent.key);
         }
     }
@@ -262,7 +280,10 @@ impl ExpectationTracker {
     pub(crate) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
-        known.rooms.iter().any(|room| room.views(informers).any(|(.., view)| view == View::Expired))
+        known
+            .kinds
+            .iter()
+            .any(|expected| expected.views(informers).any(|(.., view)| view == View::Expired))
     }
 
     /// Returns the creates and deletes that the parent's view lacks.
@@ -277,23 +298,23 @@ impl ExpectationTracker {
         let Some(known) = parents.get(parent) else { return pending };
         let mut until = None;
         let mut note = |at: Instant| until = until.max(Some(at + EXPIRE));
-        for room in &known.rooms {
-            for (_, sent, view) in room.views(informers) {
+        for expected in &known.kinds {
+            for (_, sent, view) in expected.views(informers) {
                 let is_missing = matches!(view, View::Missing | View::Expired);
                 if !is_missing || now >= sent.at + EXPIRE {
                     continue;
                 }
                 match sent.what {
-                    What::Changed => continue,
-                    What::Created => pending.created += 1,
-                    What::Deleted => pending.deleted += 1,
+                    WriteEffect::Changed => continue,
+                    WriteEffect::Created => pending.created += 1,
+                    WriteEffect::Deleted => pending.deleted += 1,
                 }
                 note(sent.at);
             }
-            if let Some(opened) = room.opened.filter(|opened| now < *opened + EXPIRE)
-                && room.missing() > 0
+            if let Some(opened) = expected.opened.filter(|opened| now < *opened + EXPIRE)
+                && expected.missing() > 0
             {
-                pending.created += room.missing();
+                pending.created += expected.missing();
                 note(opened);
             }
         }
@@ -310,42 +331,43 @@ impl ExpectationTracker {
 
     /// Subtracts a forgotten parent's open expectations from their number.
     fn clear(&self, parent: Option<Parent>) {
-        let open = parent.iter().flat_map(|parent| &parent.rooms).filter(|room| room.is_open());
+        let open =
+            parent.iter().flat_map(|parent| &parent.kinds).filter(|expected| expected.is_open());
         self.open.fetch_sub(open.count(), Ordering::SeqCst);
     }
 
     /// Returns the parent's expectations for this kind; creates them if there are none.
-    fn room<'a>(
+    fn expected<'a>(
         &self,
         parents: &'a mut BTreeMap<ObjectKey, Parent>,
-        parent: Whose<'_>,
-        kind: Kind,
+        parent: ParentRef<'_>,
+        kind: WrittenKind,
     ) -> &'a mut KindExpectations {
-        let fresh = || Parent { uid: parent.uid.to_owned(), rooms: Vec::new() };
+        let fresh = || Parent { uid: parent.uid.to_owned(), kinds: Vec::new() };
         let known = parents.entry(parent.key.clone()).or_insert_with(fresh);
         if known.uid != parent.uid {
             // Another object took the parent's name: the writes of its predecessor do not count.
             self.clear(Some(std::mem::replace(known, fresh())));
         }
-        let at = known.rooms.iter().position(|room| room.kind.name == kind.name);
+        let at = known.kinds.iter().position(|expected| expected.kind.name == kind.name);
         let at = at.unwrap_or_else(|| {
-            known.rooms.push(KindExpectations::new(kind));
-            known.rooms.len() - 1
+            known.kinds.push(KindExpectations::new(kind));
+            known.kinds.len() - 1
         });
-        &mut known.rooms[at]
+        &mut known.kinds[at]
     }
 
     /// Changes the expectations of a kind, closes them when nothing is missing, and updates the
     /// number of open ones.
-    fn change(&self, room: &mut KindExpectations, change: impl FnOnce(&mut KindExpectations)) {
-        let was_open = room.is_open();
-        change(room);
-        if room.missing() == 0 {
-            room.unnamed = 0;
-            room.strangers.clear();
-            room.opened = None;
+    fn change(&self, expected: &mut KindExpectations, change: impl FnOnce(&mut KindExpectations)) {
+        let was_open = expected.is_open();
+        change(expected);
+        if expected.missing() == 0 {
+            expected.unnamed = 0;
+            expected.unclaimed.clear();
+            expected.opened = None;
         }
-        match (was_open, room.is_open()) {
+        match (was_open, expected.is_open()) {
             (false, true) => drop(self.open.fetch_add(1, Ordering::SeqCst)),
             (true, false) => drop(self.open.fetch_sub(1, Ordering::SeqCst)),
             _ => {}
@@ -354,9 +376,9 @@ impl ExpectationTracker {
 }
 
 impl KindExpectations {
-    fn new(kind: Kind) -> Self {
-        let (sent, strangers) = (BTreeMap::new(), BTreeSet::new());
-        Self { kind, sent, in_flight: 0, unnamed: 0, strangers, opened: None }
+    fn new(kind: WrittenKind) -> Self {
+        let (sent, unclaimed) = (BTreeMap::new(), BTreeSet::new());
+        Self { kind, sent, in_flight: 0, unnamed: 0, unclaimed, opened: None }
     }
 
     /// Whether it waits for objects of unknown names.
@@ -367,7 +389,7 @@ impl KindExpectations {
     /// Number of objects of unknown names that have not appeared. An unanswered create counts in
     /// any case: only its answer shows whether an appeared object is its own.
     fn missing(&self) -> usize {
-        self.in_flight + self.unnamed.saturating_sub(self.strangers.len())
+        self.in_flight + self.unnamed.saturating_sub(self.unclaimed.len())
     }
 
     /// Forgets confirmed writes, and writes that were missing for too long.
@@ -378,7 +400,7 @@ impl KindExpectations {
             let view = views.next().unwrap_or(View::Confirmed);
             if view == View::Confirmed {
                 let at = *sent.confirmed.get_or_insert(now);
-                let created = if sent.what == What::Created { Some(at) } else { sent.born };
+                let created = if sent.what == WriteEffect::Created { Some(at) } else { sent.born };
                 return created.is_some_and(|created| now < created + LINGER);
             }
             // A write that the cache overlays expires in the cache.
@@ -393,15 +415,18 @@ impl KindExpectations {
     ) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
         let mut views = vec![View::Confirmed; self.sent.len()];
         let asked = self.sent.iter().zip(&mut views);
-        let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_told);
-        (self.kind.look)(informers, &mut asked.map(|((key, sent), view)| Look { key, sent, view }));
+        let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_delivered);
+        (self.kind.check)(
+            informers,
+            &mut asked.map(|((key, sent), view)| CacheCheck { key, sent, view }),
+        );
         self.sent.iter().zip(views).map(|((key, sent), view)| (key, sent, view))
     }
 }
 
 /// A child that the watch has delivered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct ObservedChild<'a> {
     pub(crate) key: &'a ObjectKey,
     pub(crate) uid: &'a str,
     pub(crate) is_gone: bool,
@@ -410,20 +435,20 @@ pub(crate) struct Told<'a> {
 /// A create under way.
 #[must_use]
 pub(crate) struct PendingCreate<'a> {
-    ledger: &'a ExpectationTracker,
-    parent: Whose<'a>,
-    kind: Kind,
+    tracker: &'a ExpectationTracker,
+    parent: ParentRef<'a>,
+    kind: WrittenKind,
     is_over: bool,
 }
 
 impl PendingCreate<'_> {
     /// Ends with success: the object of that key and uid exists.
     pub(crate) fn landed(mut self, key: &ObjectKey, uid: &str, now: Instant) {
-        let has_appeared = self.end(|room| room.strangers.remove(uid));
+        let has_appeared = self.end(|expected| expected.unclaimed.remove(uid));
         // If the watch was quicker than the answer, nothing is left to expect.
         if !has_appeared {
-            let created = (What::Created, key, uid);
-            self.ledger.sent(self.parent, self.kind.clone(), created, now);
+            let created = (WriteEffect::Created, key, uid);
+            self.tracker.sent(self.parent, self.kind.clone(), created, now);
         }
     }
 
@@ -435,15 +460,17 @@ impl PendingCreate<'_> {
     /// Ends the create: updates the expectations by `how`, and returns its result.
     fn end(&mut self, how: impl FnOnce(&mut KindExpectations) -> bool) -> bool {
         self.is_over = true;
-        let mut parents = self.ledger.parents.of(self.parent.key).lock();
+        let mut parents = self.tracker.parents.of(self.parent.key).lock();
         let Some(known) = parents.get_mut(self.parent.key) else { return false };
-        let mut rooms = known.rooms.iter_mut();
+        let mut kinds = known.kinds.iter_mut();
         // There is none when the expectation expired, or the parent is another object by now.
-        let Some(room) = rooms.find(|room| room.kind.name == self.kind.name) else { return false };
+        let Some(expected) = kinds.find(|expected| expected.kind.name == self.kind.name) else {
+            return false;
+        };
         let mut answer = false;
-        self.ledger.change(room, |room| {
-            answer = how(room);
-            room.in_flight = room.in_flight.saturating_sub(1);
+        self.tracker.change(expected, |expected| {
+            answer = how(expected);
+            expected.in_flight = expected.in_flight.saturating_sub(1);
         });
         answer
     }
@@ -452,8 +479,8 @@ impl PendingCreate<'_> {
 impl Drop for PendingCreate<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.end(|room| {
-                room.unnamed += 1;
+            self.end(|expected| {
+                expected.unnamed += 1;
                 false
             });
         }
@@ -461,9 +488,12 @@ impl Drop for PendingCreate<'_> {
 }
 
 /// Checks the caches of `K`. Objects of a kind without a cache are read from the API server.
-fn look<K: Resource>(informers: &InformerRegistry, asked: &mut dyn Iterator<Item = Look<'_>>) {
+fn check_cache<K: Resource>(
+    informers: &InformerRegistry,
+    asked: &mut dyn Iterator<Item = CacheCheck<'_>>,
+) {
     let caches = informers.caches_of::<K>();
-    for Look { key, sent, view } in asked {
+    for CacheCheck { key, sent, view } in asked {
         // In a namespace that no cache covers, no view can lack the write.
         let caches = caches.iter().filter(|cache| cache.covers(key.namespace()));
         *view = caches.map(|cache| look_at(cache, key, sent)).max().unwrap_or(View::Confirmed);
@@ -477,13 +507,15 @@ fn look_at<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> Vi
     match (store.unseen(key), sent.what) {
         (Some(Unconfirmed::Shown), _) => View::Shown,
         // The watch does not show the object either: the deletion is confirmed.
-        (Some(Unconfirmed::Expired), What::Deleted) if seen().is_none() => View::Confirmed,
+        (Some(Unconfirmed::Expired), WriteEffect::Deleted) if seen().is_none() => View::Confirmed,
         (Some(Unconfirmed::Expired), _) => View::Expired,
-        (None, What::Deleted) if seen().is_some_and(|seen| !seen.head().is_terminating()) => {
+        (None, WriteEffect::Deleted)
+            if seen().is_some_and(|seen| !seen.head().is_terminating()) =>
+        {
             View::Missing
         }
         // A limited cache holds no own writes: only the watch shows the object.
-        (None, What::Created) if !cache.shows_own(key.namespace()) && seen().is_none() => {
+        (None, WriteEffect::Created) if !cache.shows_own(key.namespace()) && seen().is_none() => {
             View::Missing
         }
         (None, _) => View::Confirmed,

@@ -41,11 +41,11 @@ pub struct LastError {
 
 /// A failure in relation to the failures before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Noted {
+pub(crate) struct FailureRecord {
     /// Failures in a row.
     pub(crate) count: u64,
     /// Whether it is the first in a row, or its text differs from the one before.
-    pub(crate) is_news: bool,
+    pub(crate) is_new: bool,
     /// Whether the object had been given up before.
     pub(crate) had_given_up: bool,
     /// Whether the object had been given up, and nothing but time passed since.
@@ -98,7 +98,7 @@ pub(crate) struct LastErrors {
 
 impl LastErrors {
     /// Records a failed reconcile of `key`.
-    pub(crate) fn note(&self, key: &ObjectKey, text: String, at: Timestamp) -> Noted {
+    pub(crate) fn note(&self, key: &ObjectKey, text: String, at: Timestamp) -> FailureRecord {
         // Relaxed, as for `forget`: a key's worker calls both, and the queue orders them.
         self.is_used.store(true, Ordering::Relaxed);
         let text = shorten(text, TEXT_LIMIT);
@@ -106,9 +106,9 @@ impl LastErrors {
         inner.remove(key);
         let hash = FixedState::with_seed(0).hash_one(&text);
         let before = inner.rows.get(key);
-        let noted = Noted {
+        let record = FailureRecord {
             count: before.map_or(0, |before| before.count) + 1,
-            is_news: before.is_none_or(|before| before.text != hash),
+            is_new: before.is_none_or(|before| before.text != hash),
             // An object that was taken up again and fails with another text is reported anew.
             had_given_up: before.is_some_and(|before| {
                 before.gave_up && !(before.is_taken_up && before.text != hash)
@@ -116,15 +116,15 @@ impl LastErrors {
             rests: before.is_some_and(|before| before.gave_up && !before.is_taken_up),
             promised: before.and_then(|before| before.promised),
         };
-        let (key, gave_up) = (key.clone(), noted.had_given_up);
+        let (key, gave_up) = (key.clone(), record.had_given_up);
         let given_up_at = before.and_then(|before| before.given_up_at);
         let is_taken_up = before.is_some_and(|before| before.is_taken_up);
-        let (count, text_hash, promised) = (noted.count, hash, None);
+        let (count, text_hash, promised) = (record.count, hash, None);
         let row = Row { count, text: text_hash, gave_up, is_taken_up, given_up_at, promised };
         inner.rows.insert(key.clone(), row);
         self.failing.store(inner.rows.len(), Ordering::Release);
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
-        noted
+        record
     }
 
     /// Returns the version of the spec at which the object was given up, if it is not reconciled
@@ -156,10 +156,15 @@ impl LastErrors {
 
     /// Marks the object as not retried, or only slowly, while its spec stays the same. After a
     /// terminal failure, another kind of failure still has its retries.
-    pub(crate) fn gave_up(&self, key: &ObjectKey, stamp: Option<SpecVersion>, is_for_good: bool) {
+    pub(crate) fn gave_up(
+        &self,
+        key: &ObjectKey,
+        spec_version: Option<SpecVersion>,
+        is_for_good: bool,
+    ) {
         let mut inner = self.inner.lock();
         if let Some(row) = inner.rows.get_mut(key) {
-            (row.gave_up, row.is_taken_up, row.given_up_at) = (true, is_for_good, stamp);
+            (row.gave_up, row.is_taken_up, row.given_up_at) = (true, is_for_good, spec_version);
         }
         if let Some(entry) = inner.errors.get_mut(key) {
             entry.error.gave_up = true;
@@ -234,31 +239,31 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_news_when_it_is_the_first_or_says_something_else() {
+    fn a_failure_is_new_if_it_is_the_first_or_has_another_text() {
         let (errors, at) = (LastErrors::default(), Timestamp::UNIX_EPOCH);
         let note = |text: &str| {
-            let noted = errors.note(&key("home"), text.into(), at);
-            (noted.is_news, noted.count)
+            let record = errors.note(&key("home"), text.into(), at);
+            (record.is_new, record.count)
         };
         assert_eq!(note("away"), (true, 1));
         assert_eq!(note("away"), (false, 2));
         assert_eq!(note("broken"), (true, 3));
         errors.succeeded(&key("home"));
         assert!(errors.snapshot()[0].is_over);
-        assert!(errors.note(&key("home"), "broken".into(), at).is_news);
+        assert!(errors.note(&key("home"), "broken".into(), at).is_new);
     }
 
     #[test]
-    fn a_repeated_failure_is_no_news_however_many_others_fail() {
+    fn a_repeated_failure_is_not_new_however_many_others_fail() {
         let (errors, at) = (LastErrors::default(), Timestamp::UNIX_EPOCH);
-        let fail = || -> Vec<Noted> {
+        let fail = || -> Vec<FailureRecord> {
             let failing = (0..3 * LIMIT).map(|n| key(&n.to_string()));
             failing.map(|key| errors.note(&key, "away".into(), at)).collect()
         };
-        assert!(fail().iter().all(|noted| noted.is_news));
+        assert!(fail().iter().all(|record| record.is_new));
         errors.gave_up(&key("0"), None, false);
         let again = fail();
-        assert!(again.iter().all(|noted| !noted.is_news && noted.count == 2));
+        assert!(again.iter().all(|record| !record.is_new && record.count == 2));
         assert!(again[0].had_given_up);
         (0..3 * LIMIT).for_each(|n| errors.succeeded(&key(&n.to_string())));
         assert!(errors.inner.lock().rows.is_empty(), "nothing is kept of what works");

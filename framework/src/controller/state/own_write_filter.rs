@@ -26,12 +26,12 @@ struct Chain {
     /// Versions, each made by an own write from the one before.
     versions: Vec<String>,
     /// The follow-up of the reconcile, once it is over.
-    concluded: Option<Concluded>,
+    follow_up: Option<FollowUp>,
 }
 
 /// Follow-up of a reconcile if nothing else happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Concluded {
+pub(crate) struct FollowUp {
     /// Time of the next reconcile, if any.
     pub(crate) again: Option<Instant>,
     /// Whether the reconcile failed.
@@ -50,7 +50,7 @@ impl OwnWriteFilter {
     pub(crate) fn begin(&self, key: &ObjectKey, version: &str) {
         let Some(mut chains) = self.chains.of(key).lock_if_any() else { return };
         let Some(chain) = chains.get_mut(key) else { return };
-        chain.concluded = None;
+        chain.follow_up = None;
         // A long chain is dropped early, so that the writes of this reconcile fit into a new one.
         if !chain.ends_with(version) || chain.versions.len() > KEPT / 2 {
             chains.remove(key);
@@ -58,11 +58,11 @@ impl OwnWriteFilter {
     }
 
     /// Notes the follow-up of a finished reconcile. Called before another worker can take the key.
-    pub(crate) fn concluded(&self, key: &ObjectKey, how: Concluded) {
+    pub(crate) fn finish(&self, key: &ObjectKey, how: FollowUp) {
         if let Some(mut chains) = self.chains.of(key).lock_if_any()
             && let Some(chain) = chains.get_mut(key)
         {
-            chain.concluded = Some(how);
+            chain.follow_up = Some(how);
         }
     }
 
@@ -72,29 +72,29 @@ impl OwnWriteFilter {
         &self,
         key: &ObjectKey,
         version: impl FnOnce() -> Option<String>,
-    ) -> Option<Concluded> {
+    ) -> Option<FollowUp> {
         // The chain is checked first, because most objects have none; the cache is read without
         // this lock, which its listener takes, too.
-        let concluded = self.chains.of(key).lock_if_any()?.get(key)?.concluded?;
+        let follow_up = self.chains.of(key).lock_if_any()?.get(key)?.follow_up?;
         let version = version()?;
         let is_ours =
             self.chains.of(key).lock().get(key).is_some_and(|chain| chain.ends_with(&version));
-        is_ours.then_some(concluded)
+        is_ours.then_some(follow_up)
     }
 
     /// Records an own write that the API server accepted only upon `from` and that made `to`;
-    /// `begun` is the reconciled version. A write upon a version that is not in the chain starts no
+    /// `reconciled` is the reconciled version. A write upon a version that is not in the chain starts no
     /// chain.
-    pub(crate) fn wrote(&self, key: &ObjectKey, begun: &str, (from, to): (&str, &str)) {
+    pub(crate) fn wrote(&self, key: &ObjectKey, reconciled: &str, (from, to): (&str, &str)) {
         if from == to {
             return;
         }
         let mut chains = self.chains.of(key).lock();
         let Some(chain) = chains.get_mut(key) else {
             // Any other version contains a change that this reconcile has not seen.
-            if begun == from {
+            if reconciled == from {
                 let versions = vec![from.to_owned(), to.to_owned()];
-                chains.insert(key.clone(), Chain { versions, concluded: None });
+                chains.insert(key.clone(), Chain { versions, follow_up: None });
             }
             return;
         };
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_somebody_else_had_a_part_in_is_news() {
+    fn a_change_with_a_foreign_part_is_no_echo() {
         let echoes = OwnWriteFilter::default();
         echoes.begin(&key(), "10");
         // 12 was made of a version that was never reconciled.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resync_is_news() {
+    fn a_resync_is_no_echo() {
         let echoes = OwnWriteFilter::default();
         echoes.begin(&key(), "10");
         echoes.wrote(&key(), "10", ("10", "11"));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reconcile_that_sees_our_write_before_the_watch_tells_it_keeps_the_chain() {
+    fn a_reconcile_that_sees_an_own_write_before_the_watch_shows_it_keeps_the_chain() {
         let echoes = OwnWriteFilter::default();
         echoes.begin(&key(), "10");
         echoes.wrote(&key(), "10", ("10", "11"));
@@ -207,11 +207,11 @@ mod tests {
         echoes.wrote(&key(), "10", ("10", "11"));
         assert_eq!(left("11"), None, "it is not known to be over");
         let again = Some(Instant::now() + Duration::from_secs(5));
-        let how = Concluded { again, has_failed: true };
-        echoes.concluded(&key(), how);
+        let how = FollowUp { again, has_failed: true };
+        echoes.finish(&key(), how);
         assert_eq!(left("11"), Some(how));
         assert_eq!(left("10"), None, "the cache is behind: more may come");
-        assert_eq!(left("12"), None, "somebody else wrote");
+        assert_eq!(left("12"), None, "another writer was first");
         echoes.begin(&key(), "11");
         assert_eq!(left("11"), None, "the next reconcile is not over");
     }

@@ -127,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_looks_takes_the_lock_only_while_there_is_something() {
+    fn a_lookup_takes_the_lock_only_while_there_is_an_entry() {
         let notes: SparseLock<BTreeMap<u8, u8>> = SparseLock::default();
         assert!(notes.lock_if_any().is_none());
         notes.lock().insert(1, 2);
         assert_eq!(notes.lock_if_any().and_then(|mut notes| notes.remove(&1)), Some(2));
         assert!(notes.lock_if_any().is_none());
         let held = notes.lock();
-        assert!(notes.lock_if_any().is_none(), "it waits for nobody");
+        assert!(notes.lock_if_any().is_none(), "it waits for no lock");
         drop(held);
     }
 
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_found_after_a_panic_too() {
+    fn an_added_entry_is_found_after_a_panic_too() {
         let notes: SparseLock<BTreeSet<u8>> = SparseLock::default();
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut held = notes.lock();

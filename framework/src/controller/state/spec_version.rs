@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_counts_as_empty() {
+    fn a_value_that_is_no_object_counts_as_empty() {
         assert_eq!(content("garbage"), content("{}"));
     }
 }

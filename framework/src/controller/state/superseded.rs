@@ -26,7 +26,7 @@ const IN_A_ROW: u32 = 5;
 /// A registered reconcile: the spec that it began with, and the token to cancel.
 #[derive(Debug)]
 struct Asked {
-    stamp: SpecVersion,
+    spec_version: SpecVersion,
     token: CancellationToken,
 }
 
@@ -55,16 +55,16 @@ impl Default for Superseded {
 impl Superseded {
     /// Registers a reconcile of `key` that began with this spec, until the returned `Watch` is
     /// dropped.
-    pub(crate) fn watch(self: &Arc<Self>, key: &ObjectKey, stamp: SpecVersion) -> Watch {
+    pub(crate) fn watch(self: &Arc<Self>, key: &ObjectKey, spec_version: SpecVersion) -> Watch {
         let token = CancellationToken::new();
         let mut asked = self.asked.lock();
-        asked.insert(key.clone(), Asked { stamp, token: token.clone() });
+        asked.insert(key.clone(), Asked { spec_version, token: token.clone() });
         self.count.store(asked.len(), Ordering::SeqCst);
         Watch { all: Arc::clone(self), key: key.clone(), token }
     }
 
     /// Handles changes of the cache.
-    pub(crate) fn told(&self, events: &[Event]) {
+    pub(crate) fn observe(&self, events: &[Event]) {
         // The store holds the new state already: a reconcile that registers after this load finds
         // it there itself (`Context::until_superseded`).
         if self.count.load(Ordering::SeqCst) == 0 {
@@ -82,10 +82,10 @@ impl Superseded {
     fn changed(&self, new: &Object) {
         let asked = self.asked.lock();
         let Some(one) = asked.get(new.key()) else { return };
-        let (stamp, token) = (one.stamp, one.token.clone());
+        let (spec_version, token) = (one.spec_version, one.token.clone());
         // Released before hashing, which may read the whole object.
         drop(asked);
-        if SpecVersion::of_object(new) != stamp {
+        if SpecVersion::of_object(new) != spec_version {
             token.cancel();
         }
     }

@@ -23,7 +23,7 @@ const DROPPED: u8 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct ReconcileAttempt {
     /// Number of the attempt: 0 unless the last one failed.
-    pub(crate) attempt: u32,
+    pub(crate) number: u32,
     /// The reasons, as bits of the queue.
     pub(crate) reasons: u64,
     /// Cancelled when the controller stops, and when the attempt ended.
@@ -45,30 +45,32 @@ struct Shared {
     token: OnceLock<CancellationToken>,
     state: AtomicU8,
     /// Hash of the version that the attempt began with; 0 while there is none.
-    begun: AtomicU64,
+    start_version: AtomicU64,
 }
 
 impl AttemptCancel {
     pub(crate) fn new(parent: &Arc<CancellationToken>) -> Self {
         let (parent, token) = (Arc::clone(parent), OnceLock::new());
-        let (state, begun) = (AtomicU8::new(RUNNING), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { parent, token, state, begun }) }
+        let (state, start_version) = (AtomicU8::new(RUNNING), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { parent, token, state, start_version }) }
     }
 
     /// Notes the object's version at the start of the attempt.
     pub(crate) fn begins_at(&self, version: &str) {
         // Relaxed: written by the task of the attempt before its context exists.
-        self.shared.begun.store(number(version), Ordering::Relaxed);
+        self.shared.start_version.store(number(version), Ordering::Relaxed);
     }
 
     /// Takes the version from another attempt, whose failure this one reports.
     pub(crate) fn begins_like(&self, other: &Self) {
-        self.shared.begun.store(other.shared.begun.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.shared
+            .start_version
+            .store(other.shared.start_version.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Whether the attempt began with this version.
     pub(crate) fn began_at(&self, version: &str) -> bool {
-        self.shared.begun.load(Ordering::Relaxed) == number(version)
+        self.shared.start_version.load(Ordering::Relaxed) == number(version)
     }
 
     /// Returns the token; already cancelled when the attempt has ended.
@@ -86,13 +88,13 @@ impl AttemptCancel {
     /// Returns a client for code that may outlive the reconcile: once the attempt is dropped before
     /// its end, writes of all clones are refused.
     pub(crate) fn gated(&self, client: &Client, key: &ObjectKey) -> Client {
-        let (turn, outer) = (self.clone(), client.gate().cloned());
-        client.gated(Arc::new(AttemptGate { turn, key: key.clone(), outer }))
+        let (attempt, outer) = (self.clone(), client.gate().cloned());
+        client.gated(Arc::new(AttemptGate { attempt, key: key.clone(), outer }))
     }
 
     /// Returns a guard that ends the attempt when it is dropped, and so cancels its token.
-    pub(crate) fn at_end(&self) -> Ending {
-        Ending { shared: Arc::clone(&self.shared) }
+    pub(crate) fn at_end(&self) -> AttemptEnd {
+        AttemptEnd { shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -103,18 +105,18 @@ fn number(version: &str) -> u64 {
 
 /// Guard that ends an attempt when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct AttemptEnd {
     shared: Arc<Shared>,
 }
 
-impl Ending {
+impl AttemptEnd {
     /// Marks the attempt as ended by itself: clones of its client may go on writing.
     pub(crate) fn finished(self) {
         self.shared.state.store(ENDED, Ordering::SeqCst);
     }
 }
 
-impl Drop for Ending {
+impl Drop for AttemptEnd {
     fn drop(&mut self) {
         let (state, order) = (&self.shared.state, Ordering::SeqCst);
         // Fails when `finished` was called: then the gate stays open.
@@ -129,7 +131,7 @@ impl Drop for Ending {
 /// Gate that refuses writes once the attempt was dropped, and otherwise asks the lease's gate.
 #[derive(Debug)]
 struct AttemptGate {
-    turn: AttemptCancel,
+    attempt: AttemptCancel,
     key: ObjectKey,
     outer: Option<Arc<dyn WriteGate>>,
 }
@@ -137,7 +139,7 @@ struct AttemptGate {
 impl AttemptGate {
     /// Returns the lease's gate behind this one; an error once the attempt was dropped.
     fn outer(&self) -> Result<Option<&dyn WriteGate>, Error> {
-        if self.turn.shared.state.load(Ordering::SeqCst) == DROPPED {
+        if self.attempt.shared.state.load(Ordering::SeqCst) == DROPPED {
             let text = format!(
                 "refused to write for the reconcile of \"{}\": it was dropped; the next one repeats \
                  the work",
@@ -166,8 +168,12 @@ mod tests {
     use crate::client::tests::flights::Counting;
     use crate::clock::Clock;
 
-    fn gate(turn: &AttemptCancel) -> AttemptGate {
-        AttemptGate { turn: turn.clone(), key: ObjectKey::new(Some("shop"), "home"), outer: None }
+    fn gate(attempt: &AttemptCancel) -> AttemptGate {
+        AttemptGate {
+            attempt: attempt.clone(),
+            key: ObjectKey::new(Some("shop"), "home"),
+            outer: None,
+        }
     }
 
     #[test]
@@ -191,8 +197,8 @@ mod tests {
     fn l8_a_write_of_a_handle_that_was_given_away_counts_for_the_lease() {
         let flights = InFlightWrites::new(Clock::system(), Duration::ZERO);
         let outer: Arc<dyn WriteGate> = Arc::new(Counting(flights.clone()));
-        let turn = AttemptCancel::new(&Arc::default());
-        let gate = AttemptGate { outer: Some(outer), ..gate(&turn) };
+        let attempt = AttemptCancel::new(&Arc::default());
+        let gate = AttemptGate { outer: Some(outer), ..gate(&attempt) };
         let out = gate.begin_write().unwrap();
         assert_eq!(flights.doubts().0, 1);
         assert_eq!(out.limit(), gate.admit().unwrap());

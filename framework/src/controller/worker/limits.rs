@@ -168,14 +168,14 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_guard_lets_at_least_two_pass_and_remembers_who_waits() {
+    fn a_guard_passes_at_least_two_reconciles_and_remembers_waiting_keys() {
         let guard = LoopGuard::new(0, Duration::ZERO).spacing(9 * SECOND);
         assert_eq!(guard.to_string(), "2 times within 1s, then once in 500ms");
         assert_eq!(LoopGuard::default().to_string(), "50 times within 60s, then once in 1s");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_of_a_rate_begins_with_the_first_and_what_is_over_is_forgotten() {
+    async fn the_interval_of_a_rate_limit_begins_with_its_first_reconcile() {
         let (rates, start) = (Rates::new(Rate::new(2, 10 * SECOND)), Instant::now());
         let (one, two) = (ObjectKey::new(None, "one"), ObjectKey::new(None, "two"));
         rates.spend(&one, start);

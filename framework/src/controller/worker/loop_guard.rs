@@ -39,7 +39,7 @@ struct RecentRuns {
     count: u32,
     last: Instant,
     /// Version of its spec; `None` when there is none.
-    stamp: Option<SpecVersion>,
+    spec_version: Option<SpecVersion>,
     /// When the object is slowed down: the last time that it was held back or began to be.
     pressed: Option<Instant>,
     /// All reasons of its reconciles.
@@ -49,14 +49,14 @@ struct RecentRuns {
 }
 
 impl RecentRuns {
-    fn new(now: Instant, count: u32, stamp: Option<SpecVersion>) -> Self {
-        Self { since: now, count, last: now, stamp, pressed: None, reasons: 0, owed: 0 }
+    fn new(now: Instant, count: u32, spec_version: Option<SpecVersion>) -> Self {
+        Self { since: now, count, last: now, spec_version, pressed: None, reasons: 0, owed: 0 }
     }
 
     /// Whether the counted reconciles are too old, or belong to another spec.
-    fn is_over(&self, now: Instant, stamp: Option<SpecVersion>, window: Duration) -> bool {
-        let begun = self.pressed.unwrap_or(self.since);
-        self.stamp != stamp || now.saturating_duration_since(begun) >= window
+    fn is_over(&self, now: Instant, spec_version: Option<SpecVersion>, window: Duration) -> bool {
+        let counted_since = self.pressed.unwrap_or(self.since);
+        self.spec_version != spec_version || now.saturating_duration_since(counted_since) >= window
     }
 }
 
@@ -113,7 +113,9 @@ impl LoopGuardState {
 
 impl std::fmt::Debug for LoopGuardState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pace").field("keys", &self.keys.lock().len()).finish_non_exhaustive()
+        f.debug_struct("LoopGuardState")
+            .field("keys", &self.keys.lock().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -129,7 +131,7 @@ pub(crate) enum ThrottleDecision {
 }
 
 impl LoopGuardState {
-    /// Decides whether a reconcile may begin, and counts it if so. `stamp` returns the version of
+    /// Decides whether a reconcile may begin, and counts it if so. `spec_version` returns the version of
     /// the object's spec, if it is needed; `reasons` gains the reasons of attempts that were held
     /// back. Reconciles by timers and resyncs alone are no loop.
     pub(crate) fn ask(
@@ -137,29 +139,32 @@ impl LoopGuardState {
         key: &ObjectKey,
         now: Instant,
         (reasons, is_timed): (&mut u64, bool),
-        stamp: impl FnOnce() -> Option<SpecVersion>,
+        spec_version: impl FnOnce() -> Option<SpecVersion>,
     ) -> ThrottleDecision {
         let Some(rates) = &self.rates else {
             return if is_timed {
                 ThrottleDecision::Go
             } else {
-                self.ask_guard(key, now, reasons, stamp)
+                self.decide_by_guard(key, now, reasons, spec_version)
             };
         };
         if let Some(wait) = rates.wait(key, now) {
             // An object that is gone has no spec: its key is only forgotten, at once.
-            return if stamp().is_some() {
+            return if spec_version().is_some() {
                 ThrottleDecision::Wait(wait)
             } else {
                 ThrottleDecision::Go
             };
         }
-        let leave =
-            if is_timed { ThrottleDecision::Go } else { self.ask_guard(key, now, reasons, stamp) };
-        if !matches!(leave, ThrottleDecision::Wait(_)) {
+        let decision = if is_timed {
+            ThrottleDecision::Go
+        } else {
+            self.decide_by_guard(key, now, reasons, spec_version)
+        };
+        if !matches!(decision, ThrottleDecision::Wait(_)) {
             rates.spend(key, now);
         }
-        leave
+        decision
     }
 
     pub(crate) fn guard(&self) -> LoopGuard {
@@ -172,12 +177,12 @@ impl LoopGuardState {
     }
 
     /// Decides by the loop guard alone.
-    fn ask_guard(
+    fn decide_by_guard(
         &self,
         key: &ObjectKey,
         now: Instant,
         reasons: &mut u64,
-        stamp: impl FnOnce() -> Option<SpecVersion>,
+        spec_version: impl FnOnce() -> Option<SpecVersion>,
     ) -> ThrottleDecision {
         if !self.guard.is_on {
             return ThrottleDecision::Go;
@@ -197,8 +202,8 @@ impl LoopGuardState {
         // Counters that are full because of very many objects prove nothing about this one.
         let is_flooded = self.total.load(Ordering::Relaxed) > 4 * CELLS as u64;
         let before = if is_flooded { 0 } else { u32::from(self.shared()) };
-        let stamp = stamp();
-        self.ask_alone(key, reasons, RecentRuns::new(now, before, stamp))
+        let spec_version = spec_version();
+        self.decide_alone(key, reasons, RecentRuns::new(now, before, spec_version))
     }
 
     /// Resets the counters when a new window has begun.
@@ -211,13 +216,13 @@ impl LoopGuardState {
             return;
         }
         // Relaxed: the counters are approximate; the exchange only elects one worker for the reset.
-        let turn =
+        let exchange =
             self.window.compare_exchange(known, window, Ordering::Relaxed, Ordering::Relaxed);
-        if turn.is_ok() {
+        if exchange.is_ok() {
             self.cells.iter().for_each(|cell| cell.store(0, Ordering::Relaxed));
             self.total.store(0, Ordering::Relaxed);
             let mut keys = self.keys.lock();
-            keys.retain(|_, lately| now.saturating_duration_since(lately.last) < self.guard.window);
+            keys.retain(|_, recent| now.saturating_duration_since(recent.last) < self.guard.window);
             keys.shrink_to_fit();
             self.count_held(&keys);
         }
@@ -225,46 +230,51 @@ impl LoopGuardState {
 
     /// Whether the object is slowed down.
     fn is_held(&self, key: &ObjectKey) -> bool {
-        let is_held = |lately: &RecentRuns| lately.pressed.is_some();
+        let is_held = |recent: &RecentRuns| recent.pressed.is_some();
         // The atomic keeps workers off the lock while no object is slowed down.
         self.held.load(Ordering::Relaxed) > 0 && self.keys.lock().get(key).is_some_and(is_held)
     }
 
     /// Recounts the objects that are slowed down.
     fn count_held(&self, keys: &HashMap<ObjectKey, RecentRuns, FixedState>) {
-        let held = keys.values().filter(|lately| lately.pressed.is_some()).count();
+        let held = keys.values().filter(|recent| recent.pressed.is_some()).count();
         self.held.store(held, Ordering::Relaxed);
     }
 
     /// Decides for an object that is counted alone; `fresh` is its entry if it has none.
-    fn ask_alone(&self, key: &ObjectKey, reasons: &mut u64, fresh: RecentRuns) -> ThrottleDecision {
+    fn decide_alone(
+        &self,
+        key: &ObjectKey,
+        reasons: &mut u64,
+        fresh: RecentRuns,
+    ) -> ThrottleDecision {
         let (now, guard) = (fresh.last, self.guard);
         let mut keys = self.keys.lock();
-        let lately = match keys.get_mut(key) {
-            Some(lately) => lately,
+        let recent = match keys.get_mut(key) {
+            Some(recent) => recent,
             None => keys.entry(key.clone()).or_insert(fresh),
         };
-        *reasons |= std::mem::take(&mut lately.owed);
-        if lately.is_over(now, fresh.stamp, guard.window) {
-            let was_held = lately.pressed.is_some();
-            *lately = RecentRuns::new(now, 0, fresh.stamp);
+        *reasons |= std::mem::take(&mut recent.owed);
+        if recent.is_over(now, fresh.spec_version, guard.window) {
+            let was_held = recent.pressed.is_some();
+            *recent = RecentRuns::new(now, 0, fresh.spec_version);
             if was_held {
                 self.held.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        lately.reasons |= *reasons;
-        let rested = now.saturating_duration_since(lately.last);
-        if lately.pressed.is_some() && rested < guard.spacing {
-            lately.pressed = Some(now);
-            lately.owed = *reasons;
+        recent.reasons |= *reasons;
+        let rested = now.saturating_duration_since(recent.last);
+        if recent.pressed.is_some() && rested < guard.spacing {
+            recent.pressed = Some(now);
+            recent.owed = *reasons;
             return ThrottleDecision::Wait(guard.spacing.saturating_sub(rested));
         }
-        lately.count += 1;
-        lately.last = now;
-        if lately.pressed.is_some() || lately.count <= guard.free {
+        recent.count += 1;
+        recent.last = now;
+        if recent.pressed.is_some() || recent.count <= guard.free {
             return ThrottleDecision::Go;
         }
-        lately.pressed = Some(now);
+        recent.pressed = Some(now);
         self.held.fetch_add(1, Ordering::Relaxed);
         ThrottleDecision::GoAndWarn
     }
@@ -283,11 +293,11 @@ impl LoopGuardState {
     /// Returns the objects that are slowed down now, by key; at most `limit`.
     pub(crate) fn hot(&self, limit: usize) -> Vec<HotKey> {
         let mut hot: Vec<HotKey> = (self.keys.lock().iter())
-            .filter(|(_, lately)| lately.pressed.is_some())
-            .map(|(key, lately)| HotKey {
+            .filter(|(_, recent)| recent.pressed.is_some())
+            .map(|(key, recent)| HotKey {
                 key: key.clone(),
-                count: lately.count,
-                reasons: lately.reasons,
+                count: recent.count,
+                reasons: recent.reasons,
             })
             .collect();
         hot.sort_by(|a, b| a.key.cmp(&b.key));
@@ -301,26 +311,31 @@ mod tests {
     use super::super::limits::{FREE, SPACING, WINDOW};
     use super::*;
 
-    fn ask(pace: &LoopGuardState, key: &ObjectKey, now: Instant) -> ThrottleDecision {
-        ask_at(pace, key, now, 1)
+    fn ask(state: &LoopGuardState, key: &ObjectKey, now: Instant) -> ThrottleDecision {
+        ask_at(state, key, now, 1)
     }
 
     fn ask_at(
-        pace: &LoopGuardState,
+        state: &LoopGuardState,
         key: &ObjectKey,
         now: Instant,
-        stamp: u64,
+        spec_version: u64,
     ) -> ThrottleDecision {
-        let mut reasons = 1 << (stamp % 64);
-        pace.ask(key, now, (&mut reasons, false), || Some(SpecVersion::test(stamp)))
+        let mut reasons = 1 << (spec_version % 64);
+        state.ask(key, now, (&mut reasons, false), || Some(SpecVersion::test(spec_version)))
     }
 
     /// Asks without a pause until `end`; returns the number of reconciles, and of those with a
     /// warning.
-    fn press(pace: &LoopGuardState, key: &ObjectKey, mut now: Instant, end: Instant) -> (u32, u32) {
+    fn press(
+        state: &LoopGuardState,
+        key: &ObjectKey,
+        mut now: Instant,
+        end: Instant,
+    ) -> (u32, u32) {
         let (mut went, mut warned) = (0, 0);
         while now < end {
-            match ask(pace, key, now) {
+            match ask(state, key, now) {
                 ThrottleDecision::Go => went += 1,
                 ThrottleDecision::GoAndWarn => (went, warned) = (went + 1, warned + 1),
                 ThrottleDecision::Wait(wait) => now += wait,
@@ -331,27 +346,27 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn c4_a_hot_key_is_held_to_one_a_second_and_warned_of_once_however_long_it_lasts() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let start = Instant::now();
-        let (went, warned) = press(&pace, &key, start, start + Duration::from_secs(599));
+        let (went, warned) = press(&state, &key, start, start + Duration::from_secs(599));
         assert_eq!(warned, 1);
         assert!((640..=655).contains(&went), "{went}");
-        assert_eq!(pace.hot(5).len(), 1);
+        assert_eq!(state.hot(5).len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_somebody_timed_does_not_count_however_often_it_is() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "timer"));
+    async fn reconciles_by_timers_do_not_count_however_frequent_they_are() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "timer"));
         let start = Instant::now();
-        let stamp = || Some(SpecVersion::test(1));
-        let timed = |_| pace.ask(&key, start, (&mut 1, true), stamp);
-        assert!((0..600).map(timed).all(|leave| leave == ThrottleDecision::Go));
-        assert!(pace.hot(5).is_empty());
-        assert_eq!(press(&pace, &key, start, start + Duration::from_millis(500)), (51, 1));
+        let spec_version = || Some(SpecVersion::test(1));
+        let timed = |_| state.ask(&key, start, (&mut 1, true), spec_version);
+        assert!((0..600).map(timed).all(|decision| decision == ThrottleDecision::Go));
+        assert!(state.hot(5).is_empty());
+        assert_eq!(press(&state, &key, start, start + Duration::from_millis(500)), (51, 1));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_guard_of_other_numbers_keeps_to_them_and_none_keeps_nobody_back() {
+    async fn a_guard_with_other_limits_applies_them_and_a_guard_that_is_off_limits_nothing() {
         let (key, start) = (ObjectKey::new(None, "hot"), Instant::now());
         let end = start + Duration::from_secs(99);
         let guard = LoopGuard::new(600, Duration::from_secs(10));
@@ -360,19 +375,19 @@ mod tests {
             let (went, warned) = press(&LoopGuardState::new(guard, None), &key, start, end);
             assert!(expected.contains(&went) && warned == 1, "{went} {warned}");
         }
-        let pace = LoopGuardState::new(LoopGuard::off(), None);
-        assert!((0..10_000).all(|_| ask(&pace, &key, start) == ThrottleDecision::Go));
-        assert!(pace.hot(5).is_empty());
+        let state = LoopGuardState::new(LoopGuard::off(), None);
+        assert!((0..10_000).all(|_| ask(&state, &key, start) == ThrottleDecision::Go));
+        assert!(state.hot(5).is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rate_holds_an_object_whatever_its_spec_is_and_warns_nobody() {
+    async fn a_rate_limit_holds_an_object_whatever_its_spec_and_logs_no_warning() {
         let (key, start) = (ObjectKey::new(None, "busy"), Instant::now());
-        let pace =
+        let state =
             LoopGuardState::new(LoopGuard::default(), Some(Rate::new(3, Duration::from_secs(30))));
         let (mut now, mut went) = (start, 0);
         for generation in 0.. {
-            match ask_at(&pace, &key, now, generation) {
+            match ask_at(&state, &key, now, generation) {
                 ThrottleDecision::Go => went += 1,
                 ThrottleDecision::GoAndWarn => panic!("nothing is wrong with it"),
                 ThrottleDecision::Wait(wait) => now += wait,
@@ -382,76 +397,76 @@ mod tests {
             }
         }
         assert_eq!(went, 30);
-        pace.forget(&key);
-        assert_eq!(ask(&pace, &key, now), ThrottleDecision::Go);
+        state.forget(&key);
+        assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_a_quiet_minute_a_key_is_free_again() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask(&pace, &key, now), ThrottleDecision::Wait(_)) {}
-        assert_eq!(ask(&pace, &key, now + WINDOW), ThrottleDecision::Go);
-        assert_eq!(ask(&pace, &key, now + WINDOW), ThrottleDecision::Go);
-        assert!(pace.hot(5).is_empty());
-        assert_eq!(pace.held.load(Ordering::Relaxed), 0);
+        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        assert_eq!(ask(&state, &key, now + WINDOW), ThrottleDecision::Go);
+        assert_eq!(ask(&state, &key, now + WINDOW), ThrottleDecision::Go);
+        assert!(state.hot(5).is_empty());
+        assert_eq!(state.held.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_calmed_down_to_less_than_its_pace_is_free_again() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let mut now = Instant::now();
-        while !matches!(ask(&pace, &key, now), ThrottleDecision::Wait(_)) {}
+        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
         for _ in 0..31 {
             now += Duration::from_secs(2);
-            assert_eq!(ask(&pace, &key, now), ThrottleDecision::Go);
+            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
         }
-        assert!(pace.hot(5).is_empty());
+        assert!(state.hot(5).is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_key_whose_spec_changes_each_time_is_not_slowed_down() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "busy"));
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "busy"));
         let now = Instant::now();
         for generation in 0..1_000 {
-            assert_eq!(ask_at(&pace, &key, now, generation), ThrottleDecision::Go);
+            assert_eq!(ask_at(&state, &key, now, generation), ThrottleDecision::Go);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_change_of_the_spec_frees_a_hot_key() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask_at(&pace, &key, now, 1), ThrottleDecision::Wait(_)) {}
-        assert_eq!(ask_at(&pace, &key, now, 2), ThrottleDecision::Go);
-        assert!(pace.hot(5).is_empty());
-        let again = (0..60).map(|_| ask_at(&pace, &key, now, 2));
-        assert_eq!(again.filter(|leave| *leave == ThrottleDecision::GoAndWarn).count(), 1);
+        while !matches!(ask_at(&state, &key, now, 1), ThrottleDecision::Wait(_)) {}
+        assert_eq!(ask_at(&state, &key, now, 2), ThrottleDecision::Go);
+        assert!(state.hot(5).is_empty());
+        let again = (0..60).map(|_| ask_at(&state, &key, now, 2));
+        assert_eq!(again.filter(|decision| *decision == ThrottleDecision::GoAndWarn).count(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hot_key_tells_its_reasons() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+    async fn a_hot_key_reports_its_reasons() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask_at(&pace, &key, now, 3), ThrottleDecision::Wait(_)) {}
-        assert_eq!(pace.hot(5)[0].reasons, 1 << 3);
-        pace.forget(&key);
-        assert_eq!((pace.hot(5).len(), pace.held.load(Ordering::Relaxed)), (0, 0));
+        while !matches!(ask_at(&state, &key, now, 3), ThrottleDecision::Wait(_)) {}
+        assert_eq!(state.hot(5)[0].reasons, 1 << 3);
+        state.forget(&key);
+        assert_eq!((state.hot(5).len(), state.held.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_reasons_of_a_turn_that_had_to_wait_are_told_to_the_next() {
-        let (pace, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+    async fn the_reasons_of_an_attempt_that_had_to_wait_are_passed_to_the_next() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask(&pace, &key, now), ThrottleDecision::Wait(_)) {}
-        let stamp = || Some(SpecVersion::test(1));
+        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        let spec_version = || Some(SpecVersion::test(1));
         assert!(matches!(
-            pace.ask(&key, now, (&mut 0b100, false), stamp),
+            state.ask(&key, now, (&mut 0b100, false), spec_version),
             ThrottleDecision::Wait(_)
         ));
         let mut reasons = 0b1000;
         assert_eq!(
-            pace.ask(&key, now + SPACING, (&mut reasons, false), stamp),
+            state.ask(&key, now + SPACING, (&mut reasons, false), spec_version),
             ThrottleDecision::Go
         );
         assert_eq!(reasons, 0b1110);
@@ -459,29 +474,29 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn objects_that_are_reconciled_seldom_cost_no_memory() {
-        let pace = LoopGuardState::default();
+        let state = LoopGuardState::default();
         let now = Instant::now();
         for name in 0..100_000 {
             let key = ObjectKey::new(Some("shop"), &name.to_string());
-            assert_eq!(ask(&pace, &key, now), ThrottleDecision::Go);
+            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
         }
-        assert_eq!(pace.keys.lock().len(), 0);
+        assert_eq!(state.keys.lock().len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn among_very_many_objects_each_still_has_its_fifty() {
-        let pace = LoopGuardState::default();
+        let state = LoopGuardState::default();
         let now = Instant::now();
         for name in 0..2_000_000_u32 {
-            ask(&pace, &ObjectKey::new(None, &name.to_string()), now);
+            ask(&state, &ObjectKey::new(None, &name.to_string()), now);
         }
         let key = ObjectKey::new(None, "one");
         for _ in 0..=FREE / 2 {
-            assert_eq!(ask(&pace, &key, now), ThrottleDecision::Go);
+            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
         }
-        let went = (0..2 * FREE).filter(|_| ask(&pace, &key, now) == ThrottleDecision::Go).count();
+        let went = (0..2 * FREE).filter(|_| ask(&state, &key, now) == ThrottleDecision::Go).count();
         assert!(went >= FREE as usize / 2 - 1, "{went}");
-        ask(&pace, &key, now + WINDOW);
-        assert!(pace.keys.lock().len() <= 1, "those of the minute before are forgotten");
+        ask(&state, &key, now + WINDOW);
+        assert!(state.keys.lock().len() <= 1, "those of the minute before are forgotten");
     }
 }

@@ -45,7 +45,7 @@ struct All {
     next: AtomicUsize,
     /// Number of busy workers in the last reading, which is this controller's share of the gauge:
     /// another operator may use the same metrics. The lock admits one reading at a time.
-    told_busy: Mutex<usize>,
+    reported_busy: Mutex<usize>,
 }
 
 /// Counts of one worker, or of several.
@@ -104,7 +104,7 @@ impl Meter {
         };
         let shards = (0..workers.clamp(1, SHARDS)).map(|_| Apart(Shard::new(&series)));
         let (shards, next) = (shards.collect(), AtomicUsize::new(0));
-        let all = Arc::new(All { series, shards, next, told_busy: Mutex::default() });
+        let all = Arc::new(All { series, shards, next, reported_busy: Mutex::default() });
         let source: Weak<All> = Arc::downgrade(&all);
         metrics.gather_from(source);
         Self { all, shard: 0 }
@@ -187,7 +187,7 @@ impl Shard {
 
 impl Gathers for All {
     fn tell(&self) {
-        let mut told = self.told_busy.lock();
+        let mut reported = self.reported_busy.lock();
         let mut busy = 0;
         for shard in &self.shards {
             let mut ends = shard.ends.lock();
@@ -203,8 +203,8 @@ impl Gathers for All {
             busy += shard.busy.load(Ordering::Relaxed);
         }
         // A difference instead of a value: another operator may share the gauge.
-        self.series.active.add(busy as f64 - *told as f64);
-        *told = busy;
+        self.series.active.add(busy as f64 - *reported as f64);
+        *reported = busy;
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
     const ENDS: usize = 5;
 
     #[test]
-    fn what_workers_count_apart_is_told_together_and_once() {
+    fn the_counts_of_all_workers_are_reported_as_one_sum_and_once() {
         let metrics = Metrics::new();
         let meter = Meter::new(&metrics, "shop", 3);
         let workers: Vec<Meter> = (0..2 * SHARDS).map(|_| meter.for_one_worker()).collect();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_operators_with_the_same_metrics_the_busy_workers_of_both_are_told() {
+    fn the_busy_workers_of_two_operators_with_the_same_metrics_are_added() {
         let metrics = Metrics::new();
         let (leader, follower) = (Meter::new(&metrics, "shop", 1), Meter::new(&metrics, "shop", 1));
         let active = || metrics.level(&names::ACTIVE_WORKERS, &["shop"]);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_read_counts_when_the_controller_is_gone() {
+    fn unread_counts_are_added_when_the_controller_is_dropped() {
         let metrics = Metrics::new();
         let meter = Meter::new(&metrics, "shop", 1);
         meter.for_one_worker().ended(Ended::RequeueAfter, Duration::ZERO);

@@ -38,10 +38,10 @@ use self::meter::Ended;
 pub(super) use self::meter::Meter;
 use self::namespaces::Namespaces;
 pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
-pub(super) use self::reported_failure::{REASONS, RECONCILED, Told};
+pub(super) use self::reported_failure::{REASONS, RECONCILED, ReportedFailure};
 use self::yield_budget::{PollCount, YieldBudget};
 use crate::controller::source::{Quiet, Reason, TriggerNames};
-use crate::controller::state::{Concluded, LastErrors, SpecVersion};
+use crate::controller::state::{FollowUp, LastErrors, SpecVersion};
 use crate::controller::{Action, Failure, RetryPolicy};
 use crate::environment::Environment;
 use crate::panics::{caught, panic_text};
@@ -77,30 +77,30 @@ pub(super) enum Outcome {
 pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// A boxed report of a failure.
-pub(super) type Telling<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
 /// Handles a key; the worker's view of a controller.
 pub(super) trait Step: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
-    fn run<'a>(&'a self, key: &'a ObjectKey, turn: ReconcileAttempt) -> StepFuture<'a>;
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a>;
 
     /// Returns the noted follow-up of the last reconcile if the cache shows exactly the state that
     /// this finished reconcile left, and nothing newer.
-    fn is_own_echo(&self, key: &ObjectKey) -> Option<Concluded>;
+    fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp>;
 
     /// Notes the follow-up of a finished reconcile. Called before another worker can take the key.
-    fn concluded(&self, key: &ObjectKey, how: Concluded);
+    fn finish(&self, key: &ObjectKey, how: FollowUp);
 
     /// Returns the version of the object's spec.
-    fn stamp(&self, key: &ObjectKey) -> Option<SpecVersion>;
+    fn spec_version(&self, key: &ObjectKey) -> Option<SpecVersion>;
 
     /// Reports a failure; `None` when no report is wanted.
     fn failed<'a>(
         &'a self,
         key: &'a ObjectKey,
-        told: Told<'a>,
-        turn: ReconcileAttempt,
-    ) -> Option<Telling<'a>>;
+        reported: ReportedFailure<'a>,
+        attempt: ReconcileAttempt,
+    ) -> Option<ReportFuture<'a>>;
 
     /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.
@@ -120,9 +120,9 @@ pub(super) struct Worker {
     pub(super) then: AfterMaxRetries,
     pub(super) environment: Environment,
     pub(super) meter: Meter,
-    pub(super) pace: Arc<LoopGuardState>,
+    pub(super) loop_guard: Arc<LoopGuardState>,
     pub(super) last: Arc<LastErrors>,
-    pub(super) waking: Arc<TriggerNames>,
+    pub(super) trigger_names: Arc<TriggerNames>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
 }
@@ -153,11 +153,11 @@ impl Worker {
     /// Takes and reconciles keys until the controller stops.
     async fn work(&self, polls: &PollCount) {
         let ids = self.environment.rng.next_u64();
-        let mut turns = 0_u64;
+        let mut attempts = 0_u64;
         let mut next = self.next().await;
         let mut streak = YieldBudget::new(polls, self.environment.clock.now());
         while let Some(work) = next {
-            let reasons = match self.waking.ask(work.key(), work.reasons(), work.taken()) {
+            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken()) {
                 Quiet::Now(reasons) => reasons,
                 // The burst is not over: the key goes back until its quiet time ends.
                 Quiet::In(delay) => {
@@ -167,16 +167,16 @@ impl Worker {
                     continue;
                 }
             };
-            turns += 1;
+            attempts += 1;
             let span = tracing::info_span!(
                 "reconcile",
                 controller = %self.controller,
                 namespace = work.key().namespace().unwrap_or_default(),
                 name = work.key().name(),
-                reconcile_id = format_args!("{:016x}", reconcile_id(ids, turns)),
-                reasons = %self.waking.named(reasons),
+                reconcile_id = format_args!("{:016x}", reconcile_id(ids, attempts)),
+                reasons = %self.trigger_names.named(reasons),
             );
-            let (left, now) = self.turn(work, reasons).instrument(span).await;
+            let (left, now) = self.attempt(work, reasons).instrument(span).await;
             next = self.follow(left, streak.goes_on(now), now).await;
         }
     }
@@ -228,7 +228,7 @@ impl Worker {
 
     /// Runs one attempt at a key. Returns the time, and the work if its verdict is still to be
     /// given.
-    async fn turn(
+    async fn attempt(
         &self,
         work: Work<ObjectKey>,
         mut reasons: u64,
@@ -246,14 +246,14 @@ impl Worker {
             };
             return (left, self.environment.clock.now());
         }
-        let is_timed = self.waking.is_timed(reasons);
-        let stamp = || self.step.stamp(work.key());
-        match self.pace.ask(work.key(), started, (&mut reasons, is_timed), stamp) {
+        let is_timed = self.trigger_names.is_timed(reasons);
+        let spec_version = || self.step.spec_version(work.key());
+        match self.loop_guard.ask(work.key(), started, (&mut reasons, is_timed), spec_version) {
             ThrottleDecision::Go => {}
             ThrottleDecision::GoAndWarn => {
                 self.meter.throttled();
                 tracing::warn!(
-                    limit = %self.pace.guard(),
+                    limit = %self.loop_guard.guard(),
                     "reconciled too often though nobody changed its spec, and slowed down: does each \
                      reconcile write something that differs from the last time?"
                 );
@@ -267,24 +267,24 @@ impl Worker {
         // to the queue.
         let work = work.because(reasons).kept();
         let busy = self.meter.busy();
-        let turn = self.a_turn(&work, reasons);
-        let about = turn.cancel.clone();
-        let end = self.guarded(work.key(), turn, started).await;
+        let attempt = self.new_attempt(&work, reasons);
+        let cancel = attempt.cancel.clone();
+        let end = self.guarded(work.key(), attempt, started).await;
         let now = self.environment.clock.now();
         let took = now.saturating_duration_since(started);
         self.meter.over();
         let (ended, left) = match end {
             End::Outcome(Outcome::Failed(failure)) => {
-                (self.fail(work, &about, (failure, Ended::Error)).await, None)
+                (self.fail(work, &cancel, (failure, Ended::Error)).await, None)
             }
             End::Panicked(text) => {
                 let failure = Failure::from(format!("the reconciler panicked: {text}"));
-                (self.fail(work, &about, (failure, Ended::Panic)).await, None)
+                (self.fail(work, &cancel, (failure, Ended::Panic)).await, None)
             }
             End::TimedOut => {
                 let limit = self.timeout;
                 let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
-                (self.fail(work, &about, (failure, Ended::Timeout)).await, None)
+                (self.fail(work, &cancel, (failure, Ended::Timeout)).await, None)
             }
             End::Outcome(outcome) => self.conclude(work, outcome),
         };
@@ -307,26 +307,26 @@ impl Worker {
         if reasons & changed == 0 || reasons & !(changed | later) != 0 {
             return None;
         }
-        let Concluded { again, has_failed } = self.step.is_own_echo(key)?;
+        let FollowUp { again, has_failed } = self.step.is_own_echo(key)?;
         let again_in = again.map(|again| again.saturating_duration_since(now));
         // A requeue that is due is a reason of its own.
         again_in.is_none_or(|delay| !delay.is_zero()).then_some((again_in, has_failed))
     }
 
     /// Creates the next attempt at a claimed key.
-    fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> ReconcileAttempt {
+    fn new_attempt(&self, work: &Work<ObjectKey>, reasons: u64) -> ReconcileAttempt {
         // An object that was given up and changed since is tried for the first time again.
         let is_anew = work.failures() > 0
             && self.last.given_up(work.key()).is_some()
-            && self.waking.tells_a_change(reasons);
-        let attempt = if is_anew { 0 } else { work.failures() };
-        ReconcileAttempt { attempt, reasons, cancel: AttemptCancel::new(&self.stop) }
+            && self.trigger_names.includes_change(reasons);
+        let number = if is_anew { 0 } else { work.failures() };
+        ReconcileAttempt { number, reasons, cancel: AttemptCancel::new(&self.stop) }
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
-    async fn guarded(&self, key: &ObjectKey, turn: ReconcileAttempt, started: Instant) -> End {
-        let ending = turn.cancel.at_end();
-        let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, turn))) {
+    async fn guarded(&self, key: &ObjectKey, attempt: ReconcileAttempt, started: Instant) -> End {
+        let ending = attempt.cancel.at_end();
+        let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, attempt))) {
             Ok(step) => step,
             Err(panic) => return End::Panicked(panic_text(&*panic)),
         };
@@ -369,7 +369,7 @@ impl Worker {
         self.namespaces.ended(work.key());
         let (ended, again_in) = match outcome {
             Outcome::Absent => {
-                self.pace.forget(work.key());
+                self.loop_guard.forget(work.key());
                 self.last.forget(work.key());
                 return (Ended::Success, Some(work.ended_for_good()));
             }
@@ -412,8 +412,8 @@ impl Worker {
 
 /// Makes a reconcile's id for logs: the numbers of one worker follow from its seed, and look
 /// random.
-fn reconcile_id(seed: u64, turn: u64) -> u64 {
-    let mixed = (seed ^ turn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn reconcile_id(seed: u64, attempt: u64) -> u64 {
+    let mixed = (seed ^ attempt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
 }
 

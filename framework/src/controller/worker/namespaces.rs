@@ -288,7 +288,7 @@ mod tests {
                 .failed(&key(name), &Failure::from(Error::from_status("try it", status)));
         }
 
-        /// The keys that this state wakes.
+        /// The keys that this state enqueues.
         fn woken(&self, door: &Door) -> Vec<String> {
             self.namespaces.look("tn", door, &self.queue);
             let mut woken = Vec::new();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_does_not_change_who_waits_has_nobody_look_through_them() {
+    async fn the_watch_is_notified_only_when_the_waiting_keys_change() {
         let rig = Rig::new();
         let is_told = async || {
             let clock = Clock::system();
@@ -331,7 +331,7 @@ mod tests {
         // It was answered before the namespace came.
         rig.not_there("b");
         assert_eq!(rig.woken(&open), ["b"]);
-        // The server's memory lags: each state wakes a key once.
+        // The server's memory lags: each state enqueues a key once.
         rig.not_there("a");
         rig.not_there("b");
         assert!(rig.woken(&open).is_empty());
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn b14_what_was_not_read_yet_wakes_no_key_and_is_no_news_later() {
+    async fn b14_a_namespace_enqueues_its_keys_when_it_opens_and_not_before() {
         let rig = Rig::new();
         rig.not_there("a");
         assert!(rig.woken(&Door::Unknown).is_empty());

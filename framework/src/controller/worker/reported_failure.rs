@@ -14,17 +14,17 @@ pub(crate) const REASONS: [&str; 4] = [FAILED, GAVE_UP, TERMINAL, RECONCILED];
 
 /// A failure, in relation to the failures before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct ReportedFailure<'a> {
     pub(crate) failure: &'a Failure,
     /// Failures in a row, this one included.
     pub(crate) failures: u32,
     /// Whether it is the first in a row, has another text than before, or gave up just now.
-    pub(crate) is_news: bool,
+    pub(crate) is_new: bool,
     /// Whether it gave up just now.
     pub(crate) gave_up: bool,
 }
 
-impl Told<'_> {
+impl ReportedFailure<'_> {
     /// Returns the condition of that type for this failure.
     pub(crate) fn condition(&self, type_: &str) -> Condition {
         let reason = match self.failure {

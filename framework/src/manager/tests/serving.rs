@@ -65,7 +65,7 @@ async fn probes_give_reasons_and_identities_over_loopback_only() {
 }
 
 #[tokio::test]
-async fn a_connection_over_loopback_is_told_details_by_a_server_of_every_interface() {
+async fn a_connection_over_loopback_gets_details_from_a_server_of_every_interface() {
     let endpoints = endpoints();
     *endpoints.vitals.starting.lock() = Some("canary-why".to_owned());
     let listener = bind("[::]:0".parse().unwrap(), "probes").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_connection_over_loopback_is_told_details_by_a_server_of_every_interfa
     server.abort();
 }
 
-/// The network may have every page that the operator was told to serve to it, under any name.
+/// The network may have every page that the operator serves to it, under any name.
 #[tokio::test(start_paused = true)]
 async fn metrics_that_are_served_to_the_network_are_asked_for_by_any_name() {
     let answer = ask_from(false, &endpoints(), &get_from("ops.sites.svc:8080", "/metrics")).await;

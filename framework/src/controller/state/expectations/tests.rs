@@ -14,8 +14,8 @@ fn child(name: &str) -> ObjectKey {
     ObjectKey::new(Some("shop"), name)
 }
 
-fn kind() -> Kind {
-    Kind::of::<ConfigMap>().expect("a static kind")
+fn kind() -> WrittenKind {
+    WrittenKind::of::<ConfigMap>().expect("a static kind")
 }
 
 fn info() -> ResourceInfo {
@@ -24,7 +24,7 @@ fn info() -> ResourceInfo {
 
 /// Expectations, caches without objects, and the time.
 struct World {
-    ledger: ExpectationTracker,
+    expectations: ExpectationTracker,
     informers: InformerRegistry,
     parent: ObjectKey,
 }
@@ -34,30 +34,30 @@ impl World {
         let config = ClientConfig::new("http://127.0.0.1:1").expect("an address");
         let client = Client::builder().config(config).build().expect("a client");
         Self {
-            ledger: ExpectationTracker::default(),
+            expectations: ExpectationTracker::default(),
             informers: InformerRegistry::new(client, vec![]),
             parent: key(),
         }
     }
 
-    fn whose(&self) -> Whose<'_> {
-        Whose { key: &self.parent, uid: WHOSE }
+    fn parent_ref(&self) -> ParentRef<'_> {
+        ParentRef { key: &self.parent, uid: WHOSE }
     }
 
     fn creating(&self) -> PendingCreate<'_> {
-        self.ledger.creating(self.whose(), kind(), Instant::now())
+        self.expectations.creating(self.parent_ref(), kind(), Instant::now())
     }
 
     fn created(&self) -> usize {
-        self.ledger.pending(&key(), &self.informers, Instant::now()).created
+        self.expectations.pending(&key(), &self.informers, Instant::now()).created
     }
 
     fn begin(&self) {
-        self.ledger.begin(self.whose(), &self.informers, Instant::now());
+        self.expectations.begin(self.parent_ref(), &self.informers, Instant::now());
     }
 
     fn open(&self) -> usize {
-        self.ledger.open.load(Ordering::SeqCst)
+        self.expectations.open.load(Ordering::SeqCst)
     }
 }
 
@@ -66,10 +66,10 @@ async fn a_creation_without_an_answer_is_missing_until_a_child_appears() {
     let world = World::new();
     drop(world.creating());
     assert_eq!(world.created(), 1);
-    world.ledger.appeared(&key(), &ResourceInfo::of::<Secret>(), "a");
-    world.ledger.appeared(&child("another"), &info(), "a");
+    world.expectations.observe_new(&key(), &ResourceInfo::of::<Secret>(), "a");
+    world.expectations.observe_new(&child("another"), &info(), "a");
     assert_eq!(world.created(), 1, "another kind, another parent");
-    world.ledger.appeared(&key(), &info(), "a");
+    world.expectations.observe_new(&key(), &info(), "a");
     assert_eq!((world.created(), world.open()), (0, 0));
 }
 
@@ -79,10 +79,10 @@ async fn a_refused_creation_and_one_that_appeared_before_its_answer_are_not_miss
     world.creating().refused();
     assert_eq!(world.created(), 0);
     let flight = world.creating();
-    world.ledger.appeared(&key(), &info(), "a");
+    world.expectations.observe_new(&key(), &info(), "a");
     flight.landed(&child("web-1"), "a", Instant::now());
     assert_eq!((world.created(), world.open()), (0, 0));
-    assert!(world.ledger.parents.of(&key()).lock()[&key()].rooms[0].sent.is_empty());
+    assert!(world.expectations.parents.of(&key()).lock()[&key()].kinds[0].sent.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,10 +90,10 @@ async fn one_child_does_not_stand_for_another_whose_answer_was_lost() {
     let world = World::new();
     let answered = world.creating();
     drop(world.creating());
-    world.ledger.appeared(&key(), &info(), "a");
+    world.expectations.observe_new(&key(), &info(), "a");
     answered.landed(&child("web-1"), "a", Instant::now());
     assert_eq!(world.created(), 1, "the one that appeared is the one that was answered");
-    world.ledger.appeared(&key(), &info(), "b");
+    world.expectations.observe_new(&key(), &info(), "b");
     assert_eq!(world.created(), 0);
 }
 
@@ -104,38 +104,38 @@ async fn a_child_that_was_answered_before_does_not_stand_for_one_whose_answer_wa
     // The cache may show the child before its event is delivered.
     world.begin();
     drop(world.creating());
-    world.ledger.appeared(&key(), &info(), "a");
+    world.expectations.observe_new(&key(), &info(), "a");
     assert_eq!(world.created(), 1);
-    world.ledger.appeared(&key(), &info(), "b");
+    world.expectations.observe_new(&key(), &info(), "b");
     assert_eq!(world.created(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn announced_children_are_counted_down_and_may_be_withdrawn() {
     let world = World::new();
-    world.ledger.announce(world.whose(), kind(), 3, Instant::now());
-    world.ledger.appeared(&key(), &info(), "a");
+    world.expectations.announce(world.parent_ref(), kind(), 3, Instant::now());
+    world.expectations.observe_new(&key(), &info(), "a");
     // Delivered twice, by a list and by a watch.
-    world.ledger.appeared(&key(), &info(), "a");
+    world.expectations.observe_new(&key(), &info(), "a");
     assert_eq!(world.created(), 2);
-    world.ledger.announce(world.whose(), kind(), -1, Instant::now());
+    world.expectations.announce(world.parent_ref(), kind(), -1, Instant::now());
     assert_eq!(world.created(), 1);
-    world.ledger.appeared(&key(), &info(), "b");
+    world.expectations.observe_new(&key(), &info(), "b");
     assert_eq!((world.created(), world.open()), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_appears_is_waited_for_five_minutes() {
+async fn a_child_that_never_appears_is_expected_for_five_minutes() {
     let world = World::new();
     drop(world.creating());
     tokio::time::advance(EXPIRE - Duration::from_secs(1)).await;
     world.begin();
-    let pending = world.ledger.pending(&key(), &world.informers, Instant::now());
+    let pending = world.expectations.pending(&key(), &world.informers, Instant::now());
     assert_eq!((pending.created, pending.expires_in), (1, Some(Duration::from_secs(1))));
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(world.created(), 0);
     world.begin();
-    assert!(world.ledger.parents.is_empty(), "and costs nothing any more");
+    assert!(world.expectations.parents.is_empty(), "and costs nothing any more");
     assert_eq!(world.open(), 0);
 }
 
@@ -143,31 +143,36 @@ async fn what_never_appears_is_waited_for_five_minutes() {
 async fn all_is_forgotten_with_the_parent_and_when_another_takes_its_name() {
     let world = World::new();
     drop(world.creating());
-    world.ledger.forget(&key());
+    world.expectations.forget(&key());
     assert_eq!((world.created(), world.open()), (0, 0));
     drop(world.creating());
     let parent = key();
-    let other = Whose { key: &parent, uid: "another" };
-    world.ledger.begin(other, &world.informers, Instant::now());
+    let other = ParentRef { key: &parent, uid: "another" };
+    world.expectations.begin(other, &world.informers, Instant::now());
     assert_eq!((world.created(), world.open()), (0, 0));
     drop(world.creating());
-    drop(world.ledger.creating(other, kind(), Instant::now()));
+    drop(world.expectations.creating(other, kind(), Instant::now()));
     assert_eq!((world.created(), world.open()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_are_bounded_and_forgotten_once_nobody_can_miss_them() {
+async fn writes_are_bounded_and_forgotten_when_no_cache_lacks_them() {
     let world = World::new();
     for n in 0..=WRITES {
         let key = child(&format!("web-{n}"));
-        world.ledger.sent(world.whose(), kind(), (What::Created, &key, "u"), Instant::now());
+        world.expectations.sent(
+            world.parent_ref(),
+            kind(),
+            (WriteEffect::Created, &key, "u"),
+            Instant::now(),
+        );
     }
-    assert_eq!(world.ledger.parents.of(&key()).lock()[&key()].rooms[0].sent.len(), WRITES);
+    assert_eq!(world.expectations.parents.of(&key()).lock()[&key()].kinds[0].sent.len(), WRITES);
     // The kind has no cache.
     world.begin();
     tokio::time::advance(LINGER).await;
     world.begin();
-    assert!(world.ledger.parents.is_empty());
+    assert!(world.expectations.parents.is_empty());
 }
 
 /// A limited cache shows no own writes: only the watch can confirm them.
@@ -180,7 +185,12 @@ async fn limited(options: CacheOptions) -> (World, Informer<ConfigMap>) {
 
 fn created_in(world: &World, namespace: &str) {
     let key = ObjectKey::new(Some(namespace), "web");
-    world.ledger.sent(world.whose(), kind(), (What::Created, &key, "u"), Instant::now());
+    world.expectations.sent(
+        world.parent_ref(),
+        kind(),
+        (WriteEffect::Created, &key, "u"),
+        Instant::now(),
+    );
 }
 
 fn selected() -> CacheOptions {
@@ -196,7 +206,7 @@ async fn a_child_that_a_limited_cache_never_shows_is_forgotten_in_time() {
     tokio::time::advance(EXPIRE).await;
     assert_eq!(world.created(), 0);
     world.begin();
-    assert!(world.ledger.parents.is_empty());
+    assert!(world.expectations.parents.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,10 +215,12 @@ async fn a_child_that_came_and_went_during_one_reconcile_is_not_missing() {
         let (world, _cache) = limited(selected()).await;
         created_in(&world, "shop");
         let web = child("web");
-        let told = |uid| world.ledger.told(&key(), &info(), Told { key: &web, uid, is_gone });
-        told("another");
+        let observe = |uid| {
+            world.expectations.observe(&key(), &info(), ObservedChild { key: &web, uid, is_gone })
+        };
+        observe("another");
         assert_eq!(world.created(), 1);
-        told("u");
+        observe("u");
         assert_eq!(world.created(), 0);
     }
 }
@@ -225,25 +237,25 @@ async fn a_change_of_a_child_that_was_seen_does_not_make_it_a_creation_again() {
     let world = World::new();
     let sent = |what| {
         let change = (what, &child("kid"), "uid-of-kid");
-        world.ledger.sent(world.whose(), kind(), change, Instant::now());
+        world.expectations.sent(world.parent_ref(), kind(), change, Instant::now());
     };
     let what = || {
-        let parents = world.ledger.parents.of(&key()).lock();
+        let parents = world.expectations.parents.of(&key()).lock();
         parents
             .get(&key())
-            .and_then(|parent| Some(parent.rooms.first()?.sent.first_key_value()?.1.what))
+            .and_then(|parent| Some(parent.kinds.first()?.sent.first_key_value()?.1.what))
     };
-    sent(What::Created);
-    sent(What::Changed);
-    assert_eq!(what(), Some(What::Created), "nobody has seen it yet");
+    sent(WriteEffect::Created);
+    sent(WriteEffect::Changed);
+    assert_eq!(what(), Some(WriteEffect::Created), "no cache has shown it yet");
     // The caches show the child, by an event that came before the answer to its create.
     world.begin();
-    sent(What::Changed);
-    assert_eq!(what(), Some(What::Changed));
+    sent(WriteEffect::Changed);
+    assert_eq!(what(), Some(WriteEffect::Changed));
     // Its event may still come, and must not be taken for another child's.
     tokio::time::advance(Duration::from_secs(5)).await;
     world.begin();
-    assert_eq!(what(), Some(What::Changed));
+    assert_eq!(what(), Some(WriteEffect::Changed));
     tokio::time::advance(Duration::from_secs(5)).await;
     world.begin();
     assert_eq!(what(), None);

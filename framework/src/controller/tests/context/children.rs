@@ -59,7 +59,7 @@ async fn a_child_is_deleted_and_not_read_from_the_cache_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_nobody_owns_is_not_deleted_as_a_child() {
+async fn an_object_without_an_owner_is_not_deleted_as_a_child() {
     let (world, sites) = (World::start().await, Sites::default());
     world.maps().create(&child("home", "x")).await.expect("created");
     let running = world.run(plain(&sites)).await;
@@ -121,8 +121,8 @@ async fn the_child_of_a_cluster_scoped_object_is_found_in_its_namespace() {
     let prune = Patch::Merge(json!({ "metadata": { "labels": { "prune": "anywhere" } } }));
     api.patch("acme", prune).await.expect("patched");
     running.settled().await;
-    let told = tenants.0.lock().pop().expect("it was tried");
-    assert!(told.contains("default/acme") && told.contains("shop/acme"), "{told}");
+    let reported = tenants.0.lock().pop().expect("it was tried");
+    assert!(reported.contains("default/acme") && reported.contains("shop/acme"), "{reported}");
     assert!(world.maps().get_opt("acme").await.expect("an answer").is_some());
     let none = Patch::Merge(json!({ "spec": { "namespaces": [] } }));
     api.patch("acme", none).await.expect("patched");
@@ -174,8 +174,11 @@ async fn a_forged_claim_in_another_namespace_keeps_no_child_from_being_deleted()
                 json!({ "metadata": { "labels": { "prune": how } }, "spec": { "namespaces": [] } });
             world.client.all::<Tenant>().patch("acme", Patch::Merge(prune)).await.expect("patched");
             running.settled().await;
-            let told = tenants.0.lock().clone();
-            assert!(!told.is_empty() && told.iter().all(String::is_empty), "{by}, {how}: {told:?}");
+            let reported = tenants.0.lock().clone();
+            assert!(
+                !reported.is_empty() && reported.iter().all(String::is_empty),
+                "{by}, {how}: {reported:?}"
+            );
             assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());
             running.stop().await;
         }
@@ -183,7 +186,7 @@ async fn a_forged_claim_in_another_namespace_keeps_no_child_from_being_deleted()
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_restart_a_forged_claim_is_told_apart_by_who_applied_it() {
+async fn after_a_restart_a_forged_claim_is_recognised_by_its_field_manager() {
     let (world, _, running) = forged("mallory").await;
     running.stop().await;
     let prune =

@@ -70,7 +70,7 @@ async fn a_changed_child_of_a_deleted_object_is_not_made_again_while_the_cache_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_somebody_deleted_is_made_again_at_once() {
+async fn a_child_that_another_client_deleted_is_created_again_at_once() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
     world.create("home", "a").await;

@@ -99,8 +99,9 @@ async fn run(script: &[&'static str]) -> Vec<String> {
     let world = World::start().await;
     world.maps().create(&map("one", "z1", "red")).await.expect("created");
     let zoned = Zoned { script: Arc::new(script.to_vec()), ..Zoned::default() };
-    let wiring = ControllerBuilder::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
-    let running = world.start_only(wiring.build(zoned.clone())).await;
+    let builder =
+        ControllerBuilder::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
+    let running = world.start_only(builder.build(zoned.clone())).await;
     world.server.faults().pause_watches("configmaps");
     tokio::time::sleep(Duration::from_secs(1)).await;
     let turns = zoned.turns.lock().clone();
@@ -111,7 +112,7 @@ async fn run(script: &[&'static str]) -> Vec<String> {
 const BEFORE: &str = "z1:one red:one whole red:one";
 
 #[tokio::test(start_paused = true)]
-async fn g_c8_what_was_created_is_found_by_an_index_on_what_a_projection_lacks() {
+async fn g_c8_a_created_object_is_found_by_an_index_on_fields_that_a_projection_lacks() {
     let turns = run(&["create"]).await;
     assert_eq!(turns, [BEFORE, "z1:one z2:two red:one whole red:one blue:two whole blue:two"]);
 }
@@ -122,7 +123,7 @@ async fn g_c8_a_label_that_was_removed_is_gone_from_a_cache_whose_projection_ski
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_c8_what_a_projection_skips_is_as_the_api_server_answered_a_write_through_it() {
+async fn g_c8_fields_that_a_projection_skips_are_those_of_the_answer_to_a_write_through_it() {
     assert_eq!(run(&["part"]).await, [BEFORE, "z2:one blue:one whole blue:one"]);
 }
 
@@ -137,8 +138,9 @@ async fn g_c8_a_cache_of_other_options_is_shown_own_writes_and_deletions() {
     world.maps().create(&map("one", "z1", "red")).await.expect("created");
     let script = vec!["wait", "create", "wait", "wait", "delete"];
     let zoned = Zoned { script: Arc::new(script), ..Zoned::default() };
-    let wiring = ControllerBuilder::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
-    let running = world.start_only(wiring.build(zoned)).await;
+    let builder =
+        ControllerBuilder::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
+    let running = world.start_only(builder.build(zoned)).await;
     let options = CacheOptions::default().representation(Representation::Metadata);
     let beside = running.informers.informer_with::<ConfigMap>(options);
     beside.synced().await.expect("it runs");

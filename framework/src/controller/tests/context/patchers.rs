@@ -64,11 +64,11 @@ impl Reconciler for Patching {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_c8_what_a_patcher_of_the_context_sent_is_seen_by_the_next_reconcile() {
+async fn g_c8_a_patch_by_a_patcher_of_the_context_is_seen_by_the_next_reconcile() {
     let (world, patching) = (World::start().await, Patching::default());
     world.maps().create(&child("one", "a")).await.expect("created");
-    let wiring = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
-    let running = world.run(wiring.build(patching.clone())).await;
+    let builder = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
+    let running = world.run(builder.build(patching.clone())).await;
     world.server.faults().pause_watches("configmaps");
     world.create("home", "looks again").await;
     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -80,10 +80,10 @@ async fn g_c8_what_a_patcher_of_the_context_sent_is_seen_by_the_next_reconcile()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_patcher_of_the_context_sent_does_not_wake_its_object() {
+async fn a_patch_by_a_patcher_of_the_context_does_not_enqueue_its_object() {
     let (world, patching) = (World::start().await, Patching::default());
-    let wiring = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
-    let running = world.run(wiring.build(patching.clone())).await;
+    let builder = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
+    let running = world.run(builder.build(patching.clone())).await;
     world.writes();
     world.create("home", "a").await;
     running.settled().await;
@@ -122,7 +122,7 @@ impl Reconciler for Replacing {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c4_what_was_replaced_upon_the_reconciled_version_does_not_wake_its_object() {
+async fn c4_a_replacement_upon_the_reconciled_version_does_not_enqueue_its_object() {
     for host in ["replaces", "patches"] {
         let (world, replacing) = (World::start().await, Replacing::default());
         let running = world.run(ControllerBuilder::new().build(replacing.clone())).await;
@@ -131,18 +131,18 @@ async fn c4_what_was_replaced_upon_the_reconciled_version_does_not_wake_its_obje
         assert_eq!(*replacing.0.lock(), ["changed"], "{host}");
         world.patch("home", json!({ "spec": { "config": "x" } })).await;
         running.settled().await;
-        assert_eq!(replacing.0.lock().len(), 2, "{host}: somebody else's change does");
+        assert_eq!(replacing.0.lock().len(), 2, "{host}: another writer's change does");
         running.stop().await;
     }
 }
 
 /// The patch is accepted upon a version that is not reconciled yet.
 #[tokio::test(start_paused = true)]
-async fn what_somebody_wrote_before_an_unlocked_patch_is_reconciled() {
+async fn a_foreign_write_before_an_unlocked_patch_is_reconciled() {
     let (world, go) = (World::start().await, Arc::new(Notify::new()));
     let patching = Patching { is_unlocked: true, go: Some(go.clone()), ..Patching::default() };
-    let wiring = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
-    let running = world.start_only(wiring.build(patching.clone())).await;
+    let builder = ControllerBuilder::<Patching>::new().owns::<ConfigMap>();
+    let running = world.start_only(builder.build(patching.clone())).await;
     world.create("home", "a").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     world.patch("home", json!({ "spec": { "host": "b" } })).await;

@@ -7,7 +7,7 @@ use super::*;
 
 impl World {
     /// Returns the reasons of the Events about sites.
-    async fn told(&self) -> Vec<String> {
+    async fn reported(&self) -> Vec<String> {
         let events = self.client.namespace::<Event>("shop").list().await.expect("an answer").items;
         let mut reasons: Vec<String> =
             events.into_iter().filter_map(|event| event.reason).collect();
@@ -26,14 +26,18 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_nobody_controls_is_neither_changed_nor_owned_nor_deleted() {
+async fn an_object_without_a_controller_is_neither_changed_nor_owned_nor_deleted() {
     let (world, sites) = (World::start().await, Sites::default());
     world.maps().create(&child("payments", "theirs")).await.expect("created");
     let running = world.run(plain(&sites)).await;
     world.create("payments", "ours").await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(world.map("payments").await, ("theirs".to_owned(), None));
-    assert!(world.told().await.contains(&"ChildTaken".to_owned()), "{:?}", world.told().await);
+    assert!(
+        world.reported().await.contains(&"ChildTaken".to_owned()),
+        "{:?}",
+        world.reported().await
+    );
     assert!(world.counted(&names::RECONCILE_ERRORS) > 0);
     world.sites().delete("payments").await.expect("deleted");
     running.settled().await;
@@ -59,7 +63,7 @@ async fn an_object_that_appears_between_the_look_and_the_create_is_not_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_was_made_anew_by_somebody_else_is_not_taken_by_what_the_cache_remembers() {
+async fn a_child_that_another_client_created_anew_is_not_taken_over_by_the_remembered_apply() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
     world.create("home", "a").await;
@@ -102,7 +106,7 @@ async fn the_child_of_an_earlier_parent_of_that_name_is_waited_for_without_a_fai
     let site = world.create("home", "ours").await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(world.map("home").await, ("held".to_owned(), Some(reference.uid)));
-    assert!(!world.told().await.contains(&"ChildTaken".to_owned()));
+    assert!(!world.reported().await.contains(&"ChildTaken".to_owned()));
     assert_eq!(captured.text(), "");
     let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
     world.maps().patch("home", release).await.expect("patched");

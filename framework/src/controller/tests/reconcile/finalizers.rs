@@ -17,7 +17,7 @@ async fn the_finalizer_is_there_before_the_first_reconcile_and_others_keep_their
 }
 
 #[tokio::test(start_paused = true)]
-async fn c6_a_removed_finalizer_tells_which_version_it_was_removed_from() {
+async fn c6_the_removal_of_a_finalizer_returns_the_version_that_carried_it() {
     let world = World::start().await;
     let mut site = Site::new("home", SiteSpec { host: "a".into(), config: None });
     site.metadata.finalizers = Some(vec![FINALIZER.into()]);

@@ -62,16 +62,19 @@ async fn played(host: &str) -> (World, Stepping, Running) {
 
 async fn conditions(world: &World) -> Vec<String> {
     let status = world.sites().get("home").await.expect("it is there").status.expect("a status");
-    let told = status.conditions.iter();
-    told.map(|c| format!("{} {} {} {}", c.type_, c.status, c.reason, c.message)).collect()
+    let reported = status.conditions.iter();
+    reported.map(|c| format!("{} {} {} {}", c.type_, c.status, c.reason, c.message)).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn steps_run_in_order_and_those_of_a_group_at_the_same_time() {
     let (world, stepping, running) = played("a").await;
     assert_eq!(*stepping.log.lock(), ["first", "second", "left", "right"]);
-    let told = conditions(&world).await;
-    assert_eq!(told, ["First True Succeeded ", "Second True Succeeded ", "Right True Succeeded "]);
+    let reported = conditions(&world).await;
+    assert_eq!(
+        reported,
+        ["First True Succeeded ", "Second True Succeeded ", "Right True Succeeded "]
+    );
     assert_eq!(running.handle.state().delayed, 1);
     tokio::time::sleep(Duration::from_secs(101)).await;
     assert!(stepping.log.lock().len() > 4, "the earliest of the times asked for");
@@ -92,18 +95,18 @@ async fn a_step_that_waits_ends_the_reconcile_with_success() {
 async fn an_error_names_its_step_and_ends_the_sequence() {
     let (world, stepping, running) = played("fails").await;
     assert!(!stepping.log.lock().contains(&"left"));
-    let told = running.handle.busy_report().now;
-    assert!(told[0].ends_with(": step \"second\": no zone"), "{told:?}");
+    let reported = running.handle.busy_report().now;
+    assert!(reported[0].ends_with(": step \"second\": no zone"), "{reported:?}");
     assert_eq!(conditions(&world).await[1], "Second False StepFailed no zone");
     running.stop.cancel();
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_steps_of_a_group_end_and_all_their_errors_are_told() {
+async fn all_steps_of_a_group_end_and_all_their_errors_are_reported() {
     let (_world, stepping, running) = played("both fail").await;
     assert_eq!(stepping.log.lock()[..4], ["first", "second", "left", "right"]);
-    let told = running.handle.busy_report().now;
-    assert!(told[0].ends_with("step \"left\": left; step \"right\": right"), "{told:?}");
+    let reported = running.handle.busy_report().now;
+    assert!(reported[0].ends_with("step \"left\": left; step \"right\": right"), "{reported:?}");
     running.stop.cancel();
 }
 
@@ -115,9 +118,9 @@ async fn a_step_beside_one_that_failed_for_good_is_tried_again() {
         tokio::time::sleep(Duration::from_secs(30)).await;
         let tries = stepping.log.lock().iter().filter(|step| **step == "left").count();
         assert!(tries >= 2, "{host}: {tries}");
-        let told = running.handle.busy_report().now;
+        let reported = running.handle.busy_report().now;
         let first = format!("in a row: step \"{told_first}\": {told_first}; step ");
-        assert!(told[0].contains(&first), "{told:?}");
+        assert!(reported[0].contains(&first), "{reported:?}");
         running.stop.cancel();
     }
 }
@@ -135,9 +138,9 @@ async fn a_steps_failure_is_not_lost_when_its_condition_cannot_be_written() {
     world.create("home", "terminal").await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(refused.hits(), 1);
-    let told = logged.with("the reconcile failed for good");
-    assert!(told[0].contains("(a condition was not written: "), "{told:?}");
-    assert!(told[0].contains("and: step \"second\": no zone"), "{told:?}");
+    let reported = logged.with("the reconcile failed for good");
+    assert!(reported[0].contains("(a condition was not written: "), "{reported:?}");
+    assert!(reported[0].contains("and: step \"second\": no zone"), "{reported:?}");
     let errors = world.counted(&names::RECONCILE_ERRORS);
     assert_eq!(world.counted(&names::RECONCILE_TERMINAL_ERRORS), errors, "nothing else went wrong");
     running.stop.cancel();
@@ -195,19 +198,19 @@ async fn steps_within_a_step_are_one_of_its_steps() {
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(nesting.log.lock()[..steps.len()], *steps, "{host}");
         assert_eq!(running.handle.state().delayed, delayed, "{host}");
-        let told = running.handle.busy_report().now;
+        let reported = running.handle.busy_report().now;
         match host {
             "fails" => {
                 let text = ": step \"dns\": step \"record\": no zone";
-                assert!(told[0].ends_with(text), "{told:?}");
+                assert!(reported[0].ends_with(text), "{reported:?}");
                 assert!(conditions(&world).await[0].starts_with("Dns False StepFailed"));
             }
             "panics" => {
                 let text = ": the reconciler panicked: step \"dns\": step \"record\": no luck";
-                assert!(told[0].ends_with(text), "{told:?}");
+                assert!(reported[0].ends_with(text), "{reported:?}");
             }
             _ => {
-                assert!(told.is_empty(), "{told:?}");
+                assert!(reported.is_empty(), "{reported:?}");
                 assert_eq!(conditions(&world).await, ["Dns True Succeeded "]);
             }
         }

@@ -29,7 +29,7 @@ impl Reconciler for Attending {
                 self.say(cx.reasons().to_string());
                 Ok(Action::done())
             }
-            "fails" => Err("as told".into()),
+            "fails" => Err("on purpose".into()),
             _ => Ok(Action::done()),
         }
     }
@@ -47,7 +47,7 @@ impl ObjectTask for Attending {
         let host = task.object()?.spec.host.clone();
         self.say(format!("starts {} {host}", task.key().name()));
         match host.as_str() {
-            "panics" => panic!("as told"),
+            "panics" => panic!("on purpose"),
             "short" => return Ok(()),
             "asks" => task.requeue(),
             "stubborn" => std::future::pending().await,
@@ -66,10 +66,10 @@ async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-async fn start(wiring: ControllerBuilder<Attending>, host: &str) -> (World, Attending, Running) {
+async fn start(builder: ControllerBuilder<Attending>, host: &str) -> (World, Attending, Running) {
     let (world, attending) = (World::start().await, Attending::default());
-    let wiring = wiring.task_per_object();
-    let running = world.start_only(wiring.build(attending.clone())).await;
+    let builder = builder.task_per_object();
+    let running = world.start_only(builder.build(attending.clone())).await;
     world.create("home", host).await;
     pass(1).await;
     (world, attending, running)
@@ -166,9 +166,9 @@ async fn a_task_that_asks_for_a_reconcile_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_does_not_outlive_a_reconcile_that_waited_for_its_end_and_was_cut() {
-    let wiring =
+    let builder =
         ControllerBuilder::new().finalizer(FINALIZER).reconcile_timeout(Duration::from_secs(2));
-    let (world, attending, running) = start(wiring, "stubborn").await;
+    let (world, attending, running) = start(builder, "stubborn").await;
     assert_eq!(attending.log(), ["starts home stubborn"]);
     world.sites().delete("home").await.expect("deleted");
     pass(8).await;
@@ -207,7 +207,7 @@ async fn tasks_start_anew_when_the_controller_runs_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_ends_with_its_object_whatever_a_predicate_says_of_the_deletion() {
+async fn a_task_ends_with_its_object_even_if_a_predicate_drops_the_deletion() {
     let alive = Predicate::new(|change| !matches!(change, Change::Deleted { .. }));
     let (world, attending, running) = start(ControllerBuilder::new().when(alive), "a").await;
     assert_eq!(attending.log(), ["starts home a"]);

@@ -1,13 +1,13 @@
-//! Watches, indexes and permissions of a wiring.
+//! Watches, indexes and permissions of a builder.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn an_object_named_by_an_index_is_reconciled_when_what_it_names_changes() {
     let (world, sites) = (World::start().await, Sites::default());
-    let wiring = ControllerBuilder::<Sites>::new().owns::<ConfigMap>();
-    let wiring = wiring.watches_by::<ConfigMap, _>(Site::BY_CONFIG);
-    let running = world.run(wiring.build(sites.clone())).await;
+    let builder = ControllerBuilder::<Sites>::new().owns::<ConfigMap>();
+    let builder = builder.watches_by::<ConfigMap, _>(Site::BY_CONFIG);
+    let running = world.run(builder.build(sites.clone())).await;
     let spec = SiteSpec { host: "a".into(), config: Some("settings".into()) };
     world.sites().create(&Site::new("home", spec)).await.expect("created");
     world.create("other", "b").await;
@@ -23,15 +23,15 @@ async fn an_object_named_by_an_index_is_reconciled_when_what_it_names_changes() 
 async fn a_controller_with_an_index_that_cannot_be_built_does_not_start() {
     let world = World::start().await;
     let by_config: Index<Site, String> = Index::on_path("config", &["spec", "config"]);
-    let wirings = [
+    let builders = [
         ControllerBuilder::<Sites>::new().index(by_config),
         ControllerBuilder::<Sites>::new().watches_by::<ConfigMap, _>(by_config),
     ];
-    for wiring in wirings {
+    for builder in builders {
         let informers = InformerRegistry::new(world.client.clone(), vec![]);
         let options = CacheOptions::default().representation(Representation::Metadata);
         informers.set_options(ResourceInfo::of::<Site>(), options).expect("it is not in use");
-        let refused = wiring.build(Sites::default()).attach(&informers).unwrap_err();
+        let refused = builder.build(Sites::default()).attach(&informers).unwrap_err();
         assert_eq!(refused.kind(), crate::ErrorKind::Usage);
         let text = refused.to_string();
         assert!(text.contains("controller site") && text.contains("spec.config"), "{text}");
@@ -39,7 +39,7 @@ async fn a_controller_with_an_index_that_cannot_be_built_does_not_start() {
 }
 
 #[test]
-fn the_wiring_tells_the_permissions_it_needs() {
+fn a_builder_lists_the_permissions_that_it_needs() {
     let controller = ControllerBuilder::<Sites>::new()
         .owns::<ConfigMap>()
         .finalizer(FINALIZER)

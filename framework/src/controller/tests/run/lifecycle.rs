@@ -45,7 +45,7 @@ async fn k6_when_nothing_would_change_nothing_is_written() {
     world.create("home", "a.example").await;
     running.settled().await;
     let runs = sites.runs("home");
-    assert!(runs <= 2, "own writes wake nobody: {:?}", sites.log.lock());
+    assert!(runs <= 2, "own writes enqueue nothing: {:?}", sites.log.lock());
     world.writes();
     world.patch("home", json!({ "metadata": { "labels": { "touched": "yes" } } })).await;
     running.settled().await;

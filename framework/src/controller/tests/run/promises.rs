@@ -46,8 +46,8 @@ impl Owns<ConfigMap> for Patient {}
 #[tokio::test(start_paused = true)]
 async fn k1_k2_an_object_has_one_reconcile_at_a_time_and_one_after_its_last_change() {
     let (world, patient) = (World::start().await, Patient::default());
-    let wiring = ControllerBuilder::<Patient>::new().owns::<ConfigMap>().workers(8);
-    let running = world.run(wiring.build(patient.clone())).await;
+    let builder = ControllerBuilder::<Patient>::new().owns::<ConfigMap>().workers(8);
+    let running = world.run(builder.build(patient.clone())).await;
     let mut sites = Vec::new();
     for name in ["a", "b", "c"] {
         sites.push(world.create(name, "quiet").await);
@@ -89,7 +89,7 @@ impl Reconciler for Looking {
     async fn reconcile(&self, site: &Site, _: &Context<Self>) -> Result<Action> {
         self.0.lock().push(format!("{} {}", site.name(), site.spec.host));
         tokio::time::sleep(Duration::from_secs(2)).await;
-        assert_ne!(site.spec.host, "panics", "as told");
+        assert_ne!(site.spec.host, "panics", "on purpose");
         Ok(Action::done())
     }
 }

@@ -16,8 +16,8 @@ fn key(name: &str) -> ObjectKey {
 async fn a_triggered_object_is_reconciled_and_one_that_does_not_exist_is_counted() {
     let (world, notes) = (World::start().await, Noting::default());
     let trigger = Trigger::new("hook");
-    let wiring = ControllerBuilder::<Noting>::new().triggered_by(&trigger);
-    let running = world.run(wiring.build(notes.clone())).await;
+    let builder = ControllerBuilder::<Noting>::new().triggered_by(&trigger);
+    let running = world.run(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     notes.noted();
@@ -32,13 +32,13 @@ async fn a_triggered_object_is_reconciled_and_one_that_does_not_exist_is_counted
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_sent_before_the_start_is_held_and_what_is_too_much_is_refused() {
+async fn keys_sent_before_the_start_are_held_and_keys_beyond_the_capacity_are_refused() {
     let (world, notes) = (World::start().await, Noting::default());
     world.create("home", "a").await;
     world.create("other", "a").await;
     let trigger = Trigger::with_capacity("hook", 2);
     trigger.try_send(key("home")).expect("there is room");
-    let wiring = ControllerBuilder::<Noting>::new().triggered_by(&trigger);
+    let builder = ControllerBuilder::<Noting>::new().triggered_by(&trigger);
     trigger.try_send(key("home")).expect("the same once more");
     trigger.try_send(key("other")).expect("there is room");
     let refused = trigger.try_send(key("third")).unwrap_err().to_string();
@@ -51,7 +51,7 @@ async fn what_is_sent_before_the_start_is_held_and_what_is_too_much_is_refused()
     });
     tokio::time::sleep(SECOND).await;
     assert!(!sending.is_finished());
-    let running = world.run(wiring.build(notes.clone())).await;
+    let running = world.run(builder.build(notes.clone())).await;
     sending.await.expect("there is room now");
     let mut noted = notes.noted();
     noted.sort();
@@ -60,7 +60,7 @@ async fn what_is_sent_before_the_start_is_held_and_what_is_too_much_is_refused()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_controller_that_is_dropped_waits_no_more() {
+async fn a_sender_that_waits_for_a_controller_returns_when_it_is_dropped() {
     let trigger = Trigger::with_capacity("hook", 1);
     let never_started =
         ControllerBuilder::<Noting>::new().triggered_by(&trigger).build(Noting::default());
@@ -72,12 +72,12 @@ async fn who_waits_for_a_controller_that_is_dropped_waits_no_more() {
     tokio::time::sleep(SECOND).await;
     assert!(!sending.is_finished());
     drop(never_started);
-    sending.await.expect("there is nobody to wait for");
+    sending.await.expect("no controller is left to wait for");
 }
 
 /// Each run stands for a term of leadership.
 #[tokio::test(start_paused = true)]
-async fn a_trigger_goes_on_between_two_runs_and_tells_every_controller() {
+async fn a_trigger_accepts_keys_between_two_runs_and_enqueues_them_in_every_controller() {
     let (world, one, two) = (World::start().await, Noting::default(), Noting::default());
     world.create("home", "a").await;
     let trigger = Trigger::new("hook");
@@ -148,7 +148,7 @@ impl Outside {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_wakes_those_whose_value_came_changed_or_went() {
+async fn a_poll_enqueues_objects_whose_value_appeared_changed_or_disappeared() {
     let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
     for name in ["one", "two", "three"] {
         world.create(name, "a").await;
@@ -174,7 +174,7 @@ async fn a_poll_wakes_those_whose_value_came_changed_or_went() {
     assert_eq!(woken, ["one: poll outside", "two: poll outside"]);
     assert_eq!(polled.get(&key("two")), None);
     tokio::time::sleep(120 * SECOND).await;
-    assert!(notes.noted().is_empty(), "what stays the same wakes nobody");
+    assert!(notes.noted().is_empty(), "an unchanged value enqueues nothing");
     running.stop().await;
 }
 
@@ -356,7 +356,7 @@ async fn values_of_an_earlier_term_do_not_pass_for_listed_in_this_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_poll_finds_at_the_start_does_not_go_before_what_changes() {
+async fn values_that_a_poll_finds_at_the_start_are_queued_behind_changes() {
     let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
     for n in 0..5 {
         world.create(&format!("site{n}"), "a").await;
@@ -393,12 +393,12 @@ struct Picky;
 
 impl PartialEq for Picky {
     fn eq(&self, _: &Self) -> bool {
-        panic!("as told")
+        panic!("on purpose")
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_whose_values_panic_when_compared_says_so_and_comes_more_rarely() {
+async fn a_poll_whose_values_panic_when_compared_reports_an_error_and_polls_less_often() {
     let (world, notes) = (World::start().await, Noting::default());
     world.create("one", "a").await;
     let list = || async { Ok([(key("one"), Picky)].into()) };
@@ -406,7 +406,7 @@ async fn a_poll_whose_values_panic_when_compared_says_so_and_comes_more_rarely()
     let running =
         world.run(ControllerBuilder::<Noting>::new().polls(&polled).build(notes.clone())).await;
     tokio::time::sleep(1800 * SECOND).await;
-    assert!(polled.error().is_some_and(|error| error.contains("it panicked: as told")));
+    assert!(polled.error().is_some_and(|error| error.contains("it panicked: on purpose")));
     let labels = ["site", "picky", "panic"];
     let panics = world.client.environment().metrics.counted(&names::POLLS, &labels);
     assert!((6..=16).contains(&panics), "{panics} in half an hour");
@@ -414,7 +414,7 @@ async fn a_poll_whose_values_panic_when_compared_says_so_and_comes_more_rarely()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_trigger_that_one_controller_cannot_take_waits_and_tells_the_other_once() {
+async fn a_trigger_waits_for_a_full_controller_and_enqueues_once_in_the_other() {
     let (world, notes) = (World::start().await, Noting::default());
     world.create("home", "a").await;
     let trigger = Trigger::with_capacity("hook", 1);
@@ -433,7 +433,7 @@ async fn a_trigger_that_one_controller_cannot_take_waits_and_tells_the_other_onc
     assert!(!sending.is_finished());
     assert_eq!(notes.noted(), ["home: trigger hook"]);
     drop(never);
-    sending.await.expect("there is nobody to wait for");
+    sending.await.expect("no controller is left to wait for");
     running.stop().await;
 }
 
@@ -451,7 +451,7 @@ async fn a_poll_lists_once_per_interval_and_up_to_a_tenth_later() {
 
 /// A reconcile that lost its lease did not fail.
 #[tokio::test(start_paused = true)]
-async fn l9_what_was_cut_by_the_end_of_a_term_is_reconciled_in_the_next() {
+async fn l9_a_reconcile_that_the_end_of_a_term_cut_is_repeated_in_the_next_term() {
     struct Hanging(AtomicU32);
     impl Reconciler for Hanging {
         type Object = Site;

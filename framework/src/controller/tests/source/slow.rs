@@ -81,7 +81,7 @@ async fn g_k2_a_slow_predicate_loses_no_change_however_many_wait() {
         shown(world.patch("home", label(n)).await).await;
     }
     open.send(()).expect("it waits");
-    until("the change to x is told", || !notes.0.lock().is_empty()).await;
+    until("the change to x is reconciled", || !notes.0.lock().is_empty()).await;
     assert_eq!(notes.noted()[0], "home: changed");
     stop.cancel();
     assert!(work.await.expect("no panic"));

@@ -21,7 +21,7 @@ async fn annotated(world: &World, name: &str, key: &str, value: Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_is_told_every_reason_that_it_merges() {
+async fn a_reconcile_has_every_reason_that_was_merged_into_it() {
     let (world, noting_) = (World::start().await, Noting::default());
     world.create("home", "has a child").await;
     let running = world.run(noting().build(noting_.clone())).await;
@@ -38,13 +38,13 @@ async fn a_reconcile_is_told_every_reason_that_it_merges() {
     one.expect("patched");
     two.expect("patched");
     running.settled().await;
-    let told = noting_.noted().join(", ");
-    assert!(told.contains("changed") && told.contains("owned configmaps"), "{told}");
+    let reported = noting_.noted().join(", ");
+    assert!(reported.contains("changed") && reported.contains("owned configmaps"), "{reported}");
     running.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn retries_requeues_and_wishes_of_other_reconciles_are_told() {
+async fn retries_requeues_and_requests_of_other_reconciles_are_named_as_reasons() {
     let (world, notes) = (World::start().await, Noting::default());
     let running = world.run(noting().build(notes.clone())).await;
     world.create("home", "requeues").await;
@@ -79,8 +79,9 @@ async fn reasons_stand_in_the_span_of_every_reconcile() {
 #[tokio::test(start_paused = true)]
 async fn a_predicate_decides_which_changes_count() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = ControllerBuilder::<Noting>::new().when(generation_changed().or(labels_changed()));
-    let running = world.run(wiring.build(notes.clone())).await;
+    let builder =
+        ControllerBuilder::<Noting>::new().when(generation_changed().or(labels_changed()));
+    let running = world.run(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     assert_eq!(notes.noted(), ["home: changed"], "creations pass");
@@ -97,11 +98,11 @@ async fn a_predicate_decides_which_changes_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_predicates_of_one_wiring_both_have_to_let_a_change_pass() {
+async fn two_predicates_of_one_builder_both_have_to_pass_a_change() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring =
+    let builder =
         ControllerBuilder::<Noting>::new().when(labels_changed()).when(annotations_changed());
-    let running = world.run(wiring.build(notes.clone())).await;
+    let running = world.run(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     notes.noted();
@@ -123,8 +124,8 @@ async fn two_predicates_of_one_wiring_both_have_to_let_a_change_pass() {
 async fn no_predicate_keeps_a_clean_up_from_running() {
     let (world, notes) = (World::start().await, Noting::default());
     let never = Predicate::new(|_| false);
-    let wiring = ControllerBuilder::<Noting>::new().finalizer(FINALIZER).when(never);
-    let running = world.run(wiring.build(notes.clone())).await;
+    let builder = ControllerBuilder::<Noting>::new().finalizer(FINALIZER).when(never);
+    let running = world.run(builder.build(notes.clone())).await;
     let mut site = Site::new("home", SiteSpec { host: "a".into(), config: None });
     site.metadata.finalizers = Some(vec![FINALIZER.into()]);
     world.sites().create(&site).await.expect("created");
@@ -140,12 +141,12 @@ async fn no_predicate_keeps_a_clean_up_from_running() {
 #[tokio::test(start_paused = true)]
 async fn a_field_of_a_child_or_of_a_watched_object_decides() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = ControllerBuilder::<Noting>::new()
+    let builder = ControllerBuilder::<Noting>::new()
         .owns_when::<ConfigMap>(field_changed(&["data", "host"]))
         .watches_when::<ConfigMap>(field_changed(&["data", "color"]), |_| {
             vec![ObjectKey::new(Some("shop"), "other")]
         });
-    let running = world.run(wiring.build(notes.clone())).await;
+    let running = world.run(builder.build(notes.clone())).await;
     world.create("home", "has a child").await;
     world.create("other", "a").await;
     running.settled().await;
@@ -156,10 +157,10 @@ async fn a_field_of_a_child_or_of_a_watched_object_decides() {
     assert!(notes.noted().is_empty());
     world.maps().patch("home", set("host", "z")).await.expect("patched");
     running.settled().await;
-    let told = notes.noted();
+    let reported = notes.noted();
     assert!(
-        told.iter().all(|note| note == "home: owned configmaps") && !told.is_empty(),
-        "{told:?}"
+        reported.iter().all(|note| note == "home: owned configmaps") && !reported.is_empty(),
+        "{reported:?}"
     );
     world.maps().patch("home", set("color", "red")).await.expect("patched");
     running.settled().await;
@@ -173,7 +174,7 @@ async fn a_predicate_of_ones_own_sees_both_states_and_may_panic() {
     let moved = Predicate::<Site>::new(|change| match change {
         crate::informer::Change::Updated { old, new } => {
             let (old, new) = (old.get().expect("decodes"), new.get().expect("decodes"));
-            assert_ne!(new.spec.host, "panics", "as told");
+            assert_ne!(new.spec.host, "panics", "on purpose");
             old.spec.host.len() != new.spec.host.len()
         }
         _ => true,
@@ -193,11 +194,12 @@ async fn a_predicate_of_ones_own_sees_both_states_and_may_panic() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_paused_object_is_left_alone_and_told_once_and_reconciled_when_that_ends() {
+async fn a_paused_object_is_skipped_logged_once_and_reconciled_when_its_pause_ends() {
     let (logged, _guard) = Captured::at(tracing::Level::INFO);
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = ControllerBuilder::<Noting>::new().finalizer(FINALIZER).when(generation_changed());
-    let running = world.run(wiring.build(notes.clone())).await;
+    let builder =
+        ControllerBuilder::<Noting>::new().finalizer(FINALIZER).when(generation_changed());
+    let running = world.run(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     running.settled().await;
     notes.noted();
@@ -228,8 +230,8 @@ async fn a_paused_object_is_left_alone_and_told_once_and_reconciled_when_that_en
 async fn a_burst_is_one_reconcile_after_it_ended() {
     let (world, notes) = (World::start().await, Noting::default());
     let second = Duration::from_secs(1);
-    let wiring = noting().debounce(10 * second, 60 * second);
-    let running = world.run(wiring.build(notes.clone())).await;
+    let builder = noting().debounce(10 * second, 60 * second);
+    let running = world.run(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     for n in 0..5 {
         tokio::time::sleep(second).await;
@@ -252,11 +254,11 @@ async fn a_burst_is_one_reconcile_after_it_ended() {
 #[tokio::test(start_paused = true)]
 async fn every_object_is_looked_at_once_per_period_and_not_all_at_once() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = ControllerBuilder::<Noting>::new().resync(Duration::from_secs(600));
+    let builder = ControllerBuilder::<Noting>::new().resync(Duration::from_secs(600));
     for n in 0..20 {
         world.create(&format!("site{n}"), "a").await;
     }
-    let running = world.run(wiring.build(notes.clone())).await;
+    let running = world.run(builder.build(notes.clone())).await;
     let first = notes.noted();
     assert_eq!(first.len(), 20);
     tokio::time::sleep(Duration::from_secs(300)).await;
@@ -294,7 +296,7 @@ async fn the_default_period_is_controller_runtimes_and_none_is_possible() {
 
 /// Objects found at the start do not delay changes.
 #[tokio::test(start_paused = true)]
-async fn what_changes_goes_before_what_was_there_at_the_start() {
+async fn changes_are_reconciled_before_objects_found_at_the_start() {
     let (world, notes) = (World::start().await, Noting::default());
     for n in 0..5 {
         world.create(&format!("site{n}"), "a").await;
@@ -322,15 +324,15 @@ async fn what_changes_goes_before_what_was_there_at_the_start() {
 
 /// Operators that share a kind by labels.
 #[tokio::test(start_paused = true)]
-async fn no_resync_and_no_timer_looks_at_what_a_predicate_keeps_out() {
+async fn resyncs_and_timers_skip_objects_that_the_predicate_does_not_pass() {
     let (world, notes) = (World::start().await, Noting::default());
     let ours = labelled_with(Selector::everything().equals("by", "us"));
-    let wiring = ControllerBuilder::<Noting>::new()
+    let builder = ControllerBuilder::<Noting>::new()
         .when(generation_changed().or(labels_changed()))
         .when(ours)
         .resync(Duration::from_secs(60))
         .timer(Timer::every(Duration::from_secs(60), "probe"));
-    let running = world.run(wiring.build(notes.clone())).await;
+    let running = world.run(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(notes.noted().is_empty());
@@ -338,18 +340,18 @@ async fn no_resync_and_no_timer_looks_at_what_a_predicate_keeps_out() {
     running.settled().await;
     assert_eq!(notes.noted(), ["home: changed"]);
     tokio::time::sleep(Duration::from_secs(180)).await;
-    let told = notes.noted().join(", ");
-    assert!(told.contains("resync") && told.contains("timer probe"), "{told}");
+    let reported = notes.noted().join(", ");
+    assert!(reported.contains("resync") && reported.contains("timer probe"), "{reported}");
     running.stop().await;
 }
 
 /// A burst and a rate limit together.
 #[tokio::test(start_paused = true)]
-async fn the_reasons_of_a_burst_that_has_to_wait_are_told_when_it_goes() {
+async fn the_reasons_of_a_burst_that_has_to_wait_are_named_by_its_reconcile() {
     let (world, notes) = (World::start().await, Noting::default());
     let second = Duration::from_secs(1);
-    let wiring = noting().debounce(second, 5 * second).rate_limit(1, 60 * second);
-    let running = world.start_only(wiring.build(notes.clone())).await;
+    let builder = noting().debounce(second, 5 * second).rate_limit(1, 60 * second);
+    let running = world.start_only(builder.build(notes.clone())).await;
     world.create("home", "has a child").await;
     tokio::time::sleep(70 * second).await;
     assert_eq!(notes.noted(), ["home: changed", "home: owned configmaps"]);

@@ -28,7 +28,7 @@ mod loose {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_undecodable_object_stops_no_other_and_is_told_once() {
+async fn an_undecodable_object_delays_no_other_and_is_reported_once() {
     let (logged, _guard) = Captured::at(tracing::Level::WARN);
     let world = World::with(loose::Site::crd().expect("a schema")).await;
     let sites = Sites::default();
@@ -47,14 +47,14 @@ async fn an_undecodable_object_stops_no_other_and_is_told_once() {
     running.settled().await;
     assert_eq!(world.counted(&names::RECONCILE_TERMINAL_ERRORS), 2, "its child woke it");
     let events = world.client.namespace::<Event>("shop").list().await.expect("events").items;
-    let told: Vec<_> =
+    let reported: Vec<_> =
         events.iter().filter(|event| event.reason.as_deref() == Some("Undecodable")).collect();
-    assert_eq!(told.len(), 1);
-    assert!(told[0].series.is_none(), "the same version is told once");
+    assert_eq!(reported.len(), 1);
+    assert!(reported[0].series.is_none(), "the same version is reported once");
     let lines = logged.with("decode");
     assert_eq!(lines.len(), 1, "one line, by the cache: {}", logged.text());
     assert!(logged.with("the reconcile failed").is_empty(), "{}", logged.text());
-    assert!(told[0].note.as_deref().is_some_and(|note| note.contains("host")), "{told:?}");
+    assert!(reported[0].note.as_deref().is_some_and(|note| note.contains("host")), "{reported:?}");
     world.patch("bad", json!({ "spec": { "host": "b.example" } })).await;
     running.settled().await;
     assert!(world.maps().get_opt("bad").await.expect("an answer").is_some(), "it recovers");

@@ -11,7 +11,7 @@ impl Reconciler for Curious {
     type Object = Site;
 
     async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
-        let told = match cx.changes() {
+        let reported = match cx.changes() {
             None => "unknown".to_owned(),
             Some(changes) => {
                 let old = changes.old()?.spec.host.clone();
@@ -20,9 +20,9 @@ impl Reconciler for Curious {
                 format!("{old} to {new}, {:?}, {host} {map}", changes.paths())
             }
         };
-        self.log.lock().push(told);
+        self.log.lock().push(reported);
         if site.spec.host == "fails" {
-            return Err("as told".into());
+            return Err("on purpose".into());
         }
         if site.spec.host == "writes" {
             cx.patch_status(json!({ "seen": 1 })).await?;
@@ -46,22 +46,25 @@ impl Curious {
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_that_the_first_reconcile_put_on_its_object_is_no_change() {
     let (world, curious) = (World::start().await, Curious::default());
-    let wiring = ControllerBuilder::new().track_changes().finalizer(FINALIZER);
-    let running = world.run(wiring.build(curious.clone())).await;
+    let builder = ControllerBuilder::new().track_changes().finalizer(FINALIZER);
+    let running = world.run(builder.build(curious.clone())).await;
     for (name, host) in [("home", "a"), ("other", "writes")] {
         world.create(name, host).await;
         running.settled().await;
         world.patch(name, json!({ "spec": { "host": "b" } })).await;
         running.settled().await;
-        let told = curious.log();
-        assert_eq!((told.len(), told[0].as_str()), (2, "unknown"));
-        assert!(told[1].contains("spec.host") && !told[1].contains("finalizers"), "{told:?}");
+        let reported = curious.log();
+        assert_eq!((reported.len(), reported[0].as_str()), (2, "unknown"));
+        assert!(
+            reported[1].contains("spec.host") && !reported[1].contains("finalizers"),
+            "{reported:?}"
+        );
     }
     assert!(running.stop().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_knows_what_changed_since_the_last_successful_one() {
+async fn a_reconcile_has_the_changes_since_the_last_successful_one() {
     let (world, curious) = (World::start().await, Curious::default());
     let running = world.run(ControllerBuilder::new().track_changes().build(curious.clone())).await;
     world.create("home", "a").await;
@@ -73,14 +76,14 @@ async fn a_reconcile_knows_what_changed_since_the_last_successful_one() {
     let labels = json!({ "metadata": { "labels": { "app.kubernetes.io/name": "x" } } });
     world.patch("home", labels).await;
     running.settled().await;
-    let told = curious.log();
-    assert!(told[0].contains(r#"metadata.labels"#), "{told:?}");
+    let reported = curious.log();
+    assert!(reported[0].contains(r#"metadata.labels"#), "{reported:?}");
 
     world.patch("home", json!({ "spec": { "host": "fails" } })).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     world.patch("home", json!({ "spec": { "host": "c" } })).await;
     running.settled().await;
-    assert!(curious.log().last().is_some_and(|told| told.starts_with("b to c")));
+    assert!(curious.log().last().is_some_and(|reported| reported.starts_with("b to c")));
     world.sites().delete("home").await.expect("deleted");
     running.settled().await;
     world.create("home", "d").await;
@@ -90,10 +93,10 @@ async fn a_reconcile_knows_what_changed_since_the_last_successful_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_ask_has_nothing_kept_and_what_does_not_fit_is_unknown() {
-    for wiring in [ControllerBuilder::new(), ControllerBuilder::new().track_changes_within(100)] {
+async fn no_state_is_kept_without_the_setting_and_a_state_that_does_not_fit_is_unknown() {
+    for builder in [ControllerBuilder::new(), ControllerBuilder::new().track_changes_within(100)] {
         let (world, curious) = (World::start().await, Curious::default());
-        let running = world.run(wiring.build(curious.clone())).await;
+        let running = world.run(builder.build(curious.clone())).await;
         world.create("home", "a").await;
         running.settled().await;
         world.patch("home", json!({ "spec": { "host": "b" } })).await;

@@ -157,7 +157,7 @@ async fn g_c8_applied_and_created_children_are_found_by_their_owner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_c8_deletions_are_seen_whatever_the_api_server_answers() {
+async fn g_c8_deletions_are_seen_after_every_kind_of_answer() {
     let world = World::start().await;
     let script = ["apply", "delete owned", "create", "delete", "look"];
     let turns = run(&world, &script).await;
@@ -171,7 +171,7 @@ async fn g_c8_deletions_are_seen_whatever_the_api_server_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_c8_a_deletion_of_what_is_gone_already_is_seen_too() {
+async fn g_c8_a_deletion_of_an_object_that_is_gone_already_is_seen_too() {
     let world = World::start().await;
     let writer = Writer::of(&["look", "delete", "look"]);
     world.maps().create(&child("one", "a")).await.expect("created");
@@ -317,14 +317,14 @@ impl Reconciler for Projecting {
 #[tokio::test(start_paused = true)]
 async fn g_c8_own_writes_of_the_whole_are_seen_in_a_cache_of_a_part() {
     let (world, projecting) = (World::start().await, Projecting::default());
-    let wiring = ControllerBuilder::<Projecting>::new().owns::<Host>();
-    let running = world.run(wiring.build(projecting.clone())).await;
+    let builder = ControllerBuilder::<Projecting>::new().owns::<Host>();
+    let running = world.run(builder.build(projecting.clone())).await;
     world.server.faults().pause_watches("configmaps");
     world.create("home", "x").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let told = projecting.0.lock().clone();
+    let reported = projecting.0.lock().clone();
     let one = r#"["a"], satisfied true"#;
     // After the deletion the child is created again.
-    assert_eq!(told[..3], ["[], satisfied true", one, "[], satisfied true"]);
+    assert_eq!(reported[..3], ["[], satisfied true", one, "[], satisfied true"]);
     running.stop().await;
 }

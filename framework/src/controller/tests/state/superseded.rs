@@ -19,7 +19,7 @@ impl Reconciler for Slow {
         if self.minds {
             tokio::select! {
                 biased;
-                () = cx.until_superseded() => say("told"),
+                () = cx.until_superseded() => say("notified"),
                 () = work => say(if cx.superseded() { "late" } else { "ends" }),
             }
         } else {
@@ -40,36 +40,36 @@ async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-async fn start(wiring: ControllerBuilder<Slow>, minds: bool) -> (World, Slow, Running) {
+async fn start(builder: ControllerBuilder<Slow>, minds: bool) -> (World, Slow, Running) {
     let (world, slow) = (World::start().await, Slow { minds, ..Slow::default() });
-    let running = world.run(wiring.build(slow.clone())).await;
+    let running = world.run(builder.build(slow.clone())).await;
     world.create("home", "a").await;
     pass(10).await;
     (world, slow, running)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_running_reconcile_is_told_when_its_object_changes() {
+async fn a_running_reconcile_is_notified_when_its_object_changes() {
     let (world, slow, running) = start(ControllerBuilder::new(), true).await;
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     pass(1).await;
-    assert_eq!(slow.log(), ["begins a", "told a", "begins b"]);
+    assert_eq!(slow.log(), ["begins a", "notified a", "begins b"]);
     pass(70).await;
     assert_eq!(slow.log(), ["ends b"]);
     assert!(running.stop().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_running_reconcile_is_told_when_its_object_is_deleted() {
+async fn a_running_reconcile_is_notified_when_its_object_is_deleted() {
     let (world, slow, running) = start(ControllerBuilder::new(), true).await;
     world.sites().delete("home").await.expect("deleted");
     pass(1).await;
-    assert_eq!(slow.log(), ["begins a", "told a"]);
+    assert_eq!(slow.log(), ["begins a", "notified a"]);
     assert!(running.stop().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn labels_and_the_status_are_no_reason_to_drop_what_is_half_done() {
+async fn changes_of_labels_or_status_do_not_supersede_a_reconcile() {
     let (world, slow, running) = start(ControllerBuilder::new(), true).await;
     world.patch("home", json!({ "metadata": { "labels": { "touched": "yes" } } })).await;
     let status = Patch::Merge(json!({ "status": { "seen": 7 } }));
@@ -80,7 +80,7 @@ async fn labels_and_the_status_are_no_reason_to_drop_what_is_half_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_ask_is_not_disturbed_and_can_look() {
+async fn a_reconcile_that_ignores_its_cancellation_runs_on_and_can_check_for_changes() {
     let (world, slow, running) = start(ControllerBuilder::new(), false).await;
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     pass(60).await;

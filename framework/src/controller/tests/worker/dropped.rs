@@ -45,11 +45,11 @@ async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
-async fn start(wiring: ControllerBuilder<Leaving>, host: &str) -> (World, Leaving, Running) {
+async fn start(builder: ControllerBuilder<Leaving>, host: &str) -> (World, Leaving, Running) {
     let (world, leaving) = (World::start().await, Leaving::default());
     let retry = RetryPolicy::at_most(0);
-    let wiring = wiring.reconcile_timeout(Duration::from_secs(35)).retry(retry);
-    let running = world.run(wiring.build(leaving.clone())).await;
+    let builder = builder.reconcile_timeout(Duration::from_secs(35)).retry(retry);
+    let running = world.run(builder.build(leaving.clone())).await;
     world.create("home", host).await;
     (world, leaving, running)
 }
@@ -71,9 +71,9 @@ async fn k5_a_task_of_a_reconcile_that_hit_its_deadline_writes_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn k5_a_task_of_a_reconcile_that_the_drain_cut_writes_nothing_more() {
-    let wiring = ControllerBuilder::new().reconcile_timeout(Duration::from_secs(3_600));
+    let builder = ControllerBuilder::new().reconcile_timeout(Duration::from_secs(3_600));
     let (world, leaving) = (World::start().await, Leaving::default());
-    let running = world.run(wiring.build(leaving.clone())).await;
+    let running = world.run(builder.build(leaving.clone())).await;
     world.create("home", "hangs").await;
     pass(12).await;
     assert_eq!(leaving.log(), [format!("hangs: {WRITES}")]);
@@ -85,8 +85,8 @@ async fn k5_a_task_of_a_reconcile_that_the_drain_cut_writes_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn k5_a_task_of_a_reconcile_that_was_superseded_writes_nothing_more() {
-    let wiring = ControllerBuilder::new().cancel_superseded();
-    let (world, leaving, running) = start(wiring, "hangs").await;
+    let builder = ControllerBuilder::new().cancel_superseded();
+    let (world, leaving, running) = start(builder, "hangs").await;
     pass(15).await;
     assert_eq!(leaving.log(), [format!("hangs: {WRITES}")]);
     world.patch("home", json!({ "spec": { "host": "ends" } })).await;

@@ -48,7 +48,7 @@ async fn pass(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c4_a_planted_loop_is_slowed_down_told_once_and_ends_with_its_cause() {
+async fn c4_a_planted_loop_is_slowed_down_logged_once_and_ends_with_its_cause() {
     let (logged, _guard) = Captured::at(tracing::Level::WARN);
     let (world, restless) = (World::start().await, Restless::default());
     let running = world.run(ControllerBuilder::new().build(restless.clone())).await;
@@ -58,10 +58,10 @@ async fn c4_a_planted_loop_is_slowed_down_told_once_and_ends_with_its_cause() {
     assert!((600..=665).contains(&restless.runs()), "{}", restless.runs());
     assert_eq!(logged.with("limit=50 times within 60s, then once in 1s").len(), 1);
     assert_eq!(world.counted(&names::RECONCILE_THROTTLED), 1);
-    let told = running.handle.busy_report();
-    assert_eq!((told.now.len(), told.endless.len()), (1, 1));
-    assert!(told.endless[0].starts_with("shop/home: reconciled 6"), "{told:?}");
-    assert!(told.endless[0].ends_with("because: changed"), "{told:?}");
+    let reported = running.handle.busy_report();
+    assert_eq!((reported.now.len(), reported.endless.len()), (1, 1));
+    assert!(reported.endless[0].starts_with("shop/home: reconciled 6"), "{reported:?}");
+    assert!(reported.endless[0].ends_with("because: changed"), "{reported:?}");
 
     world.patch("home", json!({ "spec": { "host": "quiet" } })).await;
     running.settled().await;
@@ -98,7 +98,7 @@ async fn a_timer_of_a_second_is_no_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c4_a_status_that_is_new_each_time_wakes_nobody() {
+async fn c4_a_status_that_is_new_each_time_enqueues_nothing() {
     let (world, restless) = (World::start().await, Restless::default());
     let running = world.run(ControllerBuilder::new().build(restless.clone())).await;
     world.create("home", "status").await;
@@ -129,13 +129,13 @@ async fn a_controller_may_have_a_guard_of_its_own_or_none() {
         (LoopGuard::off(), 500..=u32::MAX),
     ] {
         let (world, restless) = (World::start().await, Restless::default());
-        let wiring = ControllerBuilder::new().loop_guard(guard);
-        let running = world.start_only(wiring.build(restless.clone())).await;
+        let builder = ControllerBuilder::new().loop_guard(guard);
+        let running = world.start_only(builder.build(restless.clone())).await;
         world.create("home", "slow label").await;
         pass(120).await;
         assert!(expected.contains(&restless.runs()), "{guard}: {}", restless.runs());
-        let is_told = !running.handle.busy_report().endless.is_empty();
-        assert_eq!(is_told, guard != LoopGuard::off(), "{guard}");
+        let is_reported = !running.handle.busy_report().endless.is_empty();
+        assert_eq!(is_reported, guard != LoopGuard::off(), "{guard}");
         world.patch("home", json!({ "spec": { "host": "quiet" } })).await;
         running.settled().await;
         assert!(running.stop().await);
@@ -145,8 +145,8 @@ async fn a_controller_may_have_a_guard_of_its_own_or_none() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_gone_does_not_wait_for_its_rate() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = ControllerBuilder::<Noting>::new().rate_limit(1, Duration::from_secs(600));
-    let running = world.start_only(wiring.build(notes.clone())).await;
+    let builder = ControllerBuilder::<Noting>::new().rate_limit(1, Duration::from_secs(600));
+    let running = world.start_only(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     pass(1).await;
     world.patch("home", json!({ "spec": { "config": "x" } })).await;
@@ -166,9 +166,9 @@ async fn an_object_that_is_gone_does_not_wait_for_its_rate() {
 #[tokio::test(start_paused = true)]
 async fn an_object_with_a_rate_is_reconciled_no_more_often_and_not_less() {
     let (world, notes) = (World::start().await, Noting::default());
-    let wiring = ControllerBuilder::<Noting>::new().owns::<ConfigMap>();
-    let wiring = wiring.rate_limit(2, Duration::from_secs(60));
-    let running = world.start_only(wiring.build(notes.clone())).await;
+    let builder = ControllerBuilder::<Noting>::new().owns::<ConfigMap>();
+    let builder = builder.rate_limit(2, Duration::from_secs(60));
+    let running = world.start_only(builder.build(notes.clone())).await;
     world.create("home", "a").await;
     pass(1).await;
     for n in 0..20 {

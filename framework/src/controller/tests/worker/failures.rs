@@ -36,7 +36,7 @@ impl Reconciler for Failing {
             return Ok(Action::done());
         }
         match site.spec.host.as_str() {
-            "panics" => panic!("as told"),
+            "panics" => panic!("on purpose"),
             "hangs" => std::future::pending().await,
             "waits" if self.tries() <= 4 => {
                 Err(Failure::retry_after(Duration::from_secs(40), "the zone is being made"))
@@ -83,10 +83,10 @@ async fn pass(seconds: u64) {
 async fn start(
     world: &World,
     failing: &Failing,
-    wiring: ControllerBuilder<Failing>,
+    builder: ControllerBuilder<Failing>,
     host: &str,
 ) -> Running {
-    let running = world.start_only(wiring.build(failing.clone())).await;
+    let running = world.start_only(builder.build(failing.clone())).await;
     world.create("home", host).await;
     running
 }
@@ -104,10 +104,10 @@ async fn events(world: &World, reason: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_68_an_object_is_given_up_after_its_retries_and_everybody_is_told() {
+async fn mechanism_68_an_object_is_given_up_after_its_retries_and_that_is_reported_everywhere() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(3)).report_failures();
-    let running = start(&world, &failing, wiring, "fails").await;
+    let builder = ControllerBuilder::new().retry(RetryPolicy::at_most(3)).report_failures();
+    let running = start(&world, &failing, builder, "fails").await;
     pass(3600).await;
     assert_eq!(failing.tries(), 4, "once, and three retries");
     let text = "starting: pulling the image: no route to the registry";
@@ -126,8 +126,8 @@ async fn mechanism_68_an_object_is_given_up_after_its_retries_and_everybody_is_t
 #[tokio::test(start_paused = true)]
 async fn a_failure_with_a_delay_is_tried_again_after_it_and_counts_for_nothing() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(1)).report_failures();
-    let running = start(&world, &failing, wiring, "waits").await;
+    let builder = ControllerBuilder::new().retry(RetryPolicy::at_most(1)).report_failures();
+    let running = start(&world, &failing, builder, "waits").await;
     pass(3600).await;
     let tries = failing.tries.lock().clone();
     let pauses: Vec<f64> = tries.windows(2).map(|two| (two[1] - two[0]).as_secs_f64()).collect();
@@ -147,8 +147,8 @@ async fn a_failure_with_a_delay_is_tried_again_after_it_and_counts_for_nothing()
 async fn an_object_whose_retries_are_used_up_can_be_tried_slowly_for_ever() {
     let (world, failing) = (World::start().await, Failing::default());
     let slowly = AfterMaxRetries::Every(Duration::from_secs(600));
-    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(2)).after_max_retries(slowly);
-    let running = start(&world, &failing, wiring.report_failures(), "fails").await;
+    let builder = ControllerBuilder::new().retry(RetryPolicy::at_most(2)).after_max_retries(slowly);
+    let running = start(&world, &failing, builder.report_failures(), "fails").await;
     pass(10).await;
     assert_eq!(failing.tries(), 3);
     pass(3600).await;
@@ -162,16 +162,16 @@ async fn an_object_whose_retries_are_used_up_can_be_tried_slowly_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_function_may_say_what_follows_the_last_retry() {
+async fn a_function_may_choose_the_delay_after_the_last_retry() {
     let (world, failing) = (World::start().await, Failing::default());
     let ask = |_: &Failure, failures: u32| match failures {
         2 => Some(Duration::from_secs(100)),
         _ => None,
     };
-    let wiring = ControllerBuilder::new()
+    let builder = ControllerBuilder::new()
         .retry(RetryPolicy::at_most(1))
         .after_max_retries(AfterMaxRetries::Ask(ask));
-    let running = start(&world, &failing, wiring, "fails").await;
+    let running = start(&world, &failing, builder, "fails").await;
     pass(50).await;
     assert_eq!(failing.tries(), 2);
     pass(1000).await;
@@ -189,7 +189,7 @@ async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew
     assert_eq!(failing.reports().len(), 1);
     world.patch("home", json!({ "spec": { "host": "panics" } })).await;
     pass(60).await;
-    assert_eq!(failing.reports()[1..], ["home: the reconciler panicked: as told"]);
+    assert_eq!(failing.reports()[1..], ["home: the reconciler panicked: on purpose"]);
     failing.is_well.store(true, Ordering::SeqCst);
     pass(400).await;
     failing.is_well.store(false, Ordering::SeqCst);
@@ -203,8 +203,8 @@ async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew
 #[tokio::test(start_paused = true)]
 async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(100)).report_every_failure();
-    let running = start(&world, &failing, wiring, "counts").await;
+    let builder = ControllerBuilder::new().retry(RetryPolicy::at_most(100)).report_every_failure();
+    let running = start(&world, &failing, builder, "counts").await;
     pass(1200).await;
     let attempts = |failing: &Failing| {
         let last = failing.reports().pop().expect("a report");
@@ -225,7 +225,7 @@ async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_failure_is_reported_to_who_asks_for_that() {
+async fn every_failure_is_reported_if_the_controller_asks_for_it() {
     let (world, failing) = (World::start().await, Failing::default());
     let running =
         start(&world, &failing, ControllerBuilder::new().report_every_failure(), "fails").await;
@@ -265,29 +265,29 @@ async fn a_report_that_fails_panics_or_hangs_disturbs_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condition_tells_how_the_last_reconcile_went_and_retries_write_nothing() {
+async fn a_condition_shows_the_outcome_of_the_last_reconcile_and_retries_write_nothing() {
     let (world, failing) = (World::start().await, Failing::default());
     let running =
         start(&world, &failing, ControllerBuilder::new().outcome_condition("Ready"), "fails").await;
     pass(600).await;
     let text = "starting: pulling the image: no route to the registry";
-    let told = condition(&world, "Ready").await.expect("a condition");
-    assert_eq!(told, ("False".into(), "ReconcileFailed".into(), text.into()));
+    let reported = condition(&world, "Ready").await.expect("a condition");
+    assert_eq!(reported, ("False".into(), "ReconcileFailed".into(), text.into()));
     let writes = world.writes().into_iter().filter(|write| write == "patch sites/status");
     assert_eq!(writes.count(), 1, "retries write nothing");
 
     failing.is_well.store(true, Ordering::SeqCst);
     pass(400).await;
-    let told = condition(&world, "Ready").await.expect("a condition");
-    assert_eq!(told, ("True".into(), "Reconciled".into(), String::new()));
+    let reported = condition(&world, "Ready").await.expect("a condition");
+    assert_eq!(reported, ("True".into(), "Reconciled".into(), String::new()));
     let tries = failing.tries();
     pass(400).await;
-    assert_eq!(failing.tries(), tries, "its own writes wake nobody");
+    assert_eq!(failing.tries(), tries, "its own writes enqueue nothing");
     assert!(running.stop().await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condition_about_the_outcome_leaves_what_the_reconciler_says_itself() {
+async fn the_outcome_condition_keeps_a_status_that_the_reconciler_set() {
     let (world, failing) = (World::start().await, Failing::default());
     let running =
         start(&world, &failing, ControllerBuilder::new().outcome_condition("Ready"), "own").await;
@@ -308,11 +308,11 @@ async fn the_last_errors_are_known_until_the_object_is_well_or_gone() {
     assert_eq!(busy_report.len(), 1);
     assert!(busy_report[0].starts_with("shop/home: failed "), "{busy_report:?}");
     assert!(busy_report[0].ends_with("no route to the registry"), "{busy_report:?}");
-    let told = running.handle.dump(10)["lastErrors"][0].clone();
+    let reported = running.handle.dump(10)["lastErrors"][0].clone();
     assert_eq!(
-        (&told["key"], &told["reconciledSince"]),
+        (&reported["key"], &reported["reconciledSince"]),
         (&json!("shop/home"), &json!(false)),
-        "{told}"
+        "{reported}"
     );
     world.sites().delete("home").await.expect("deleted");
     pass(400).await;
@@ -374,24 +374,24 @@ async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner
 async fn a_change_gives_an_object_that_was_given_up_all_its_retries() {
     let (world, failing) = (World::start().await, Failing::default());
     let slowly = AfterMaxRetries::Every(Duration::from_secs(3600));
-    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(3)).after_max_retries(slowly);
-    let running = start(&world, &failing, wiring.report_failures(), "fails").await;
-    let told = |failing: &Failing| {
+    let builder = ControllerBuilder::new().retry(RetryPolicy::at_most(3)).after_max_retries(slowly);
+    let running = start(&world, &failing, builder.report_failures(), "fails").await;
+    let reported = |failing: &Failing| {
         (failing.tries(), world.counted(&names::RECONCILE_GIVEN_UP), failing.reports().len())
     };
     pass(10).await;
-    assert_eq!(told(&failing), (4, 1, 2));
+    assert_eq!(reported(&failing), (4, 1, 2));
     pass(3600).await;
-    assert_eq!(told(&failing), (5, 1, 2), "slowly");
+    assert_eq!(reported(&failing), (5, 1, 2), "slowly");
     world.patch("home", json!({ "metadata": { "labels": { "by": "us" } } })).await;
     pass(10).await;
-    assert_eq!(told(&failing), (9, 1, 2), "all its retries, and nothing new to tell");
+    assert_eq!(reported(&failing), (9, 1, 2), "all its retries, and nothing new to tell");
     assert_eq!(failing.attempts.lock()[5..], [0, 1, 2, 3]);
     world.patch("home", json!({ "spec": { "config": "another" } })).await;
     pass(10).await;
-    assert_eq!(told(&failing), (13, 2, 4), "another spec is another failure");
+    assert_eq!(reported(&failing), (13, 2, 4), "another spec is another failure");
     pass(3600).await;
-    assert_eq!(told(&failing), (14, 2, 4));
+    assert_eq!(reported(&failing), (14, 2, 4));
     running.stop.cancel();
 }
 
@@ -399,11 +399,11 @@ async fn a_change_gives_an_object_that_was_given_up_all_its_retries() {
 async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
     let (world, failing) = (World::start().await, Failing::default());
     let (minute, day) = (Duration::from_secs(60), Duration::from_secs(24 * 3600));
-    let wiring = ControllerBuilder::new()
+    let builder = ControllerBuilder::new()
         .retry(RetryPolicy::at_most(9))
         .after_max_retries(AfterMaxRetries::Every(day));
-    let wiring = wiring.timer(Timer::every(minute, "probe")).resync(10 * minute);
-    let running = start(&world, &failing, wiring, "fails").await;
+    let builder = builder.timer(Timer::every(minute, "probe")).resync(10 * minute);
+    let running = start(&world, &failing, builder, "fails").await;
     pass(3600).await;
     let tries = failing.tries();
     assert!((60..80).contains(&tries), "{tries}: ten, and one whenever it is time");
@@ -412,16 +412,16 @@ async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
 
 /// The watch delivers the write before it is answered.
 #[tokio::test(start_paused = true)]
-async fn c2_what_a_failing_reconcile_writes_does_not_bring_it_back_before_its_backoff() {
+async fn c2_writes_of_a_failing_reconcile_do_not_repeat_it_before_its_backoff() {
     let mut tries = Vec::new();
     for (host, tells) in [("fails", false), ("fails", true), ("differs", true), ("says so", false)]
     {
         let (world, failing) = (World::start().await, Failing::default());
-        let mut wiring = ControllerBuilder::new();
+        let mut builder = ControllerBuilder::new();
         if tells {
-            wiring = wiring.outcome_condition("Ready");
+            builder = builder.outcome_condition("Ready");
         }
-        let running = start(&world, &failing, wiring, host).await;
+        let running = start(&world, &failing, builder, host).await;
         pass(600).await;
         tries.push((host, failing.tries()));
         running.stop.cancel();
@@ -432,12 +432,12 @@ async fn c2_what_a_failing_reconcile_writes_does_not_bring_it_back_before_its_ba
 }
 
 #[tokio::test(start_paused = true)]
-async fn c2_being_told_that_it_is_given_up_gives_an_object_no_new_retries() {
+async fn c2_the_report_that_an_object_is_given_up_gives_it_no_new_retries() {
     for (host, at_most) in [("differs", 3), ("terminal", 1)] {
         let (world, failing) = (World::start().await, Failing::default());
-        let wiring =
+        let builder =
             ControllerBuilder::new().retry(RetryPolicy::at_most(2)).outcome_condition("Ready");
-        let running = start(&world, &failing, wiring, host).await;
+        let running = start(&world, &failing, builder, host).await;
         pass(600).await;
         assert_eq!(failing.tries(), at_most, "{host}");
         assert!(running.stop().await);
@@ -448,8 +448,9 @@ async fn c2_being_told_that_it_is_given_up_gives_an_object_no_new_retries() {
 #[tokio::test(start_paused = true)]
 async fn a_change_during_a_reconcile_that_fails_is_reconciled_at_once() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = ControllerBuilder::new().outcome_condition("Ready").retry(RetryPolicy::at_most(0));
-    let running = start(&world, &failing, wiring, "slow").await;
+    let builder =
+        ControllerBuilder::new().outcome_condition("Ready").retry(RetryPolicy::at_most(0));
+    let running = start(&world, &failing, builder, "slow").await;
     pass(2).await;
     assert_eq!(failing.tries(), 1);
     world.patch("home", json!({ "spec": { "config": "another" } })).await;
@@ -462,10 +463,11 @@ async fn a_change_during_a_reconcile_that_fails_is_reconciled_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_is_given_up_again_for_another_reason_is_told_again() {
+async fn an_object_that_is_given_up_again_for_another_reason_is_reported_again() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring = ControllerBuilder::new().retry(RetryPolicy::at_most(1)).outcome_condition("Ready");
-    let running = start(&world, &failing, wiring.report_failures(), "differs").await;
+    let builder =
+        ControllerBuilder::new().retry(RetryPolicy::at_most(1)).outcome_condition("Ready");
+    let running = start(&world, &failing, builder.report_failures(), "differs").await;
     for n in 1..=3 {
         pass(60).await;
         assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), n);
@@ -480,9 +482,9 @@ async fn an_object_that_is_given_up_again_for_another_reason_is_told_again() {
 #[tokio::test(start_paused = true)]
 async fn time_that_passes_gives_an_object_that_rests_no_new_retries() {
     let (world, failing) = (World::start().await, Failing::default());
-    let wiring =
+    let builder =
         ControllerBuilder::new().retry(RetryPolicy::at_most(9)).resync(Duration::from_secs(600));
-    let running = start(&world, &failing, wiring, "fails").await;
+    let running = start(&world, &failing, builder, "fails").await;
     pass(3650).await;
     let tries = failing.tries();
     assert!((15..=17).contains(&tries), "{tries}: ten, and one for each resync");

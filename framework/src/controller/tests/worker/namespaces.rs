@@ -92,7 +92,7 @@ async fn b14_a_key_is_tried_again_when_its_namespace_goes_and_when_it_comes_back
     .await;
     let reads = world.reads_of_namespaces();
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert_eq!(world.reads_of_namespaces(), reads, "nobody waits any more");
+    assert_eq!(world.reads_of_namespaces(), reads, "no key waits any more");
     assert!(running.stop().await);
 }
 

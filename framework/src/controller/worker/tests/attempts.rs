@@ -8,7 +8,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_whose_reconciles_never_wait_goes_on_for_long_and_then_makes_way() {
+async fn a_worker_whose_reconciles_never_wait_yields_only_after_many_attempts() {
     let stage = Stage::start(1, LONG);
     for n in 0..9_000 {
         stage.add(&format!("fine-{n}"));
@@ -26,7 +26,7 @@ async fn a_worker_whose_reconciles_never_wait_goes_on_for_long_and_then_makes_wa
 #[tokio::test(start_paused = true)]
 async fn only_a_turn_for_a_change_alone_can_be_the_echo_of_an_own_write() {
     let at = tokio::time::Instant::now();
-    let left = Concluded { again: Some(at + LONG), has_failed: true };
+    let left = FollowUp { again: Some(at + LONG), has_failed: true };
     let script = Script { left: Mutex::new(Some(left)), ..Script::default() };
     let stage = Stage::playing(script, 1, LONG);
     let asked = |reasons: &[Reason], now| {
@@ -41,10 +41,10 @@ async fn only_a_turn_for_a_change_alone_can_be_the_echo_of_an_own_write() {
         assert_eq!(asked(reasons, at), None, "{reasons:?}");
     }
     assert_eq!(asked(&[changed], at + LONG), None, "its time has come");
-    *stage.script.left.lock() = Some(Concluded { again: None, has_failed: false });
+    *stage.script.left.lock() = Some(FollowUp { again: None, has_failed: false });
     assert_eq!(asked(&[changed], at + LONG), Some((None, false)));
     *stage.script.left.lock() = None;
-    assert_eq!(asked(&[changed], at), None, "somebody else wrote");
+    assert_eq!(asked(&[changed], at), None, "another writer was first");
 }
 
 /// A change restarts the retries of an object that was given up, and not of one that is still
@@ -63,7 +63,7 @@ async fn a_change_of_an_object_that_is_still_retried_is_one_more_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_ended_is_told_as_an_error_and_what_failed_as_a_warning() {
+async fn a_reconcile_that_was_ended_is_logged_as_an_error_and_a_failure_as_a_warning() {
     for (name, level) in [("panics", "ERROR "), ("hangs", "ERROR "), ("fails", "WARN ")] {
         let (logged, _guard) = Captured::at(tracing::Level::WARN);
         let stage = Stage::start(1, LONG);
@@ -80,7 +80,7 @@ async fn what_was_ended_is_told_as_an_error_and_what_failed_as_a_warning() {
 #[test]
 fn every_reconcile_of_a_worker_has_a_number_of_its_own_that_looks_random() {
     for seed in [0, 7, 0x5e83_0d29_41c2_77e3] {
-        let ids: Vec<u64> = (1..=1_000).map(|turn| reconcile_id(seed, turn)).collect();
+        let ids: Vec<u64> = (1..=1_000).map(|attempt| reconcile_id(seed, attempt)).collect();
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
         assert_eq!(distinct.len(), 1_000);
         for bit in 0..64 {
