@@ -1,9 +1,10 @@
 //! Turns changes into keys and keys into reconciles.
 //!
-//! A [`Reconciler`] handles one object; its [`ControllerBuilder`] lists the kinds whose changes trigger it:
-//! the reconciled kind itself, owned children, other watched kinds. Every change is mapped to the
-//! key of a parent object and added to one queue, from which workers take keys. A reconcile that
-//! fails, panics or exceeds its deadline is retried with backoff and does not affect other keys.
+//! A [`Reconciler`] handles one object; its [`ControllerBuilder`] lists the kinds whose changes
+//! trigger it: the reconciled kind itself, owned children, other watched kinds. Every change is
+//! mapped to the key of a parent object and added to one queue, from which workers take keys. A
+//! reconcile that fails, panics or exceeds its deadline is retried with backoff and does not affect
+//! other keys.
 //!
 //! [`predicates`] filter changes; a [`Trigger`], a [`Poll`] or a [`Timer`] enqueues objects for
 //! causes that no watch shows; [`Reasons`] list the causes of a reconcile.

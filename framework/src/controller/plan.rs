@@ -1,5 +1,5 @@
-//! Plan of a controller, as its builder leaves it: identity, sources, permissions, and the options of
-//! each reconcile. The builder writes it; a run and its reconciles read it.
+//! Plan of a controller, as its builder leaves it: identity, sources, permissions, and the options
+//! of each reconcile. The builder writes it; a run and its reconciles read it.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -16,15 +16,11 @@
 //!
 //! Absent: webhooks, sharding.
 
-mod debug;
+mod endpoints;
 mod exit;
 mod foreign;
-mod health;
-mod http;
 mod install;
 mod manifests;
-mod memory;
-mod process;
 mod run;
 mod runnable;
 mod running;
@@ -33,8 +29,8 @@ mod signals;
 mod tests;
 mod version;
 
+pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
-pub use health::{Check, Readiness};
 pub use manifests::ManifestOptions;
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
@@ -309,8 +305,8 @@ impl Manager {
         self
     }
 
-    /// Sets the number of objects that each controller reconciles at once, in place of its builder's
-    /// number; at least one, at most 65 536.
+    /// Sets the number of objects that each controller reconciles at once, in place of its
+    /// builder's number; at least one, at most 65 536.
     pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
         self.workers = Some(workers.clamp(1, MOST_WORKERS));
         self
@@ -355,9 +351,9 @@ impl Manager {
 
     /// Runs the operator in the background of the current tokio runtime.
     pub fn start(self) -> Running {
-        let budget = memory::budget(self.memory);
+        let budget = endpoints::memory::budget(self.memory);
         let mut running = run::start(self);
-        running._memory = budget.map(|bytes| memory::mind(bytes, &running.vitals));
+        running._memory = budget.map(|bytes| endpoints::memory::mind(bytes, &running.vitals));
         running
     }
 

@@ -16,8 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use super::health::OperatorStatus;
-use super::http::{Endpoints, Visit, bind, converse, is_one, places, serve};
+use super::endpoints::OperatorStatus;
+use super::endpoints::http::{
+    ConnectionState, Endpoints, bind, converse, is_one, reader_permits, serve,
+};
 use super::*;
 use crate::client::tests::capture::Captured;
 use crate::controller::{ControllerRun, ControllerState};
@@ -205,8 +207,8 @@ async fn ask(endpoints: &Endpoints, request: &str) -> String {
 /// Asks over the loopback interface, or from elsewhere.
 async fn ask_from(is_local: bool, endpoints: &Endpoints, request: &str) -> String {
     let (here, there) = tokio::io::duplex(4096);
-    let visit = Visit::new(is_local, &places());
-    let server = tokio::spawn(converse(there, endpoints.clone(), visit));
+    let state = ConnectionState::new(is_local, &reader_permits());
+    let server = tokio::spawn(converse(there, endpoints.clone(), state));
     let answer = talk(here, request).await;
     server.await.unwrap();
     answer

@@ -211,8 +211,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Builds the controller, ready for a manager.
     pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
-        // A resync is a background source like a trigger or a poll; it is added last because `resync` and
-        // `without_resync` may still replace it.
+        // A resync is a background source like a trigger or a poll; it is added last because
+        // `resync` and `without_resync` may still replace it.
         if let Some(resync) = self.resync.take() {
             self.background_sources.push(Arc::new(resync));
         }

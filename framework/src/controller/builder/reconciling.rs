@@ -9,8 +9,8 @@ use crate::controller::{AfterMaxRetries, ObjectTask, OnFailure, Reconciler};
 
 impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the action for an object whose retries are used up, as limited by
-    /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Default: [`AfterMaxRetries::Rest`].
-    /// Has no effect with endless retries.
+    /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Default:
+    /// [`AfterMaxRetries::Rest`]. Has no effect with endless retries.
     pub fn after_max_retries(mut self, then: AfterMaxRetries) -> Self {
         self.options.then = then;
         self

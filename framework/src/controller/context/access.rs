@@ -1,8 +1,7 @@
 //! Reads and writes of other objects, limited to the controller's grants.
 
+use super::{is_controlled_by, is_namespaced};
 use crate::api::{Api, ApiFuture, Delete, Patch};
-use crate::controller::context::children::is_controlled_by;
-use crate::controller::context::is_namespaced;
 use crate::controller::state::{WriteEffect, WrittenKind};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};

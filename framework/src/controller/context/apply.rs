@@ -13,8 +13,8 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
+use super::is_controlled_by;
 use crate::api::{Api, ApiFuture, Patch};
-use crate::controller::context::children::is_controlled_by;
 use crate::controller::state::{Found, WriteEffect, content, fingerprint};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};

@@ -6,9 +6,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
+use super::apply::{ApplyOwned, TRIES};
+use super::{is_controlled_by, is_namespaced};
 use crate::api::{Api, ApiFuture, Propagation};
-use crate::controller::context::apply::{ApplyOwned, TRIES};
-use crate::controller::context::is_namespaced;
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::owner::child_namespace;
@@ -309,12 +309,6 @@ impl<C: Reconciler> Context<C> {
         complete(&mut intent, &info, namespace, &owner);
         Ok(((info, key), intent, owner))
     }
-}
-
-/// Whether the object of that uid is the child's controller owner.
-pub(super) fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
-    let owners = child.metadata().owner_references.iter().flatten();
-    owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
 }
 
 /// Adds kind, namespace and owner reference to an intent, and removes fields that may not be

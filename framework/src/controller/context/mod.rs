@@ -103,6 +103,12 @@ pub(super) struct ReconcileSubject<K> {
     pub(super) before: Option<Cached<K>>,
 }
 
+/// Whether the object of that uid is the child's controller owner.
+fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
+    let owners = child.metadata().owner_references.iter().flatten();
+    owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
+}
+
 /// Whether kind `K` is namespaced; assumed for kinds that are known at run time only.
 fn is_namespaced<K: Resource>() -> bool {
     K::static_info().is_none_or(|info| info.scope == Scope::Namespaced)

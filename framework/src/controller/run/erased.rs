@@ -19,8 +19,9 @@ use crate::rbac::Rule;
 pub struct ControllerRun {
     /// Client for writes; gated by leadership.
     pub client: Client,
-    /// Running caches. Those of controllers built by [`ControllerBuilder`](crate::controller::ControllerBuilder) may
-    /// still be empty; such a controller waits for its own caches. All others are synced.
+    /// Running caches. Those of controllers built by
+    /// [`ControllerBuilder`](crate::controller::ControllerBuilder) may still be empty; such a
+    /// controller waits for its own caches. All others are synced.
     pub informers: InformerRegistry,
     /// No new reconcile starts once this is cancelled; running ones are notified.
     pub stop: CancellationToken,

@@ -41,6 +41,7 @@ const EVENT_FLUSH: Duration = Duration::from_secs(2);
 const MAX_REPORTED: usize = 16;
 /// Time after which a controller that waits for its caches logs that.
 const WARN_AFTER: Duration = Duration::from_secs(30);
+
 /// A built controller, as the manager holds it.
 pub(crate) struct Handle<C: Reconciler> {
     plan: Arc<ControllerSpec<C>>,

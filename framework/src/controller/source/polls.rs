@@ -179,7 +179,8 @@ impl<V> Polled<V> {
     }
 
     /// Returns the time of the last successful list, also of an earlier term: the age of the
-    /// values, by the [clock](crate::controller::Context::clock) of the operator. `None` before the first.
+    /// values, by the [clock](crate::controller::Context::clock) of the operator. `None` before the
+    /// first.
     pub fn listed_at(&self) -> Option<Instant> {
         self.shared.state.lock().listed_at
     }
@@ -196,7 +197,8 @@ impl<V> Polled<V> {
 }
 
 impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
-    /// Returns the background source for a controller; `None` when the poll has a controller already.
+    /// Returns the background source for a controller; `None` when the poll has a controller
+    /// already.
     pub(crate) fn background_source(&self, reason: Reason) -> Option<Arc<dyn BackgroundSource>> {
         let shared = Arc::clone(&self.shared);
         let is_free = !shared.is_wired.swap(true, Ordering::SeqCst);

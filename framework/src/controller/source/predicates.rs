@@ -2,10 +2,11 @@
 //!
 //! A [`Predicate`] is given the old and the new state of an object and returns whether the change
 //! counts. Predicates are combined with [`and`](Predicate::and), [`or`](Predicate::or) and
-//! [`not`](Predicate::not) and set per source: [`ControllerBuilder::when`](crate::controller::ControllerBuilder::when) for the
-//! reconciled kind, [`owns_when`](crate::controller::ControllerBuilder::owns_when) and
-//! [`watches_when`](crate::controller::ControllerBuilder::watches_when) for others. The predicates of this module read
-//! metadata and bytes in place and decode nothing.
+//! [`not`](Predicate::not) and set per source:
+//! [`ControllerBuilder::when`](crate::controller::ControllerBuilder::when) for the reconciled kind,
+//! [`owns_when`](crate::controller::ControllerBuilder::owns_when) and
+//! [`watches_when`](crate::controller::ControllerBuilder::watches_when) for others. The predicates
+//! of this module read metadata and bytes in place and decode nothing.
 //!
 //! ```
 //! # use windlass::controller::{Action, Context, Reconciler, Result, ControllerBuilder};

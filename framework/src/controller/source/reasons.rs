@@ -150,7 +150,8 @@ impl Reasons {
         self.iter().any(|known| known == name)
     }
 
-    /// The names: first the framework's, then those of the sources in the order in which the builder adds them.
+    /// The names: first the framework's, then those of the sources in the order in which the
+    /// builder adds them.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         let named = self.names.names.iter().enumerate();
         named.filter(|(place, _)| self.bits >> place & 1 == 1).map(|(_, name)| &**name)

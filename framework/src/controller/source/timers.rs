@@ -2,8 +2,8 @@
 //!
 //! As kopf's timers: an interval, a first delay, and an idle time that must precede. A timer
 //! belongs to the object and not to a reconcile, so other reconciles do not move it, as they move
-//! [`Action::requeue_after`](crate::controller::Action::requeue_after). It costs about 150 bytes per object,
-//! and one task per timer, however many objects there are.
+//! [`Action::requeue_after`](crate::controller::Action::requeue_after). It costs about 150 bytes
+//! per object, and one task per timer, however many objects there are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,8 +50,8 @@ impl Timer {
     /// which were created together drift apart. Times that passed while another replica led are
     /// spread over one interval.
     ///
-    /// Reconciles by a timer alone do not count for the [`LoopGuard`](crate::controller::LoopGuard), however
-    /// often.
+    /// Reconciles by a timer alone do not count for the
+    /// [`LoopGuard`](crate::controller::LoopGuard), however often.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
         let interval = interval.max(SHORTEST);
         Self { name: name.into(), interval, initial_delay: None, idle: Duration::ZERO }

@@ -178,7 +178,8 @@ impl<K: Resource> Trigger<K> {
 }
 
 impl Shared {
-    /// Offers the key to all targets but those in `offered`; false when a target holds too many keys.
+    /// Offers the key to all targets but those in `offered`; false when a target holds too many
+    /// keys.
     fn offer(&self, key: &ObjectKey, offered: &mut Vec<Weak<Target>>) -> bool {
         let mut state = self.state.lock();
         state.targets.retain(|target| target.strong_count() > 0);

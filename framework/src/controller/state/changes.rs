@@ -2,8 +2,8 @@
 //!
 //! A reconciler compares the actual with the desired state, and needs no history for that. Some
 //! work is expensive enough to be skipped when nothing relevant changed: a controller that enables
-//! it ([`ControllerBuilder::track_changes`](crate::controller::ControllerBuilder::track_changes)) keeps the last reconciled state of
-//! each object, within a bound.
+//! it ([`ControllerBuilder::track_changes`](crate::controller::ControllerBuilder::track_changes))
+//! keeps the last reconciled state of each object, within a bound.
 //!
 //! Absent: durable memory. After a restart, after a change of leaders, and for objects that did not
 //! fit, nothing is known, and everything has to be treated as changed.

@@ -83,8 +83,8 @@ impl OwnWriteFilter {
     }
 
     /// Records an own write that the API server accepted only upon `from` and that made `to`;
-    /// `reconciled` is the reconciled version. A write upon a version that is not in the chain starts no
-    /// chain.
+    /// `reconciled` is the reconciled version. A write upon a version that is not in the chain
+    /// starts no chain.
     pub(crate) fn wrote(&self, key: &ObjectKey, reconciled: &str, (from, to): (&str, &str)) {
         if from == to {
             return;

@@ -131,9 +131,9 @@ pub(crate) enum ThrottleDecision {
 }
 
 impl LoopGuardState {
-    /// Decides whether a reconcile may begin, and counts it if so. `spec_version` returns the version of
-    /// the object's spec, if it is needed; `reasons` gains the reasons of attempts that were held
-    /// back. Reconciles by timers and resyncs alone are no loop.
+    /// Decides whether a reconcile may begin, and counts it if so. `spec_version` returns the
+    /// version of the object's spec, if it is needed; `reasons` gains the reasons of attempts that
+    /// were held back. Reconciles by timers and resyncs alone are no loop.
     pub(crate) fn ask(
         &self,
         key: &ObjectKey,

@@ -15,7 +15,13 @@ mod reported_failure;
 mod retries_used_up;
 mod yield_budget;
 
+pub(super) use self::attempt::ReconcileAttempt;
 pub use self::limits::LoopGuard;
+pub(super) use self::limits::Rate;
+pub(super) use self::loop_guard::{HotKey, LoopGuardState};
+pub(super) use self::meter::Meter;
+pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
+pub(super) use self::reported_failure::{REASONS, RECONCILED, ReportedFailure};
 pub use self::retries_used_up::AfterMaxRetries;
 
 use std::future::Future;
@@ -30,15 +36,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use self::attempt::AttemptCancel;
-pub(super) use self::attempt::ReconcileAttempt;
-pub(super) use self::limits::Rate;
 use self::loop_guard::ThrottleDecision;
-pub(super) use self::loop_guard::{HotKey, LoopGuardState};
 use self::meter::Ended;
-pub(super) use self::meter::Meter;
 use self::namespaces::Namespaces;
-pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
-pub(super) use self::reported_failure::{REASONS, RECONCILED, ReportedFailure};
 use self::yield_budget::{PollCount, YieldBudget};
 use crate::controller::source::{Quiet, Reason, TriggerNames};
 use crate::controller::state::{FollowUp, LastErrors, SpecVersion};

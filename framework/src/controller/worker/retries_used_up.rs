@@ -9,10 +9,10 @@ use crate::controller::Failure;
 ///
 /// The end of the retries is reported by a Warning Event `GaveUp`, in the log, by the metric
 /// `windlass_reconcile_given_up_total`, and by the failure settings of the
-/// [`ControllerBuilder`](crate::controller::ControllerBuilder). The next change of the object, of its children or of an object mapped
-/// to it reconciles it as usual, and its retries are counted from the start; resyncs, timers and
-/// requeues do not count as a change. After a change of its spec, a further end of its retries is
-/// reported again.
+/// [`ControllerBuilder`](crate::controller::ControllerBuilder). The next change of the object, of
+/// its children or of an object mapped to it reconciles it as usual, and its retries are counted
+/// from the start; resyncs, timers and requeues do not count as a change. After a change of its
+/// spec, a further end of its retries is reported again.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum AfterMaxRetries {
     /// No attempt until something changes.

@@ -58,9 +58,9 @@ async fn probes_give_reasons_and_identities_over_loopback_only() {
         ok: true,
         detail: "\"canary-pod\" leads".to_owned(),
     }];
-    let far = crate::manager::health::print("readyz", &checks, true, false);
+    let far = crate::manager::endpoints::health::print("readyz", &checks, true, false);
     assert_eq!(far, (true, "[+]leaderElection ok\nreadyz check passed\n".to_owned()));
-    let near = crate::manager::health::print("readyz", &checks, true, true);
+    let near = crate::manager::endpoints::health::print("readyz", &checks, true, true);
     assert!(near.1.starts_with("[+]leaderElection ok: \"canary-pod\" leads\n"), "{}", near.1);
 }
 
@@ -90,7 +90,7 @@ async fn metrics_that_are_served_to_the_network_are_asked_for_by_any_name() {
 }
 
 /// S9: with probes and metrics at one address, clients that do not read their answers must leave
-/// places.
+/// permits.
 #[tokio::test]
 async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
     let endpoints = endpoints();
@@ -121,7 +121,7 @@ async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
     assert_eq!(served, 8, "so many bodies are held for readers at once, and no more");
     let probe = tokio::time::timeout(Duration::from_secs(10), fetch(addr, "/healthz")).await;
     assert!(probe.expect("the probe is answered").ends_with("ok"));
-    // Readers that disconnect free their places.
+    // Readers that disconnect free their permits.
     drop(readers);
     let served = async {
         while !fetch(addr, "/metrics").await.starts_with("HTTP/1.1 200") {

@@ -13,16 +13,16 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::health::OperatorStatus;
-use super::runnable::{Runnable, State, When};
 use crate::informer::{InformerRegistry, InformerStatus};
 use crate::leader::Leadership;
+use crate::manager::runnable::{Runnable, State, When};
 
 /// Entries of each list by default; and the largest number that a request may ask for.
-pub(super) const LIMIT: usize = 100;
-pub(super) const MOST: usize = 10_000;
+pub(crate) const LIMIT: usize = 100;
+pub(crate) const MOST: usize = 10_000;
 
 /// Returns the whole document.
-pub(super) fn dump(vitals: &OperatorStatus, limit: usize) -> Value {
+pub(crate) fn dump(vitals: &OperatorStatus, limit: usize) -> Value {
     let limit = limit.min(MOST);
     let clock = vitals.client.environment().clock.clone();
     let up = clock.now().saturating_duration_since(vitals.began);

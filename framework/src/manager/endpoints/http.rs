@@ -50,7 +50,7 @@ const CONNECTIONS: usize = 64;
 /// Connections that may be answered with metrics or the debug page at once; one more is refused.
 /// Those answers are long, and a client that does not read its answer keeps the connection, and the
 /// server the answer, for [`LIFETIME`]. Answers to probes fit into the kernel's buffers, so the
-/// other places are theirs.
+/// other connections are theirs.
 const READERS: usize = 8;
 /// Time in which a client must send its request line and headers; a slower one is cut off.
 const HEADERS: Duration = Duration::from_secs(5);
@@ -62,21 +62,21 @@ const BACKLOG: i32 = 1024;
 
 /// Endpoints that one server answers.
 #[derive(Clone, Debug)]
-pub(super) struct Endpoints {
-    pub(super) vitals: SharedVitals,
-    pub(super) clock: Clock,
+pub(crate) struct Endpoints {
+    pub(crate) vitals: SharedVitals,
+    pub(crate) clock: Clock,
     /// Serves `/healthz` and `/readyz`.
-    pub(super) probes: bool,
+    pub(crate) probes: bool,
     /// Serves `/metrics`.
-    pub(super) metrics: Option<Metrics>,
+    pub(crate) metrics: Option<Metrics>,
     /// Serves `/debug`.
-    pub(super) debug: bool,
+    pub(crate) debug: bool,
 }
 
-type Answer = Response<Full<Bytes>>;
+type FullResponse = Response<Full<Bytes>>;
 
 /// Listens on `addr`, for the server called `what`.
-pub(super) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
+pub(crate) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
     let bound = match addr {
         SocketAddr::V6(every) if every.ip().is_unspecified() => everywhere(every.port()),
         _ => TcpListener::bind(addr).await,
@@ -115,40 +115,40 @@ fn everywhere(port: u16) -> io::Result<TcpListener> {
 }
 
 /// Whether both name the same port of the same interfaces.
-pub(super) fn is_one(one: SocketAddr, other: SocketAddr) -> bool {
+pub(crate) fn is_one(one: SocketAddr, other: SocketAddr) -> bool {
     let is_everywhere = one.ip().is_unspecified() && other.ip().is_unspecified();
     one.port() == other.port() && (one.ip() == other.ip() || is_everywhere)
 }
 
 /// State of a connection while it is served.
 #[derive(Clone, Debug)]
-pub(super) struct Visit {
+pub(crate) struct ConnectionState {
     /// Whether the connection came over the loopback interface.
-    pub(super) is_local: bool,
+    pub(crate) is_local: bool,
     /// Whether its request has been read.
     is_asked: Arc<AtomicBool>,
-    /// Places for readers of long answers.
+    /// Permits for readers of long answers.
     readers: Arc<Semaphore>,
-    /// The place that it has taken among them, until it is closed.
-    place: Arc<OnceLock<OwnedSemaphorePermit>>,
+    /// The permit that it has taken, until it is closed.
+    permit: Arc<OnceLock<OwnedSemaphorePermit>>,
 }
 
-impl Visit {
+impl ConnectionState {
     /// Creates the state of a connection that has not sent its request yet.
-    pub(super) fn new(is_local: bool, readers: &Arc<Semaphore>) -> Self {
+    pub(crate) fn new(is_local: bool, readers: &Arc<Semaphore>) -> Self {
         let readers = Arc::clone(readers);
-        Self { is_local, is_asked: Arc::default(), readers, place: Arc::default() }
+        Self { is_local, is_asked: Arc::default(), readers, permit: Arc::default() }
     }
 
-    /// Takes a place for a long answer; returns whether one was free.
-    fn takes_place(&self) -> bool {
+    /// Takes a permit for a long answer; returns whether one was free.
+    fn takes_permit(&self) -> bool {
         let free = Arc::clone(&self.readers).try_acquire_owned();
-        free.is_ok_and(|place| self.place.set(place).is_ok())
+        free.is_ok_and(|permit| self.permit.set(permit).is_ok())
     }
 }
 
-/// Returns the places for readers of long answers, all free.
-pub(super) fn places() -> Arc<Semaphore> {
+/// Returns the permits for readers of long answers, all free.
+pub(crate) fn reader_permits() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(READERS))
 }
 
@@ -165,17 +165,17 @@ fn is_local(stream: &TcpStream) -> bool {
 ///
 /// # Cancel safety
 /// Dropping the future closes the listener and every connection.
-pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
+pub(crate) async fn serve(listener: TcpListener, endpoints: Endpoints) {
     let mut connections = Connections::default();
-    let places = places();
+    let permits = reader_permits();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 // Before the task starts, so that the number of connections never exceeds the
                 // bound.
                 connections.make_room().await;
-                let visit = Visit::new(is_local(&stream), &places);
-                connections.add(stream, &endpoints, visit);
+                let state = ConnectionState::new(is_local(&stream), &permits);
+                connections.add(stream, &endpoints, state);
                 // Lets the new task read its request before a further connection could displace it.
                 tokio::task::yield_now().await;
             }
@@ -222,19 +222,19 @@ impl Connections {
     }
 
     /// Starts to serve a connection.
-    fn add(&mut self, stream: TcpStream, endpoints: &Endpoints, visit: Visit) {
-        let is_asked = Arc::clone(&visit.is_asked);
-        let task = self.tasks.spawn(converse(stream, endpoints.clone(), visit));
+    fn add(&mut self, stream: TcpStream, endpoints: &Endpoints, state: ConnectionState) {
+        let is_asked = Arc::clone(&state.is_asked);
+        let task = self.tasks.spawn(converse(stream, endpoints.clone(), state));
         self.open.push_back(Connection { task, is_asked });
     }
 }
 
 /// Serves one connection.
-pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, visit: Visit) {
+pub(crate) async fn converse(stream: impl Io, endpoints: Endpoints, state: ConnectionState) {
     let clock = endpoints.clock.clone();
-    // The visit lives here, too, so the place is given up when the connection is closed, not when
+    // The state lives here, too, so the permit is given up when the connection is closed, not when
     // its answer is ready.
-    let asking = visit.clone();
+    let asking = state.clone();
     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
         // `Relaxed`: the flag orders no other memory; it only marks the connection as not idle.
         asking.is_asked.store(true, Ordering::Relaxed);
@@ -243,7 +243,7 @@ pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, visit: Visit
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        // One request per connection, so that no idle connection keeps a place.
+        // One request per connection, so that no idle connection keeps a permit.
         .keep_alive(false)
         .header_read_timeout(HEADERS)
         // Bounds of the memory that any client can make the server use.
@@ -253,12 +253,12 @@ pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, visit: Visit
     if let Some(Err(error)) = clock.within(LIFETIME, connection).await {
         tracing::debug!(%error, "a probe connection ended early");
     }
-    drop(visit);
+    drop(state);
 }
 
 impl Endpoints {
     /// Answers a request.
-    fn answer<B>(&self, request: &http::Request<B>, visit: &Visit) -> Answer {
+    fn answer<B>(&self, request: &http::Request<B>, state: &ConnectionState) -> FullResponse {
         let (method, uri) = (request.method(), request.uri());
         if method != Method::GET && method != Method::HEAD {
             let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned());
@@ -271,16 +271,16 @@ impl Endpoints {
             Some((endpoint, check)) => (endpoint.to_owned(), Some(check.to_owned())),
             None => (path.trim_start_matches('/').to_owned(), None),
         };
-        let in_detail = visit.is_local && is_by_address(request);
+        let in_detail = state.is_local && is_by_address(request);
         let probe = |endpoint, checks| probe(endpoint, checks, only.as_deref(), uri, in_detail);
         match (endpoint.as_str(), &self.metrics) {
             ("healthz" | "livez", _) if self.probes => probe("healthz", self.vitals.alive()),
             ("readyz", _) if self.probes => probe("readyz", self.vitals.ready().checks),
             ("metrics", Some(metrics)) if only.is_none() => {
-                long(visit, in_detail, || exposition(metrics))
+                long(state, in_detail, || exposition(metrics))
             }
             ("debug", _) if self.debug && only.is_none() => {
-                long(visit, in_detail, || inside(&self.vitals, uri))
+                long(state, in_detail, || inside(&self.vitals, uri))
             }
             _ => text(StatusCode::NOT_FOUND, format!("nothing is served at {path}\n")),
         }
@@ -288,14 +288,18 @@ impl Endpoints {
 }
 
 /// Returns an answer that may be long, if the connection may have one.
-fn long(visit: &Visit, in_detail: bool, answer: impl FnOnce() -> Answer) -> Answer {
-    if visit.is_local && !in_detail {
+fn long(
+    state: &ConnectionState,
+    in_detail: bool,
+    answer: impl FnOnce() -> FullResponse,
+) -> FullResponse {
+    if state.is_local && !in_detail {
         let why = "over the loopback interface, ask by an IP address or by `localhost`: a web page can \
                    have its own name point here\n";
         return text(StatusCode::FORBIDDEN, why.to_owned());
     }
     // Refused instead of queued: waiting clients would keep their connections.
-    if visit.takes_place() {
+    if state.takes_permit() {
         return answer();
     }
     let why = format!("{READERS} clients are being answered, which is the most; try again\n");
@@ -327,7 +331,7 @@ fn probe(
     only: Option<&str>,
     uri: &Uri,
     in_detail: bool,
-) -> Answer {
+) -> FullResponse {
     let only = only.filter(|only| !only.is_empty());
     let parameters = parameters(uri);
     let verbose = parameters.iter().any(|(key, value)| key == "verbose" && value != "false");
@@ -357,7 +361,7 @@ fn parameters(uri: &Uri) -> Vec<(String, String)> {
 }
 
 /// Returns the debug page.
-fn inside(vitals: &OperatorStatus, uri: &Uri) -> Answer {
+fn inside(vitals: &OperatorStatus, uri: &Uri) -> FullResponse {
     let asked = parameters(uri).into_iter().find(|(key, _)| key == "limit");
     let limit = match asked.map(|(_, value)| value.parse::<usize>()) {
         None => debug::LIMIT,
@@ -371,7 +375,7 @@ fn inside(vitals: &OperatorStatus, uri: &Uri) -> Answer {
 }
 
 /// Answers with the metrics of the operator and of its process.
-fn exposition(metrics: &Metrics) -> Answer {
+fn exposition(metrics: &Metrics) -> FullResponse {
     let body = metrics.encode();
     // The process metrics go before the end marker.
     let body = match body.strip_suffix("# EOF\n") {
@@ -381,11 +385,11 @@ fn exposition(metrics: &Metrics) -> Answer {
     typed(StatusCode::OK, body, "application/openmetrics-text; version=1.0.0; charset=utf-8")
 }
 
-fn text(status: StatusCode, body: String) -> Answer {
+fn text(status: StatusCode, body: String) -> FullResponse {
     typed(status, body, "text/plain; charset=utf-8")
 }
 
-fn typed(status: StatusCode, body: String, content_type: &'static str) -> Answer {
+fn typed(status: StatusCode, body: String, content_type: &'static str) -> FullResponse {
     let mut answer = Response::new(Full::new(Bytes::from(body)));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

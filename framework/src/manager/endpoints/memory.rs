@@ -35,7 +35,7 @@ const NO_LIMIT: u64 = 1 << 60;
 
 /// Returns the bytes that the process may use, `said` by the program first; `None` when there is no
 /// limit.
-pub(super) fn budget(said: Option<u64>) -> Option<u64> {
+pub(crate) fn budget(said: Option<u64>) -> Option<u64> {
     said.or_else(limit).filter(|bytes| *bytes > 0)
 }
 
@@ -50,7 +50,7 @@ fn bytes_of(text: &str) -> Option<u64> {
 }
 
 /// Publishes the budget, and watches its use until the handle is dropped.
-pub(super) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> {
+pub(crate) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> {
     let environment = vitals.client.environment();
     environment.metrics.set(&names::MEMORY_BUDGET, &[&vitals.name], budget as f64);
     let (clock, vitals) = (environment.clock.clone(), SharedVitals::clone(vitals));

@@ -6,7 +6,7 @@ use std::fmt::Write;
 const TICKS: f64 = 100.0;
 
 /// Returns the process metrics in the exposition format, without the closing `# EOF`.
-pub(super) fn encode() -> String {
+pub(crate) fn encode() -> String {
     let mut text = String::new();
     let Some(stat) = std::fs::read_to_string("/proc/self/stat").ok() else { return text };
     // The command's name may hold spaces and parentheses; the numbers follow the last one.
@@ -44,7 +44,7 @@ fn gauge(text: &mut String, name: &str, help: &str, value: f64) {
 }
 
 /// Returns the bytes of resident memory.
-pub(super) fn resident() -> Option<u64> {
+pub(crate) fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)

@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::install::LeftAlone;
-use super::runnable::{Runnable, State as RunState};
 use crate::client::Client;
 use crate::controller::{Cluster, ErasedController};
 use crate::informer::{InformerRegistry, InformerStatus};
 use crate::leader::{Elector, Leadership, LeaseGate};
+use crate::manager::install::LeftAlone;
+use crate::manager::runnable::{Runnable, State as RunState};
 use crate::reflector::State;
 
 /// Age from which a cache is reported to lag: servers send a bookmark about once a minute.
@@ -51,48 +51,48 @@ impl Readiness {
 
 /// State that the checks read; shared between the run and the probe server.
 #[derive(Debug)]
-pub(super) struct OperatorStatus {
-    pub(super) name: String,
-    pub(super) began: Instant,
-    pub(super) client: Client,
-    pub(super) stop: CancellationToken,
-    pub(super) informers: InformerRegistry,
-    pub(super) clusters: Vec<Cluster>,
-    pub(super) controllers: Vec<Arc<dyn ErasedController>>,
-    pub(super) runnables: Vec<Arc<Runnable>>,
+pub(crate) struct OperatorStatus {
+    pub(crate) name: String,
+    pub(crate) began: Instant,
+    pub(crate) client: Client,
+    pub(crate) stop: CancellationToken,
+    pub(crate) informers: InformerRegistry,
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) controllers: Vec<Arc<dyn ErasedController>>,
+    pub(crate) runnables: Vec<Arc<Runnable>>,
     /// The lease's name.
-    pub(super) lease: Option<String>,
-    pub(super) elector: Option<Elector>,
+    pub(crate) lease: Option<String>,
+    pub(crate) elector: Option<Elector>,
     /// The resources whose definitions this program installs.
-    pub(super) installs: BTreeSet<String>,
+    pub(crate) installs: BTreeSet<String>,
     /// Definitions of others that this program does not replace.
-    pub(super) left_alone: Mutex<Vec<LeftAlone>>,
+    pub(crate) left_alone: Mutex<Vec<LeftAlone>>,
     /// Step that the start is still waiting for, before the caches fill.
-    pub(super) starting: Mutex<Option<String>>,
-    pub(super) gate: Mutex<Option<LeaseGate>>,
+    pub(crate) starting: Mutex<Option<String>>,
+    pub(crate) gate: Mutex<Option<LeaseGate>>,
 }
 
 impl OperatorStatus {
     /// Returns the state of the election; `None` without one.
-    pub(super) fn leadership(&self) -> Option<Leadership> {
+    pub(crate) fn leadership(&self) -> Option<Leadership> {
         self.elector.as_ref().map(|elector| elector.watch().borrow().clone())
     }
 
     /// Returns the caches of the own cluster, and of others with their names.
-    pub(super) fn registries(&self) -> Vec<(Option<&str>, &InformerRegistry)> {
+    pub(crate) fn registries(&self) -> Vec<(Option<&str>, &InformerRegistry)> {
         let others = self.clusters.iter().map(|one| (Some(one.name()), one.informers()));
         std::iter::once((None, &self.informers)).chain(others).collect()
     }
 
     /// Waits until the caches of every cluster are filled.
-    pub(super) async fn synced(&self) {
+    pub(crate) async fn synced(&self) {
         for (_, informers) in self.registries() {
             informers.synced().await;
         }
     }
 
     /// Waits until the caches are filled, except those that controllers wait for by themselves.
-    pub(super) async fn others_synced(&self) {
+    pub(crate) async fn others_synced(&self) {
         for (_, informers) in self.registries() {
             informers.others_synced().await;
         }
@@ -100,7 +100,7 @@ impl OperatorStatus {
 
     /// Returns the caches without which controllers begin, and the reason of each; not those that
     /// are optional.
-    pub(super) fn absent(&self) -> Vec<String> {
+    pub(crate) fn absent(&self) -> Vec<String> {
         let caches = self.registries().into_iter().flat_map(|(_, caches)| caches.status());
         let absent = caches.filter(|one| one.is_absent && !one.is_optional);
         absent.map(|one| format!("{}: {}", one.name, one.state)).collect()
@@ -115,7 +115,7 @@ impl OperatorStatus {
     }
 
     /// Returns the checks of `/healthz`.
-    pub(super) fn alive(&self) -> Vec<Check> {
+    pub(crate) fn alive(&self) -> Vec<Check> {
         let mut checks = vec![passed("ping", "")];
         if self.elector.is_some() {
             let overdue = self.gate.lock().as_ref().and_then(LeaseGate::overdue);
@@ -131,7 +131,7 @@ impl OperatorStatus {
     }
 
     /// Returns the checks of `/readyz`.
-    pub(super) fn ready(&self) -> Readiness {
+    pub(crate) fn ready(&self) -> Readiness {
         let mut checks = Vec::new();
         if self.stop.is_cancelled() {
             // A Service takes the Pod out while it drains.
@@ -227,7 +227,7 @@ fn failed(name: &str, detail: String) -> Check {
 /// Prints checks in the form that Kubernetes probes share: `[+]name ok` and `[-]name failed`, then
 /// a verdict. States and reasons, with the identities and the errors in them, follow the names only
 /// if `in_detail` is set.
-pub(super) fn print(
+pub(crate) fn print(
     endpoint: &str,
     checks: &[Check],
     verbose: bool,
@@ -254,7 +254,7 @@ pub(super) fn print(
 }
 
 /// Keeps the checks that the address asks for: one check by its path, all but those excluded.
-pub(super) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]) -> Vec<Check> {
+pub(crate) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]) -> Vec<Check> {
     checks
         .into_iter()
         .filter(|check| only.is_none_or(|only| check.name == only))
@@ -263,7 +263,7 @@ pub(super) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]
 }
 
 /// State from which the probe and metrics servers answer.
-pub(super) type SharedVitals = Arc<OperatorStatus>;
+pub(crate) type SharedVitals = Arc<OperatorStatus>;
 
 #[cfg(test)]
 mod tests {
