@@ -1,9 +1,9 @@
 //! Another cluster that controllers read and write: its client, its caches, its name.
 //!
 //! The reconciled kind of a controller lives in the operator's own cluster. Other watched kinds may
-//! live in other clusters: [`ControllerBuilder::watches_in`](super::ControllerBuilder::watches_in). A [`Cluster`] is made
-//! once, given to the manager, which fills its caches, and kept by the controllers that use it. Its
-//! writes require the operator's one lease, as all writes do.
+//! live in other clusters: [`ControllerBuilder::watches_in`](super::ControllerBuilder::watches_in).
+//! A [`Cluster`] is made once, given to the manager, which fills its caches, and kept by the
+//! controllers that use it. Its writes require the operator's one lease, as all writes do.
 //!
 //! Absent: clusters that come and go, and controllers whose reconciled kind is in another cluster.
 

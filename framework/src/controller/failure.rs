@@ -160,7 +160,7 @@ mod tests {
     use crate::error::ErrorKind;
 
     #[test]
-    fn a_failure_tells_what_was_tried_in_order_and_keeps_how_to_retry() {
+    fn a_failure_lists_its_attempted_actions_in_order_and_keeps_its_retry() {
         let failure: Result<(), _> = Err(Failure::terminal("no such zone"));
         let failure = failure.tried("asking the DNS").tried("publishing the host").unwrap_err();
         assert_eq!(failure.to_string(), "publishing the host: asking the DNS: no such zone");

@@ -1,9 +1,10 @@
 //! Turns changes into keys and keys into reconciles.
 //!
-//! A [`Reconciler`] handles one object; its [`ControllerBuilder`] lists the kinds whose changes trigger it:
-//! the reconciled kind itself, owned children, other watched kinds. Every change is mapped to the
-//! key of a parent object and added to one queue, from which workers take keys. A reconcile that
-//! fails, panics or exceeds its deadline is retried with backoff and does not affect other keys.
+//! A [`Reconciler`] handles one object; its [`ControllerBuilder`] lists the kinds whose changes
+//! trigger it: the reconciled kind itself, owned children, other watched kinds. Every change is
+//! mapped to the key of a parent object and added to one queue, from which workers take keys. A
+//! reconcile that fails, panics or exceeds its deadline is retried with backoff and does not affect
+//! other keys.
 //!
 //! [`predicates`] filter changes; a [`Trigger`], a [`Poll`] or a [`Timer`] enqueues objects for
 //! causes that no watch shows; [`Reasons`] list the causes of a reconcile.
@@ -11,68 +12,28 @@
 //! Absent by design: events handed to user code, and any state that a restart would lose.
 
 mod action;
-mod apply_cache;
-mod attempt;
-mod background;
 mod builder;
-mod busy;
-mod changes;
 mod cluster;
 mod context;
-mod debounce;
-mod dump;
-mod enqueue;
-mod erased;
-mod expectations;
 mod failure;
-mod keys;
-mod last_error;
-mod limits;
-mod loop_guard;
-mod meter;
-mod namespaces;
-mod object_task;
-mod own_write_filter;
-mod paused;
-mod polls;
-pub mod predicates;
-mod reasons;
-mod report;
-mod resync;
-mod retries_used_up;
-mod runtime;
-mod sources;
-mod sparse_lock;
-mod spec_version;
-mod step;
-mod steps;
-mod superseded;
-mod timers;
-mod trigger_names;
-mod triggers;
+mod plan;
+mod reconcile;
+mod run;
+mod source;
+mod state;
 mod worker;
 
 pub use action::Action;
 pub use builder::ControllerBuilder;
 pub(crate) use builder::MOST_WORKERS;
-pub use busy::BusyReport;
-pub use changes::Changes;
 pub use cluster::Cluster;
-pub use context::{ApplyOwned, Context, ContextPatcher, Expectations, Pending};
-pub use erased::{ControllerRun, ControllerState, ErasedController};
+pub use context::{ApplyOwned, Context, ContextPatcher, Expectations, TaskContext};
 pub use failure::{Failure, ResultExt};
-pub use last_error::LastError;
-pub use limits::LoopGuard;
-pub use object_task::{ObjectTask, TaskContext};
-pub use paused::PAUSED;
-pub use polls::{Poll, Polled};
-pub use predicates::Predicate;
-pub use reasons::Reasons;
-pub use report::OnFailure;
-pub use retries_used_up::AfterMaxRetries;
-pub use steps::{Flow, Steps};
-pub use timers::Timer;
-pub use triggers::Trigger;
+pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
+pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};
+pub use source::{PAUSED, Poll, Polled, Predicate, Reasons, Timer, Trigger, predicates};
+pub use state::{Changes, LastError, Pending};
+pub use worker::{AfterMaxRetries, LoopGuard};
 
 pub use crate::workqueue::RetryPolicy;
 
@@ -122,7 +83,7 @@ pub trait Finalize: Reconciler {
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// A reconciler with its wiring; implemented by `#[derive(Controller)]`.
+/// A reconciler with its builder; implemented by `#[derive(Controller)]`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no wiring",
     note = "derive `windlass::Controller` for it, or implement `fn wiring() -> ControllerBuilder<Self>`"

@@ -35,30 +35,12 @@ use crate::resource::{ObjectKey, ResourceExt, ResourceInfo};
 use crate::rng::Rng;
 use crate::store::{Index, Representation};
 
-mod builder;
-mod changes;
-mod children;
-mod conditions;
-mod dropped;
-mod duplicates;
-mod endless;
-mod failures;
-mod finalizers;
-mod gone;
-mod lifecycle;
-mod namespaces;
-mod outside;
-mod own_parts;
-mod own_writes;
-mod patchers;
-mod promises;
-mod slow;
-mod steps;
-mod superseded;
-mod taken;
-mod tasks;
-mod trigger_names;
-mod undecodable;
+mod context;
+mod reconcile;
+mod run;
+mod source;
+mod state;
+mod worker;
 
 const EPOCH: i64 = 1_767_225_600;
 const FINALIZER: &str = "example.dev/dns";
@@ -105,7 +87,7 @@ impl Reconciler for Sites {
     async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
         self.log.lock().push(site.name().to_owned());
         self.finalizer_seen.lock().push(site.has_finalizer(FINALIZER));
-        assert_ne!(site.spec.host, "panics", "as told");
+        assert_ne!(site.spec.host, "panics", "on purpose");
         if site.spec.host == "prunes" {
             cx.delete_owned::<ConfigMap>(site.name()).await?;
             let shown = cx.store_of::<ConfigMap>().get(&site.key()).is_some();
@@ -343,7 +325,7 @@ impl Reconciler for Noting {
     async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
         self.0.lock().push(format!("{}: {}", site.name(), cx.reasons()));
         match site.spec.host.as_str() {
-            "fails" => return Err("as told".into()),
+            "fails" => return Err("on purpose".into()),
             "requeues" => return Ok(Action::requeue_after(Duration::from_secs(60))),
             "asks" => cx.requeue(ObjectKey::new(Some("shop"), "home")),
             "has a child" => drop(cx.apply_owned(child(site.name(), "x")).await?),

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exit_code_says_whom_to_ask() {
+    fn each_kind_of_error_has_its_exit_code() {
         let code = |kind| exit_code(&Error::new(kind, "no"));
         assert_eq!(code(ErrorKind::Config), 78);
         assert_eq!(code(ErrorKind::Forbidden), 77);

@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_fills_in_is_no_difference_and_what_is_too_much_is_one() {
+    fn defaults_of_a_server_are_no_difference_and_surplus_fields_are_one() {
         let own = json!({ "names": { "plural": "sites" }, "schema": { "a": { "maximum": 5 } } });
         let mut stored = own.clone();
         stored["conversion"] = json!({ "strategy": "None" });

@@ -16,15 +16,11 @@
 //!
 //! Absent: webhooks, sharding.
 
-mod debug;
+mod endpoints;
 mod exit;
 mod foreign;
-mod health;
-mod http;
 mod install;
 mod manifests;
-mod memory;
-mod process;
 mod run;
 mod runnable;
 mod running;
@@ -32,8 +28,8 @@ mod signals;
 #[cfg(test)]
 mod tests;
 
+pub use endpoints::{Check, Readiness};
 pub use exit::{Exit, exit_code};
-pub use health::{Check, Readiness};
 pub use manifests::ManifestOptions;
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
@@ -93,7 +89,7 @@ pub struct Manager {
     pub(crate) clusters: Vec<Cluster>,
     pub(crate) runnables: Vec<Arc<Runnable>>,
     /// Number of objects that each controller reconciles at once, instead of the number in its
-    /// wiring.
+    /// builder.
     pub(crate) workers: Option<usize>,
     pub(crate) health: Bind,
     pub(crate) metrics: Bind,
@@ -157,13 +153,13 @@ impl Manager {
         self
     }
 
-    /// Adds a controller whose wiring is derived.
+    /// Adds a controller whose builder is derived.
     pub fn controller(self, controller: impl Controller) -> Self {
-        self.wired(controller, |wiring| wiring)
+        self.wired(controller, |builder| builder)
     }
 
-    /// Adds a controller with its derived wiring, modified by `change`:
-    /// `|wiring| wiring.workers(8)`.
+    /// Adds a controller with its derived builder, modified by `change`:
+    /// `|builder| builder.workers(8)`.
     pub fn wired<C: Controller>(
         self,
         controller: C,
@@ -172,13 +168,13 @@ impl Manager {
         self.controller_with(controller, change(C::wiring()))
     }
 
-    /// Adds a controller with a wiring of your own.
+    /// Adds a controller with a builder of your own.
     pub fn controller_with<C: Reconciler>(
         self,
         controller: C,
-        wiring: ControllerBuilder<C>,
+        builder: ControllerBuilder<C>,
     ) -> Self {
-        self.erased_controller(wiring.build(controller))
+        self.erased_controller(builder.build(controller))
     }
 
     /// Adds a controller whose types are erased.
@@ -308,8 +304,8 @@ impl Manager {
         self
     }
 
-    /// Sets the number of objects that each controller reconciles at once, in place of its wiring's
-    /// number; at least one, at most 65 536.
+    /// Sets the number of objects that each controller reconciles at once, in place of its
+    /// builder's number; at least one, at most 65 536.
     pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
         self.workers = Some(workers.clamp(1, MOST_WORKERS));
         self
@@ -354,9 +350,9 @@ impl Manager {
 
     /// Runs the operator in the background of the current tokio runtime.
     pub fn start(self) -> Running {
-        let budget = memory::budget(self.memory);
+        let budget = endpoints::memory::budget(self.memory);
         let mut running = run::start(self);
-        running._memory = budget.map(|bytes| memory::mind(bytes, &running.vitals));
+        running._memory = budget.map(|bytes| endpoints::memory::mind(bytes, &running.vitals));
         running
     }
 

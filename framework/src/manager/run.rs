@@ -5,9 +5,9 @@
 //! controllers (in `controllers`). The first failure of any part is kept, and everything stops as
 //! on a request to stop.
 
+mod checks;
 mod controllers;
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
-use super::health::{OperatorStatus, SharedVitals};
-use super::http::{Endpoints, bind, is_one, serve};
-use super::manifests::watchable;
+use super::endpoints::http::{Endpoints, bind, is_one, serve};
+use super::endpoints::{OperatorStatus, SharedVitals};
 use super::runnable::{RunnableGroup, When};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, signals};
@@ -35,8 +34,6 @@ use crate::informer::InformerRegistry;
 use crate::leader::{Elector, Term};
 use crate::resource::ResourceExt;
 
-/// Longest name of the reporter of an Event that Kubernetes allows.
-const LONGEST_NAME: usize = 63;
 /// Time for the framework's own bookkeeping, beyond the drain time that work was given.
 const GRACE: Duration = Duration::from_secs(1);
 /// Time that caches wait for this process to lead and to install definitions that they would look
@@ -147,7 +144,7 @@ fn set_up(
     manager: Manager,
     stop: &CancellationToken,
 ) -> (SharedVitals, Definitions, Option<Error>) {
-    let unique = unique(&manager);
+    let checked = checks::names(&manager);
     let name = manager.display_name().to_owned();
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let informers = InformerRegistry::new(client.clone(), namespaces);
@@ -156,7 +153,7 @@ fn set_up(
     let is_elected = election.is_some();
     let lease = election.as_ref().map(|settings| settings.name.clone());
     let elector = election.map(|settings| Elector::new(settings, &client)).transpose();
-    let (elector, problem) = match unique.and(cached).and(elector) {
+    let (elector, problem) = match checked.and(cached).and(elector) {
         Ok(elector) => (elector, None),
         Err(problem) => (None, Some(problem)),
     };
@@ -181,56 +178,6 @@ fn set_up(
         gate: Mutex::new(None),
     };
     (Arc::new(vitals), definitions, problem)
-}
-
-/// Checks that names are unique: they label metrics, logs and probes.
-fn unique(manager: &Manager) -> Result<(), Error> {
-    let twice = |what: &str, names: Vec<&str>| {
-        let mut seen = BTreeSet::new();
-        match names.iter().find(|name| !seen.insert(**name)) {
-            None => Ok(()),
-            Some(name) => {
-                let text = format!("two {what} are called {name:?}; give one of them another name");
-                Err(Error::new(ErrorKind::Config, text))
-            }
-        }
-    };
-    manager.controllers.iter().try_for_each(|one| checked(one.name()))?;
-    watchable(manager)?;
-    twice("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
-    twice("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
-    let clusters = manager.clusters.iter().map(|one| one.name());
-    twice("clusters", clusters.chain(["local"]).collect())?;
-    let mut numbers = BTreeSet::new();
-    match manager.clusters.iter().find(|one| !numbers.insert(one.id())) {
-        None => Ok(()),
-        Some(one) => {
-            let text = format!(
-                "the cluster {:?} has the same number as another; give it another name",
-                one.name()
-            );
-            Err(Error::new(ErrorKind::Config, text))
-        }
-    }
-}
-
-/// Checks the name of a controller: an API server takes no Event of a controller of another name,
-/// and of some names no apply.
-fn checked(controller: &str) -> Result<(), Error> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric();
-    let is_fit = (1..=LONGEST_NAME).contains(&controller.len())
-        && controller.chars().all(|c| is_plain(c) || matches!(c, '-' | '_' | '.'))
-        && controller.starts_with(is_plain)
-        && controller.ends_with(is_plain);
-    if is_fit {
-        return Ok(());
-    }
-    let text = format!(
-        "a controller is called {controller:?}, and the API server would refuse its Events; give it a \
-         name of at most {LONGEST_NAME} ASCII letters, digits, `-`, `_` and `.` that begins and ends with \
-         a letter or a digit (`ControllerBuilder::name`)"
-    );
-    Err(Error::new(ErrorKind::Config, text))
 }
 
 impl Operator {

@@ -241,10 +241,8 @@ impl Runnable {
     /// Returns the error that ends the operator after the failure of an essential runnable.
     fn ended(&self, failure: Failure) -> Error {
         let kind = kind_of(&failure);
-        let text = format!(
-            "the runnable {:?} failed, and the operator was told not to do without it",
-            self.name
-        );
+        let text =
+            format!("the runnable {:?} failed; it is essential, so the operator ends", self.name);
         Error::new(kind, text).because(failure.source)
     }
 }

@@ -8,8 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Exit;
-use super::debug;
-use super::health::{Readiness, SharedVitals};
+use super::endpoints::{Readiness, SharedVitals, debug};
 use crate::client::Client;
 use crate::controller::{BusyReport, ControllerState, ErasedController};
 use crate::error::{Error, ErrorKind};

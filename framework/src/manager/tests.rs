@@ -16,8 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use super::health::OperatorStatus;
-use super::http::{Endpoints, Visit, bind, converse, is_one, places, serve};
+use super::endpoints::OperatorStatus;
+use super::endpoints::http::{
+    ConnectionState, Endpoints, bind, converse, is_one, reader_permits, serve,
+};
 use super::*;
 use crate::client::tests::capture::Captured;
 use crate::controller::{ControllerRun, ControllerState};
@@ -205,15 +207,15 @@ async fn ask(endpoints: &Endpoints, request: &str) -> String {
 /// Asks over the loopback interface, or from elsewhere.
 async fn ask_from(is_local: bool, endpoints: &Endpoints, request: &str) -> String {
     let (here, there) = tokio::io::duplex(4096);
-    let visit = Visit::new(is_local, &places());
-    let server = tokio::spawn(converse(there, endpoints.clone(), visit));
+    let state = ConnectionState::new(is_local, &reader_permits());
+    let server = tokio::spawn(converse(there, endpoints.clone(), state));
     let answer = talk(here, request).await;
     server.await.unwrap();
     answer
 }
 
 #[tokio::test(start_paused = true)]
-async fn readiness_names_what_is_missing_and_why() {
+async fn readiness_names_the_missing_parts_and_their_reasons() {
     let endpoints = endpoints();
     assert!(ask(&endpoints, &get("/readyz")).await.ends_with("\r\n\r\nok"));
     *endpoints.vitals.starting.lock() = Some("installing definitions".to_owned());
@@ -329,7 +331,7 @@ async fn probes_answer_only_reads() {
 
 #[tokio::test(start_paused = true)]
 #[cfg_attr(not(target_os = "linux"), ignore = "reads /proc, which Linux has")]
-async fn d8_an_operator_tells_its_memory_budget_and_warns_when_it_is_nearly_used_up() {
+async fn d8_an_operator_reports_its_memory_budget_and_warns_when_it_is_nearly_used_up() {
     let (logged, _guard) = Captured::at(tracing::Level::WARN);
     for (budget, warnings) in [(0, 0), (1 << 50, 0), (1 << 20, 1)] {
         let controller = Slow::new(Duration::ZERO);
@@ -451,7 +453,7 @@ async fn an_operator_of_some_namespaces_is_granted_nothing_elsewhere() {
 }
 
 #[tokio::test]
-async fn an_operator_of_its_own_namespace_is_told_it_by_the_pod() {
+async fn an_operator_of_its_own_namespace_reads_it_from_the_pod() {
     let controller = Slow::new(Duration::ZERO);
     let options = ManifestOptions::default().namespace("sites").namespaced(true);
     let text = operator(&controller).name("ops").manifests(&options).unwrap();
@@ -471,7 +473,7 @@ async fn an_operator_of_its_own_namespace_is_told_it_by_the_pod() {
 }
 
 #[tokio::test]
-async fn roles_of_namespaces_are_refused_for_what_is_in_no_namespace() {
+async fn roles_of_namespaces_are_refused_for_cluster_scoped_kinds() {
     use k8s_openapi::api::core::v1::{ConfigMap, Node};
     struct Nodes;
     impl Reconciler for Nodes {
@@ -484,8 +486,8 @@ async fn roles_of_namespaces_are_refused_for_what_is_in_no_namespace() {
             Ok(crate::controller::Action::done())
         }
     }
-    let wiring = ControllerBuilder::new().watches::<Node>(|_| Vec::new());
-    let manager = Manager::new(nowhere()).controller_with(Nodes, wiring).namespaces(["a"]);
+    let builder = ControllerBuilder::new().watches::<Node>(|_| Vec::new());
+    let manager = Manager::new(nowhere()).controller_with(Nodes, builder).namespaces(["a"]);
     let error = manager.manifests(&ManifestOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     let text = error.to_string();

@@ -1,7 +1,8 @@
 //! Watches on kinds of other clusters.
 
 use super::ControllerBuilder;
-use crate::controller::{Cluster, Reconciler, sources};
+use crate::controller::source::watches;
+use crate::controller::{Cluster, Reconciler};
 use crate::resource::{ClusterId, ObjectKey, Resource};
 use crate::store::Cached;
 
@@ -32,7 +33,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             };
             cluster.check_managed()?;
             let informer = cluster.informers().informer::<K>();
-            Ok(vec![sources::mapped(&informer, at.feed, reason, None, here)])
+            Ok(vec![watches::mapped(&informer, at.enqueuer, reason, None, here)])
         }));
         self
     }

@@ -1,15 +1,12 @@
-//! Settings of a wiring for the causes of reconciles, and their filters.
+//! Settings of a builder for the causes of reconciles, and their filters.
 
 use std::time::Duration;
 
 use super::{ControllerBuilder, static_info};
-use crate::controller::background::BackgroundSource;
-use crate::controller::polls::Polled;
-use crate::controller::predicates::Predicate;
-use crate::controller::resync::Resync;
-use crate::controller::timers::{Alarm, Timer};
-use crate::controller::triggers::Trigger;
-use crate::controller::{Reconciler, sources};
+use crate::controller::Reconciler;
+use crate::controller::source::{
+    BackgroundSource, Polled, Predicate, Resync, Timer, TimerSource, Trigger, watches,
+};
 use crate::error::{Error, ErrorKind};
 use crate::rbac;
 use crate::resource::{ObjectKey, Resource};
@@ -41,7 +38,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         let info = static_info::<K>();
         let reason = self.names.add(format!("owned {}", info.group_resource()));
         self.rules.extend(rbac::owned_rules(&info));
-        self.sources.push(sources::owned::<K>(self.info.clone(), reason, Some(predicate)));
+        self.sources.push(watches::owned::<K>(self.info.clone(), reason, Some(predicate)));
         self
     }
 
@@ -56,7 +53,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
     ) -> Self {
         let reason = self.watching::<K>();
-        self.sources.push(sources::watched::<K>(mapper, reason, Some(predicate)));
+        self.sources.push(watches::watched::<K>(mapper, reason, Some(predicate)));
         self
     }
 
@@ -71,7 +68,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
         index: Index<C::Object, V>,
     ) -> Self {
         let reason = self.watching::<K>();
-        let source = sources::watched_by::<K, C::Object, V>(index, reason, Some(predicate));
+        let source = watches::watched_by::<K, C::Object, V>(index, reason, Some(predicate));
         self.sources.push(source);
         self
     }
@@ -80,7 +77,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     pub fn triggered_by(mut self, trigger: &Trigger<C::Object>) -> Self {
         let reason = self.names.add(format!("trigger {}", trigger.name()));
         let target = trigger.target(reason);
-        self.pumps.push(target.clone());
+        self.background_sources.push(target.clone());
         self.sources.push(Box::new(move |at| {
             target.attach::<C::Object>(at);
             Ok(Vec::new())
@@ -92,8 +89,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// controller: a second controller that is wired to it does not start.
     pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &Polled<V>) -> Self {
         let reason = self.names.add(format!("poll {}", polled.name()));
-        match polled.pump(reason) {
-            Some(pump) => self.pumps.push(pump),
+        match polled.background_source(reason) {
+            Some(source) => self.background_sources.push(source),
             None => {
                 // A builder method cannot fail: the error is returned when the sources are
                 // attached.
@@ -112,10 +109,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Reconciles each object at intervals, whether anything changed or not.
     pub fn timer(mut self, timer: Timer) -> Self {
         let reason = self.names.add_quiet(format!("timer {}", timer.name()));
-        let alarm = Alarm::new(timer, reason);
-        let pump: std::sync::Arc<dyn BackgroundSource> = alarm.clone();
-        self.pumps.push(pump);
-        self.sources.push(Box::new(move |at| Ok(vec![alarm.attach::<C::Object>(at)])));
+        let timer_source = TimerSource::new(timer, reason);
+        let source: std::sync::Arc<dyn BackgroundSource> = timer_source.clone();
+        self.background_sources.push(source);
+        self.sources.push(Box::new(move |at| Ok(vec![timer_source.attach::<C::Object>(at)])));
         self
     }
 

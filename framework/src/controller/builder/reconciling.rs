@@ -1,53 +1,18 @@
-//! Settings of a wiring that concern each reconcile: reports, conditions, limits, tasks.
+//! Settings of a builder that concern each reconcile: reports, conditions, limits, tasks.
 
 use std::time::Duration;
 
 use super::ControllerBuilder;
-use crate::controller::limits::{LoopGuard, Rate};
-use crate::controller::object_task::{self, MakeTask};
-use crate::controller::report::{self, Report};
+use crate::controller::reconcile::{boxed_report, boxed_task};
+use crate::controller::worker::{LoopGuard, Rate};
 use crate::controller::{AfterMaxRetries, ObjectTask, OnFailure, Reconciler};
-
-/// Settings that apply to each reconcile.
-pub(in crate::controller) struct ReconcileOptions<C: Reconciler> {
-    /// The action when the retries of an object are used up.
-    pub(in crate::controller) then: AfterMaxRetries,
-    /// The caller of `OnFailure::failed`, if the controller asked for reports.
-    pub(in crate::controller) report: Option<Report<C>>,
-    /// Whether repeated failures are reported, too.
-    pub(in crate::controller) reports_every_failure: bool,
-    /// Type of the condition that shows the outcome of the last reconcile.
-    pub(in crate::controller) outcome: Option<String>,
-    pub(in crate::controller) drops_superseded: bool,
-    /// Byte limit for the last reconciled states; 0 keeps none.
-    pub(in crate::controller) tracked_bytes: usize,
-    pub(in crate::controller) task: Option<MakeTask<C>>,
-    pub(in crate::controller) guard: LoopGuard,
-    pub(in crate::controller) rate: Option<Rate>,
-}
-
-impl<C: Reconciler> Default for ReconcileOptions<C> {
-    fn default() -> Self {
-        Self {
-            then: AfterMaxRetries::Rest,
-            report: None,
-            reports_every_failure: false,
-            outcome: None,
-            drops_superseded: false,
-            tracked_bytes: 0,
-            task: None,
-            guard: LoopGuard::default(),
-            rate: None,
-        }
-    }
-}
 
 impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the action for an object whose retries are used up, as limited by
-    /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Default: [`AfterMaxRetries::Rest`].
-    /// Has no effect with endless retries.
+    /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Default:
+    /// [`AfterMaxRetries::Rest`]. Has no effect with endless retries.
     pub fn after_max_retries(mut self, then: AfterMaxRetries) -> Self {
-        self.around.then = then;
+        self.options.then = then;
         self
     }
 
@@ -57,7 +22,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: OnFailure,
     {
-        self.around.report = Some(report::boxed::<C>);
+        self.options.report = Some(boxed_report::<C>);
         self
     }
 
@@ -67,7 +32,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: OnFailure,
     {
-        self.around.reports_every_failure = true;
+        self.options.reports_every_failure = true;
         self.report_failures()
     }
 
@@ -80,7 +45,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// The kind's status needs `conditions` ([`Conditions`](crate::conditions::Conditions)). For a
     /// kind that is cached as a projection, the status is read before each such comparison.
     pub fn outcome_condition(mut self, type_: impl Into<String>) -> Self {
-        self.around.outcome = Some(type_.into());
+        self.options.outcome = Some(type_.into());
         self
     }
 
@@ -92,7 +57,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// The reconciler's future is dropped at an `await`: the reconciler must tolerate that as it
     /// must tolerate a crash there.
     pub fn cancel_superseded(mut self) -> Self {
-        self.around.drops_superseded = true;
+        self.options.drops_superseded = true;
         self
     }
 
@@ -105,7 +70,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// As [`track_changes`](Self::track_changes), with at most `bytes` bytes.
     pub fn track_changes_within(mut self, bytes: usize) -> Self {
-        self.around.tracked_bytes = bytes;
+        self.options.tracked_bytes = bytes;
         self
     }
 
@@ -113,7 +78,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Default: 50 reconciles within a minute without a change of its spec are free, then one a
     /// second.
     pub fn loop_guard(mut self, guard: LoopGuard) -> Self {
-        self.around.guard = guard;
+        self.options.guard = guard;
         self
     }
 
@@ -122,7 +87,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// first reconcile; all further causes wait for its end and lead to one reconcile then.
     /// Default: no limit.
     pub fn rate_limit(mut self, most: u32, within: Duration) -> Self {
-        self.around.rate = Some(Rate::new(most, within));
+        self.options.rate = Some(Rate::new(most, within));
         self
     }
 
@@ -132,7 +97,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     where
         C: ObjectTask,
     {
-        self.around.task = Some(object_task::boxed::<C>);
+        self.options.task = Some(boxed_task::<C>);
         self
     }
 }

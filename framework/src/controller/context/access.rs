@@ -1,9 +1,8 @@
 //! Reads and writes of other objects, limited to the controller's grants.
 
-use super::children::is_controlled_by;
-use super::is_namespaced;
+use super::{is_controlled_by, is_namespaced};
 use crate::api::{Api, ApiFuture, Delete, Patch};
-use crate::controller::expectations::{Kind, What};
+use crate::controller::state::{WriteEffect, WrittenKind};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::rbac::{
@@ -93,7 +92,7 @@ impl<C: Reconciler> Context<C> {
                 from if self.is_own(object) && !from.is_empty() => {
                     self.wrote_upon(from, &replaced, &answer)
                 }
-                _ => self.wrote(What::Changed, &replaced, &answer),
+                _ => self.wrote(WriteEffect::Changed, &replaced, &answer),
             }
             Ok(replaced)
         })
@@ -102,12 +101,12 @@ impl<C: Reconciler> Context<C> {
     /// Sends a create and puts its answer into the cache. The fate of a child with a generated name
     /// is recorded in any case: a reconcile that counts children depends on it.
     pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
-        let clock = &self.reach.environment.clock;
+        let clock = &self.shared.environment.clock;
         let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
-        let kind = Kind::of::<K>().filter(|_| is_unnamed);
-        let ledger = &self.reach.memory.applied.ledger;
+        let kind = WrittenKind::of::<K>().filter(|_| is_unnamed);
+        let expectations = &self.shared.memory.applied.expectations;
         // Before the request: the watch may show the child before the answer comes.
-        let flight = kind.map(|kind| ledger.creating(self.whose(), kind, clock.now()));
+        let flight = kind.map(|kind| expectations.creating(self.parent_ref(), kind, clock.now()));
         match (self.answered(api.create(child)).await, flight) {
             (Ok((created, answer)), Some(flight)) => {
                 self.show::<K>(&answer);
@@ -116,7 +115,7 @@ impl<C: Reconciler> Context<C> {
                 Ok(created)
             }
             (Ok((created, answer)), None) => {
-                self.wrote(What::Created, &created, &answer);
+                self.wrote(WriteEffect::Created, &created, &answer);
                 Ok(created)
             }
             (Err(error), flight) => {
@@ -140,7 +139,7 @@ impl<C: Reconciler> Context<C> {
     {
         Box::pin(async move {
             let (patched, answer) = self.answered(self.nearby::<K>().patch(name, patch)).await?;
-            self.wrote(What::Changed, &patched, &answer);
+            self.wrote(WriteEffect::Changed, &patched, &answer);
             Ok(patched)
         })
     }
@@ -185,7 +184,7 @@ impl<C: Reconciler> Context<C> {
     /// Whether `object` is the reconciled object, as whatever type.
     pub(super) fn is_own<K: Resource>(&self, object: &K) -> bool {
         let kind = K::static_info().map(|info| info.group_resource());
-        kind.is_some_and(|kind| kind == self.reach.info.group_resource())
+        kind.is_some_and(|kind| kind == self.shared.info.group_resource())
             && object.name() == self.key.name()
             && object.namespace().is_none_or(|namespace| Some(namespace) == self.key.namespace())
     }
@@ -201,7 +200,7 @@ impl<C: Reconciler> Context<C> {
     where
         C: OwnsCache<K>,
     {
-        self.reach.informers.pinned::<K>().store()
+        self.shared.informers.pinned::<K>().store()
     }
 
     /// The cache of a kind that the controller watches, by `watches(…)` or by
@@ -211,7 +210,7 @@ impl<C: Reconciler> Context<C> {
     where
         C: CanList<K> + CanWatch<K>,
     {
-        self.reach.informers.pinned::<K>().store()
+        self.shared.informers.pinned::<K>().store()
     }
 }
 

@@ -13,10 +13,9 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
-use super::children::is_controlled_by;
+use super::is_controlled_by;
 use crate::api::{Api, ApiFuture, Patch};
-use crate::controller::apply_cache::{Found, content, fingerprint};
-use crate::controller::expectations::What;
+use crate::controller::state::{Found, WriteEffect, content, fingerprint};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::events::{Normal, Warning};
@@ -146,10 +145,10 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             },
             // Applied before, but not cached: the cache is limited to other objects, or lags
             // behind.
-            None if cx.reach.memory.applied.knows(&cx.key, &self.child) => {
+            None if cx.shared.memory.applied.knows(&cx.key, &self.child) => {
                 was_ours = true;
                 match self.api().get_opt(key.name()).await? {
-                    Some(live) if self.is_ours(&live) && self.stands(&live) => return Ok(live),
+                    Some(live) if self.is_ours(&live) && self.is_current(&live) => return Ok(live),
                     live => self.place(live),
                 }
             }
@@ -190,18 +189,18 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let head = cached.head();
         let found = Found { uid: head.uid(), resource_version: head.resource_version() };
         let holds = || content(&*cached.get().ok()?);
-        let applied = &self.cx.reach.memory.applied;
-        if !applied.stands(&self.cx.key, &self.child, self.hash, (found, holds)) {
+        let applied = &self.cx.shared.memory.applied;
+        if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, holds)) {
             return None;
         }
         cached.get().ok().map(Arc::unwrap_or_clone)
     }
 
     /// As [`unchanged`](Self::unchanged), for the object in the API server.
-    fn stands(&self, live: &K) -> bool {
+    fn is_current(&self, live: &K) -> bool {
         let found = Found { uid: live.uid(), resource_version: live.resource_version() };
-        let applied = &self.cx.reach.memory.applied;
-        applied.stands(&self.cx.key, &self.child, self.hash, (found, || content(live)))
+        let applied = &self.cx.shared.memory.applied;
+        applied.is_current(&self.cx.key, &self.child, self.hash, (found, || content(live)))
     }
 
     /// Whether the reconciled object controls `live`.
@@ -234,7 +233,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// left out of the child. A foreign object is never overwritten, because the version keeps it
     /// from being touched.
     async fn send(&mut self, upon: Option<Version>) -> Result<K, Error> {
-        let what = if upon.is_none() { What::Created } else { What::Changed };
+        let what = if upon.is_none() { WriteEffect::Created } else { WriteEffect::Changed };
         let metadata = &mut self.intent["metadata"];
         match upon {
             Some(Version { uid, resource_version }) => {
@@ -248,10 +247,10 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }
         let cx = self.cx;
         let write = self.api().apply(self.child.1.name(), &self.intent);
-        let (child, answer) = cx.answered(write.manager(&cx.reach.controller).force()).await?;
+        let (child, answer) = cx.answered(write.manager(&cx.shared.controller).force()).await?;
         if let Some(content) = content(&child) {
             let found = Found { uid: child.uid(), resource_version: child.resource_version() };
-            cx.reach.memory.applied.note(&cx.key, &self.child, (self.hash, content), found);
+            cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, content), found);
         }
         cx.wrote(what, &child, &answer);
         Ok(child)
@@ -308,9 +307,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         }});
         let write = self.api().patch(live.name(), Patch::Merge(patch));
         let cx = self.cx;
-        match cx.answered(write.manager(&cx.reach.controller)).await {
+        match cx.answered(write.manager(&cx.shared.controller)).await {
             Ok((child, answer)) => {
-                cx.wrote(What::Changed, &child, &answer);
+                cx.wrote(WriteEffect::Changed, &child, &answer);
                 let text = format!("{} was there already, and is a child from now on", self.what());
                 cx.event(Normal, "ChildAdopted", text);
                 Ok(Some(Version::of(&child)))

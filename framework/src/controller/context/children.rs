@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
 use super::apply::{ApplyOwned, TRIES};
-use super::is_namespaced;
+use super::{is_controlled_by, is_namespaced};
 use crate::api::{Api, ApiFuture, Propagation};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
@@ -93,7 +93,7 @@ impl<C: Reconciler> Context<C> {
         let named = child.metadata().name.as_deref().or(child.metadata().generate_name.as_deref());
         let name = named.unwrap_or_default().to_owned();
         let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
-        let owner = self.object.controller_reference(&self.reach.info).ok_or_else(|| {
+        let owner = self.object.controller_reference(&self.shared.info).ok_or_else(|| {
             Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
         })?;
         let metadata = child.metadata_mut();
@@ -180,7 +180,7 @@ impl<C: Reconciler> Context<C> {
             None => self.live_child(&api, key.name()).await?,
         };
         if let Some(info) = K::static_info().filter(|_| found.is_some()) {
-            self.reach.memory.applied.forget_child(&self.key, &(info, key.clone()));
+            self.shared.memory.applied.forget_child(&self.key, &(info, key.clone()));
         }
         let mut tries = 0;
         while let Some((uid, version)) = found {
@@ -212,7 +212,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns the key of the only child of that name in all namespaces.
     async fn find_anywhere<K: Resource>(&self, name: &str) -> Result<Option<ObjectKey>, Error> {
-        let ours = self.reach.informers.pinned::<K>().store().owned_by(self.object.uid());
+        let ours = self.shared.informers.pinned::<K>().store().owned_by(self.object.uid());
         let ours = ours.iter().filter(|child| child.key().name() == name && self.controls(child));
         let mut found: Vec<ObjectKey> = ours.clone().map(|child| child.key().clone()).collect();
         // Several objects claim to be this child: only an applied one is certain to be it.
@@ -225,7 +225,7 @@ impl<C: Reconciler> Context<C> {
         }
         // The cache may lag behind, and does not keep `managedFields`: the API server is asked.
         let named = format!("metadata.name={name}");
-        let children = self.reach.client.all::<K>().list().fields(&named).await?.items;
+        let children = self.shared.client.all::<K>().list().fields(&named).await?.items;
         let mut claims = children;
         claims.retain(|child| child.name() == name && is_controlled_by(child, self.object.uid()));
         if claims.len() > 1 {
@@ -250,7 +250,7 @@ impl<C: Reconciler> Context<C> {
     /// Whether this process applied exactly this child.
     fn has_applied<K: Resource>(&self, child: &Cached<K>) -> bool {
         let Some(info) = K::static_info() else { return false };
-        let uid = self.reach.memory.applied.uid_of(&self.key, &(info, child.key().clone()));
+        let uid = self.shared.memory.applied.uid_of(&self.key, &(info, child.key().clone()));
         uid.as_deref() == Some(child.head().uid())
     }
 
@@ -258,7 +258,7 @@ impl<C: Reconciler> Context<C> {
     fn is_applied_by_us<K: Resource>(&self, child: &K) -> bool {
         let mut entries = child.metadata().managed_fields.iter().flatten();
         entries.any(|entry| {
-            entry.manager.as_deref() == Some(&*self.reach.controller)
+            entry.manager.as_deref() == Some(&*self.shared.controller)
                 && entry.operation.as_deref() == Some("Apply")
         })
     }
@@ -271,14 +271,14 @@ impl<C: Reconciler> Context<C> {
 
     /// Returns the cached object of kind `K` at `key`.
     pub(super) fn cached<K: Resource>(&self, key: &ObjectKey) -> Option<Cached<K>> {
-        self.reach.informers.pinned::<K>().store().get(key)
+        self.shared.informers.pinned::<K>().store().get(key)
     }
 
     /// Returns the API of kind `K` in the namespace of `key`.
     pub(super) fn api_of<K: Resource>(&self, key: &ObjectKey) -> Api<K> {
         match key.namespace() {
-            Some(namespace) => self.reach.client.namespace(namespace),
-            None => self.reach.client.all(),
+            Some(namespace) => self.shared.client.namespace(namespace),
+            None => self.shared.client.all(),
         }
     }
 
@@ -297,7 +297,7 @@ impl<C: Reconciler> Context<C> {
         }
         let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
         let key = ObjectKey::new(namespace.as_deref(), &name).in_cluster(self.key.cluster());
-        let owner = self.object.controller_reference(&self.reach.info).ok_or_else(|| {
+        let owner = self.object.controller_reference(&self.shared.info).ok_or_else(|| {
             Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
         })?;
         let mut intent = serde_json::to_value(&child).map_err(|error| {
@@ -306,12 +306,6 @@ impl<C: Reconciler> Context<C> {
         complete(&mut intent, &info, namespace, &owner);
         Ok(((info, key), intent, owner))
     }
-}
-
-/// Whether the object of that uid is the child's controller owner.
-pub(super) fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
-    let owners = child.metadata().owner_references.iter().flatten();
-    owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
 }
 
 /// Adds kind, namespace and owner reference to an intent, and removes fields that may not be

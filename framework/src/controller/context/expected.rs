@@ -1,8 +1,6 @@
 //! Expectations of a reconcile: own creates and deletes that the caches do not show yet.
 
-use std::time::Duration;
-
-use crate::controller::expectations::{Kind, What, Whose};
+use crate::controller::state::{ParentRef, Pending, WriteEffect, WrittenKind};
 use crate::controller::{Context, Reconciler};
 use crate::rbac::Owns;
 use crate::resource::{Resource, ResourceExt};
@@ -46,24 +44,6 @@ pub struct Expectations<'a, C: Reconciler> {
     cx: &'a Context<C>,
 }
 
-/// The creates and deletes that a view lacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pending {
-    /// Objects that were created, or may have been, and are not shown yet.
-    pub created: usize,
-    /// Objects that were deleted and are still shown as not deleted.
-    pub deleted: usize,
-    /// Time until the last of them expires; `None` when nothing is missing.
-    pub expires_in: Option<Duration>,
-}
-
-impl Pending {
-    /// Whether nothing is missing.
-    pub fn is_none(&self) -> bool {
-        self.created + self.deleted == 0
-    }
-}
-
 impl<C: Reconciler> Context<C> {
     /// Returns the creates and deletes of this process for the object that the caches do not show.
     /// Nothing is expected after a restart: first views are complete.
@@ -72,8 +52,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns the reconciled object as the parent of expectations.
-    pub(super) fn whose(&self) -> Whose<'_> {
-        Whose { key: &self.key, uid: self.object.uid() }
+    pub(super) fn parent_ref(&self) -> ParentRef<'_> {
+        ParentRef { key: &self.key, uid: self.object.uid() }
     }
 }
 
@@ -86,9 +66,9 @@ impl<C: Reconciler> Expectations<'_, C> {
 
     /// Returns the missing creates and deletes.
     pub fn pending(&self) -> Pending {
-        let reach = &self.cx.reach;
-        let ledger = &reach.memory.applied.ledger;
-        ledger.pending(&self.cx.key, &reach.informers, reach.environment.clock.now())
+        let shared = &self.cx.shared;
+        let expectations = &shared.memory.applied.expectations;
+        expectations.pending(&self.cx.key, &shared.informers, shared.environment.clock.now())
     }
 
     /// Expects `count` more children of kind `K`: for children that are created without the
@@ -115,14 +95,14 @@ impl<C: Reconciler> Expectations<'_, C> {
     where
         C: Owns<K>,
     {
-        self.cx.sent::<K>(What::Deleted, child.key(), child.head().uid());
+        self.cx.sent::<K>(WriteEffect::Deleted, child.key(), child.head().uid());
     }
 
     /// Adds to the number of announced children, or subtracts from it.
     fn announce<K: Resource>(&self, more: isize) {
-        let Some(kind) = Kind::of::<K>() else { return };
-        let reach = &self.cx.reach;
-        let now = reach.environment.clock.now();
-        reach.memory.applied.ledger.announce(self.cx.whose(), kind, more, now);
+        let Some(kind) = WrittenKind::of::<K>() else { return };
+        let shared = &self.cx.shared;
+        let now = shared.environment.clock.now();
+        shared.memory.applied.expectations.announce(self.cx.parent_ref(), kind, more, now);
     }
 }

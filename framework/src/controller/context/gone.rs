@@ -21,7 +21,7 @@ impl<C: Reconciler> Context<C> {
     /// Reads the object's metadata from the API server.
     async fn look_up(&self) -> Result<Life, Error> {
         let name = self.key.name();
-        let info = &self.reach.info;
+        let info = &self.shared.info;
         match self.own_api().get_metadata(name).await {
             Ok(found) if found.uid() != self.object.uid() => Ok(Life::Gone),
             Ok(found) if found.is_terminating() => Ok(Life::Terminating),
@@ -35,7 +35,7 @@ impl<C: Reconciler> Context<C> {
     /// lookup, the object is looked up now, and nothing is made for an object that is gone. The
     /// first children of an object cost no such request.
     pub(super) async fn before_making(&self, child: &str) -> Result<(), Error> {
-        let applied = &self.reach.memory.applied;
+        let applied = &self.shared.memory.applied;
         let Some(event) = applied.bereaved(&self.key) else { return Ok(()) };
         self.ensure_alive(child).await?;
         // Settles only the end that was known before the lookup: a later one needs its own.

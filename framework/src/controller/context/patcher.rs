@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use crate::api::Patcher;
-use crate::controller::expectations::What;
+use crate::controller::state::WriteEffect;
 use crate::controller::{Context, Reconciler};
 use crate::error::Error;
 use crate::rbac::CanPatch;
@@ -71,8 +71,8 @@ impl<C: Reconciler> Context<C> {
         C: CanPatch<K>,
     {
         let patcher = match object.namespace() {
-            Some(namespace) => self.reach.client.namespace(namespace).patcher(object),
-            None => self.reach.client.all().patcher(object),
+            Some(namespace) => self.shared.client.namespace(namespace).patcher(object),
+            None => self.shared.client.all().patcher(object),
         };
         ContextPatcher { cx: self, patcher, is_own: self.is_own(object) }
     }
@@ -107,7 +107,7 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
                 // Without a version check the result may contain another client's change, so it
                 // must still enqueue the object: it is no known echo.
                 None if is_own => cx.show::<K>(answer),
-                _ => cx.wrote(What::Changed, written, answer),
+                _ => cx.wrote(WriteEffect::Changed, written, answer),
             })
             .await
     }

@@ -180,7 +180,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Reads the whole status from the API server, for an object that is cached in part.
     async fn whole(&self) -> Result<Latest, Error> {
-        let api = self.reach.client.dynamic(self.reach.info.clone(), self.key.namespace());
+        let api = self.shared.client.dynamic(self.shared.info.clone(), self.key.namespace());
         let object: DynamicObject = api.get(self.key.name()).await?;
         if object.uid() != self.object.uid() {
             let text = format!(

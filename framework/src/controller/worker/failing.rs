@@ -4,19 +4,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::Worker;
+use super::attempt::AttemptCancel;
+use super::meter::Ended;
+use super::reported_failure::ReportedFailure;
 use crate::controller::Failure;
-use crate::controller::attempt::AttemptCancel;
 use crate::controller::failure::Retry;
-use crate::controller::last_error::Noted;
-use crate::controller::meter::Ended;
-use crate::controller::own_write_filter::Concluded;
-use crate::controller::report::Told;
+use crate::controller::state::{FailureRecord, FollowUp};
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::workqueue::Work;
 
 /// Longest time for reporting a failure.
-const TELL_LIMIT: Duration = Duration::from_secs(10);
+const REPORT_LIMIT: Duration = Duration::from_secs(10);
 /// Most reconciles of an object in a row that may lose a race with another writer; the next lost
 /// race counts as an ordinary failure.
 const RACES: u64 = 5;
@@ -53,35 +52,36 @@ impl Worker {
     pub(super) async fn fail(
         &self,
         work: Work<ObjectKey>,
-        about: &AttemptCancel,
+        cancel: &AttemptCancel,
         (mut failure, how): (Failure, Ended),
     ) -> Ended {
         self.namespaces.failed(work.key(), &failure);
         let is_anew = self.is_anew(work.key(), work.reasons());
-        let noted = self.last.note(work.key(), failure.to_string(), self.environment.clock.wall());
+        let record = self.last.note(work.key(), failure.to_string(), self.environment.clock.wall());
         let failures = if is_anew { 1 } else { work.failures().saturating_add(1) };
-        let next = self.what_next(&failure, (failures, is_anew), (&work, noted));
+        let next = self.what_next(&failure, (failures, is_anew), (&work, record));
         failure.gave_up = matches!(next, Next::GiveUp(_));
-        let gave_up_now = failure.gave_up && !noted.had_given_up;
+        let gave_up_now = failure.gave_up && !record.had_given_up;
         if failure.gave_up || matches!(next, Next::Never) {
             let is_for_good = matches!(next, Next::Never);
-            self.last.gave_up(work.key(), self.step.stamp(work.key()), is_for_good);
+            self.last.gave_up(work.key(), self.step.spec_version(work.key()), is_for_good);
         }
         // A lost race is part of ordinary work: it is not reported.
         if !matches!(next, Next::LostRace) {
-            let is_news = noted.is_news || gave_up_now;
-            let told = Told { failure: &failure, failures, is_news, gave_up: gave_up_now };
-            self.tell(&work, told, about).await;
+            let is_new = record.is_new || gave_up_now;
+            let reported =
+                ReportedFailure { failure: &failure, failures, is_new, gave_up: gave_up_now };
+            self.report(&work, reported, cancel).await;
         }
         if gave_up_now {
             self.meter.gave_up();
         }
-        self.settle(&work, &next, noted);
+        self.settle(&work, &next, record);
         verdict(work, (&failure, failures), next, how)
     }
 
     /// Notes the time of the next attempt, before another worker can take the key.
-    fn settle(&self, work: &Work<ObjectKey>, next: &Next, noted: Noted) {
+    fn settle(&self, work: &Work<ObjectKey>, next: &Next, record: FailureRecord) {
         let after = |delay| self.environment.clock.after(delay);
         let again = match *next {
             // The winner's write is a change that must be reconciled, so nothing is noted that
@@ -89,21 +89,21 @@ impl Worker {
             Next::LostRace => return,
             Next::Never | Next::GiveUp(None) => None,
             Next::After(delay) | Next::GiveUp(Some(delay)) => Some(after(delay)),
-            Next::AsPromised(delay) => noted.promised.or_else(|| Some(after(delay))),
+            Next::AsPromised(delay) => record.promised.or_else(|| Some(after(delay))),
             Next::Backoff { delay, .. } => Some(after(delay)),
         };
         if let (Next::AsPromised(_) | Next::Backoff { .. }, Some(again)) = (next, again) {
             self.last.promise(work.key(), again);
         }
-        self.step.concluded(work.key(), Concluded { again, has_failed: true });
+        self.step.finish(work.key(), FollowUp { again, has_failed: true });
     }
 
     /// Whether the object had been given up and changed since. Its retries are then counted from
     /// the start; after a change of its spec, its failures are also reported anew.
     fn is_anew(&self, key: &ObjectKey, reasons: u64) -> bool {
-        let Some(stamp) = self.last.given_up(key) else { return false };
-        let is_anew = self.waking.tells_a_change(reasons);
-        if stamp != self.step.stamp(key) {
+        let Some(spec_version) = self.last.given_up(key) else { return false };
+        let is_anew = self.trigger_names.includes_change(reasons);
+        if spec_version != self.step.spec_version(key) {
             self.last.begin_anew(key);
         } else if is_anew {
             self.last.takes_up(key);
@@ -116,19 +116,19 @@ impl Worker {
         &self,
         failure: &Failure,
         (failures, is_anew): (u32, bool),
-        (work, noted): (&Work<ObjectKey>, Noted),
+        (work, record): (&Work<ObjectKey>, FailureRecord),
     ) -> Next {
         let now = self.environment.clock.now();
-        let left = noted.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+        let left = record.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
             Retry::Never => Next::Never,
             Retry::After(delay) => Next::After(delay),
-            Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
+            Retry::Backoff if record.count <= RACES && failure.lost_a_race() => Next::LostRace,
             Retry::Backoff if left > ON_TIME => Next::AsPromised(left),
             Retry::Backoff => match self.retry.bound(failures) {
                 // An attempt without a change, on an object that was given up, does not restart its
                 // retries.
-                Some(bound) if !noted.rests => {
+                Some(bound) if !record.rests => {
                     let draw = work.draw();
                     Next::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
                 }
@@ -143,23 +143,28 @@ impl Worker {
 
     /// Reports a failure. Errors, panics and delays of the report are logged and have no other
     /// effect.
-    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, about: &AttemptCancel) {
-        let turn = self.a_turn(work, work.reasons());
-        turn.cancel.begins_like(about);
-        let ending = turn.cancel.at_end();
-        let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
-        let told = self.environment.clock.timeout(TELL_LIMIT, caught(telling)).await;
-        if told.is_some() {
+    async fn report(
+        &self,
+        work: &Work<ObjectKey>,
+        reported: ReportedFailure<'_>,
+        cancel: &AttemptCancel,
+    ) {
+        let attempt = self.new_attempt(work, work.reasons());
+        attempt.cancel.begins_like(cancel);
+        let ending = attempt.cancel.at_end();
+        let Some(report) = self.step.failed(work.key(), reported, attempt) else { return };
+        let reported = self.environment.clock.timeout(REPORT_LIMIT, caught(report)).await;
+        if reported.is_some() {
             ending.finished();
         }
-        match told {
+        match reported {
             Some(Ok(Ok(()))) => {}
             Some(Ok(Err(error))) => tracing::warn!(%error, "cannot report a failure"),
             Some(Err(panic)) => {
                 let text = panic_text(&*panic);
-                tracing::error!("what reports failures panicked: {text}");
+                tracing::error!("the report of a failure panicked: {text}");
             }
-            None => tracing::warn!(limit = ?TELL_LIMIT, "what reports failures took too long"),
+            None => tracing::warn!(limit = ?REPORT_LIMIT, "the report of a failure took too long"),
         }
     }
 }
@@ -180,7 +185,7 @@ fn verdict(
         Next::LostRace => {
             // The winner's change is on its way through the watch, and makes the key due earlier.
             work.retry_after(RACE_LIMIT);
-            tracing::debug!(error = %failure, "somebody else wrote first: waiting to see what");
+            tracing::debug!(error = %failure, "another writer was first: waiting for its write to appear");
             return how;
         }
         Next::GiveUp(again_in) => {

@@ -4,14 +4,13 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 
-use super::super::runtime::run_workers;
 use super::*;
 use crate::clock::Clock;
 use crate::metrics::{Metrics, names};
 use crate::rng::Rng;
 use crate::workqueue::QueueSettings;
 
-mod turns;
+mod attempts;
 
 /// Acts as the name of the key says, and counts.
 #[derive(Default)]
@@ -19,11 +18,11 @@ struct Script {
     runs: Mutex<BTreeMap<String, Vec<tokio::time::Instant>>>,
     now: Mutex<(usize, usize)>,
     gate: Option<Semaphore>,
-    told: Mutex<Vec<String>>,
+    reported: Mutex<Vec<String>>,
     /// Number of each attempt.
     attempts: Mutex<Vec<u32>>,
     /// Follow-up that is returned for every key.
-    left: Mutex<Option<Concluded>>,
+    left: Mutex<Option<FollowUp>>,
 }
 
 impl Script {
@@ -36,26 +35,26 @@ impl Script {
         self.now.lock().1
     }
 
-    async fn play(&self, name: &str, turn: &ReconcileAttempt) -> Outcome {
+    async fn play(&self, name: &str, attempt: &ReconcileAttempt) -> Outcome {
         match name.split('-').next().unwrap_or_default() {
             "panics" => panic!("no such luck"),
             "hangs" => std::future::pending().await,
-            "fails" => Outcome::Failed(Failure::from("as told")),
-            "terminal" => Outcome::Failed(Failure::terminal("as told")),
+            "fails" => Outcome::Failed(Failure::from("on purpose")),
+            "terminal" => Outcome::Failed(Failure::terminal("on purpose")),
             "later" => Outcome::Done(Action::requeue_after(Duration::from_secs(60))),
             "slow" => {
                 tokio::time::sleep(Duration::from_secs(10)).await;
                 Outcome::Done(Action::done())
             }
             "minds" => {
-                turn.cancel.token().cancelled().await;
+                attempt.cancel.token().cancelled().await;
                 Outcome::Done(Action::done())
             }
             "poison" => {
-                if turn.attempt > 0 {
+                if attempt.number > 0 {
                     tokio::time::sleep(Duration::from_secs(100)).await;
                 }
-                Outcome::Failed(Failure::from("as told"))
+                Outcome::Failed(Failure::from("on purpose"))
             }
             "gated" => {
                 let gate = self.gate.as_ref().expect("a gate");
@@ -68,7 +67,7 @@ impl Script {
 }
 
 impl Step for Script {
-    fn run<'a>(&'a self, key: &'a ObjectKey, turn: ReconcileAttempt) -> StepFuture<'a> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             let name = key.name();
             self.runs.lock().entry(name.into()).or_default().push(tokio::time::Instant::now());
@@ -84,29 +83,29 @@ impl Step for Script {
                 now.1 = now.1.max(now.0);
             }
             let _leave = ThrottleDecision(self);
-            self.attempts.lock().push(turn.attempt);
-            self.play(name, &turn).await
+            self.attempts.lock().push(attempt.number);
+            self.play(name, &attempt).await
         })
     }
 
-    fn is_own_echo(&self, _: &ObjectKey) -> Option<Concluded> {
+    fn is_own_echo(&self, _: &ObjectKey) -> Option<FollowUp> {
         *self.left.lock()
     }
 
-    fn concluded(&self, _: &ObjectKey, _: Concluded) {}
+    fn finish(&self, _: &ObjectKey, _: FollowUp) {}
 
-    fn stamp(&self, _: &ObjectKey) -> Option<SpecVersion> {
+    fn spec_version(&self, _: &ObjectKey) -> Option<SpecVersion> {
         None
     }
 
     fn failed<'a>(
         &'a self,
         key: &'a ObjectKey,
-        told: Told<'a>,
+        reported: ReportedFailure<'a>,
         _: ReconcileAttempt,
-    ) -> Option<Telling<'a>> {
-        let text = format!("{} {} {}", key.name(), told.failure, told.gave_up);
-        self.told.lock().push(text);
+    ) -> Option<ReportFuture<'a>> {
+        let text = format!("{} {} {}", key.name(), reported.failure, reported.gave_up);
+        self.reported.lock().push(text);
         None
     }
 }
@@ -134,8 +133,8 @@ impl Stage {
             retry: RetryPolicy::forever(),
             then: AfterMaxRetries::Rest,
             last: Arc::default(),
-            pace: Arc::default(),
-            waking: Arc::default(),
+            loop_guard: Arc::default(),
+            trigger_names: Arc::default(),
             meter: Meter::new(&environment.metrics, "test", workers),
             environment,
             stop: Arc::default(),
@@ -332,7 +331,7 @@ async fn a_stop_during_a_reconcile_drains() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_running_reconcile_is_told_to_stop() {
+async fn a_running_reconcile_is_notified_of_a_stop() {
     let stage = Stage::start(1, LONG);
     stage.add("minds");
     pass(Duration::from_secs(1)).await;
@@ -342,7 +341,7 @@ async fn a_running_reconcile_is_told_to_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_cuts_what_outlives_it_and_the_key_comes_back() {
+async fn a_reconcile_that_outlives_the_drain_is_dropped_and_its_key_is_due_again() {
     let stage = Stage::start(1, Duration::from_secs(5));
     stage.add("hangs");
     pass(Duration::from_secs(1)).await;
@@ -391,10 +390,10 @@ async fn every_series_is_there_before_the_first_reconcile() {
 }
 
 #[test]
-fn c3_a_program_that_cannot_catch_panics_is_told_at_the_start() {
+fn c3_a_program_that_cannot_catch_panics_logs_a_warning_at_its_start() {
     let (logged, _guard) = crate::client::tests::capture::Captured::at(tracing::Level::WARN);
-    super::super::runtime::warn_of_aborts("test", false);
+    warn_of_aborts("test", false);
     assert!(logged.lines().is_empty());
-    super::super::runtime::warn_of_aborts("test", true);
+    warn_of_aborts("test", true);
     assert_eq!(logged.with("a panic in one reconcile will end the process").len(), 1);
 }

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_waited_begins_anew() {
+    fn a_budget_begins_anew_after_a_wait() {
         let (polls, start) = (PollCount::default(), Instant::now());
         let mut context = Context::from_waker(Waker::noop());
         let mut task = pin!(polls.count(async {

@@ -163,7 +163,7 @@ fn an_embedded_object_keeps_its_head_without_naming_it() {
 }
 
 #[test]
-fn what_becomes_stricter_or_is_said_otherwise_loses_nothing() {
+fn a_stricter_or_otherwise_described_schema_loses_nothing() {
     let stored =
         object(json!({ "host": { "type": "string", "nullable": true, "description": "a" } }));
     let mut own = object(json!({ "host": { "type": "string", "maxLength": 3, "default": "x" } }));
@@ -232,7 +232,7 @@ fn a_version_that_is_served_no_more_is_a_loss() {
 }
 
 #[test]
-fn what_the_stored_schema_lacks_is_what_would_be_pruned() {
+fn fields_that_the_stored_schema_lacks_would_be_pruned() {
     let text = json!({ "type": "string" });
     let own = read(&definition(&object(json!({ "host": text, "new": text }))));
     let stored = read(&definition(&object(json!({ "host": text, "old": text }))));
@@ -258,7 +258,7 @@ fn only_those_count_as_managers_that_say_something_about_the_spec() {
     {
         assert!(managed(json!([ours, server, other])), "{other}");
     }
-    assert!(managed(json!([])), "nobody knows");
+    assert!(managed(json!([])), "the manager is unknown");
 }
 
 #[test]

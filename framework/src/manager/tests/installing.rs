@@ -21,8 +21,8 @@ async fn mechanism_69_a_leader_works_when_it_sees_the_objects_of_a_version_that_
     until("the follower finds no such version", || absent(&running)).await;
     tokio::time::sleep(10 * SECOND).await;
     world.free_the_lease().await;
-    until("it works", || story.told().len() == 4).await;
-    let seen: Vec<_> = story.told().into_iter().map(|(_, objects)| objects).collect();
+    until("it works", || story.recorded().len() == 4).await;
+    let seen: Vec<_> = story.recorded().into_iter().map(|(_, objects)| objects).collect();
     assert_eq!(seen, [3, 3, 3, 3]);
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
@@ -35,8 +35,8 @@ async fn c7_controllers_do_not_begin_without_a_kind_that_was_missing_for_a_momen
     let not_found = Fault::new(Strike::Answer(404)).resource("trips").times(4);
     world.server.faults().add(not_found);
     let running = world.operator(&story, definition(&["v1", "v2"])).start();
-    until("it works", || story.told().len() == 4).await;
-    assert!(story.told().iter().all(|(_, objects)| *objects == 3), "{:?}", story.told());
+    until("it works", || story.recorded().len() == 4).await;
+    assert!(story.recorded().iter().all(|(_, objects)| *objects == 3), "{:?}", story.recorded());
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
@@ -55,11 +55,11 @@ async fn b13_controllers_begin_without_a_kind_that_never_comes_and_the_log_names
     let mut ours = definition(&["v1", "v2"]);
     ours.metadata.annotations = Some(version("1.0.0"));
     let running = world.operator(&story, ours).leader_election_with(elected()).start();
-    let took = until("it begins", || !story.told().is_empty()).await;
+    let took = until("it begins", || !story.recorded().is_empty()).await;
     assert!((10 * SECOND..20 * SECOND).contains(&took), "{took:?}");
-    assert_eq!(story.told(), [("leads", 0)]);
-    let told = logged.with("but for kinds that are not served");
-    assert!(told.len() == 1 && told[0].contains(DEFINITION), "{}", logged.text());
+    assert_eq!(story.recorded(), [("leads", 0)]);
+    let recorded = logged.with("but for kinds that are not served");
+    assert!(recorded.len() == 1 && recorded[0].contains(DEFINITION), "{}", logged.text());
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
@@ -69,13 +69,13 @@ async fn b13_controllers_begin_without_a_kind_that_never_comes_and_the_log_names
 async fn an_operator_that_watches_a_cluster_which_it_was_not_given_does_not_start() {
     let (world, story) = (World::start().await, Story::default());
     let east = Cluster::new("east", world.client.clone());
-    let wiring = || {
+    let builder = || {
         ControllerBuilder::<Trips>::new()
             .watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
             .name("mirror")
     };
     let operator = || world.operator(&story, definition(&["v1", "v2"]));
-    let refused = operator().controller_with(Trips(story.clone()), wiring()).run().await;
+    let refused = operator().controller_with(Trips(story.clone()), builder()).run().await;
     let refused = refused.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Usage);
     for part in ["controller mirror", "cluster east", "Manager::cluster"] {
@@ -84,8 +84,9 @@ async fn an_operator_that_watches_a_cluster_which_it_was_not_given_does_not_star
     let maps: Api<ConfigMap> = east.client().namespace("shop");
     assert_eq!(maps.delete("any").await.unwrap_err().kind(), ErrorKind::Usage);
     // Given in any order.
-    let running = operator().controller_with(Trips(story.clone()), wiring()).cluster(&east).start();
-    until("it works", || story.told().len() >= 4).await;
+    let running =
+        operator().controller_with(Trips(story.clone()), builder()).cluster(&east).start();
+    until("it works", || story.recorded().len() >= 4).await;
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }

@@ -10,11 +10,11 @@ use super::*;
 struct Story(Arc<Mutex<Vec<String>>>);
 
 impl Story {
-    fn tell(&self, what: &str) {
+    fn record(&self, what: &str) {
         self.0.lock().unwrap().push(what.to_owned());
     }
 
-    fn told(&self) -> Vec<String> {
+    fn recorded(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 
@@ -24,10 +24,10 @@ impl Story {
         Runnable::new(name, move |cx| {
             let story = story.clone();
             async move {
-                story.tell(&format!("{name} starts"));
+                story.record(&format!("{name} starts"));
                 cx.stopped().await;
                 cx.clock().sleep(Duration::from_secs(1)).await;
-                story.tell(&format!("{name} ends"));
+                story.record(&format!("{name} ends"));
                 Ok(())
             }
         })
@@ -53,15 +53,15 @@ async fn runnables_stop_in_the_reverse_of_the_order_in_which_they_start() {
         .runnable(story.patient("first").before_caches())
         .start();
     until_started(&controller).await;
-    until(|| story.told().len() == 3).await;
-    assert_eq!(story.told(), ["first starts", "everybody's starts", "leader's starts"]);
+    until(|| story.recorded().len() == 3).await;
+    assert_eq!(story.recorded(), ["first starts", "everybody's starts", "leader's starts"]);
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
-    assert_eq!(story.told()[3..], ["leader's ends", "everybody's ends", "first ends"]);
+    assert_eq!(story.recorded()[3..], ["leader's ends", "everybody's ends", "first ends"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runnable_that_fails_or_panics_is_started_again_and_disturbs_nobody() {
+async fn a_runnable_that_fails_or_panics_is_started_again_and_disturbs_no_other() {
     let (tries, controller) = (Arc::new(AtomicU32::new(0)), Slow::new(Duration::ZERO));
     let count = Arc::clone(&tries);
     let shaky = Runnable::new("shaky", move |cx| {
@@ -83,9 +83,12 @@ async fn a_runnable_that_fails_or_panics_is_started_again_and_disturbs_nobody() 
     assert_eq!(began.elapsed().as_secs(), 3, "after 1 s, and after 2 s more");
     assert!(running.readiness().is_ready());
     assert_eq!(controller.started.load(Ordering::Relaxed), 1);
-    let told = &running.dump(9)["runnables"][0];
-    assert_eq!((told["state"].as_str(), told["failures"].as_u64()), (Some("running"), Some(2)));
-    assert_eq!(told["lastError"], "it panicked: worse");
+    let recorded = &running.dump(9)["runnables"][0];
+    assert_eq!(
+        (recorded["state"].as_str(), recorded["failures"].as_u64()),
+        (Some("running"), Some(2))
+    );
+    assert_eq!(recorded["lastError"], "it panicked: worse");
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
@@ -117,7 +120,7 @@ async fn s1_a_runnable_that_does_not_stop_is_cut_off_at_the_end_of_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_without_a_limit_waits_for_what_ends() {
+async fn a_drain_without_a_limit_waits_for_the_longest_reconcile() {
     let controller = Slow::new(Duration::from_secs(100));
     let running = operator(&controller).drain(Duration::MAX).start();
     until_started(&controller).await;

@@ -58,14 +58,14 @@ async fn probes_give_reasons_and_identities_over_loopback_only() {
         ok: true,
         detail: "\"canary-pod\" leads".to_owned(),
     }];
-    let far = crate::manager::health::print("readyz", &checks, true, false);
+    let far = crate::manager::endpoints::health::print("readyz", &checks, true, false);
     assert_eq!(far, (true, "[+]leaderElection ok\nreadyz check passed\n".to_owned()));
-    let near = crate::manager::health::print("readyz", &checks, true, true);
+    let near = crate::manager::endpoints::health::print("readyz", &checks, true, true);
     assert!(near.1.starts_with("[+]leaderElection ok: \"canary-pod\" leads\n"), "{}", near.1);
 }
 
 #[tokio::test]
-async fn a_connection_over_loopback_is_told_details_by_a_server_of_every_interface() {
+async fn a_connection_over_loopback_gets_details_from_a_server_of_every_interface() {
     let endpoints = endpoints();
     *endpoints.vitals.starting.lock() = Some("canary-why".to_owned());
     let listener = bind("[::]:0".parse().unwrap(), "probes").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_connection_over_loopback_is_told_details_by_a_server_of_every_interfa
     server.abort();
 }
 
-/// The network may have every page that the operator was told to serve to it, under any name.
+/// The network may have every page that the operator serves to it, under any name.
 #[tokio::test(start_paused = true)]
 async fn metrics_that_are_served_to_the_network_are_asked_for_by_any_name() {
     let answer = ask_from(false, &endpoints(), &get_from("ops.sites.svc:8080", "/metrics")).await;
@@ -90,7 +90,7 @@ async fn metrics_that_are_served_to_the_network_are_asked_for_by_any_name() {
 }
 
 /// S9: with probes and metrics at one address, clients that do not read their answers must leave
-/// places.
+/// permits.
 #[tokio::test]
 async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
     let endpoints = endpoints();
@@ -121,7 +121,7 @@ async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
     assert_eq!(served, 8, "so many bodies are held for readers at once, and no more");
     let probe = tokio::time::timeout(Duration::from_secs(10), fetch(addr, "/healthz")).await;
     assert!(probe.expect("the probe is answered").ends_with("ok"));
-    // Readers that disconnect free their places.
+    // Readers that disconnect free their permits.
     drop(readers);
     let served = async {
         while !fetch(addr, "/metrics").await.starts_with("HTTP/1.1 200") {

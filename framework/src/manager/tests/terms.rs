@@ -22,16 +22,16 @@ struct Ends(Story);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.tell("ends", 0);
+        self.0.record("ends", 0);
     }
 }
 
 impl ObjectTask for Probes {
     async fn run(&self, task: TaskContext<Self>) -> Result<()> {
         let _ends = Ends(self.0.clone());
-        self.0.tell("begins", 0);
+        self.0.record("begins", 0);
         task.cancelled().await;
-        self.0.tell("called off", 0);
+        self.0.record("called off", 0);
         pending().await
     }
 }
@@ -40,13 +40,14 @@ impl ObjectTask for Probes {
 #[tokio::test(start_paused = true)]
 async fn l9_tasks_end_with_the_lease_in_two_seconds_and_begin_again_with_the_next_term() {
     let (world, story) = (World::start().await, Story::default());
-    let wiring = ControllerBuilder::new().task_per_object().name("probes");
+    let builder = ControllerBuilder::new().task_per_object().name("probes");
     let operator = world.operator(&Story::default(), definition(&["v1", "v2"]));
     let running = operator
-        .controller_with(Probes(story.clone()), wiring)
+        .controller_with(Probes(story.clone()), builder)
         .leader_election_with(elected())
         .start();
-    let count = |what: &str| story.told().iter().filter(|(told, _)| *told == what).count();
+    let count =
+        |what: &str| story.recorded().iter().filter(|(recorded, _)| *recorded == what).count();
     until("each has one", || count("begins") == 3).await;
     world.give_the_lease_to("somebody").await;
     until("they are called off", || count("called off") == 3).await;

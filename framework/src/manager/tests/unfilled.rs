@@ -22,14 +22,14 @@ impl Reconciler for Maps {
     async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
         // Each namespace has another, with the API server's certificate.
         if map.name() == "m" {
-            self.0.tell("maps", cx.store().len());
+            self.0.record("maps", cx.store().len());
         }
         Ok(Action::done())
     }
 }
 
 fn count(story: &Story, what: &str) -> usize {
-    story.told().iter().filter(|(told, _)| *told == what).count()
+    story.recorded().iter().filter(|(recorded, _)| *recorded == what).count()
 }
 
 fn cache_fails(running: &Running, name: &str) -> bool {
@@ -61,9 +61,14 @@ async fn b12_a_list_that_is_forbidden_holds_up_the_controllers_that_use_it_alone
         assert!(took < 15 * SECOND, "{took:?}");
         tokio::time::sleep(300 * SECOND).await;
         assert!(cache_fails(&running, "configmaps"), "{:?}", running.readiness());
-        assert_eq!((count(&story, "maps"), count(&story, "leads")), (0, 0), "{:?}", story.told());
-        let told = logged.with("does not begin before its caches are filled");
-        assert!(told.len() == 1 && told[0].contains("configmaps"), "{}", logged.text());
+        assert_eq!(
+            (count(&story, "maps"), count(&story, "leads")),
+            (0, 0),
+            "{:?}",
+            story.recorded()
+        );
+        let recorded = logged.with("waits until its caches are filled");
+        assert!(recorded.len() == 1 && recorded[0].contains("configmaps"), "{}", logged.text());
         world.server.faults().clear();
         until("it works, too", || count(&story, "maps") == 1).await;
         until("what runs beside it does", || count(&story, "leads") == 1).await;
@@ -138,7 +143,7 @@ impl Reconciler for Following {
 
 /// The readers of such a cache are not known, also when a controller waits for it by itself.
 #[tokio::test(start_paused = true)]
-async fn everybody_waits_for_a_cache_that_the_program_asked_for_itself() {
+async fn every_controller_waits_for_a_cache_that_the_program_added_itself() {
     for is_elected in [false, true] {
         let (world, story) = (world_with_a_map().await, Story::default());
         nobody_starts(&world, &story, is_elected).await;
@@ -150,10 +155,10 @@ async fn everybody_waits_for_a_cache_that_the_program_asked_for_itself() {
 
 async fn nobody_starts(world: &World, story: &Story, is_elected: bool) {
     let east = Cluster::new("east", world.client.clone());
-    let wiring = ControllerBuilder::<Following>::new().name("following");
-    let wiring = wiring.watches_in::<ConfigMap>(&east, |_| Vec::new());
+    let builder = ControllerBuilder::<Following>::new().name("following");
+    let builder = builder.watches_in::<ConfigMap>(&east, |_| Vec::new());
     let mut operator = world.operator(story, definition(&["v1", "v2"])).cluster(&east);
-    operator = operator.controller_with(Following, wiring);
+    operator = operator.controller_with(Following, builder);
     if is_elected {
         // A candidate without definitions to install.
         operator.definitions.clear();
@@ -165,7 +170,7 @@ async fn nobody_starts(world: &World, story: &Story, is_elected: bool) {
     let read = east.store::<ConfigMap>();
     let running = operator.start();
     tokio::time::sleep(60 * SECOND).await;
-    assert_eq!(story.told(), []);
+    assert_eq!(story.recorded(), []);
     running.stop();
     let asked = tokio::time::Instant::now();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);

@@ -100,11 +100,11 @@ impl World {
 
     /// Returns an operator that reconciles the second version, with that definition.
     pub(super) fn operator(&self, story: &Story, definition: CustomResourceDefinition) -> Manager {
-        let told = story.clone();
+        let recorded = story.clone();
         let beside = Runnable::new("beside", move |cx| {
-            let told = told.clone();
+            let recorded = recorded.clone();
             async move {
-                told.tell("leads", cx.informers().informer::<Trip>().store().len());
+                recorded.record("leads", cx.informers().informer::<Trip>().store().len());
                 cx.stopped().await;
                 Ok(())
             }
@@ -151,11 +151,11 @@ pub(super) fn object<T: for<'a> Deserialize<'a>>(value: Value) -> T {
 pub(super) struct Story(Arc<Mutex<Vec<(&'static str, usize)>>>);
 
 impl Story {
-    pub(super) fn tell(&self, what: &'static str, objects: usize) {
+    pub(super) fn record(&self, what: &'static str, objects: usize) {
         self.0.lock().unwrap().push((what, objects));
     }
 
-    pub(super) fn told(&self) -> Vec<(&'static str, usize)> {
+    pub(super) fn recorded(&self) -> Vec<(&'static str, usize)> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -166,7 +166,7 @@ impl Reconciler for Trips {
     type Object = Trip;
 
     async fn reconcile(&self, _: &Trip, cx: &Context<Self>) -> Result {
-        self.0.tell("reconciles", cx.store().len());
+        self.0.record("reconciles", cx.store().len());
         Ok(Action::done())
     }
 }

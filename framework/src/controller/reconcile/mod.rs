@@ -1,0 +1,14 @@
+//! One reconcile of one object: its finalizer, the call of the reconciler, the report of a failure,
+//! the task beside the object.
+
+mod object_task;
+mod report;
+mod step;
+mod steps;
+
+pub use self::object_task::ObjectTask;
+pub(super) use self::object_task::{Tasks, boxed_task};
+pub use self::report::OnFailure;
+pub(super) use self::report::boxed_report;
+pub(super) use self::step::ObjectStep;
+pub use self::steps::{Flow, Steps};

@@ -1,0 +1,11 @@
+//! A built controller: what the manager holds, runs and asks for its state.
+
+mod busy;
+mod dump;
+mod erased;
+mod handle;
+mod keys;
+
+pub use self::busy::BusyReport;
+pub use self::erased::{ControllerRun, ControllerState, ErasedController};
+pub(super) use self::handle::Handle;

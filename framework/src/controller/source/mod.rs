@@ -1,0 +1,30 @@
+//! Sources of reconciles: changes in caches, triggers, polls, timers, resyncs; and the path from a
+//! source to the queue: predicates, reasons, pauses, debounce.
+
+pub(super) mod background;
+mod debounce;
+mod enqueue;
+mod paused;
+mod polls;
+pub mod predicates;
+mod reasons;
+mod resync;
+mod timers;
+mod trigger_names;
+mod triggers;
+pub(super) mod watches;
+
+pub(super) use self::background::{BackgroundRun, BackgroundSource};
+pub(super) use self::debounce::Quiet;
+pub(super) use self::enqueue::{Enqueuer, Opened};
+pub use self::paused::PAUSED;
+pub use self::polls::{Poll, Polled};
+pub use self::predicates::Predicate;
+pub use self::reasons::Reasons;
+pub(super) use self::reasons::{Names, Reason};
+pub(super) use self::resync::{Allowed, RESYNC_PERIOD, Resync};
+pub use self::timers::Timer;
+pub(super) use self::timers::TimerSource;
+pub(super) use self::trigger_names::TriggerNames;
+pub use self::triggers::Trigger;
+pub(super) use self::watches::{Attach, Source};

@@ -1,0 +1,25 @@
+//! State of objects between reconciles: own writes, expected children, errors, versions. It is lost
+//! with the process: losing it costs requests, not correctness.
+
+mod apply_cache;
+mod changes;
+mod expectations;
+mod last_error;
+mod object_memory;
+mod own_write_filter;
+mod sparse_lock;
+mod spec_version;
+mod superseded;
+
+pub(super) use self::apply_cache::{ApplyCache, Found, content, fingerprint};
+pub use self::changes::Changes;
+pub(super) use self::changes::LastReconciled;
+pub use self::expectations::Pending;
+pub(super) use self::expectations::{ObservedChild, ParentRef, WriteEffect, WrittenKind};
+pub use self::last_error::LastError;
+pub(super) use self::last_error::{FailureRecord, LastErrors};
+pub(super) use self::object_memory::ObjectMemory;
+pub(super) use self::own_write_filter::{FollowUp, OwnWriteFilter};
+pub(super) use self::sparse_lock::SparseLock;
+pub(super) use self::spec_version::SpecVersion;
+pub(super) use self::superseded::Watch;

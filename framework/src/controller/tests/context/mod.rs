@@ -1,0 +1,11 @@
+//! Children, conditions and other writes by a context.
+
+use super::*;
+
+mod children;
+mod conditions;
+mod duplicates;
+mod gone;
+mod own_parts;
+mod patchers;
+mod taken;

@@ -1,0 +1,8 @@
+//! Failures, deadlines, limits.
+
+use super::*;
+
+mod dropped;
+mod endless;
+mod failures;
+mod namespaces;
