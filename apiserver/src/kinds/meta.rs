@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, names};
+use super::Kind;
+use crate::names;
 use crate::clock;
 use crate::go::{self, mismatch};
 use crate::served::Cause;

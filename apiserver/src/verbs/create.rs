@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::decode::{self, Body};
-use super::{Answer, Call, addresses, admit, fields};
+use super::{Answer, Call, addresses, admit, delete, fields};
 use crate::core::Core;
 use crate::kinds::{Generation, admission, defaults, meta, workloads};
 use crate::served::Cause;
@@ -138,7 +138,7 @@ fn store(core: &Core, call: &Call, mut object: Value, version: u64) -> Result<An
     drop(addresses);
     let answer = Answer::created(kind.present(&stored.value));
     // Within the write: a definition is served once its POST is answered.
-    crate::crds::observe(core, kind, None, Some(&stored));
+    delete::observe(core, kind, None, Some(&stored));
     Ok(answer)
 }
 

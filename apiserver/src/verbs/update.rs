@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::decode::{self, Body};
-use super::{Answer, Call, addresses, admit, create, fields};
+use super::{Answer, Call, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::kinds::{Generation, Kind, meta, workloads};
@@ -193,7 +193,7 @@ fn attempt(
     drop(addresses);
     let Ok(stored) = stored else { return Ok(None) };
     let answer = Answer::ok(kind.present(&stored.value));
-    crate::crds::observe(core, kind, Some(held), Some(&stored));
+    delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
 }
 
@@ -222,7 +222,7 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> bool {
     }
     let removed = core.store.remove(&call.kind.storage, &call.key(), held).is_ok();
     if removed {
-        crate::crds::observe(core, &call.kind, Some(held), None);
+        delete::observe(core, &call.kind, Some(held), None);
     }
     removed
 }

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use http::request::Parts;
 
 use super::authenticate::authenticated;
-use super::{Attributes, User, refusal};
+use super::route;
+use crate::auth::{Attributes, User, refusal};
 use crate::core::Core;
-use crate::http::route;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
 

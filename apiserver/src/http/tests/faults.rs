@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::testkit::*;
+use crate::http::test_support::*;
 use crate::ApiServer;
 use crate::faults::{Action, Fault};
 

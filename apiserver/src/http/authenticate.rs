@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
-use super::tokens::Tokens;
-use super::{Authenticator, Identity, User, impersonate};
+use super::impersonate;
+use crate::auth::{Authenticator, Identity, Tokens, User};
 use crate::core::Core;
 use crate::status::ApiError;
 

@@ -3,8 +3,6 @@
 //! Handlers see only a [`User`] and an [`Authorizer`]. The two installed hooks decide how a user is
 //! found (certificates, tokens) and which rules hold (RBAC).
 
-mod authenticate;
-mod impersonate;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -14,7 +12,6 @@ use serde_json::Value;
 
 use crate::status::ApiError;
 
-pub(crate) use authenticate::Authentication;
 pub(crate) use tokens::Tokens;
 
 /// An authenticated user.
