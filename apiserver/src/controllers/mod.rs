@@ -140,7 +140,7 @@ pub(crate) fn publish_root(core: &Core, certificate: &str) {
 
 /// Returns a call by the controllers for one object.
 fn call(core: &Core, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Call> {
-    let mut call = 
+    let mut call =
         Call::by_server(core, &kind.served.group, &kind.served.plural, namespace, name).ok()?;
     // `by_server` finds a kind by name, perhaps in another version: the given one is meant.
     call.kind = kind.clone();

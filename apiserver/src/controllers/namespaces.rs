@@ -77,7 +77,13 @@ fn furnish(core: &Core, namespace: &str) {
         core.store.get(storage, &storage::key(namespace, name)).is_none()
     };
     if missing("serviceaccounts", ACCOUNT) {
-        bootstrap::seed(core, "", "serviceaccounts", namespace, json!({"metadata": {"name": ACCOUNT}}));
+        bootstrap::seed(
+            core,
+            "",
+            "serviceaccounts",
+            namespace,
+            json!({"metadata": {"name": ACCOUNT}}),
+        );
     }
     if missing("configmaps", ROOT_CA) {
         let text = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";

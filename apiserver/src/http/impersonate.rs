@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use http::request::Parts;
 
-use super::authenticate::authenticated;
 use super::route;
 use crate::auth::{Attributes, User, refusal};
 use crate::core::Core;
@@ -130,7 +129,7 @@ fn complete(mut user: User) -> User {
             format!("system:serviceaccounts:{namespace}"),
         ];
     }
-    authenticated(user)
+    user.authenticated()
 }
 
 #[cfg(test)]

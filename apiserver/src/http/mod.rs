@@ -4,17 +4,20 @@
 //! The meaning of requests is decided elsewhere.
 
 mod authenticate;
-pub(crate) mod body;
-pub(crate) mod codec;
-pub(crate) mod dispatch;
-pub(crate) mod handler;
+mod body;
+mod codec;
+mod dispatch;
+mod exchange;
+mod handler;
 mod impersonate;
-pub(crate) mod paths;
-pub(crate) mod route;
+mod paths;
+mod route;
+mod shape;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;
+mod verb;
 
 use std::convert::Infallible;
 use std::sync::Arc;

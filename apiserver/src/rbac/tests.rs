@@ -19,7 +19,13 @@ fn core() -> Arc<Core> {
 
 fn role(core: &Core, namespace: &str, name: &str, rules: Value) {
     let resource = if namespace.is_empty() { "clusterroles" } else { "roles" };
-    bootstrap::seed(core, GROUP, resource, namespace, json!({"metadata": {"name": name}, "rules": rules}));
+    bootstrap::seed(
+        core,
+        GROUP,
+        resource,
+        namespace,
+        json!({"metadata": {"name": name}, "rules": rules}),
+    );
 }
 
 fn bind(core: &Core, namespace: &str, name: &str, role: (&str, &str), subject: Value) {
