@@ -182,6 +182,13 @@ mod tests {
     }
 
     #[test]
+    fn a_method_without_a_verb_is_empty_on_a_resource_and_itself_elsewhere() {
+        assert_eq!(read(Method::OPTIONS, "/api/v1/pods").verb, Verb::default());
+        assert_eq!(read(Method::OPTIONS, "/version").verb.as_str(), "options");
+        assert_eq!(read(Method::GET, "/version").verb, Verb::Other("get".to_owned()));
+    }
+
+    #[test]
     fn other_paths_are_no_resources() {
         for url in
             ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/version", "/healthz/ping"]
