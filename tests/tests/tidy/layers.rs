@@ -24,7 +24,8 @@ const TABLES: &[Table] = &[
         inside: &[],
         layers: LAYERS,
         heading: Some("## Layers of `framework/src`"),
-        // `client::Client` hands out typed requests and discovery, which send by it.
+        // `client::Client` hands out typed requests and discovery, which send by it; `wire` and
+        // `resource` name each other's types.
         has_circles: true,
     },
     Table {
