@@ -6,20 +6,16 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{AllowAll, Authenticator, Authorizer, ByConnection, User};
+use crate::auth::{AllowAll, Authenticator, Authorizer, ByConnection};
 use crate::clock::Clock;
 use crate::faults::Faults;
 use crate::kinds::Kind;
 use crate::kinds::registry::Registry;
 use crate::requests::Requests;
 use crate::seed::Rng;
-use crate::status::ApiError;
 use crate::storage::Store;
-use crate::verbs::options::WriteOptions;
-use crate::verbs::{Call, create};
 
 /// Shared state of a server.
 pub(crate) struct Core {
@@ -55,11 +51,8 @@ impl std::fmt::Debug for Core {
     }
 }
 
-/// Namespaces that exist from the start.
-const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
-
 impl Core {
-    /// Returns a server that holds only the objects that exist from the start.
+    /// Returns a server without objects; `verbs::bootstrap` creates those that exist from the start.
     pub(crate) fn new(clock: Clock, rng: Rng) -> Arc<Self> {
         let stop = CancellationToken::new();
         let core = Arc::new(Self {
@@ -81,51 +74,7 @@ impl Core {
         for kind in core.registry.table().stored() {
             core.store.serve(&kind.storage, false);
         }
-        core.bootstrap();
         core
-    }
-
-    /// Creates the initial namespaces and the Service `kubernetes`.
-    fn bootstrap(&self) {
-        for name in NAMESPACES {
-            self.seed("", "namespaces", "", json!({"metadata": {"name": name}}));
-        }
-        let service = json!({
-            "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
-            "spec": {"clusterIP": crate::verbs::addresses::FIRST,
-                "ports": [{"name": "https", "port": 443, "targetPort": 6443}]},
-        });
-        self.seed("", "services", "default", service);
-    }
-
-    /// Creates an object as the server itself. A failure is logged.
-    pub(crate) fn seed(&self, group: &str, resource: &str, namespace: &str, object: Value) {
-        let made = self.call(group, resource, namespace, "");
-        let made = made.and_then(|call| create::create(self, &call, object, &mut Vec::new()));
-        if let Err(error) = made {
-            tracing::warn!(resource, namespace, %error, "could not create what exists from the start");
-        }
-    }
-
-    /// Returns a call by the server itself, for bootstrapping and controllers.
-    pub(crate) fn call(
-        &self,
-        group: &str,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Call, ApiError> {
-        let kind = self.kind(group, resource).ok_or_else(ApiError::no_resource)?;
-        let options =
-            WriteOptions { manager: "kube-apiserver".to_owned(), ..WriteOptions::default() };
-        Ok(Call {
-            kind,
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            subresource: String::new(),
-            user: User::server(),
-            options,
-        })
     }
 
     /// Returns a kind by group and plural, in its stored version if that version is served.

@@ -44,12 +44,19 @@ pub(crate) fn mark(definition: &mut Value, now: &str) {
     }
 }
 
+/// Deletes all instances of a kind; finalizers may hold some of them.
+///
+/// A parameter of the life cycle, because the deletion is a verb: verbs stand above this module,
+/// and the deletion of the last instance leads back to [`observe`].
+pub(crate) type DeleteInstances = fn(&Core, &Arc<Kind>);
+
 /// Acts on a write of a definition (serve it, withdraw it) or on the deletion of an instance.
 pub(crate) fn observe(
     core: &Core,
     kind: &Kind,
     before: Option<&Arc<Object>>,
     after: Option<&Arc<Object>>,
+    delete: DeleteInstances,
 ) {
     if kind.storage == STORAGE {
         match (before, after) {
@@ -57,17 +64,17 @@ pub(crate) fn observe(
                 // Logged here and not in the handler: definitions that tests create without a
                 // request are logged, too.
                 crate::unevaluated::log(&now.value);
-                settle(core, meta::text(&now.value, "name"));
+                settle(core, meta::text(&now.value, "name"), delete);
             }
             (Some(gone), None) => {
                 unserve(core, &gone.value);
-                retry_conflicts(core);
+                retry_conflicts(core, delete);
             }
             (None, None) => {}
         }
     } else if let (Some(custom), None) = (&kind.custom, after) {
         // The last instance may have been the one that the deletion of its definition waits for.
-        finish(core, &custom.definition);
+        finish(core, &custom.definition, delete);
     }
 }
 
@@ -115,10 +122,10 @@ fn track(core: &Core, old: &Value, new: &Value) -> Value {
 
 /// Accepts the names of a definition, establishes and serves it; continues its deletion if it is
 /// being deleted.
-fn settle(core: &Core, name: &str) {
+fn settle(core: &Core, name: &str, delete: DeleteInstances) {
     let Some(held) = core.store.get(STORAGE, name) else { return };
     if meta::terminating(&held.value) {
-        terminate(core, name);
+        terminate(core, name, delete);
         return;
     }
     let now = core.clock.rfc3339();
@@ -149,11 +156,11 @@ fn serve(core: &Core, definition: &Value) {
 
 /// Checks definitions with conflicting names again: a conflict may be over once another definition
 /// is gone.
-fn retry_conflicts(core: &Core) {
+fn retry_conflicts(core: &Core, delete: DeleteInstances) {
     let (definitions, _) = core.store.snapshot(STORAGE);
     for (name, held) in &definitions {
         if has_condition(&held.value, "NamesAccepted", "False") {
-            settle(core, name);
+            settle(core, name, delete);
         }
     }
 }
@@ -244,7 +251,7 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Deletes the instances of a definition that is being deleted.
-fn terminate(core: &Core, name: &str) {
+fn terminate(core: &Core, name: &str, delete: DeleteInstances) {
     let now = core.clock.rfc3339();
     let Some(held) = core.store.get(STORAGE, name) else { return };
     if !meta::finalizers(&held.value).iter().any(|finalizer| finalizer == FINALIZER) {
@@ -264,32 +271,14 @@ fn terminate(core: &Core, name: &str) {
                 &now,
             );
         });
-        delete_instances(core, &kind);
+        delete(core, &kind);
     }
     // Without instances there is no deletion that would call this.
-    finish(core, name);
-}
-
-/// Deletes all instances of a kind; finalizers may hold some of them.
-fn delete_instances(core: &Core, kind: &Arc<Kind>) {
-    let (snapshot, _) = core.store.snapshot(&kind.storage);
-    for (_, held) in &snapshot {
-        let place = (meta::text(&held.value, "namespace"), meta::text(&held.value, "name"));
-        let Ok(mut call) = core.call(&kind.served.group, &kind.served.plural, place.0, place.1)
-        else {
-            continue;
-        };
-        // `call` looks the kind up by name, which may find another version: this kind is meant.
-        call.kind = kind.clone();
-        let options = crate::verbs::options::DeleteOptions::default();
-        if let Err(error) = crate::verbs::delete::delete(core, &call, &options, &mut Vec::new()) {
-            tracing::debug!(%error, "could not delete an instance of a dying definition");
-        }
-    }
+    finish(core, name, delete);
 }
 
 /// Removes the finalizer of a definition that is being deleted, once no instance is left.
-fn finish(core: &Core, name: &str) {
+fn finish(core: &Core, name: &str, delete: DeleteInstances) {
     let Some(held) = core.store.get(STORAGE, name) else { return };
     let waiting = meta::finalizers(&held.value).iter().any(|finalizer| finalizer == FINALIZER);
     let storage = custom::storage(&held.value);
@@ -307,7 +296,7 @@ fn finish(core: &Core, name: &str) {
         && core.store.remove(STORAGE, name, &done).is_ok()
     {
         unserve(core, &done.value);
-        retry_conflicts(core);
+        retry_conflicts(core, delete);
     }
 }
 

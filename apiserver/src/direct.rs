@@ -10,7 +10,7 @@ use crate::server::ApiServer;
 use crate::status::ApiError;
 use crate::storage;
 use crate::verbs::options::DeleteOptions;
-use crate::verbs::{create, delete};
+use crate::verbs::{Call, create, delete};
 
 /// All objects that a server stored at one moment.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl ApiServer {
         namespace: &str,
         object: Value,
     ) -> Result<Value, ApiError> {
-        let call = self.core.call(group, plural, namespace, "")?;
+        let call = Call::by_server(&self.core, group, plural, namespace, "")?;
         create::create(&self.core, &call, object, &mut Vec::new()).map(|answer| answer.value)
     }
 
@@ -52,7 +52,7 @@ impl ApiServer {
         namespace: &str,
         name: &str,
     ) -> Result<(), ApiError> {
-        let call = self.core.call(group, plural, namespace, name)?;
+        let call = Call::by_server(&self.core, group, plural, namespace, name)?;
         delete::delete(&self.core, &call, &DeleteOptions::default(), &mut Vec::new()).map(drop)
     }
 

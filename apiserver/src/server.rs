@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::io::DuplexStream;
 
-use crate::auth::{Authentication, Identity, Tokens, User};
+use crate::auth::{Identity, Tokens, User};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::faults::Faults;
 use crate::requests::Request;
 use crate::seed::Rng;
+use crate::verbs::bootstrap;
 use crate::{controllers, http, rbac, storage, tls};
 
 /// Capacity in bytes of each direction of an in-memory connection.
@@ -40,14 +41,6 @@ pub struct ApiServer {
     tokens: Arc<Tokens>,
 }
 
-/// A server that listens on a socket. Its `Debug` shows the address only.
-pub struct Listening {
-    /// Address of the socket.
-    pub addr: SocketAddr,
-    /// A kubeconfig for the administrator (client certificate and token, CA inline), as YAML.
-    pub kubeconfig: String,
-}
-
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seed, epoch, stand_ins, bare, expires_future, tokens: _ } = self;
@@ -58,12 +51,6 @@ impl fmt::Debug for Builder {
             .field("bare", bare)
             .field("expires_future", expires_future)
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Listening {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listening").field("addr", &self.addr).finish_non_exhaustive()
     }
 }
 
@@ -123,6 +110,7 @@ impl Builder {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
         let rng = self.seed.map_or_else(Rng::system, Rng::seeded);
         let core = Core::new(clock, rng);
+        bootstrap::run(&core);
         if self.expires_future {
             core.store.refuse_future();
         }
@@ -134,11 +122,13 @@ impl Builder {
         // ever.
         let weak = Arc::downgrade(&core);
         core.install(
-            Arc::new(Authentication::new(tokens.clone(), weak.clone())),
+            Arc::new(http::Authentication::new(tokens.clone(), weak.clone())),
             Arc::new(rbac::Rbac::new(weak)),
         );
         // Before the controllers: role aggregation finds the default roles when it starts.
         rbac::defaults::seed(&core);
+        // Not left to the controllers' task: they may be off, and the first request needs the rules.
+        controllers::fill_default_roles(&core);
         if !self.bare {
             controllers::start(&core, self.stand_ins);
         }
@@ -194,7 +184,7 @@ impl ApiServer {
     ///
     /// # Errors
     /// The address cannot be bound, or the certificates cannot be made.
-    pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<Listening> {
+    pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<tls::Listening> {
         let authority = tls::Authority::generate(addr.ip())?;
         let token: String =
             self.core.rng.bytes().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -1,7 +1,15 @@
 //! Rules that the compiler does not check: layers, sizes, calls that must not occur.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+#[path = "tidy/language.rs"]
+mod language;
+#[path = "tidy/layers.rs"]
+mod layers;
+#[path = "tidy/sizes.rs"]
+mod sizes;
+#[path = "tidy/source.rs"]
+mod source;
+
+use source::{FOLDERS, all_sources, read, root, sources};
 
 /// Layer of each module of `framework/src`; a module may import from its own layer and from below.
 const LAYERS: &[(&str, u8)] = &[
@@ -34,55 +42,54 @@ const LAYERS: &[(&str, u8)] = &[
     ("manager", 8),
     ("embedded", 9),
     ("cli", 9),
-    ("embedded", 9),
     ("local", 9),
     ("testing", 9),
     ("__private", 9),
     ("prelude", 9),
 ];
 
-/// Largest number of lines of a source file, tests excluded.
-const MOST_LINES: usize = 800;
-
-#[test]
-fn modules_import_only_from_their_own_layer_and_below() {
-    let mut faults = Vec::new();
-    for file in sources("framework/src") {
-        let Some(own) = module_of(&file, "framework/src") else { continue };
-        let layer = layer_of(&own);
-        for (line, text) in code_lines(&file) {
-            for target in imports(&text) {
-                let Some(below) =
-                    LAYERS.iter().find(|(name, _)| *name == target).map(|(_, layer)| *layer)
-                else {
-                    continue;
-                };
-                if below > layer {
-                    faults.push(format!(
-                        "{}:{line}: `{own}` (layer {layer}) imports `{target}` (layer {below})",
-                        file.display()
-                    ));
-                }
-            }
-        }
-    }
-    assert!(
-        faults.is_empty(),
-        "a module may not import from above its layer:\n{}",
-        faults.join("\n")
-    );
-}
+/// Layer of each module of `apiserver/src`.
+const SERVER_LAYERS: &[(&str, u8)] = &[
+    ("clock", 0),
+    ("go", 0),
+    ("names", 0),
+    ("requests", 0),
+    ("seed", 0),
+    ("served", 0),
+    ("signal", 0),
+    ("crd_schema", 1),
+    ("discovery", 1),
+    ("faults", 1),
+    ("selectors", 1),
+    ("status", 1),
+    ("storage", 1),
+    ("table", 1),
+    ("typed", 1),
+    ("apply", 2),
+    ("auth", 2),
+    ("kinds", 2),
+    ("openapi", 2),
+    ("unevaluated", 2),
+    ("core", 3),
+    ("patch", 3),
+    ("crds", 4),
+    ("verbs", 5),
+    ("http", 6),
+    ("rbac", 6),
+    ("controllers", 7),
+    ("tls", 7),
+    ("server", 8),
+    ("direct", 9),
+];
 
 #[test]
 fn no_other_module_uses_the_queues_of_client_go() {
     let mut faults = Vec::new();
-    for file in sources("framework/src") {
-        let Some(own) = module_of(&file, "framework/src").filter(|own| own != "fifo") else {
-            continue;
-        };
-        for (line, text) in code_lines(&file) {
-            if imports(&text).iter().any(|target| target == "fifo") {
-                faults.push(format!("{}:{line}: `{own}` uses `fifo`", file.display()));
+    for file in sources("framework") {
+        let Some(own) = file.top().filter(|own| *own != "fifo") else { continue };
+        for (line, text) in file.code() {
+            if text.contains("crate::fifo") || text.contains("windlass_fifo") {
+                faults.push(format!("{}:{line}: `{own}` uses `fifo`", file.path.display()));
             }
         }
     }
@@ -96,23 +103,23 @@ fn no_other_module_uses_the_queues_of_client_go() {
 #[test]
 fn stores_and_queues_of_changes_know_no_runtime_and_no_sockets() {
     let mut faults = Vec::new();
-    for file in sources("framework/src") {
-        let Some(own) = module_of(&file, "framework/src") else { continue };
-        if !matches!(own.as_str(), "store" | "delta" | "fifo" | "wire" | "resource") {
+    for file in sources("framework") {
+        let Some(own) = file.top() else { continue };
+        if !matches!(own, "store" | "delta" | "fifo" | "wire" | "json" | "resource") {
             continue;
         }
         // Code that synchronizes tasks may wait for them, and for nothing else.
         let is_meeting_place = ["delta/apply_queue.rs", "fifo/batches.rs", "fifo/shared.rs"]
             .iter()
-            .any(|meeting_place| file.ends_with(meeting_place));
+            .any(|meeting_place| file.path.ends_with(meeting_place));
         let waits = [".await", "async fn"];
-        for (line, text) in code_lines(&file) {
+        for (line, text) in file.code() {
             if ["tokio::spawn", "tokio::net", "tokio::time::sleep"]
                 .iter()
                 .any(|word| text.contains(word))
                 || !is_meeting_place && waits.iter().any(|word| text.contains(word))
             {
-                faults.push(format!("{}:{line}: {}", file.display(), text.trim()));
+                faults.push(format!("{}: {text}", file.at(line)));
             }
         }
     }
@@ -126,15 +133,15 @@ fn stores_and_queues_of_changes_know_no_runtime_and_no_sockets() {
 #[test]
 fn nothing_above_the_client_names_its_transport() {
     let mut faults = Vec::new();
-    for file in sources("framework/src") {
-        let Some(own) = module_of(&file, "framework/src") else { continue };
+    for file in sources("framework") {
+        let Some(own) = file.top() else { continue };
         // The manager's health endpoint is a server of its own.
-        if matches!(own.as_str(), "client" | "manager" | "testing") {
+        if matches!(own, "client" | "manager" | "testing") {
             continue;
         }
-        for (line, text) in code_lines(&file) {
+        for (line, text) in file.code() {
             if ["hyper::", "tower::", "rustls::"].iter().any(|word| text.contains(word)) {
-                faults.push(format!("{}:{line}: {}", file.display(), text.trim()));
+                faults.push(format!("{}: {text}", file.at(line)));
             }
         }
     }
@@ -143,12 +150,14 @@ fn nothing_above_the_client_names_its_transport() {
 
 #[test]
 fn the_api_server_imports_nothing_of_the_framework() {
-    let faults: Vec<_> = sources("apiserver/src")
-        .iter()
-        .flat_map(|file| code_lines(file).into_iter().map(move |line| (file.clone(), line)))
-        .filter(|(_, (_, text))| text.contains("windlass::") || text.contains("k8s_openapi"))
-        .map(|(file, (line, _))| format!("{}:{line}", file.display()))
-        .collect();
+    let mut faults = Vec::new();
+    for file in sources("apiserver") {
+        for (line, text) in file.code() {
+            if text.contains("windlass::") || text.contains("k8s_openapi") {
+                faults.push(file.at(line));
+            }
+        }
+    }
     assert!(
         faults.is_empty(),
         "client and server are two independent readings of the API:\n{}",
@@ -157,32 +166,14 @@ fn the_api_server_imports_nothing_of_the_framework() {
 }
 
 #[test]
-fn no_source_file_is_too_long() {
-    let mut faults = Vec::new();
-    for folder in ["framework/src", "macros/src", "apiserver/src", "examples/src"] {
-        for file in sources(folder) {
-            let lines = code_lines(&file).len();
-            if lines > MOST_LINES {
-                faults.push(format!("{}: {lines} lines", file.display()));
-            }
-        }
-    }
-    assert!(
-        faults.is_empty(),
-        "split by concept (more than {MOST_LINES} lines):\n{}",
-        faults.join("\n")
-    );
-}
-
-#[test]
 fn every_select_is_biased() {
     let mut faults = Vec::new();
-    for folder in ["framework/src", "apiserver/src", "tests/src", "examples/src"] {
-        for file in sources(folder) {
-            let text = read(&file);
+    for folder in FOLDERS {
+        for file in all_sources(folder) {
+            let text = &file.text;
             for (at, _) in text.match_indices("select! {") {
                 if !text[at + "select! {".len()..].trim_start().starts_with("biased;") {
-                    faults.push(format!("{}:{}", file.display(), text[..at].lines().count()));
+                    faults.push(file.at(text[..at].lines().count()));
                 }
             }
         }
@@ -207,11 +198,11 @@ fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
     let mut faults = Vec::new();
     // The macros write `unimplemented!` into impls that accompany a compile error, never into a
     // program.
-    for folder in ["framework/src", "apiserver/src", "examples/src"] {
+    for folder in ["framework", "apiserver", "examples"] {
         for file in sources(folder) {
-            for (line, text) in code_lines(&file) {
+            for (line, text) in file.code() {
                 if let Some(word) = forbidden.iter().find(|word| text.contains(**word)) {
-                    faults.push(format!("{}:{line}: {word}", file.display()));
+                    faults.push(format!("{}: {word}", file.at(line)));
                 }
             }
         }
@@ -274,79 +265,4 @@ fn chapters_of_the_book_have_nouns_as_subjects() {
     }
     let riddle = "What a worker holds. `what` is code.\n```text\nwho\n```\n| told |\n";
     assert_eq!(riddles(riddle), ["[\"what\", \"whatever\"]: 1 of 6"]);
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the tests crate lies in the workspace")
-        .to_owned()
-}
-
-/// Returns every Rust file below `folder`, sorted; files of tests only are left out.
-fn sources(folder: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![root().join(folder)];
-    while let Some(dir) = open.pop() {
-        for entry in fs::read_dir(&dir)
-            .unwrap_or_else(|error| panic!("cannot read {}: {error}", dir.display()))
-        {
-            let path = entry.expect("an entry of a folder that was just opened").path();
-            let name =
-                path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            if path.is_dir() && name != "tests" {
-                open.push(path);
-            } else if name.ends_with(".rs") && name != "tests.rs" && !name.ends_with("_tests.rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    assert!(!found.is_empty(), "no Rust files in {folder}");
-    found
-}
-
-fn read(file: &Path) -> String {
-    fs::read_to_string(file)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
-}
-
-/// Returns the numbered lines before the file's tests, without comment lines.
-fn code_lines(file: &Path) -> Vec<(usize, String)> {
-    let text = read(file);
-    let code = text.find("#[cfg(test)]\nmod ").map_or(text.as_str(), |at| &text[..at]);
-    code.lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim_start().starts_with("//"))
-        .map(|(number, line)| (number + 1, line.to_owned()))
-        .collect()
-}
-
-fn module_of(file: &Path, folder: &str) -> Option<String> {
-    let relative = file.strip_prefix(root().join(folder)).ok()?;
-    let first = relative.components().next()?.as_os_str().to_str()?;
-    let module = first.strip_suffix(".rs").unwrap_or(first);
-    (module != "lib").then(|| module.to_owned())
-}
-
-fn layer_of(module: &str) -> u8 {
-    LAYERS
-        .iter()
-        .find(|(name, _)| *name == module)
-        .unwrap_or_else(|| {
-            panic!("module `{module}` is not in the table of layers: decide where it belongs")
-        })
-        .1
-}
-
-/// Returns the modules that a line names as `crate::module`.
-fn imports(line: &str) -> Vec<String> {
-    line.match_indices("crate::")
-        .map(|(at, found)| {
-            line[at + found.len()..]
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .collect()
-        })
-        .collect()
 }

@@ -1,4 +1,4 @@
-//! Fields that an endpoint does not write, whatever a client sends.
+//! Fields that an endpoint does not write, even if a client sends them.
 
 use serde_json::Value;
 

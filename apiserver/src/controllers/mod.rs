@@ -11,7 +11,7 @@ mod collect;
 mod deployments;
 mod garbage;
 mod namespaces;
-pub(crate) mod roles;
+mod roles;
 #[cfg(test)]
 mod tests;
 
@@ -126,6 +126,13 @@ fn guard<T>(controller: &str, work: impl FnOnce() -> T) -> Option<T> {
     done.ok()
 }
 
+/// Gives the default roles that aggregate others their rules, without waiting for the task.
+pub(crate) fn fill_default_roles(core: &Core) {
+    for name in ["view", "edit", "admin"] {
+        roles::fill(core, name);
+    }
+}
+
 /// Writes the certificate of the server's authority to every namespace.
 pub(crate) fn publish_root(core: &Core, certificate: &str) {
     namespaces::publish_root(core, certificate);
@@ -133,8 +140,9 @@ pub(crate) fn publish_root(core: &Core, certificate: &str) {
 
 /// Returns a call by the controllers for one object.
 fn call(core: &Core, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Call> {
-    let mut call = core.call(&kind.served.group, &kind.served.plural, namespace, name).ok()?;
-    // `call` finds a kind by name, perhaps in another version: the given one is meant.
+    let mut call =
+        Call::by_server(core, &kind.served.group, &kind.served.plural, namespace, name).ok()?;
+    // `by_server` finds a kind by name, perhaps in another version: the given one is meant.
     call.kind = kind.clone();
     "kube-controller-manager".clone_into(&mut call.options.manager);
     Some(call)

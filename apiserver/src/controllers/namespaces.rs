@@ -11,7 +11,7 @@ use crate::kinds::{Kind, defaults, meta};
 use crate::storage;
 use crate::verbs::options::{DeleteOptions, Propagation};
 use crate::verbs::update::{self, Next};
-use crate::verbs::{Call, delete};
+use crate::verbs::{Call, bootstrap, delete};
 
 const NAMESPACES: &str = "namespaces";
 /// Service account that every namespace has.
@@ -77,7 +77,13 @@ fn furnish(core: &Core, namespace: &str) {
         core.store.get(storage, &storage::key(namespace, name)).is_none()
     };
     if missing("serviceaccounts", ACCOUNT) {
-        core.seed("", "serviceaccounts", namespace, json!({"metadata": {"name": ACCOUNT}}));
+        bootstrap::seed(
+            core,
+            "",
+            "serviceaccounts",
+            namespace,
+            json!({"metadata": {"name": ACCOUNT}}),
+        );
     }
     if missing("configmaps", ROOT_CA) {
         let text = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
@@ -85,7 +91,7 @@ fn furnish(core: &Core, namespace: &str) {
             "metadata": {"name": ROOT_CA, "annotations": {"kubernetes.io/description": text}},
             "data": {"ca.crt": *core.root_ca.lock()},
         });
-        core.seed("", "configmaps", namespace, object);
+        bootstrap::seed(core, "", "configmaps", namespace, object);
     }
 }
 

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::http::testkit::{CRDS, Client, DEPLOYMENTS, MAPS, WIDGETS, widgets};
+use crate::http::test_support::{CRDS, Client, DEPLOYMENTS, MAPS, WIDGETS, widgets};
 use crate::{ApiServer, Builder};
 
 fn server(stand_ins: bool) -> ApiServer {

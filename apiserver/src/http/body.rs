@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use serde_json::Value;
 
 use super::codec::{self, Accepted, Format};
-use super::dispatch::{Rows, shaped};
+use super::shape::{Rows, shaped};
 use crate::core::Core;
 use crate::faults::garble;
 use crate::kinds::Kind;

@@ -11,6 +11,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::verb::Verb;
 use crate::go;
 use crate::kinds::Kind;
 use crate::status::ApiError;
@@ -116,7 +117,7 @@ pub(crate) fn preferred(headers: &HeaderMap) -> Format {
 }
 
 /// Chooses format and shape of the answer to a verb on a kind.
-pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Accepted, ApiError> {
+pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Accepted, ApiError> {
     const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
     let entries = entries(headers);
     if entries.is_empty() {
@@ -129,7 +130,7 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Acc
             // The router in front of built-in kinds does not know this wildcard.
             "application/*" if !kind.served.custom => continue,
             _ if entry.is_json() => Format::Json,
-            YAML if verb != "watch" => Format::Yaml,
+            YAML if *verb != Verb::Watch => Format::Yaml,
             YAML => return Err(ApiError::not_acceptable(&[STREAM, PROTOBUF_STREAM])),
             _ => continue,
         };
@@ -149,7 +150,7 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Acc
         return Err(ApiError::not_acceptable(&[JSON, YAML, PROTOBUF]));
     }
     let mut available = vec![JSON, YAML, PROTOBUF];
-    if matches!(verb, "list" | "watch") {
+    if matches!(verb, Verb::List | Verb::Watch) {
         available.extend([STREAM, PROTOBUF_STREAM]);
     }
     Err(ApiError::not_acceptable_by_router(&available))

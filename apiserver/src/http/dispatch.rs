@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use super::body::{Feed, Payload, Stream};
 use super::codec::{self, Accepted, Shape};
-use super::handler::{Asked, Reply};
+use super::exchange::{Asked, Reply};
 use super::paths;
+use super::shape::{Rows, check_shape, is_list, shaped};
+use super::verb::Verb;
 use crate::core::Core;
 use crate::faults::{Action, garble};
-use crate::kinds::{Kind, names};
+use crate::kinds::Kind;
+use crate::names;
 use crate::status::{About, ApiError};
-use crate::table::{IncludeObject, table};
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
 use crate::verbs::{
@@ -22,38 +22,6 @@ use crate::verbs::{
 
 /// Longest wait of a read for a version that does not exist yet.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Content of table rows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rows {
-    /// Part of its object that each row carries.
-    pub(crate) include: IncludeObject,
-    /// Whether the table has column headings.
-    pub(crate) headers: bool,
-}
-
-impl Rows {
-    /// Value for shapes without rows.
-    const PLAIN: Self = Self { include: IncludeObject::Metadata, headers: true };
-}
-
-impl Rows {
-    /// Reads `includeObject`.
-    fn of(query: &Query) -> Result<Self, ApiError> {
-        let include = match query.get("includeObject") {
-            Some("None") => IncludeObject::None,
-            Some("Object") => IncludeObject::Object,
-            None | Some("Metadata") => IncludeObject::Metadata,
-            Some(other) => {
-                let text = format!(
-                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
-                );
-                return Err(ApiError::bad_request(text));
-            }
-        };
-        Ok(Self { include, headers: true })
-    }
-}
 
 /// Executes a request.
 pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<Reply, ApiError> {
@@ -68,7 +36,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
     let call = call(asked, kind.clone());
     // The warning about a deprecated version comes before those of the verb.
     let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();
-    if asked.route.verb == "watch" {
+    if asked.route.verb == Verb::Watch {
         return open_watch(core, asked, &call, accepted, warnings).await;
     }
     let mut more = Vec::new();
@@ -95,7 +63,7 @@ fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
     let route = &asked.route;
     kind.storage == crate::crds::STORAGE
         && route.subresource.is_empty()
-        && matches!(route.verb.as_str(), "create" | "update" | "patch")
+        && matches!(route.verb, Verb::Create | Verb::Update | Verb::Patch)
 }
 
 /// Returns the kind that a path names, or the answer that there is none.
@@ -111,7 +79,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     let served = &kind.served;
     let outside = !served.namespaced && !route.namespace.is_empty() && !kind.is("", "namespaces");
     let collected = served.namespaced && route.namespace.is_empty();
-    let lists = matches!(route.verb.as_str(), "list" | "watch");
+    let lists = matches!(route.verb, Verb::List | Verb::Watch);
     // The handler of custom resources refuses these paths in plain text, the router of built-in
     // kinds with a Status.
     if served.custom && (outside || (collected && !lists)) {
@@ -139,35 +107,35 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
 /// Refuses verbs that the kind, its subresource or the path does not have.
 fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
     let route = &asked.route;
-    let verb = route.verb.as_str();
+    let verb = &route.verb;
     let named = !route.name.is_empty();
     let served = &kind.served;
     // HEAD is routed like GET, but no resource answers it.
-    if asked.parts.method == http::Method::HEAD || verb.is_empty() {
+    if asked.parts.method == http::Method::HEAD || *verb == Verb::default() {
         return Err(ApiError::method());
     }
     if let Some(sub) = kind.subresource(&route.subresource) {
-        let known = sub.verbs.iter().any(|held| held == verb);
+        let known = sub.verbs.iter().any(|held| held == verb.as_str());
         return match (known, served.custom) {
             (true, _) => Ok(()),
-            (false, true) => Err(ApiError::verb(verb, served)),
+            (false, true) => Err(ApiError::verb(verb.as_str(), served)),
             (false, false) => Err(ApiError::method()),
         };
     }
-    if served.custom && !named && matches!(verb, "update" | "patch") {
+    if served.custom && !named && matches!(verb, Verb::Update | Verb::Patch) {
         return Err(ApiError::bad_request("name must be provided"));
     }
     let fits = match verb {
         // Custom resources take the name from the body.
-        "create" => !named || served.custom,
-        "update" | "patch" => named,
+        Verb::Create => !named || served.custom,
+        Verb::Update | Verb::Patch => named,
         _ => true,
     };
     let placed = !served.namespaced
         || !route.namespace.is_empty()
         || served.custom
-        || matches!(verb, "list" | "watch");
-    if !fits || !placed || !served.verbs.iter().any(|held| held == verb) {
+        || matches!(verb, Verb::List | Verb::Watch);
+    if !fits || !placed || !served.verbs.iter().any(|held| held == verb.as_str()) {
         return Err(ApiError::method());
     }
     Ok(())
@@ -230,25 +198,26 @@ async fn execute(
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<Answer, ApiError> {
-    match asked.route.verb.as_str() {
-        "get" => {
+    match asked.route.verb {
+        Verb::Get => {
             // Waits before the read: the object must be at least as new as the requested version.
             read_version(core, &asked.query).await?;
             let scaled = call.subresource == "scale";
             if scaled { scale::get(core, &call) } else { verbs::get(core, &call) }
         }
-        "list" => {
+        Verb::List => {
             let options = options::list(&asked.query, false)?;
             // A version that is about to exist is waited for; the list refuses it if it does not
             // come.
             wait_for(core, list::awaited(&options)).await;
             list::list(core, &call, &options)
         }
-        "create" => post(core, asked, call, body, warnings),
-        "update" => put(core, asked, call, body, warnings),
-        "patch" => change(core, asked, call, body, warnings),
-        "delete" | "deletecollection" => remove(core, asked, call, body, warnings),
-        _ => Err(ApiError::method()),
+        Verb::Create => post(core, asked, call, body, warnings),
+        Verb::Update => put(core, asked, call, body, warnings),
+        Verb::Patch => change(core, asked, call, body, warnings),
+        Verb::Delete | Verb::DeleteCollection => remove(core, asked, call, body, warnings),
+        // A watch has its own way, and unknown methods were refused before.
+        Verb::Watch | Verb::Other(_) => Err(ApiError::method()),
     }
 }
 
@@ -314,7 +283,7 @@ fn remove(
     warnings: &mut Vec<String>,
 ) -> Result<Answer, ApiError> {
     let options = delete_options(asked, &mut call, body)?;
-    if asked.route.verb == "delete" {
+    if asked.route.verb == Verb::Delete {
         return delete::delete(core, &call, &options, warnings);
     }
     let chosen = options::list(&asked.query, false)?;
@@ -411,78 +380,4 @@ fn reply(
     }
     let (bytes, media) = codec::encode(accepted.format, &value);
     Ok(Reply { warnings, ..Reply::bytes(answer.code, media, bytes) })
-}
-
-/// Whether an object is the list of its kind.
-fn is_list(kind: &Kind, value: &Value) -> bool {
-    value["kind"] == kind.served.list_kind.as_str()
-        && value.get("items").is_some_and(Value::is_array)
-}
-
-/// Checks that the shape fits: a list has no single metadata, an object is no list.
-fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), ApiError> {
-    let served = &kind.served;
-    let package = if served.group.is_empty() {
-        "core"
-    } else {
-        served.group.split('.').next().unwrap_or_default()
-    };
-    let name = match (served.custom, list) {
-        (true, true) => "*unstructured.UnstructuredList".to_owned(),
-        (true, false) => "*unstructured.Unstructured".to_owned(),
-        (false, true) => format!("*{package}.{}", served.list_kind),
-        (false, false) => format!("*{package}.{}", served.kind),
-    };
-    let text = match (shape, list) {
-        (Shape::Partial, true) => {
-            format!(
-                "you requested PartialObjectMetadata, but the requested object is a list ({name})"
-            )
-        }
-        (Shape::PartialList, false) => {
-            format!(
-                "you requested PartialObjectMetadataList, but the requested object is not a list ({name})"
-            )
-        }
-        _ => return Ok(()),
-    };
-    Err(ApiError::custom(406, "NotAcceptable", text))
-}
-
-/// Returns an object or list in the requested shape.
-pub(crate) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i64) -> Value {
-    let is_list = is_list(kind, &value);
-    match shape {
-        Shape::Whole => value,
-        Shape::Table => {
-            let list = if is_list {
-                value
-            } else {
-                let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
-                json!({"metadata": metadata, "items": [value]})
-            };
-            let mut table = table(&kind.served, &list, rows.include, now);
-            if !rows.headers {
-                // Null, and not left out: upstream's field has no `omitempty`.
-                table["columnDefinitions"] = Value::Null;
-            }
-            table
-        }
-        Shape::Partial | Shape::PartialList if is_list => {
-            let items = value["items"].as_array().into_iter().flatten().map(partial);
-            json!({
-                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                "metadata": value["metadata"], "items": items.collect::<Vec<_>>(),
-            })
-        }
-        Shape::Partial | Shape::PartialList => partial(&value),
-    }
-}
-
-/// Returns the metadata of an object as `PartialObjectMetadata`.
-fn partial(object: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
-        "metadata": object["metadata"],
-    })
 }

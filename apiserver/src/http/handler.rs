@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Payload;
-use super::codec::{self, Format};
+use super::codec;
 use super::dispatch;
-use super::route::{self, Route};
-use crate::auth::{self, Identity, User};
+use super::exchange::{Asked, Reply};
+use super::route;
+use crate::auth::{self, Identity};
 use crate::core::Core;
 use crate::faults::{Action, LONGEST, Subject};
 use crate::requests;
@@ -24,76 +24,6 @@ use crate::verbs::watch::failure;
 
 /// Longest body of a request, in bytes.
 const LIMIT: usize = 3 * 1024 * 1024;
-
-/// An answer before it becomes an HTTP response.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    /// Status code.
-    pub(crate) code: u16,
-    /// Media type.
-    pub(crate) media: String,
-    /// Further headers.
-    pub(crate) headers: Vec<(&'static str, String)>,
-    /// Texts for `Warning` headers.
-    pub(crate) warnings: Vec<String>,
-    /// Body of the answer.
-    pub(crate) payload: Payload,
-}
-
-impl Reply {
-    /// Returns a reply with bytes of a media type.
-    pub(crate) fn bytes(code: u16, media: &str, bytes: impl Into<Bytes>) -> Self {
-        Self {
-            code,
-            media: media.to_owned(),
-            headers: Vec::new(),
-            warnings: Vec::new(),
-            payload: Payload::Whole(Some(bytes.into())),
-        }
-    }
-
-    /// Returns a reply in plain text.
-    pub(crate) fn text(code: u16, text: impl Into<String>) -> Self {
-        Self::bytes(code, "text/plain; charset=utf-8", text.into())
-    }
-}
-
-impl From<ApiError> for Reply {
-    fn from(error: ApiError) -> Self {
-        Self::failure(&error, Format::Json)
-    }
-}
-
-impl Reply {
-    /// Returns a failure in the format that the client prefers.
-    pub(crate) fn failure(error: &ApiError, format: Format) -> Self {
-        if error.is_plain() {
-            return Self::text(error.code(), error.message().to_owned());
-        }
-        let (bytes, media) = codec::encode(format, &error.body());
-        let mut reply = Self::bytes(error.code(), media, bytes);
-        if let Some(seconds) = error.retry_after() {
-            reply.headers.push(("retry-after", seconds.to_string()));
-        }
-        reply
-    }
-}
-
-/// A decoded request without its body. Has no `Debug`: credentials are among its headers.
-pub(crate) struct Asked {
-    /// Method, URL and headers.
-    pub(crate) parts: Parts,
-    /// Meaning of the path.
-    pub(crate) route: Route,
-    /// Options in the URL.
-    pub(crate) query: Query,
-    /// The authenticated user.
-    pub(crate) user: User,
-    /// `User-Agent` header.
-    pub(crate) agent: String,
-    /// Actions of the faults that strike the request.
-    pub(crate) actions: Vec<Action>,
-}
 
 /// Answers a request. A request that hangs, or whose connection is cut, never returns.
 pub(crate) async fn handle(
@@ -132,7 +62,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 fn subject(asked: &Asked) -> Subject<'_> {
     let route = &asked.route;
     Subject {
-        verb: &route.verb,
+        verb: route.verb.as_str(),
         resource: &route.resource,
         subresource: &route.subresource,
         namespace: &route.namespace,
@@ -231,7 +161,7 @@ fn record(core: &Core, asked: &Asked, code: u16) {
     let resource =
         if route.resourceful { route.resource.clone() } else { asked.parts.uri.path().to_owned() };
     core.requests.record(requests::Request {
-        verb: route.verb.clone(),
+        verb: route.verb.to_string(),
         group: route.group.clone(),
         resource,
         subresource: route.subresource.clone(),

@@ -3,28 +3,21 @@
 //! A connection has an identity and is served until it ends, the server stops, or a fault cuts it.
 //! The meaning of requests is decided elsewhere.
 
-pub(crate) mod body;
-pub(crate) mod codec;
-pub(crate) mod dispatch;
-pub(crate) mod handler;
-pub(crate) mod paths;
-pub(crate) mod route;
+mod authenticate;
+mod body;
+mod codec;
+mod dispatch;
+mod exchange;
+mod handler;
+mod impersonate;
+mod paths;
+mod route;
+mod shape;
 #[cfg(test)]
-pub(crate) mod testkit;
+pub(crate) mod test_support;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_apply;
-#[cfg(test)]
-mod tests_crd;
-#[cfg(test)]
-mod tests_errors;
-#[cfg(test)]
-mod tests_faults;
-#[cfg(test)]
-mod tests_hostile;
-#[cfg(test)]
-mod tests_watch;
+mod verb;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -38,6 +31,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Identity;
 use crate::core::Core;
+
+pub(crate) use authenticate::Authentication;
 
 /// Executor of a connection's tasks: ends them when the connection is cut.
 #[derive(Clone, Debug)]

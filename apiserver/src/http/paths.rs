@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::codec;
-use super::handler::{Asked, Reply};
+use super::exchange::{Asked, Reply};
 use crate::core::Core;
 use crate::status::ApiError;
 use crate::verbs::options::Query;

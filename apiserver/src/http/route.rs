@@ -4,6 +4,7 @@
 
 use http::Method;
 
+use super::verb::Verb;
 use crate::auth::Attributes;
 use crate::selectors::FieldSelector;
 use crate::verbs::options::Query;
@@ -11,8 +12,8 @@ use crate::verbs::options::Query;
 /// Meaning of a request's method and path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// `get`, `list`, `watch`, …; for paths without a resource the lower-case method.
-    pub(crate) verb: String,
+    /// Verb of the request.
+    pub(crate) verb: Verb,
     /// Whether the path names a resource.
     pub(crate) resourceful: bool,
     /// API group.
@@ -41,8 +42,8 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let mut parts: Vec<String> =
         decoded.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-    let other =
-        Route { verb: method.as_str().to_lowercase(), path: path.to_owned(), ..Route::default() };
+    let named = Verb::Other(method.as_str().to_lowercase());
+    let other = Route { verb: named, path: path.to_owned(), ..Route::default() };
     let (group, version, rest) = match parts.first().map(String::as_str) {
         // Shorter paths are discovery documents.
         Some("api") if parts.len() > 2 => (String::new(), parts[1].clone(), parts.split_off(2)),
@@ -50,10 +51,11 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
         _ => return other,
     };
     let mut route = Route { resourceful: true, group, version, ..other };
-    place(&mut route, rest);
-    route.verb = verb(method, &route, query);
+    let watches = place(&mut route, rest);
+    route.verb = verb(method, &route, query, watches);
     // Authorization treats a list that selects one name as a request for that object.
-    if route.name.is_empty() && matches!(route.verb.as_str(), "list" | "watch" | "deletecollection")
+    if route.name.is_empty()
+        && matches!(route.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
     {
         let fields = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default());
         let name = fields.as_ref().ok().and_then(|fields| fields.exact("metadata.name"));
@@ -62,12 +64,13 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     route
 }
 
-/// Reads the parts of a path behind group and version.
-fn place(route: &mut Route, mut rest: Vec<String>) {
-    if rest.first().is_some_and(|part| part == "watch") && rest.len() > 1 {
-        // The old form of watches: `/api/v1/watch/pods`.
+/// Reads the parts of a path behind group and version. Returns whether the path itself asks for a
+/// watch.
+fn place(route: &mut Route, mut rest: Vec<String>) -> bool {
+    // The old form of watches: `/api/v1/watch/pods`.
+    let watches = rest.first().is_some_and(|part| part == "watch") && rest.len() > 1;
+    if watches {
         rest.remove(0);
-        "watch".clone_into(&mut route.verb);
     }
     // `namespaces/x/status` and `/finalize` are subresources of the Namespace itself.
     let in_namespace = rest.first().is_some_and(|part| part == "namespaces")
@@ -86,25 +89,23 @@ fn place(route: &mut Route, mut rest: Vec<String>) {
     route.name = parts.next().unwrap_or_default();
     route.subresource = parts.next().unwrap_or_default();
     route.excess = parts.next().is_some();
+    watches
 }
 
-/// Returns the verb of a method on a route; empty for methods that have none.
-fn verb(method: &Method, route: &Route, query: &Query) -> String {
-    // `place` has noted the old form in the verb.
-    let legacy = route.verb == "watch";
-    let verb = match *method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if route.name.is_empty() => "deletecollection",
-        Method::DELETE => "delete",
-        Method::GET | Method::HEAD if legacy => "watch",
-        Method::GET | Method::HEAD if !route.name.is_empty() => "get",
-        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
-        Method::GET | Method::HEAD => "list",
-        _ => "",
-    };
-    verb.to_owned()
+/// Returns the verb of a method on a route; the empty one for methods that have none.
+fn verb(method: &Method, route: &Route, query: &Query, watches: bool) -> Verb {
+    match *method {
+        Method::POST => Verb::Create,
+        Method::PUT => Verb::Update,
+        Method::PATCH => Verb::Patch,
+        Method::DELETE if route.name.is_empty() => Verb::DeleteCollection,
+        Method::DELETE => Verb::Delete,
+        Method::GET | Method::HEAD if watches => Verb::Watch,
+        Method::GET | Method::HEAD if !route.name.is_empty() => Verb::Get,
+        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => Verb::Watch,
+        Method::GET | Method::HEAD => Verb::List,
+        _ => Verb::default(),
+    }
 }
 
 impl Route {
@@ -116,7 +117,7 @@ impl Route {
     /// Returns the attributes for the authorizer.
     pub(crate) fn attributes(&self) -> Attributes {
         Attributes {
-            verb: self.verb.clone(),
+            verb: self.verb.to_string(),
             group: self.group.clone(),
             version: self.version.clone(),
             resource: self.resource.clone(),
@@ -178,6 +179,13 @@ mod tests {
             assert_eq!(text, wanted, "{url}");
             assert!(got.resourceful);
         }
+    }
+
+    #[test]
+    fn a_method_without_a_verb_is_empty_on_a_resource_and_itself_elsewhere() {
+        assert_eq!(read(Method::OPTIONS, "/api/v1/pods").verb, Verb::default());
+        assert_eq!(read(Method::OPTIONS, "/version").verb.as_str(), "options");
+        assert_eq!(read(Method::GET, "/version").verb, Verb::Other("get".to_owned()));
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::{Facts, Generation, Kind, NameRule};
+use super::{Facts, Generation, Kind};
+use crate::names::NameRule;
 use crate::served::{Served, Subresource};
 use crate::typed::TypeSchema;
 

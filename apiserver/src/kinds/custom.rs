@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Facts, Generation, Kind};
 use crate::crd_schema::Schema;
-use crate::served::{Column, Served, Subresource};
+use crate::served::{Cause, Column, Served, Subresource};
+use crate::status::invalid_value;
 use crate::typed::TypeSchema;
 
 /// Data of a kind that only custom kinds have.
@@ -167,6 +168,66 @@ fn columns(version: &Value) -> Vec<Column> {
 fn selectable(version: &Value) -> Vec<String> {
     let list = version["selectableFields"].as_array();
     list.into_iter().flatten().map(|field| text(field, "/jsonPath")).collect()
+}
+
+/// Returns faults of a custom resource's fields at the paths of its scale.
+pub(crate) fn check_scale(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let Some(scale) = kind.custom.as_ref().and_then(|custom| custom.scale.as_ref()) else {
+        return Vec::new();
+    };
+    let mut causes = Vec::new();
+    for (path, whole) in scale.iter().zip([true, true, false]).filter(|(path, _)| !path.is_empty())
+    {
+        match seek(object, path, whole) {
+            Err(why) => {
+                let none = if whole { json!(0) } else { json!("") };
+                causes.push(invalid_value(path, &none, &format!("{path} accessor error: {why}")));
+            }
+            Ok(Some(number)) if number < 0 => {
+                causes.push(invalid_value(
+                    path,
+                    &number.into(),
+                    "should be a non-negative integer",
+                ));
+            }
+            Ok(_) => {}
+        }
+    }
+    causes
+}
+
+/// Returns the number at a path, if there is one; the error describes a value of another type.
+fn seek(object: &Value, path: &str, whole: bool) -> Result<Option<i64>, String> {
+    let mut held = object;
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        if held.is_null() {
+            return Ok(None);
+        }
+        if !held.is_object() {
+            return Err(is_of(held, "map[string]interface{}"));
+        }
+        held = &held[part];
+    }
+    match (held, whole) {
+        (Value::Null, _) | (Value::String(_), false) => Ok(None),
+        (Value::Number(number), true) if number.is_i64() => Ok(number.as_i64()),
+        (other, true) => Err(is_of(other, "int64")),
+        (other, false) => Err(is_of(other, "string")),
+    }
+}
+
+/// Returns `5 is of the type int64, expected string`.
+fn is_of(value: &Value, wanted: &str) -> String {
+    let (shown, found) = match value {
+        Value::String(text) => (text.clone(), "string"),
+        Value::Bool(_) => (value.to_string(), "bool"),
+        Value::Number(number) if number.is_f64() => (value.to_string(), "float64"),
+        Value::Number(_) => (value.to_string(), "int64"),
+        Value::Array(_) => (value.to_string(), "[]interface {}"),
+        Value::Object(_) => (value.to_string(), "map[string]interface {}"),
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+    };
+    format!("{shown} is of the type {found}, expected {wanted}")
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, names};
+use super::Kind;
 use crate::clock;
 use crate::go::{self, mismatch};
+use crate::names;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 

@@ -9,7 +9,6 @@ pub(crate) mod custom;
 pub(crate) mod defaults;
 pub(crate) mod events;
 pub(crate) mod meta;
-pub(crate) mod names;
 pub(crate) mod pods;
 pub(crate) mod registry;
 pub(crate) mod workloads;
@@ -18,6 +17,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::names::NameRule;
 use crate::served::{Served, Subresource};
 use crate::typed::TypeSchema;
 
@@ -49,19 +49,6 @@ pub(crate) enum Generation {
     SpecOrAnnotations,
     /// Set to 1 at creation, then kept.
     Fixed,
-}
-
-/// Rule for names of objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NameRule {
-    /// RFC 1123 subdomain.
-    Subdomain,
-    /// RFC 1123 label.
-    Label,
-    /// RFC 1035 label.
-    Label1035,
-    /// Any text that fits into a path.
-    Path,
 }
 
 /// Behaviour of a kind.

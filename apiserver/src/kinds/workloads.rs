@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Kind, names};
+use super::Kind;
+use crate::names;
+use crate::selectors;
 use crate::served::Cause;
 use crate::status::{cause, invalid_value, required, unsupported};
 
@@ -51,7 +53,7 @@ fn workload(kind: &Kind, object: &Value) -> Vec<Cause> {
         let why = format!("empty selector is invalid for {name}");
         causes.push(invalid_value("spec.selector", selector, &why));
     }
-    if selector.is_null() || !crate::verbs::actions::selects(selector, template) {
+    if selector.is_null() || !selectors::selects(selector, template) {
         let labels = &template["metadata"]["labels"];
         let why = "`selector` does not match template `labels`";
         causes.push(invalid_value("spec.template.metadata.labels", labels, why));

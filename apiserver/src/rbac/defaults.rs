@@ -5,20 +5,17 @@
 use serde_json::{Map, Value, json};
 
 use crate::core::Core;
+use crate::verbs::bootstrap;
 
 /// The table.
 const TABLE: &str = include_str!("defaults.txt");
 /// API group of roles and bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Creates the default roles and bindings.
+/// Creates the default roles and bindings; a controller fills the aggregated roles.
 pub(crate) fn seed(core: &Core) {
     for (resource, object) in parse(TABLE) {
-        core.seed(GROUP, resource, "", object);
-    }
-    // Aggregated roles get their rules at once, without waiting for a controller.
-    for name in ["view", "edit", "admin"] {
-        crate::controllers::roles::fill(core, name);
+        bootstrap::seed(core, GROUP, resource, "", object);
     }
 }
 

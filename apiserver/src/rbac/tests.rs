@@ -7,16 +7,25 @@ use crate::auth::{Attributes, Authorizer, User};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::seed::Rng;
+use crate::verbs::bootstrap;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 fn core() -> Arc<Core> {
-    Core::new(Clock::at(0), Rng::seeded(1))
+    let core = Core::new(Clock::at(0), Rng::seeded(1));
+    bootstrap::run(&core);
+    core
 }
 
 fn role(core: &Core, namespace: &str, name: &str, rules: Value) {
     let resource = if namespace.is_empty() { "clusterroles" } else { "roles" };
-    core.seed(GROUP, resource, namespace, json!({"metadata": {"name": name}, "rules": rules}));
+    bootstrap::seed(
+        core,
+        GROUP,
+        resource,
+        namespace,
+        json!({"metadata": {"name": name}, "rules": rules}),
+    );
 }
 
 fn bind(core: &Core, namespace: &str, name: &str, role: (&str, &str), subject: Value) {
@@ -26,7 +35,7 @@ fn bind(core: &Core, namespace: &str, name: &str, role: (&str, &str), subject: V
         "roleRef": {"apiGroup": GROUP, "kind": role.0, "name": role.1},
         "subjects": [subject],
     });
-    core.seed(GROUP, resource, namespace, object);
+    bootstrap::seed(core, GROUP, resource, namespace, object);
 }
 
 fn wants(verb: &str, resource: &str, namespace: &str, name: &str) -> Attributes {
@@ -142,6 +151,7 @@ async fn a_refusal_says_which_role_is_missing() {
 async fn the_default_roles_let_everybody_discover_and_viewers_view() {
     let core = core();
     super::defaults::seed(&core);
+    crate::controllers::fill_default_roles(&core);
     let rbac = Rbac::new(Arc::downgrade(&core));
     let path =
         Attributes { verb: "get".into(), path: "/apis/apps/v1".into(), ..Attributes::default() };

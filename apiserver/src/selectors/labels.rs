@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::kinds::names;
+use crate::names;
 
 /// A parsed label selector; all of its requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,8 @@
 
 mod fields;
 mod labels;
+mod objects;
 
 pub(crate) use fields::{FieldSelector, field_value};
 pub(crate) use labels::LabelSelector;
+pub(crate) use objects::selects;

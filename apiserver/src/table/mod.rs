@@ -39,7 +39,7 @@ type Definition = (&'static str, &'static str, &'static str, i64);
 /// `now_seconds` is the wall time in seconds since 1970; ages are relative to it.
 pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds: i64) -> Value {
     let items: Vec<&Value> = match list.get("items").and_then(Value::as_array) {
-        // An object may have a field `items` of its own: its kind tells it from a list.
+        // An object may have a field `items` of its own: its kind distinguishes it from a list.
         Some(items) if list.get("kind").and_then(Value::as_str) != Some(&served.kind) => {
             items.iter().collect()
         }

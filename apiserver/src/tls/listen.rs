@@ -1,5 +1,6 @@
 //! Accept loop: a bounded number of connections, each with a deadline for its handshake.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
 use super::{Authority, identity, kubeconfig};
-use crate::Listening;
 use crate::auth::Identity;
 use crate::core::Core;
 use crate::http::serve_connection;
@@ -22,6 +22,20 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// Longest pause after a failed accept.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// A server that listens on a socket. Its `Debug` shows the address only.
+pub struct Listening {
+    /// Address of the socket.
+    pub addr: SocketAddr,
+    /// A kubeconfig for the administrator (client certificate and token, CA inline), as YAML.
+    pub kubeconfig: String,
+}
+
+impl fmt::Debug for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listening").field("addr", &self.addr).finish_non_exhaustive()
+    }
+}
 
 /// Listens on `addr` until the server stops; `token` is the administrator's.
 pub(crate) async fn listen(

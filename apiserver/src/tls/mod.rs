@@ -11,4 +11,5 @@ mod listen;
 mod tests;
 
 pub(crate) use authority::Authority;
+pub use listen::Listening;
 pub(crate) use listen::listen;

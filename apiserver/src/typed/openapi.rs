@@ -49,7 +49,7 @@ impl Reader {
     /// apply tolerates further below too.
     fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
         if flag(schema, "x-kubernetes-int-or-string") {
-            // Whatever `type` says.
+            // Independent of `type`.
             return Shape::Scalar(Scalar::IntOrStringExtension, None);
         }
         let format = || schema.get("format").and_then(Value::as_str).map(Into::into);

@@ -7,7 +7,7 @@ use super::decode::Body;
 use super::{Answer, Call, delete, options};
 use crate::core::Core;
 use crate::kinds::Kind;
-use crate::selectors::LabelSelector;
+use crate::selectors;
 use crate::served::Cause;
 use crate::status::{self, About, ApiError, cause, invalid_value};
 use crate::storage;
@@ -104,7 +104,7 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> 
     }
     let (budgets, _) = core.store.snapshot("poddisruptionbudgets.policy");
     for (_, budget) in storage::in_namespace(&budgets, &call.namespace) {
-        if !selects(&budget.value["spec"]["selector"], pod) {
+        if !selectors::selects(&budget.value["spec"]["selector"], pod) {
             continue;
         }
         let observed = budget.value["status"]["observedGeneration"].as_i64().unwrap_or(0);
@@ -131,27 +131,6 @@ fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> 
         }
     }
     Ok(())
-}
-
-/// Whether a `LabelSelector` object selects an object's labels.
-pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
-    let mut parts: Vec<String> = Vec::new();
-    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
-        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
-    }
-    for term in selector["matchExpressions"].as_array().into_iter().flatten() {
-        let key = term["key"].as_str().unwrap_or_default();
-        let values: Vec<&str> =
-            term["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let values = values.join(",");
-        parts.push(match term["operator"].as_str().unwrap_or_default() {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "DoesNotExist" => format!("!{key}"),
-            _ => key.to_owned(),
-        });
-    }
-    LabelSelector::parse(&parts.join(",")).is_ok_and(|selector| selector.matches(object))
 }
 
 /// Returns a fault if a ConfigMap or Secret holds more than a mebibyte.
@@ -224,19 +203,4 @@ pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> 
         _ => &[],
     };
     paths.iter().filter_map(|path| immutable(path)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn selectors_of_labels_and_expressions_select() {
-        let pod = json!({"metadata": {"labels": {"app": "a"}}});
-        assert!(selects(&json!({"matchLabels": {"app": "a"}}), &pod));
-        assert!(selects(&json!({}), &pod));
-        let other =
-            json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["a"]}]});
-        assert!(!selects(&other, &pod));
-    }
 }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::decode::{self, Body};
-use super::{Answer, Call, addresses, admit, fields};
+use super::{Answer, Call, addresses, admit, delete, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, admission, defaults, meta, workloads};
+use crate::kinds::{Generation, admission, custom, defaults, meta, workloads};
 use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
@@ -138,16 +138,16 @@ fn store(core: &Core, call: &Call, mut object: Value, version: u64) -> Result<An
     drop(addresses);
     let answer = Answer::created(kind.present(&stored.value));
     // Within the write: a definition is served once its POST is answered.
-    crate::crds::observe(core, kind, None, Some(&stored));
+    delete::observe(core, kind, None, Some(&stored));
     Ok(answer)
 }
 
 /// Returns all faults of a new object.
 fn check(call: &Call, object: &Value) -> Vec<Cause> {
     let mut causes = meta::check_new(&call.kind, object);
-    if let Some(custom) = &call.kind.custom {
-        causes.extend(custom.schema.validate(object, None));
-        causes.extend(super::scale::check(&call.kind, object));
+    if let Some(definition) = &call.kind.custom {
+        causes.extend(definition.schema.validate(object, None));
+        causes.extend(custom::check_scale(&call.kind, object));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         causes.extend(crate::crd_schema::check_crd(object, None));

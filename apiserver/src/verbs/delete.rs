@@ -9,6 +9,7 @@ use super::options::{DeleteOptions, Propagation};
 use super::{Answer, Call, admit};
 use crate::clock;
 use crate::core::Core;
+use crate::crds;
 use crate::kinds::{Kind, defaults, meta};
 use crate::status::{self, About, ApiError};
 use crate::storage::{self, Object};
@@ -100,7 +101,7 @@ fn attempt(
     // A repeated deletion changes nothing and is not stored.
     if marked != *shown {
         current = core.store.put(&kind.storage, &call.key(), Some(held), marked).ok()?;
-        crate::crds::observe(core, kind, Some(held), Some(&current));
+        observe(core, kind, Some(held), Some(&current));
     }
     if waits {
         // A controller that saw the mark may have gone on already: the newest state is answered,
@@ -119,7 +120,7 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
         return marked["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     }
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        crate::crds::mark(marked, &core.clock.rfc3339());
+        crds::mark(marked, &core.clock.rfc3339());
         return true;
     }
     false
@@ -129,7 +130,7 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
 fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<Answer> {
     let kind = &call.kind;
     let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
-    crate::crds::observe(core, kind, Some(held), None);
+    observe(core, kind, Some(held), None);
     let mut last = held.value.clone();
     meta::set(&mut last, "resourceVersion", revision.to_string().into());
     Some(answer(kind, call, &last, false))
@@ -147,9 +148,9 @@ fn answer(kind: &Kind, call: &Call, last: &Value, waits: bool) -> Answer {
 fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String> {
     let mut list = meta::finalizers(held);
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions")
-        && !list.iter().any(|name| name == crate::crds::FINALIZER)
+        && !list.iter().any(|name| name == crds::FINALIZER)
     {
-        list.push(crate::crds::FINALIZER.to_owned());
+        list.push(crds::FINALIZER.to_owned());
     }
     let has = |name: &str| list.iter().any(|held| held == name);
     let default = kind.facts.orphans.then_some(Propagation::Orphan);
@@ -243,6 +244,34 @@ fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
     meta::set(pod, "deletionTimestamp", core.clock.rfc3339_after(at - now).into());
     meta::set(pod, "deletionGracePeriodSeconds", json!(period));
     if period > 0 { Grace::Wait } else { Grace::Now }
+}
+
+/// Lets the life cycle of definitions act on a stored write or a removal.
+pub(crate) fn observe(
+    core: &Core,
+    kind: &Kind,
+    before: Option<&Arc<Object>>,
+    after: Option<&Arc<Object>>,
+) {
+    crds::observe(core, kind, before, after, instances);
+}
+
+/// Deletes all instances of a kind; finalizers may hold some of them.
+fn instances(core: &Core, kind: &Arc<Kind>) {
+    let (snapshot, _) = core.store.snapshot(&kind.storage);
+    for (_, held) in &snapshot {
+        let place = (meta::text(&held.value, "namespace"), meta::text(&held.value, "name"));
+        let (group, plural) = (&kind.served.group, &kind.served.plural);
+        let Ok(mut call) = Call::by_server(core, group, plural, place.0, place.1) else {
+            continue;
+        };
+        // `by_server` looks the kind up by name, which may find another version: this kind is
+        // meant.
+        call.kind = kind.clone();
+        if let Err(error) = delete(core, &call, &DeleteOptions::default(), &mut Vec::new()) {
+            tracing::debug!(%error, "could not delete an instance of a dying definition");
+        }
+    }
 }
 
 /// Deletes all objects of a selection and answers them as a list.

@@ -6,6 +6,7 @@
 pub(crate) mod actions;
 pub(crate) mod addresses;
 pub(crate) mod admit;
+pub(crate) mod bootstrap;
 pub(crate) mod create;
 pub(crate) mod decode;
 pub(crate) mod delete;
@@ -68,6 +69,27 @@ impl Answer {
 }
 
 impl Call {
+    /// Returns a call by the server itself, for bootstrapping and controllers.
+    pub(crate) fn by_server(
+        core: &Core,
+        group: &str,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Self, ApiError> {
+        let kind = core.kind(group, resource).ok_or_else(ApiError::no_resource)?;
+        let options =
+            WriteOptions { manager: "kube-apiserver".to_owned(), ..WriteOptions::default() };
+        Ok(Self {
+            kind,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource: String::new(),
+            user: User::server(),
+            options,
+        })
+    }
+
     /// Returns the object's key in the store.
     pub(crate) fn key(&self) -> String {
         storage::key(&self.namespace, &self.name)

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::decode::{self, Body};
-use super::{Answer, Call, addresses, admit, create, fields};
+use super::{Answer, Call, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
-use crate::kinds::{Generation, Kind, meta, workloads};
+use crate::kinds::{Generation, Kind, custom, meta, workloads};
 use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 use crate::storage::Object;
@@ -193,7 +193,7 @@ fn attempt(
     drop(addresses);
     let Ok(stored) = stored else { return Ok(None) };
     let answer = Answer::ok(kind.present(&stored.value));
-    crate::crds::observe(core, kind, Some(held), Some(&stored));
+    delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
 }
 
@@ -222,7 +222,7 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> bool {
     }
     let removed = core.store.remove(&call.kind.storage, &call.key(), held).is_ok();
     if removed {
-        crate::crds::observe(core, &call.kind, Some(held), None);
+        delete::observe(core, &call.kind, Some(held), None);
     }
     removed
 }
@@ -310,9 +310,9 @@ fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
 /// Returns all faults of a change.
 fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = meta::check_change(&call.kind, old, new);
-    if let Some(custom) = &call.kind.custom {
-        causes.extend(custom.schema.validate(new, Some(old)));
-        causes.extend(super::scale::check(&call.kind, new));
+    if let Some(definition) = &call.kind.custom {
+        causes.extend(definition.schema.validate(new, Some(old)));
+        causes.extend(custom::check_scale(&call.kind, new));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions")
         && call.subresource.is_empty()

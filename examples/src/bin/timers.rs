@@ -5,7 +5,7 @@
 //! cargo run --bin timers
 //! ```
 //!
-//! The program serves a cluster of its own, plays a user who changes a ConfigMap, prints the reason
+//! The program serves a cluster of its own, changes a ConfigMap as a user would, prints the reason
 //! of each reconcile, and ends by itself.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::testkit::*;
+use crate::http::test_support::*;
 
 #[tokio::test(start_paused = true)]
 async fn errors_read_as_kube_apiservers_do() {

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::testkit::*;
+use crate::http::test_support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_definition_is_served_once_its_post_is_answered() {

@@ -1,6 +1,17 @@
 //! Rules for names, label keys and label values, with the texts of their violations.
 
-use super::NameRule;
+/// Rule for names of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NameRule {
+    /// RFC 1123 subdomain.
+    Subdomain,
+    /// RFC 1123 label.
+    Label,
+    /// RFC 1035 label.
+    Label1035,
+    /// Any text that fits into a path.
+    Path,
+}
 
 /// Returns the faults of an object's name; empty if it is valid.
 pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {

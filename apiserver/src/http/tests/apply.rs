@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::testkit::*;
+use crate::http::test_support::*;
 
 fn intent(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data})

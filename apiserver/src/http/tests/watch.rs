@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::testkit::*;
+use crate::http::test_support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_without_a_version_begins_with_what_is_there() {

@@ -3,8 +3,6 @@
 //! Handlers see only a [`User`] and an [`Authorizer`]. The two installed hooks decide how a user is
 //! found (certificates, tokens) and which rules hold (RBAC).
 
-mod authenticate;
-mod impersonate;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -14,8 +12,12 @@ use serde_json::Value;
 
 use crate::status::ApiError;
 
-pub(crate) use authenticate::Authentication;
 pub(crate) use tokens::Tokens;
+
+/// Group of all users that have proved their identity.
+const AUTHENTICATED: &str = "system:authenticated";
+/// User of requests without credentials.
+pub(crate) const ANONYMOUS: &str = "system:anonymous";
 
 /// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +42,15 @@ impl User {
     /// Returns the administrator of in-memory connections.
     pub fn admin() -> Self {
         // A master: RBAC allows everything without reading the roles.
-        Self::new("system:admin", &["system:masters", "system:authenticated"])
+        Self::new("system:admin", &["system:masters", AUTHENTICATED])
+    }
+
+    /// Adds the group of all authenticated users, except to the anonymous user.
+    pub(crate) fn authenticated(mut self) -> Self {
+        if self.name != ANONYMOUS && !self.groups.iter().any(|group| group == AUTHENTICATED) {
+            self.groups.push(AUTHENTICATED.to_owned());
+        }
+        self
     }
 
     /// Returns the user of the server's own writes.

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::testkit::*;
+use crate::http::test_support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_created_object_can_be_read_listed_replaced_patched_and_deleted() {

@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 
 use http::request::Parts;
 
-use super::authenticate::authenticated;
-use super::{Attributes, User, refusal};
+use super::route;
+use crate::auth::{Attributes, User, refusal};
 use crate::core::Core;
-use crate::http::route;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
 
@@ -130,7 +129,7 @@ fn complete(mut user: User) -> User {
             format!("system:serviceaccounts:{namespace}"),
         ];
     }
-    authenticated(user)
+    user.authenticated()
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::testkit::*;
 use crate::ApiServer;
 use crate::faults::{Action, Fault};
+use crate::http::test_support::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_request_can_fail_before_or_after_it_was_executed() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::testkit::start;
+use crate::http::test_support::start;
 
 #[tokio::test(start_paused = true)]
 async fn a_body_of_wrong_types_is_refused_and_not_fatal() {
@@ -53,8 +53,8 @@ async fn a_namespace_never_holds_a_status_that_is_a_list() {
 
 #[tokio::test(start_paused = true)]
 async fn an_apply_of_something_new_needs_the_right_to_create() {
-    use super::testkit::{Client, MAPS, map};
     use crate::auth::{Attributes, Authorizer, ByConnection, User};
+    use crate::http::test_support::{Client, MAPS, map};
 
     struct NoCreate;
     impl Authorizer for NoCreate {

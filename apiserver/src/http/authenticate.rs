@@ -8,13 +8,10 @@ use std::sync::{Arc, Weak};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 
-use super::tokens::Tokens;
-use super::{Authenticator, Identity, User, impersonate};
+use super::impersonate;
+use crate::auth::{ANONYMOUS, Authenticator, Identity, Tokens, User};
 use crate::core::Core;
 use crate::status::ApiError;
-
-/// Group of all users that have proved their identity.
-pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 
 /// Finds users by connection and token, and lets some users act as others.
 #[derive(Debug)]
@@ -33,17 +30,6 @@ impl Authentication {
     }
 }
 
-/// Adds the group of all authenticated users.
-pub(super) fn authenticated(mut user: User) -> User {
-    if user.name != ANONYMOUS && !user.groups.iter().any(|group| group == AUTHENTICATED) {
-        user.groups.push(AUTHENTICATED.to_owned());
-    }
-    user
-}
-
-/// User of requests without credentials.
-const ANONYMOUS: &str = "system:anonymous";
-
 /// Returns the bearer token of a request.
 fn bearer(request: &Parts) -> Option<&str> {
     let header = request.headers.get(AUTHORIZATION)?.to_str().ok()?;
@@ -58,7 +44,7 @@ impl Authenticator for Authentication {
         let user = match (&connection.user, bearer(request)) {
             // First: a client with a certificate may send a token as well, which then does not
             // count.
-            (Some(user), _) => authenticated(user.clone()),
+            (Some(user), _) => user.clone().authenticated(),
             (None, Some(token)) => self.token(token).ok_or_else(ApiError::unauthorized)?,
             (None, None) => User::new(ANONYMOUS, &["system:unauthenticated"]),
         };
@@ -70,6 +56,6 @@ impl Authenticator for Authentication {
     }
 
     fn token(&self, token: &str) -> Option<User> {
-        self.tokens.find(token).map(authenticated)
+        self.tokens.find(token).map(User::authenticated)
     }
 }

@@ -1,0 +1,82 @@
+//! A decoded request, and its answer before it becomes an HTTP response.
+
+use bytes::Bytes;
+use http::request::Parts;
+
+use super::body::Payload;
+use super::codec::{self, Format};
+use super::route::Route;
+use crate::auth::User;
+use crate::faults::Action;
+use crate::status::ApiError;
+use crate::verbs::options::Query;
+
+/// A decoded request without its body. Has no `Debug`: credentials are among its headers.
+pub(crate) struct Asked {
+    /// Method, URL and headers.
+    pub(crate) parts: Parts,
+    /// Meaning of the path.
+    pub(crate) route: Route,
+    /// Options in the URL.
+    pub(crate) query: Query,
+    /// The authenticated user.
+    pub(crate) user: User,
+    /// `User-Agent` header.
+    pub(crate) agent: String,
+    /// Actions of the faults that strike the request.
+    pub(crate) actions: Vec<Action>,
+}
+
+/// An answer before it becomes an HTTP response.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// Status code.
+    pub(crate) code: u16,
+    /// Media type.
+    pub(crate) media: String,
+    /// Further headers.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// Texts for `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+    /// Body of the answer.
+    pub(crate) payload: Payload,
+}
+
+impl Reply {
+    /// Returns a reply with bytes of a media type.
+    pub(crate) fn bytes(code: u16, media: &str, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            code,
+            media: media.to_owned(),
+            headers: Vec::new(),
+            warnings: Vec::new(),
+            payload: Payload::Whole(Some(bytes.into())),
+        }
+    }
+
+    /// Returns a reply in plain text.
+    pub(crate) fn text(code: u16, text: impl Into<String>) -> Self {
+        Self::bytes(code, "text/plain; charset=utf-8", text.into())
+    }
+}
+
+impl From<ApiError> for Reply {
+    fn from(error: ApiError) -> Self {
+        Self::failure(&error, Format::Json)
+    }
+}
+
+impl Reply {
+    /// Returns a failure in the format that the client prefers.
+    pub(crate) fn failure(error: &ApiError, format: Format) -> Self {
+        if error.is_plain() {
+            return Self::text(error.code(), error.message().to_owned());
+        }
+        let (bytes, media) = codec::encode(format, &error.body());
+        let mut reply = Self::bytes(error.code(), media, bytes);
+        if let Some(seconds) = error.retry_after() {
+            reply.headers.push(("retry-after", seconds.to_string()));
+        }
+        reply
+    }
+}

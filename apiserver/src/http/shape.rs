@@ -1,0 +1,113 @@
+//! Shapes of answers: whole objects, tables, metadata alone.
+
+use serde_json::{Value, json};
+
+use super::codec::Shape;
+use crate::kinds::Kind;
+use crate::status::ApiError;
+use crate::table::{IncludeObject, table};
+use crate::verbs::options::Query;
+
+/// Content of table rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows {
+    /// Part of its object that each row carries.
+    pub(super) include: IncludeObject,
+    /// Whether the table has column headings.
+    pub(super) headers: bool,
+}
+
+impl Rows {
+    /// Value for shapes without rows.
+    pub(super) const PLAIN: Self = Self { include: IncludeObject::Metadata, headers: true };
+
+    /// Reads `includeObject`.
+    pub(super) fn of(query: &Query) -> Result<Self, ApiError> {
+        let include = match query.get("includeObject") {
+            Some("None") => IncludeObject::None,
+            Some("Object") => IncludeObject::Object,
+            None | Some("Metadata") => IncludeObject::Metadata,
+            Some(other) => {
+                let text = format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+                );
+                return Err(ApiError::bad_request(text));
+            }
+        };
+        Ok(Self { include, headers: true })
+    }
+}
+
+/// Whether an object is the list of its kind.
+pub(super) fn is_list(kind: &Kind, value: &Value) -> bool {
+    value["kind"] == kind.served.list_kind.as_str()
+        && value.get("items").is_some_and(Value::is_array)
+}
+
+/// Checks that the shape fits: a list has no single metadata, an object is no list.
+pub(super) fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), ApiError> {
+    let served = &kind.served;
+    let package = if served.group.is_empty() {
+        "core"
+    } else {
+        served.group.split('.').next().unwrap_or_default()
+    };
+    let name = match (served.custom, list) {
+        (true, true) => "*unstructured.UnstructuredList".to_owned(),
+        (true, false) => "*unstructured.Unstructured".to_owned(),
+        (false, true) => format!("*{package}.{}", served.list_kind),
+        (false, false) => format!("*{package}.{}", served.kind),
+    };
+    let text = match (shape, list) {
+        (Shape::Partial, true) => {
+            format!(
+                "you requested PartialObjectMetadata, but the requested object is a list ({name})"
+            )
+        }
+        (Shape::PartialList, false) => {
+            format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list ({name})"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(ApiError::custom(406, "NotAcceptable", text))
+}
+
+/// Returns an object or list in the requested shape.
+pub(super) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i64) -> Value {
+    let is_list = is_list(kind, &value);
+    match shape {
+        Shape::Whole => value,
+        Shape::Table => {
+            let list = if is_list {
+                value
+            } else {
+                let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
+                json!({"metadata": metadata, "items": [value]})
+            };
+            let mut table = table(&kind.served, &list, rows.include, now);
+            if !rows.headers {
+                // Null, and not left out: upstream's field has no `omitempty`.
+                table["columnDefinitions"] = Value::Null;
+            }
+            table
+        }
+        Shape::Partial | Shape::PartialList if is_list => {
+            let items = value["items"].as_array().into_iter().flatten().map(partial);
+            json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                "metadata": value["metadata"], "items": items.collect::<Vec<_>>(),
+            })
+        }
+        Shape::Partial | Shape::PartialList => partial(&value),
+    }
+}
+
+/// Returns the metadata of an object as `PartialObjectMetadata`.
+fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}

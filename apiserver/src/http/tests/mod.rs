@@ -1,0 +1,9 @@
+//! Tests of the server through HTTP, by subject.
+
+mod apply;
+mod crd;
+mod errors;
+mod faults;
+mod hostile;
+mod verbs;
+mod watch;
