@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::attempt_end::AttemptEnd;
+use super::machine::AttemptEnd;
 use super::sink::{ReflectorSink, StreamProgress};
 use super::source::Served;
 use super::{NO_PROGRESS, Reflector, State};

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::attempt_end::{AttemptEnd, During, judge};
+use super::machine::{AttemptEnd, During, judge};
 use super::options::PAGE;
-use super::page::PageReader;
 use super::sink::{RawObject, ReflectorSink, StreamProgress};
+use super::source::PageReader;
 use super::source::Read;
 use super::{IN_PART_PAUSE, Reflector, State};
 use crate::metrics::names;

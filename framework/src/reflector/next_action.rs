@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::attempt_end::{AttemptEnd, EXPIRED};
+use super::machine::{AttemptEnd, EXPIRED};
 use super::reflector::ReflectorError;
 use super::sink::ReflectorSink;
 use super::{LONGEST_RETRY_AFTER, MOST_FAILED_LISTS, Reflector, State};

@@ -8,13 +8,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::absence::Absence;
-use super::attempt_end::AttemptEnd;
-use super::backoff::Backoff;
 use super::capabilities::ServerCapabilities;
-use super::delta_writer::DeltaWriter;
 use super::expect::Expected;
-use super::position::Position;
+use super::machine::AttemptEnd;
+use super::machine::Backoff;
+use super::machine::Position;
 use super::rollback::RollbackCheck;
+use super::sink::DeltaWriter;
 use super::sink::{ReflectorSink, StoreTarget};
 use super::{ListWatch, MOST_BROKEN_STREAMS, ReflectorOptions, State, Status};
 use crate::environment::Environment;

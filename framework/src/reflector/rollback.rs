@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::attempt_end::AttemptEnd;
-use super::backoff::Backoff;
-use super::page::PageReader;
+use super::machine::AttemptEnd;
+use super::machine::Backoff;
 use super::sink::{ReflectorSink, StreamProgress};
+use super::source::PageReader;
 use super::source::{ListWatch, Read};
 use super::{LONGEST_RETRY_AFTER, Reflector, ReflectorOptions};
 use crate::clock::Clock;

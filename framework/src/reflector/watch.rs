@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::attempt_end::{AttemptEnd, During, judge};
-use super::page::open;
+use super::machine::{AttemptEnd, During, judge};
 use super::sink::{RawObject, ReflectorSink, StreamProgress};
+use super::source::open;
 use super::source::{Chunks, Read, tried};
 use super::stream::Stream;
 use super::{NO_PROGRESS, Reflector};

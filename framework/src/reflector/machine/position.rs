@@ -6,7 +6,7 @@ use crate::store::order;
 
 /// The newest version seen in this epoch, and whether a watch can go on from it.
 #[derive(Debug, Default)]
-pub(super) struct Position {
+pub(in crate::reflector) struct Position {
     newest: Option<String>,
     /// The version of the last list.
     listed: Option<String>,
@@ -17,17 +17,17 @@ pub(super) struct Position {
 
 impl Position {
     /// Returns the newest version seen in this epoch.
-    pub(super) fn newest(&self) -> Option<&str> {
+    pub(in crate::reflector) fn newest(&self) -> Option<&str> {
         self.newest.as_deref()
     }
 
     /// Returns the version to watch from; `None` when a list must come first.
-    pub(super) fn resume(&self) -> Option<&str> {
+    pub(in crate::reflector) fn resume(&self) -> Option<&str> {
         self.newest().filter(|_| self.is_resumable)
     }
 
     /// Begins anew after a list that is complete as of `version`.
-    pub(super) fn begin(&mut self, version: &str) {
+    pub(in crate::reflector) fn begin(&mut self, version: &str) {
         self.set(version);
         self.listed = Some(version.to_owned());
         self.is_resumable = true;
@@ -35,18 +35,18 @@ impl Position {
     }
 
     /// Notes that a stream begins here.
-    pub(super) fn open(&mut self) {
+    pub(in crate::reflector) fn open(&mut self) {
         self.opened.clone_from(&self.newest);
     }
 
     /// Returns whether a state of this version precedes the beginning of the stream, so that no
     /// server has to send it.
-    pub(super) fn is_before_stream(&self, version: &str) -> bool {
+    pub(in crate::reflector) fn is_before_stream(&self, version: &str) -> bool {
         self.opened.as_ref().is_some_and(|opened| is_less(version, opened))
     }
 
     /// Advances to `version`; false when that is not newer. Reuses its buffer.
-    pub(super) fn advance(&mut self, version: &str) -> bool {
+    pub(in crate::reflector) fn advance(&mut self, version: &str) -> bool {
         let newest = self.newest.as_deref().unwrap_or_default();
         // Versions that do not compare count as newer.
         let is_news = !version.is_empty()
@@ -60,7 +60,7 @@ impl Position {
     /// Returns whether a state of this version is older than the position, or not newer than the
     /// last list. A watch that shows it repeats itself, and no tombstone is needed to know that:
     /// every state of that version was handed over.
-    pub(super) fn has_passed(&self, version: &str) -> bool {
+    pub(in crate::reflector) fn has_passed(&self, version: &str) -> bool {
         let is_listed = self.listed.as_deref().is_some_and(|listed| {
             matches!(order(version, listed), Some(Ordering::Less | Ordering::Equal))
         });
@@ -69,12 +69,12 @@ impl Position {
     }
 
     /// Notes that a list must precede the next watch.
-    pub(super) fn list_first(&mut self) {
+    pub(in crate::reflector) fn list_first(&mut self) {
         self.is_resumable = false;
     }
 
     /// Forgets all versions, because another epoch begins.
-    pub(super) fn forget(&mut self) {
+    pub(in crate::reflector) fn forget(&mut self) {
         *self = Self::default();
     }
 

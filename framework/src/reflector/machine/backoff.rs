@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::ReflectorOptions;
+use crate::reflector::ReflectorOptions;
 use crate::rng::Rng;
 
 /// Exponential pauses with full jitter: the bound doubles and never decreases until a stream was
