@@ -26,6 +26,7 @@ mod sink;
 mod source;
 mod status;
 mod stream;
+mod subject;
 #[cfg(test)]
 pub(crate) mod test_support;
 #[cfg(test)]
@@ -49,11 +50,3 @@ pub(crate) use sink::{ApplyQueue, BatchSink, DeltaWriter, StoreDelta};
 
 /// A request without any data for this long has failed.
 const NO_PROGRESS: Duration = Duration::from_secs(30);
-/// Longest pause that a server can ask for by `Retry-After`.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Time after which a partially read list is made again.
-const IN_PART_PAUSE: Duration = Duration::from_secs(300);
-/// Number of broken streaming lists in a row after which one list in pages is tried.
-const MOST_BROKEN_STREAMS: u32 = 2;
-/// Number of failed lists in a row after which the reflector is degraded.
-const MOST_FAILED_LISTS: u32 = 5;
