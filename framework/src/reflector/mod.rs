@@ -9,7 +9,8 @@
 //! reflectors; a single one keeps a [`Store`](crate::store::Store) or any other target up to date.
 //! A [`Pager`] is a list without a watch.
 //!
-//! A reflector knows no listeners and decodes no object.
+//! A reflector knows no listeners and decodes no object. Its decisions are in `machine`, which has no
+//! I/O; the other files send the requests, read the bytes and report what follows.
 
 mod absence;
 mod capabilities;
@@ -19,7 +20,7 @@ mod machine;
 mod memory;
 mod next_action;
 mod options;
-#[expect(clippy::module_inception, reason = "the room is named after what it holds")]
+#[expect(clippy::module_inception, reason = "the module is named after its type")]
 mod reflector;
 mod rollback;
 mod sink;

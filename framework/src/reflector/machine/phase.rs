@@ -82,7 +82,7 @@ impl Default for Phase {
 
 impl Phase {
     /// Ends the phase for one in which a list is due. Attempts at a list go on to count; those
-    /// before a complete list do not.
+    /// before a complete list do not, and the caller gives the new list its cause.
     pub(super) fn into_list_due(self) -> ListDue {
         match self {
             Self::ListDue(due) => due,
