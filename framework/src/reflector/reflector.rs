@@ -7,16 +7,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::absence::Absence;
-use super::attempt_end::AttemptEnd;
-use super::backoff::Backoff;
 use super::capabilities::ServerCapabilities;
-use super::delta_writer::DeltaWriter;
-use super::expect::Expected;
-use super::position::Position;
-use super::rollback::RollbackCheck;
-use super::sink::{ReflectorSink, StoreTarget};
-use super::{ListWatch, MOST_BROKEN_STREAMS, ReflectorOptions, State, Status};
+use super::machine::{AttemptEnd, Machine, RollbackCheck};
+use super::rollback::Look;
+use super::sink::{DeltaWriter, ReflectorSink, StoreTarget};
+use super::subject::Subject;
+use super::{ListWatch, Read, ReflectorOptions, State, Status};
 use crate::environment::Environment;
 use crate::metrics::names;
 use crate::panics::{caught, panic_text};
@@ -67,12 +63,7 @@ pub(super) type OnTrouble = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 /// # }
 /// ```
 pub struct Reflector<T> {
-    pub(super) info: ResourceInfo,
-    pub(super) namespace: Option<Arc<str>>,
-    /// Description for logs and errors: `pods in "shop"`.
-    pub(super) what: String,
-    /// Label of metrics: `deployments.apps`.
-    pub(super) resource: String,
+    pub(super) subject: Subject,
     pub(super) source: Arc<dyn ListWatch>,
     pub(super) target: T,
     pub(super) options: ReflectorOptions,
@@ -80,51 +71,14 @@ pub struct Reflector<T> {
     pub(super) status: Arc<Status>,
     /// Findings about the server, shared with other reflectors.
     pub(super) habits: Arc<ServerCapabilities>,
-    pub(super) backoff: Backoff,
-    /// Check of the objects' kind.
-    pub(super) expected: Expected,
     /// Handler of failures.
     pub(super) on_trouble: Option<OnTrouble>,
-    pub(super) position: Position,
-    /// Suspicion that the server's store was set back.
-    pub(super) doubt: RollbackCheck,
-    /// Cause of the next list, a label of metrics.
-    pub(super) cause: &'static str,
-    /// The version that the list under way asked for.
-    pub(super) asked_version: Option<String>,
-    /// Whether the last version cannot be listed from, so that the next list is a consistent read.
-    pub(super) needs_consistent: bool,
-    /// Whether the server paged a list that it could have answered from memory.
-    pub(super) pages_any_version: bool,
-    /// Whether pages expire faster than they are read: the next list is made without a limit.
-    pub(super) unpaged: bool,
-    /// Number of streaming lists in a row that ended before their end mark.
-    pub(super) broken_streams: u32,
-    /// Number of failed lists in a row.
-    pub(super) failed_lists: u32,
-    /// Items of this list.
-    pub(super) listed: u64,
-    /// Items of this list that could not be read or are of another kind. While there are some, no
-    /// object is taken for deleted.
-    pub(super) unreadable: usize,
-    /// Time at which the last list began.
-    pub(super) list_began: Instant,
-    /// Whether objects of another kind were logged for this stream.
-    pub(super) said_unexpected: bool,
-    /// Set while the kind is not served.
-    pub(super) absence: Option<Absence>,
-    /// Time since which the server answers 404 for a kind with cached objects, and is not believed.
-    pub(super) doubted_since: Option<Instant>,
-    /// Time since which watches end by internal errors.
-    pub(super) internal_since: Option<Instant>,
-    /// Time of the last expired watch after which the list followed at once.
-    pub(super) expired_at: Option<Instant>,
-    /// Time of the next list, if the last one was complete in part only.
-    pub(super) again_at: Option<Instant>,
+    /// Decides about the next request, its pause, and what lists and watches mean.
+    pub(super) machine: Machine,
+    /// Suspicion that the server's store was set back, checked beside the watch.
+    pub(super) rollback: RollbackCheck<Look>,
     /// Time of the next resync of the target.
     pub(super) resync_at: Option<Instant>,
-    /// Time for which the last stream was open.
-    pub(super) lived: Duration,
 }
 
 /// Dependencies of a reflector that belongs to an informer.
@@ -186,14 +140,9 @@ impl<T: ReflectorSink> Reflector<T> {
     ) -> Self {
         let ReflectorDeps { environment, status, habits, options } = wiring;
         Self {
-            backoff: Backoff::new(&options, environment.rng.clone()),
-            doubt: RollbackCheck::new(&options, environment.rng.clone()),
-            expected: Expected::new(&info),
-            resource: info.group_resource(),
-            what: status.what().to_owned(),
-            list_began: environment.clock.now(),
-            info,
-            namespace,
+            machine: Machine::new(&options, environment.rng.clone()),
+            rollback: RollbackCheck::new(&options, environment.rng.clone()),
+            subject: Subject::new(info, namespace, status.what().to_owned()),
             source,
             target,
             options,
@@ -201,32 +150,15 @@ impl<T: ReflectorSink> Reflector<T> {
             status,
             habits,
             on_trouble: None,
-            position: Position::default(),
-            cause: "initial",
-            asked_version: None,
-            needs_consistent: false,
-            pages_any_version: false,
-            unpaged: false,
-            broken_streams: 0,
-            failed_lists: 0,
-            listed: 0,
-            unreadable: 0,
-            said_unexpected: false,
-            absence: None,
-            doubted_since: None,
-            internal_since: None,
-            expired_at: None,
-            again_at: None,
             resync_at: None,
-            lived: Duration::ZERO,
         }
     }
 
     /// Sets its name in logs, errors and its [`Status`]. Default: the resource, such as `pods`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.what = name.into();
-        self.status = Arc::new(Status::new(self.what.clone()));
+        self.subject.what = name.into();
+        self.status = Arc::new(Status::new(self.subject.what.clone()));
         self
     }
 
@@ -234,17 +166,20 @@ impl<T: ReflectorSink> Reflector<T> {
     #[must_use]
     pub fn options(mut self, options: ReflectorOptions) -> Self {
         self.options = options;
-        self.backoff = self.new_backoff();
-        self.doubt = RollbackCheck::new(&self.options, self.environment.rng.clone());
-        self
+        self.begin_anew()
     }
 
     /// Sets clock, randomness and metrics.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
-        self.backoff = self.new_backoff();
-        self.doubt = RollbackCheck::new(&self.options, self.environment.rng.clone());
+        self.begin_anew()
+    }
+
+    /// Applies changed options or another environment to a reflector that is not running yet.
+    fn begin_anew(mut self) -> Self {
+        self.machine = Machine::new(&self.options, self.environment.rng.clone());
+        self.rollback = RollbackCheck::new(&self.options, self.environment.rng.clone());
         self
     }
 
@@ -282,14 +217,14 @@ impl<T: ReflectorSink> Reflector<T> {
     async fn run_forever(&mut self) {
         self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
         loop {
-            self.lived = Duration::ZERO;
+            let mut lived = Duration::ZERO;
             // A panic of the source costs one attempt, not the reflector.
-            let setback = caught(self.end())
+            let end = caught(self.end(&mut lived))
                 .await
                 .unwrap_or_else(|panic| AttemptEnd::Panicked(panic_text(&*panic)));
             // Hands over the events that were read before the end.
             self.target.room().await;
-            if let Some(pause) = self.answer(setback) {
+            if let Some(pause) = self.answer(end, lived) {
                 self.target.room().await;
                 self.rest(pause).await;
             }
@@ -302,52 +237,55 @@ impl<T: ReflectorSink> Reflector<T> {
         tokio::select! {
             biased;
             // Only for an absent kind: a pause after any other failure protects the server.
-            () = self.status.nudged(), if self.absence.is_some() => {}
+            () = self.status.nudged(), if self.machine.is_absent() => {}
             () = self.environment.clock.sleep(pause) => {}
         }
     }
 
-    /// Makes an attempt and returns its end; a 404 is checked first.
-    async fn end(&mut self) -> AttemptEnd {
-        let setback = self.attempt().await;
-        self.doubt(setback).await
+    /// Makes an attempt and returns its end; a 404 is checked first. `lived` becomes the time for
+    /// which its stream was open, which counts even if the check panics.
+    async fn end(&mut self, lived: &mut Duration) -> AttemptEnd {
+        let end = self.attempt(lived).await;
+        self.check_not_found(end).await
     }
 
     /// Lists if necessary and follows changes until that ends.
-    async fn attempt(&mut self) -> AttemptEnd {
-        if let Some(setback) = self.look_for_the_kind().await {
-            return setback;
+    async fn attempt(&mut self, lived: &mut Duration) -> AttemptEnd {
+        if let Some(end) = self.look_for_the_kind().await {
+            return end;
         }
-        if self.position.resume().is_none()
-            && !self.lists_by_stream()
-            && let Err(setback) = self.list().await
-        {
-            return setback;
+        let mut read = self.next_read();
+        if let Read::Page { resource_version, limit, .. } = read {
+            if let Err(end) = self.list(resource_version, limit).await {
+                return end;
+            }
+            // The watch after the list.
+            read = self.next_read();
         }
-        self.watch().await
+        self.watch(read, lived).await
     }
 
-    /// Returns whether the next list is a streaming list.
-    fn lists_by_stream(&self) -> bool {
-        self.options.streaming
-            && self.source.streams_lists()
-            && self.habits.streams_lists(self.environment.clock.now())
-            && self.broken_streams < MOST_BROKEN_STREAMS
+    /// Returns the next request.
+    fn next_read(&self) -> Read {
+        self.machine.next_read(|| {
+            self.source.streams_lists() && self.habits.streams_lists(self.environment.clock.now())
+        })
     }
 
     /// Counts a frame or item that was not handed over.
     pub(super) fn dropped(&self, reason: &str) {
-        self.environment.metrics.count(&names::INFORMER_DROPPED, &[&self.resource, reason], 1);
+        let labels = [self.subject.resource.as_str(), reason];
+        self.environment.metrics.count(&names::INFORMER_DROPPED, &labels, 1);
     }
 }
 
 impl<T> fmt::Debug for Reflector<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reflector")
-            .field("what", &self.what)
+            .field("what", &self.subject.what)
             .field("source", &self.source)
             .field("options", &self.options)
-            .field("position", &self.position)
+            .field("position", &self.machine.position())
             .field("state", &self.status.get())
             .finish_non_exhaustive()
     }

@@ -9,8 +9,6 @@
 //! Only versions are compared. Once they have passed the position again, this look detects nothing;
 //! the book (`cache/reflector.md`) lists the other signs.
 
-use std::cmp::Ordering;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,104 +16,29 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::attempt_end::AttemptEnd;
-use super::backoff::Backoff;
-use super::page::PageReader;
+use super::Reflector;
+use super::machine::{AttemptEnd, RollbackCheck};
 use super::sink::{ReflectorSink, StreamProgress};
-use super::source::{ListWatch, Read};
-use super::{LONGEST_RETRY_AFTER, Reflector, ReflectorOptions};
+use super::source::{ListWatch, PageReader, Read};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
-use crate::rng::Rng;
-use crate::store::order;
 
 /// Deadline of a look.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
-/// Shortest interval between looks that a mere sign causes: repeated frames and slow answers to
-/// writes happen on healthy stores, too.
-const SIGNS_APART: Duration = Duration::from_secs(120);
 
 /// A look under way; its result is the version of a list, read to its end.
-type Look = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
+pub(super) type Look = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
-/// A suspicion about the server's store, and the look that resolves it.
-pub(super) struct RollbackCheck {
-    /// Time of the next look; `None` when there is no suspicion.
-    due: Option<Instant>,
-    /// A version that the store had, perhaps of another kind, beside the reflector's own.
-    had: Option<Arc<str>>,
-    look: Option<Look>,
-    /// The position when the look began.
-    position: String,
-    backoff: Backoff,
-    /// Time of the last look that a sign caused.
-    heeded_at: Option<Instant>,
-    /// Time of the last report, of this or another reflector, that the store was set back.
-    pub(super) warned_at: Option<Instant>,
-}
-
-impl fmt::Debug for RollbackCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RollbackCheck").field("due", &self.due).finish_non_exhaustive()
-    }
-}
-
-impl RollbackCheck {
-    pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
-        Self {
-            due: None,
-            had: None,
-            look: None,
-            position: String::new(),
-            backoff: Backoff::new(options, rng),
-            heeded_at: None,
-            warned_at: None,
-        }
-    }
-
-    /// Notes that the store may have been set back before `now`.
-    pub(super) fn raise(&mut self, now: Instant) {
-        // A look that began earlier may have been answered before the store was set back.
-        self.look = None;
-        self.due = Some(now);
-    }
-
-    /// Notes a sign that has only two causes: a store that was set back, or a network that repeats
-    /// frames.
-    pub(super) fn sign(&mut self, now: Instant) {
-        let is_early = self.heeded_at.is_some_and(|last| now < last + SIGNS_APART);
-        // A look that is due or under way answers this sign, too.
-        if !is_early && self.due.is_none() && !self.is_looking() {
-            self.heeded_at = Some(now);
-            self.raise(now);
-        }
-    }
-
-    /// Ends the suspicion, because a list has resolved it.
-    pub(super) fn settle(&mut self) {
-        (self.due, self.had, self.look) = (None, None, None);
-    }
-
-    /// Returns the time of the next look, if there is one.
-    pub(super) fn due(&self) -> Option<Instant> {
-        self.due
-    }
-
-    /// Returns whether a look is under way.
-    pub(super) fn is_looking(&self) -> bool {
-        self.look.is_some()
-    }
-
-    /// Waits for the result of the look under way; for ever, when there is none.
+impl RollbackCheck<Look> {
+    /// Waits for the result of the look under way; for ever, when there is none. The result is to be
+    /// judged before the next call.
     ///
     /// # Cancel safety
     /// Safe: the look goes on with the next call.
     pub(super) async fn told(&mut self) -> Result<String, Error> {
-        let Some(look) = &mut self.look else { return std::future::pending().await };
-        let told = look.await;
-        self.look = None;
-        told
+        let Some(look) = self.look() else { return std::future::pending().await };
+        look.await
     }
 }
 
@@ -144,42 +67,26 @@ async fn newest(
 impl<T: ReflectorSink> Reflector<T> {
     /// Begins the look that is due at `now`, if there is one.
     pub(super) fn begin_look(&mut self, now: Instant) {
-        let Some(position) = self.position.resume() else { return };
-        if self.doubt.is_looking() || self.doubt.due.is_none_or(|due| due > now) {
+        let Some(position) = self.machine.resume() else { return };
+        if self.rollback.due().is_none_or(|due| due > now) {
             return;
         }
-        // The position advances while the look is under way; the result is compared with this one.
-        position.clone_into(&mut self.doubt.position);
-        self.doubt.due = None;
         let (source, clock) = (Arc::clone(&self.source), self.environment.clock.clone());
-        let look = newest(source, clock, self.what.clone(), self.options.frame_limit);
-        self.doubt.look = Some(Box::pin(look));
+        let look = newest(source, clock, self.subject.what.clone(), self.options.frame_limit);
+        self.rollback.begin(position, Box::pin(look));
     }
 
     /// Judges the result of a look.
     pub(super) fn judge_look(&mut self, told: Result<String, Error>) -> Result<(), AttemptEnd> {
-        let version = match told {
-            Ok(version) => version,
+        match told {
+            Ok(version) => match self.rollback.looked(&version) {
+                Some(known) => Err(self.set_back(&version, &known)),
+                None => Ok(()),
+            },
             Err(error) => {
-                // A failed look proves nothing: it is repeated after a pause.
-                let pause = self.doubt.backoff.pause(Duration::ZERO);
-                let asked = error.retry_after().unwrap_or_default();
-                let pause = pause + asked.min(LONGEST_RETRY_AFTER);
-                self.doubt.due = Some(self.environment.clock.now() + pause);
-                let what = &self.what;
+                self.rollback.failed(error.retry_after(), self.environment.clock.now());
+                let what = &self.subject.what;
                 tracing::debug!(resource = what, %error, "whether the store was set back is not known");
-                return Ok(());
-            }
-        };
-        let is_below = |known: &str| order(&version, known) == Some(Ordering::Less);
-        let known = Some(&*self.doubt.position).filter(|known| is_below(known));
-        let known = known.or_else(|| self.doubt.had.as_deref().filter(|known| is_below(known)));
-        match known.map(str::to_owned) {
-            Some(known) => Err(self.set_back(&version, &known)),
-            None => {
-                self.doubt.settle();
-                // The pauses begin anew after a successful look.
-                self.doubt.backoff = self.new_backoff();
                 Ok(())
             }
         }
@@ -190,18 +97,19 @@ impl<T: ReflectorSink> Reflector<T> {
     pub(super) fn set_back(&mut self, version: &str, known: &str) -> AttemptEnd {
         let now = self.environment.clock.now();
         tracing::warn!(
-            resource = self.what,
+            resource = self.subject.what,
             version,
             known,
             "the server's versions went backwards: its store was set back, by a restored backup perhaps, \
              or emptied; everything is read anew, and what is gone is told as deleted"
         );
-        self.environment.metrics.count(&names::INFORMER_SET_BACK, &[&self.resource], 1);
+        let labels = [self.subject.resource.as_str()];
+        self.environment.metrics.count(&names::INFORMER_SET_BACK, &labels, 1);
         self.habits.found_set_back(now, known);
-        self.doubt.warned_at = Some(now);
+        self.rollback.found(now);
         self.target.reached(StreamProgress::NewEpoch, version);
-        self.position.forget();
-        self.doubt.settle();
+        self.machine.epoch_ended();
+        self.rollback.settle();
         AttemptEnd::NewEpoch
     }
 
@@ -210,22 +118,11 @@ impl<T: ReflectorSink> Reflector<T> {
     pub(super) fn heed(&mut self) {
         let now = self.environment.clock.now();
         if self.status.take_sign() {
-            self.doubt.sign(now);
+            self.rollback.sign(now);
         }
-        let Some((found_at, had)) = self.habits.set_back() else { return };
-        let is_known = self.doubt.warned_at.is_some_and(|warned| warned >= found_at);
-        if !is_known && self.position.resume().is_some() {
-            self.doubt.warned_at = Some(found_at);
-            // A list that began later has already checked this.
-            if self.list_began <= found_at {
-                self.doubt.raise(now);
-                self.doubt.had = Some(had);
-            }
+        let Some(notice) = self.habits.set_back() else { return };
+        if let Some(list_began) = self.machine.list_began() {
+            self.rollback.notice(notice, list_began, now);
         }
-    }
-
-    /// Returns a backoff by the present options.
-    pub(super) fn new_backoff(&self) -> Backoff {
-        Backoff::new(&self.options, self.environment.rng.clone())
     }
 }

@@ -7,10 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::attempt_end::{AttemptEnd, During, judge};
-use super::page::open;
+use super::machine::{AttemptEnd, During, judge};
 use super::sink::{RawObject, ReflectorSink, StreamProgress};
-use super::source::{Chunks, Read, tried};
+use super::source::{Chunks, Read, open, tried};
 use super::stream::Stream;
 use super::{NO_PROGRESS, Reflector};
 use crate::client::{Verb, at_once};
@@ -31,25 +30,23 @@ enum Next {
 }
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Follows changes until the stream ends; returns its end.
-    pub(super) async fn watch(&mut self) -> AttemptEnd {
-        let least = self.options.min_watch_timeout.as_secs();
-        // Random between the minimum and twice that: watches of many clients do not end together.
-        let timeout = Duration::from_secs(least + self.environment.rng.below(least));
-        let (read, during) = match self.position.resume() {
-            Some(version) => {
-                (Read::Watch { resource_version: version.to_owned(), timeout }, During::Watch)
-            }
-            None => {
-                let resource_version = self.list_version();
+    /// Follows changes until the stream that `read` asks for ends; returns its end. `lived` becomes
+    /// the time for which it was open.
+    pub(super) async fn watch(&mut self, read: Read, lived: &mut Duration) -> AttemptEnd {
+        let (during, timeout) = match &read {
+            Read::Watch { timeout, .. } => (During::Watch, *timeout),
+            Read::StreamingList { resource_version, timeout } => {
                 self.begin_list(resource_version.clone());
-                (Read::StreamingList { resource_version, timeout }, During::StreamingList)
+                (During::StreamingList, *timeout)
             }
+            // Never asked for: a list in pages has ended by now.
+            Read::Page { .. } => return AttemptEnd::Failed("a page is no stream".to_owned()),
         };
-        self.environment.metrics.count(&names::INFORMER_WATCHES, &[&self.resource], 1);
-        self.position.open();
-        let mut chunks = match open(&*self.source, read, &self.environment.clock, &self.what).await
-        {
+        let labels = [self.subject.resource.as_str()];
+        self.environment.metrics.count(&names::INFORMER_WATCHES, &labels, 1);
+        self.machine.stream_opens();
+        let opened = open(&*self.source, read, &self.environment.clock, &self.subject.what).await;
+        let mut chunks = match opened {
             Ok(chunks) => chunks,
             Err(error) => return judge(&error, during),
         };
@@ -58,16 +55,17 @@ impl<T: ReflectorSink> Reflector<T> {
         self.heed();
         // Only after the answer: an unreachable server is not asked.
         self.begin_look(stream.opened);
-        let setback = self.follow(&mut chunks, &mut stream).await;
-        self.lived = self.environment.clock.now() - stream.opened;
-        setback
+        let end = self.follow(&mut chunks, &mut stream).await;
+        *lived = self.environment.clock.now() - stream.opened;
+        end
     }
 
     /// Returns the time of the next check of the stream when nothing arrives.
     fn wake(&self, stream: &Stream) -> Instant {
         let resync = self.resync_at.filter(|_| !stream.is_listing);
-        let look = self.doubt.due().filter(|_| !stream.is_listing);
-        [self.again_at, resync, look].into_iter().flatten().fold(stream.wake(), Instant::min)
+        let look = self.rollback.due().filter(|_| !stream.is_listing);
+        let again_at = self.machine.list_again_at();
+        [again_at, resync, look].into_iter().flatten().fold(stream.wake(), Instant::min)
     }
 
     /// Reads the stream until it ends, and checks it in between.
@@ -90,7 +88,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 biased;
                 // Biased: the rare look goes first, then data; the timer and the call wait until no
                 // piece is ready.
-                told = self.doubt.told(), if self.doubt.is_looking() => Next::Looked(told),
+                told = self.rollback.told(), if self.rollback.is_looking() => Next::Looked(told),
                 next = chunks.next() => Next::Piece(next),
                 () = alarm.as_mut() => Next::Alarm,
                 () = call.as_mut() => Next::Called,
@@ -115,8 +113,8 @@ impl<T: ReflectorSink> Reflector<T> {
                     outcome
                 }
             };
-            if let Err(setback) = outcome {
-                return setback;
+            if let Err(end) = outcome {
+                return end;
             }
         }
     }
@@ -130,7 +128,7 @@ impl<T: ReflectorSink> Reflector<T> {
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
         let now = self.environment.clock.now();
-        let (before, listed) = (stream.progress, self.listed);
+        let before = stream.progress;
         let mut outcome = Ok(());
         let (mut next, mut pieces) = (Some(first), 0);
         while let Some(piece) = next.take() {
@@ -146,9 +144,9 @@ impl<T: ReflectorSink> Reflector<T> {
         }
         let has_advanced = stream.progress > before;
         self.status.heard(now, has_advanced);
-        self.count_items(listed);
+        self.count_items();
         // One mark per read, not per event.
-        if has_advanced && let Some(version) = self.position.resume() {
+        if has_advanced && let Some(version) = self.machine.resume() {
             self.target.reached(StreamProgress::Reached, version);
         }
         self.room(stream).await;
@@ -195,7 +193,7 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Checks everything that may be due at `now`: deadlines, reminders, looks and resyncs.
     async fn look_up(&mut self, stream: &mut Stream, now: Instant) -> Result<(), AttemptEnd> {
-        if self.again_at.is_some_and(|at| now >= at) {
+        if self.machine.list_again_at().is_some_and(|at| now >= at) {
             return Err(AttemptEnd::InPart);
         }
         if now >= stream.deadline() {
@@ -203,9 +201,9 @@ impl<T: ReflectorSink> Reflector<T> {
         }
         if let Some(since) = stream.overdue(now) {
             tracing::warn!(
-                resource = self.what,
+                resource = self.subject.what,
                 seconds = since.as_secs(),
-                objects = self.listed,
+                objects = self.machine.items(),
                 "the bookmark that ends the streaming list has not come yet"
             );
         }
@@ -227,7 +225,7 @@ impl<T: ReflectorSink> Reflector<T> {
         if self.target.should_resync()
             && let Err(error) = self.target.resync()
         {
-            let why = format!("the resync of {} failed: {error}", self.what);
+            let why = format!("the resync of {} failed: {error}", self.subject.what);
             return Err(AttemptEnd::Stale { cause: "resync", why });
         }
         self.room(stream).await;
@@ -238,32 +236,33 @@ impl<T: ReflectorSink> Reflector<T> {
     /// never healthy, and the state must not flap.
     fn confirm(&self, stream: &mut Stream) {
         if !stream.is_confirmed && !stream.is_listing {
-            self.status.set(self.in_step());
+            self.status.set(self.machine.watching_state());
         }
         stream.is_confirmed = true;
     }
 
     /// Judges the end of a stream.
     fn ended(&mut self, stream: &Stream) -> AttemptEnd {
-        let what = &self.what;
+        let what = &self.subject.what;
         if stream.is_listing {
             let text = format!("the streaming list of {what} ended before its end mark");
             return AttemptEnd::Failed(text);
         }
         let now = self.environment.clock.now();
         if stream.was_very_short(now) {
-            self.environment.metrics.count(&names::INFORMER_VERY_SHORT, &[&self.resource], 1);
+            let labels = [self.subject.resource.as_str()];
+            self.environment.metrics.count(&names::INFORMER_VERY_SHORT, &labels, 1);
             return AttemptEnd::Failed(format!("the watch of {what} was closed at once"));
         }
         if !stream.was_orderly(now) {
-            self.doubt.raise(now);
+            self.rollback.raise(now);
         }
         AttemptEnd::Ended
     }
 
     /// Judges a stream whose deadline has passed.
     fn silent(&self, stream: &Stream, now: Instant) -> AttemptEnd {
-        let what = &self.what;
+        let what = &self.subject.what;
         if stream.is_listing {
             // B5 (no end of the initial events): servers that do not know streaming lists send the
             // objects and no end mark.
@@ -303,7 +302,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 if stream.is_listing {
                     return Ok(());
                 }
-                let why = format!("a watch frame of {} cannot be read: {why}", self.what);
+                let why = format!("a watch frame of {} cannot be read: {why}", self.subject.what);
                 Err(AttemptEnd::Stale { cause: "unreadable", why })
             }
         }
@@ -318,7 +317,7 @@ impl<T: ReflectorSink> Reflector<T> {
             EventType::Deleted => self.target.deleted(&seen),
             _ => self.too_large(&seen),
         }
-        self.listed += u64::from(stream.is_listing);
+        self.machine.count_item();
         self.advance(&skim.resource_version, stream);
         Ok(())
     }
@@ -350,21 +349,23 @@ impl<T: ReflectorSink> Reflector<T> {
                 self.advance(&skim.resource_version, stream);
             }
             EventType::Added | EventType::Modified | EventType::Deleted => {
-                if let Some(other) = self.expected.other(frame.object) {
+                if let Some(other) = self.subject.expected.other(frame.object) {
                     self.unexpected(&other);
                     // Such a list is complete in part only.
-                    self.unreadable += usize::from(stream.is_listing);
+                    self.machine.count_unreadable();
                     return Ok(Ok(()));
                 }
                 let skim = skim.map_or_else(|| MetadataScan::of(frame.object), Ok)?;
                 let seen = RawObject::new(&skim, frame.object);
-                self.listed += u64::from(stream.is_listing);
+                if stream.is_listing {
+                    self.listed(frame.event, &seen);
+                    return Ok(Ok(()));
+                }
                 match frame.event {
                     EventType::Deleted => self.target.deleted(&seen),
-                    _ if stream.is_listing => self.target.listed(&seen),
                     // B6 (older or repeated frames): the store forgets a deletion with the next
                     // list, and the oldest of many deletions, so the position decides.
-                    _ if self.position.has_passed(&skim.resource_version) => {
+                    _ if self.machine.has_passed(&skim.resource_version) => {
                         self.repeated(&skim.resource_version, now);
                     }
                     _ => self.target.changed(&seen),
@@ -375,19 +376,28 @@ impl<T: ReflectorSink> Reflector<T> {
         Ok(Ok(()))
     }
 
+    /// Handles an event of the first part of a streaming list.
+    fn listed(&mut self, event: EventType, seen: &RawObject<'_>) {
+        self.machine.count_item();
+        match event {
+            EventType::Deleted => self.target.deleted(seen),
+            _ => self.target.listed(seen),
+        }
+    }
+
     /// Drops a repeated frame. A frame from before the position at which the watch began need not
     /// be sent by any server; a server that was set back may send it.
     fn repeated(&mut self, version: &str, now: Instant) {
         self.dropped("not_newer");
-        if self.position.is_before_stream(version) {
-            self.doubt.sign(now);
+        if self.machine.is_before_stream(version) {
+            self.rollback.sign(now);
         }
     }
 
     /// Advances the position to `version`. During the first part of a streaming list the version
     /// has no meaning yet, because objects come in no order.
     fn advance(&mut self, version: &str, stream: &mut Stream) {
-        if !stream.is_listing && self.position.advance(version) {
+        if !stream.is_listing && self.machine.advance(version) {
             stream.progress += 1;
         }
     }
@@ -399,7 +409,7 @@ impl<T: ReflectorSink> Reflector<T> {
             let why = format!("an ERROR frame that is no Status: {}", status.message);
             return AttemptEnd::Stale { cause: "refused", why };
         }
-        let tried = tried(Verb::Watch, &self.info, self.namespace.as_deref());
+        let tried = tried(Verb::Watch, &self.subject.info, self.subject.namespace.as_deref());
         judge(&Error::from_status(&tried, status), during)
     }
 }

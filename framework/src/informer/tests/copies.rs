@@ -4,7 +4,7 @@
 use allocation_counter::AllocationInfo;
 
 use super::*;
-use crate::reflector::script::frame;
+use crate::reflector::test_support::frame;
 
 /// A rig without a listener, because objects are decoded for listeners.
 async fn quiet() -> Rig {

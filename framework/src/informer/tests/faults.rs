@@ -6,7 +6,7 @@ use super::*;
 use crate::informer::core::Fallen;
 use crate::metrics::names;
 use crate::reflector::Opening;
-use crate::reflector::script::{Answer, bookmark, frame, status};
+use crate::reflector::test_support::{Answer, bookmark, frame, status};
 use crate::resource::ResourceInfo;
 use k8s_openapi::api::core::v1::Secret;
 

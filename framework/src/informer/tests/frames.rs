@@ -1,7 +1,7 @@
 //! Tests of the stream between frames: halves of them, blank lines, garbage.
 
 use super::*;
-use crate::reflector::script::{Answer, frame};
+use crate::reflector::test_support::{Answer, frame};
 
 /// A6 (an answer that trickles): reads end within frames all the time on a busy watch; only a frame
 /// that itself is old counts.

@@ -14,7 +14,7 @@ use super::{Change, Informer, InformerRegistry, InformerStatus, Registration, Se
 use crate::clock::Clock;
 use crate::environment::Environment;
 use crate::metrics::Metrics;
-use crate::reflector::script::Server;
+use crate::reflector::test_support::Server;
 use crate::reflector::{ListWatch, Read};
 use crate::resource::ObjectKey;
 use crate::rng::Rng;

@@ -42,7 +42,8 @@ async fn trace(seed: u64) -> Vec<String> {
     }
     // Failures, so that the backoff draws random numbers.
     two.script(move |number, _| {
-        (number as u64 <= seed % 3).then_some(crate::reflector::script::Answer::Status(500, ""))
+        (number as u64 <= seed % 3)
+            .then_some(crate::reflector::test_support::Answer::Status(500, ""))
     });
     let environment =
         Environment { clock: Clock::system(), rng: Rng::seeded(seed), metrics: Metrics::new() };

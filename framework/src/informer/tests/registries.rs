@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::*;
 use crate::informer::CacheOptions;
 use crate::metrics::names;
-use crate::reflector::script::{Answer, bookmark};
+use crate::reflector::test_support::{Answer, bookmark};
 use crate::resource::{DynamicObject, ResourceInfo};
 
 fn maps() -> ResourceInfo {

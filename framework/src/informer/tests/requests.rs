@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::client::{BoxIo, Client, Connect};
 use crate::informer::CacheOptions;
-use crate::reflector::script::{Answer, bookmark, frame, status};
+use crate::reflector::test_support::{Answer, bookmark, frame, status};
 use crate::store::Representation;
 
 fn reads(server: &Server) -> Vec<Read> {

@@ -37,7 +37,7 @@ pub(crate) enum AttemptEnd {
 
 impl AttemptEnd {
     /// Returns whether the server may have been away, and return with another store.
-    pub(super) fn lost_the_server(&self) -> bool {
+    pub(in crate::reflector) fn lost_the_server(&self) -> bool {
         matches!(
             self,
             Self::Failed(_)
@@ -68,7 +68,7 @@ impl During {
 }
 
 /// Cause of a list: the version has become too old.
-pub(super) const EXPIRED: &str = "expired";
+pub(in crate::reflector) const EXPIRED: &str = "expired";
 
 /// Reason of a watch error when an object that the server cannot read was deleted without being
 /// read: no event names the object.

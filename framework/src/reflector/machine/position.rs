@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::store::order;
 
-/// The newest version seen in this epoch, and whether a watch can go on from it.
+/// The newest version seen in this epoch. The phase decides whether a watch can go on from it.
 #[derive(Debug, Default)]
 pub(super) struct Position {
     newest: Option<String>,
@@ -12,7 +12,6 @@ pub(super) struct Position {
     listed: Option<String>,
     /// The version at which the current stream began.
     opened: Option<String>,
-    is_resumable: bool,
 }
 
 impl Position {
@@ -21,16 +20,10 @@ impl Position {
         self.newest.as_deref()
     }
 
-    /// Returns the version to watch from; `None` when a list must come first.
-    pub(super) fn resume(&self) -> Option<&str> {
-        self.newest().filter(|_| self.is_resumable)
-    }
-
     /// Begins anew after a list that is complete as of `version`.
     pub(super) fn begin(&mut self, version: &str) {
         self.set(version);
         self.listed = Some(version.to_owned());
-        self.is_resumable = true;
         self.open();
     }
 
@@ -68,11 +61,6 @@ impl Position {
         is_listed || self.newest().is_some_and(|newest| is_less(version, newest))
     }
 
-    /// Notes that a list must precede the next watch.
-    pub(super) fn list_first(&mut self) {
-        self.is_resumable = false;
-    }
-
     /// Forgets all versions, because another epoch begins.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
@@ -97,16 +85,15 @@ mod tests {
     #[test]
     fn a_position_only_goes_forward_until_it_is_forgotten() {
         let mut position = Position::default();
-        assert_eq!(position.resume(), None);
+        assert_eq!(position.newest(), None);
         position.begin("9");
         assert!(!position.advance("9") && !position.advance("8") && !position.advance(""));
         assert!(position.advance("10"));
-        assert_eq!(position.resume(), Some("10"));
+        assert_eq!(position.newest(), Some("10"));
         assert!(position.has_passed("9") && !position.has_passed("10"));
-        position.list_first();
-        assert_eq!((position.resume(), position.newest()), (None, Some("10")));
         position.forget();
+        assert_eq!(position.newest(), None);
         position.begin("3");
-        assert_eq!(position.resume(), Some("3"));
+        assert_eq!(position.newest(), Some("3"));
     }
 }

@@ -1,5 +1,9 @@
 //! Sources of a reflector: an API server, or any system that answers like one.
 
+mod api;
+mod page;
+mod pager;
+
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
@@ -11,6 +15,10 @@ use tokio::sync::mpsc;
 use crate::client::{ByteStream, Verb, at_once};
 use crate::error::Error;
 use crate::resource::ResourceInfo;
+
+pub use api::ApiSource;
+pub(super) use page::{PageReader, open};
+pub use pager::{Page, Pager, Pages};
 
 /// A request whose body is about to be opened.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Chunks, Error>> + Send + 'a>>;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::ReflectorOptions;
+use crate::reflector::ReflectorOptions;
 use crate::rng::Rng;
 
 /// Exponential pauses with full jitter: the bound doubles and never decreases until a stream was
 /// healthy; the pause is uniform below the bound, so that many clients do not return at the same
 /// time.
 #[derive(Debug)]
-pub(crate) struct Backoff {
+pub(super) struct Backoff {
     bound: Duration,
     first: Duration,
     largest: Duration,
@@ -19,23 +19,28 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    pub(crate) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
+    pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         let ReflectorOptions { first_pause: first, largest_pause: largest, quiet, .. } = *options;
         Self { bound: first, first, largest, quiet, rng }
     }
 
     /// Returns the next pause, after a stream that was open for `lived`.
-    pub(crate) fn pause(&mut self, lived: Duration) -> Duration {
+    pub(super) fn pause(&mut self, lived: Duration) -> Duration {
         if lived >= self.quiet {
-            self.bound = self.first;
+            self.reset();
         }
         let pause = self.rng.jitter(self.bound);
         self.bound = self.bound.saturating_mul(2).min(self.largest);
         pause
     }
 
+    /// Makes the next pause a first one.
+    pub(super) fn reset(&mut self) {
+        self.bound = self.first;
+    }
+
     /// Returns a random part of `span`, without counting a failure.
-    pub(crate) fn jitter(&self, span: Duration) -> Duration {
+    pub(super) fn jitter(&self, span: Duration) -> Duration {
         self.rng.jitter(span)
     }
 }

@@ -1,7 +1,7 @@
 //! A list without a watch, page by page: bounded read-ahead, and a whole list when a continue token
 //! expires.
 //!
-//! Reads a list as a [`Reflector`](super::Reflector) does for a cache, for callers that need only
+//! Reads a list as a [`Reflector`](crate::reflector::Reflector) does for a cache, for callers that need only
 //! the list. [`Api::list`](crate::api::Api::list) is more convenient for one kind on an API server;
 //! a [`Pager`] works on any source, keeps objects as bytes, and reads ahead.
 
@@ -13,12 +13,12 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::options::PAGE;
 use super::page::PageReader;
-use super::source::{ListWatch, Read};
-use super::{RawObject, ReflectorOptions};
+use super::{ListWatch, Read};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
+use crate::reflector::options::PAGE;
+use crate::reflector::{RawObject, ReflectorOptions};
 use crate::wire::{ListMeta, MetadataScan, Part};
 
 /// Number of pages that are read ahead, as in client-go.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::NO_PROGRESS;
-use super::source::{Chunks, ListWatch, Read};
+use super::{Chunks, ListWatch, Read};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
+use crate::reflector::NO_PROGRESS;
 use crate::wire::{ListMeta, ListSplitter, Part};
 
 /// Deadline of a page: one that still arrives then only trickles; API servers give up lists after a
@@ -16,7 +16,7 @@ use crate::wire::{ListMeta, ListSplitter, Part};
 const LONGEST_PAGE: Duration = Duration::from_secs(600);
 
 /// Sends a request; fails when no answer begins in time.
-pub(super) async fn open(
+pub(in crate::reflector) async fn open(
     source: &dyn ListWatch,
     read: Read,
     clock: &Clock,
@@ -33,7 +33,7 @@ pub(super) async fn open(
 }
 
 /// A page that is being read: holds at most one piece of the network and one unfinished item.
-pub(super) struct PageReader<'a> {
+pub(in crate::reflector) struct PageReader<'a> {
     chunks: Chunks,
     splitter: ListSplitter,
     clock: &'a Clock,
@@ -46,7 +46,7 @@ pub(super) struct PageReader<'a> {
 impl<'a> PageReader<'a> {
     /// Requests a page. `what` describes the list in error texts; of items beyond `limit` bytes
     /// only the beginning is returned.
-    pub(super) async fn open(
+    pub(in crate::reflector) async fn open(
         source: &dyn ListWatch,
         read: Read,
         clock: &'a Clock,
@@ -63,7 +63,7 @@ impl<'a> PageReader<'a> {
     }
 
     /// Returns the next piece; `None` at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+    pub(in crate::reflector) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let left = self.until.saturating_duration_since(self.clock.now());
         if left.is_zero() {
             let seconds = LONGEST_PAGE.as_secs();
@@ -81,7 +81,7 @@ impl<'a> PageReader<'a> {
     }
 
     /// Calls `each` for every item that ends in this piece.
-    pub(super) fn split(
+    pub(in crate::reflector) fn split(
         &mut self,
         piece: &[u8],
         each: &mut dyn FnMut(Part<'_>),
@@ -92,7 +92,7 @@ impl<'a> PageReader<'a> {
 
     /// Returns the list's metadata. Fails for a page that names itself as the next one, which would
     /// repeat for ever.
-    pub(super) fn finish(self) -> Result<ListMeta, Error> {
+    pub(in crate::reflector) fn finish(self) -> Result<ListMeta, Error> {
         let what = self.what;
         let failed = |why| Error::new(ErrorKind::Decode, format!("cannot list {what}: {why}"));
         let meta = self.splitter.finish().map_err(|error| failed(error.to_string()))?;

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, HeaderValue};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::source::{ListWatch, Opening, Read, Served, Serving, tried};
+use super::{ListWatch, Opening, Read, Served, Serving, tried};
 use crate::client::{Client, Prepared, Verb};
 use crate::error::Error;
 use crate::resource::ResourceInfo;

@@ -1,15 +1,19 @@
 //! Targets of a reflector.
 
+mod apply_queue;
+mod delta_writer;
+
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::apply_queue::StoreDelta;
-use super::delta_writer::{BatchSink, DeltaWriter};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{self, MarkKind};
 use crate::wire::{MetadataScan, Undecodable, times};
+
+pub(crate) use apply_queue::{ApplyQueue, StoreDelta};
+pub(crate) use delta_writer::{BatchSink, DeltaWriter};
 
 /// An object as it was received, borrowed from the bytes that were read.
 #[derive(Clone, Copy)]

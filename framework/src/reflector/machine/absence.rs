@@ -1,0 +1,85 @@
+//! Kinds that are not served (B13: a kind that does not exist yet): the pauses between two looks
+//! for them, and the check of a 404.
+
+use std::time::Duration;
+
+use super::AttemptEnd;
+use crate::reflector::Served;
+
+/// Longest interval between two looks for an absent kind.
+pub(super) const PAUSE: Duration = Duration::from_secs(5);
+/// Pause after discovery has the kind while the list still answers 404: a new definition is served
+/// in steps. It doubles up to [`PAUSE`].
+const FOUND_PAUSE: Duration = Duration::from_millis(250);
+
+/// Time for which a 404 is not believed, unless discovery was read and does not have the kind.
+pub(super) const DOUBTED_FOR: Duration = Duration::from_secs(10);
+/// Pause between two requests during that time, plus or minus a half.
+pub(super) const DOUBT_PAUSE: Duration = Duration::from_secs(1);
+/// The same pause before anything was listed: controllers wait for the first list.
+pub(super) const FIRST_DOUBT_PAUSE: Duration = Duration::from_millis(500);
+
+/// A kind that is not served.
+#[derive(Debug)]
+pub(super) struct Absence {
+    /// The server's error text.
+    why: String,
+    /// Number of times in a row that discovery had the kind and the list did not.
+    contradictions: u32,
+    was_found: bool,
+    /// Whether the target is empty and the reported state is that of an absent kind. False after a
+    /// list has shown objects and did not end, and after a failure of another kind was reported.
+    pub(super) is_emptied: bool,
+}
+
+impl Absence {
+    /// Returns an absence whose report empties the target, after the one `before`.
+    pub(super) fn new(why: String, before: Option<Self>) -> Self {
+        let contradictions = before.filter(|a| a.was_found).map_or(0, |a| a.contradictions + 1);
+        Self { why, contradictions, was_found: false, is_emptied: true }
+    }
+
+    /// Notes the answer of discovery. Only a clear no avoids the list; after any other answer the
+    /// list decides.
+    pub(super) fn looked_for(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
+        self.was_found = served == Some(Served::Yes);
+        (served == Some(Served::No)).then(|| AttemptEnd::Absent(self.why.clone()))
+    }
+
+    /// Returns the longest pause before the next look.
+    pub(super) fn longest_pause(&self) -> Duration {
+        match self.contradictions {
+            0 => PAUSE,
+            n => FOUND_PAUSE.saturating_mul(1 << n.min(8)).min(PAUSE),
+        }
+    }
+}
+
+/// Treatment of a 404.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::reflector) enum NotFound {
+    /// The kind is not served.
+    Believed,
+    /// Discovery is asked first. `came_twice`: at the very first list, and not for the first time.
+    Doubted { came_twice: bool },
+}
+
+impl NotFound {
+    /// Judges a doubted 404 by the answer of discovery.
+    pub(in crate::reflector) fn judge(self, served: Option<Served>, why: String) -> AttemptEnd {
+        let came_twice = match self {
+            Self::Believed => return AttemptEnd::Absent(why),
+            Self::Doubted { came_twice } => came_twice,
+        };
+        match served {
+            Some(Served::No) => AttemptEnd::Absent(why),
+            Some(Served::Yes) => {
+                AttemptEnd::Doubted(format!("{why}, although its discovery has the kind"))
+            }
+            Some(Served::Unknown) | None if came_twice => AttemptEnd::Absent(why),
+            Some(Served::Unknown) | None => {
+                AttemptEnd::Doubted(format!("{why}, and its discovery does not confirm it"))
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Results of the state machine's decisions.
+
+use std::time::Duration;
+
+use crate::reflector::{State, StreamProgress};
+
+/// Judgement of a list that was read to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::reflector) enum ListVerdict {
+    /// The list counts; its mark for the target.
+    Complete(StreamProgress),
+    /// The list is older than a version seen before, as a list that names a version can be.
+    Older { newest: String },
+    /// The server's store was set back; a version that it had.
+    SetBack { had: String },
+}
+
+/// Figures of a complete list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::reflector) struct ListFigures {
+    pub(in crate::reflector) items: u64,
+    pub(in crate::reflector) took: Duration,
+}
+
+/// Consequence of an attempt's end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::reflector) enum NextAction {
+    /// The next attempt follows at once.
+    AtOnce,
+    /// A list follows at once, because the watch has expired, as the text says.
+    ListAtOnce(String),
+    /// The state is reported, and the next attempt follows after the pause.
+    Wait {
+        state: State,
+        pause: Duration,
+        /// Whether the target has to be emptied first.
+        empties: bool,
+    },
+}

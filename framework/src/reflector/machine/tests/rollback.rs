@@ -1,0 +1,85 @@
+//! Tests of the check whether the server's store was set back, without requests.
+
+use std::sync::Arc;
+
+use super::*;
+
+fn check() -> RollbackCheck<&'static str> {
+    RollbackCheck::new(&ReflectorOptions::new(), Rng::seeded(7))
+}
+
+#[test]
+fn b8_a_look_that_shows_a_version_below_a_known_one_proves_that_the_store_was_set_back() {
+    let now = Instant::now();
+    for (position, had, version, wanted) in [
+        ("9", None, "9", None),
+        ("9", None, "10", None),
+        ("9", None, "8", Some("9")),
+        ("9", Some("20"), "8", Some("9")),
+        ("9", Some("20"), "12", Some("20")),
+        ("9", Some("20"), "20", None),
+    ] {
+        let mut check = check();
+        check.raise(now);
+        if let Some(had) = had {
+            check.notice((now, Arc::from(had)), now, now);
+        }
+        assert_eq!((check.due(), check.is_looking()), (Some(now), false));
+        check.begin(position, "look");
+        assert_eq!((check.due(), check.is_looking()), (None, true));
+        assert_eq!(check.look(), Some(&mut "look"));
+        assert_eq!(check.looked(version).as_deref(), wanted, "{position} {had:?} {version}");
+        assert_eq!((check.due(), check.is_looking()), (None, false));
+    }
+}
+
+#[test]
+fn b8_a_failed_look_is_repeated_after_a_pause_and_a_lost_connection_voids_the_one_under_way() {
+    let now = Instant::now();
+    let mut check = check();
+    for (asked, least) in [(None, 0), (Some(seconds(20)), 20), (Some(seconds(600)), 60)] {
+        check.begin("9", "look");
+        check.failed(asked, now);
+        let due = check.due().expect("it is repeated") - now;
+        assert!((seconds(least)..seconds(least + 4)).contains(&due), "{asked:?}: {due:?}");
+        assert!(!check.is_looking());
+    }
+    check.begin("9", "look");
+    check.raise(now);
+    assert_eq!((check.due(), check.is_looking()), (Some(now), false));
+    check.settle();
+    assert_eq!((check.due(), check.look()), (None, None));
+}
+
+#[test]
+fn b8_a_sign_counts_once_in_two_minutes_and_not_while_a_look_is_due_or_under_way() {
+    let start = Instant::now();
+    let mut check = check();
+    for (after, is_due) in [(0, true), (119, false), (120, true), (239, false), (240, true)] {
+        check.sign(start + seconds(after));
+        assert_eq!(check.due().is_some(), is_due, "after {after} s");
+        check.settle();
+    }
+    check.begin("9", "look");
+    check.sign(start + seconds(400));
+    assert!(check.is_looking(), "it answers this sign, too");
+    check.looked("9");
+    check.sign(start + seconds(401));
+    assert!(check.due().is_some(), "the one before was not heeded");
+}
+
+#[test]
+fn b8_a_notice_counts_once_and_not_if_a_list_began_later_or_the_reflector_found_it_itself() {
+    let start = Instant::now();
+    let notice = |at| (start + seconds(at), Arc::<str>::from("20"));
+    let mut check = check();
+    for (at, list_began, is_due) in [(10, 5, true), (10, 5, false), (20, 20, true), (30, 31, false)]
+    {
+        check.notice(notice(at), start + seconds(list_began), start + seconds(40));
+        assert_eq!(check.due().is_some(), is_due, "{at} {list_began}");
+        check.settle();
+    }
+    check.found(start + seconds(50));
+    check.notice(notice(50), start, start + seconds(60));
+    assert_eq!(check.due(), None);
+}
