@@ -15,6 +15,8 @@ mod new_server;
 mod policy;
 mod request;
 mod secret;
+#[cfg(test)]
+pub(crate) mod test_support;
 mod transport;
 
 pub use crate::resource::Verb;
@@ -257,4 +259,4 @@ impl fmt::Debug for Client {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

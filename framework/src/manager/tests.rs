@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::health::OperatorStatus;
 use super::http::{Endpoints, Visit, bind, converse, is_one, places, serve};
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::controller::{ControllerRun, ControllerState};
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
