@@ -40,6 +40,23 @@ const LAYERS: &[(&str, u8)] = &[
     ("prelude", 9),
 ];
 
+/// Modules of one layer, of which the first does not name the second.
+const APART: &[(&str, &str)] =
+    &[("client", "api"), ("client", "discovery"), ("discovery", "api"), ("api", "discovery")];
+
+/// Layer of each folder or file in `framework/src/client`; one names only those of lower layers.
+/// `Client` itself stands in `mod.rs`, and all may name it.
+const CLIENT_LAYERS: &[(&str, u8)] = &[
+    ("secret", 0),
+    ("policy", 0),
+    ("transport", 1),
+    ("request", 2),
+    ("auth", 2),
+    ("config", 3),
+    ("call", 3),
+    ("builder", 4),
+];
+
 /// Largest number of lines of a source file, tests excluded.
 const MOST_LINES: usize = 800;
 
@@ -68,6 +85,46 @@ fn modules_import_only_from_their_own_layer_and_below() {
     assert!(
         faults.is_empty(),
         "a module may not import from above its layer:\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn client_api_and_discovery_form_no_circle() {
+    let mut faults = Vec::new();
+    for file in sources("framework/src") {
+        let Some(own) = module_of(&file, "framework/src") else { continue };
+        for (line, text) in code_lines(&file) {
+            for target in imports(&text) {
+                if APART.contains(&(own.as_str(), target.as_str())) {
+                    faults.push(format!("{}:{line}: `{own}` names `{target}`", file.display()));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "api and discovery stand on client:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn folders_of_the_client_import_only_from_below() {
+    let layer = |name: &str| {
+        CLIENT_LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
+    };
+    let mut faults = Vec::new();
+    for file in sources("framework/src/client") {
+        let Some(own) = module_of(&file, "framework/src/client") else { continue };
+        let Some(top) = layer(&own) else { continue };
+        for (line, text) in code_lines(&file) {
+            for target in names_after("crate::client::", &text) {
+                if target != own && layer(&target).is_some_and(|below| below >= top) {
+                    faults.push(format!("{}:{line}: `{own}` names `{target}`", file.display()));
+                }
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "a folder of the client names only those below it:\n{}",
         faults.join("\n")
     );
 }
@@ -320,7 +377,12 @@ fn layer_of(module: &str) -> u8 {
 
 /// Returns the modules that a line names as `crate::module`.
 fn imports(line: &str) -> Vec<String> {
-    line.match_indices("crate::")
+    names_after("crate::", line)
+}
+
+/// Returns the names that follow `prefix` in a line.
+fn names_after(prefix: &str, line: &str) -> Vec<String> {
+    line.match_indices(prefix)
         .map(|(at, found)| {
             line[at + found.len()..]
                 .chars()
