@@ -48,6 +48,19 @@ const LAYERS: &[(&str, u8)] = &[
     ("prelude", 9),
 ];
 
+/// Layer of each folder or file in `framework/src/client`; one names only those of lower layers.
+/// `Client` itself stands in `mod.rs`, and all may name it.
+const CLIENT_LAYERS: &[(&str, u8)] = &[
+    ("secret", 0),
+    ("policy", 0),
+    ("transport", 1),
+    ("request", 2),
+    ("auth", 2),
+    ("config", 3),
+    ("call", 3),
+    ("builder", 4),
+];
+
 /// Layer of each module of `apiserver/src`.
 const SERVER_LAYERS: &[(&str, u8)] = &[
     ("clock", 0),

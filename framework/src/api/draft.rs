@@ -1,22 +1,23 @@
-//! A request about a kind under construction: no type parameters, the first mistake is kept until
+//! A [`Prepared`] under construction for a kind: no type parameters, the first mistake is kept until
 //! the end.
 //!
 //! This module adds the parts that depend on the kind: path, wording of error texts, body, and
-//! whether the request may be repeated. Paths, their checks and the sending are those of
-//! [`Request`](crate::client::Request).
+//! whether the request may be repeated. The checks of paths are those of
+//! [`Request`](crate::client::Request), by [`Address`](crate::client::Address).
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Method;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Patch;
-use super::write::has_version;
-use crate::client::{Client, PatchType, Verb};
+use super::patch::has_version;
+use crate::client::{Client, PatchType, Prepared, Verb};
 use crate::resource::{ResourceInfo, Scope};
 use crate::wire::times;
 
@@ -61,19 +62,16 @@ impl Target {
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) target: Arc<Target>,
-    pub(crate) verb: Verb,
+    /// The request so far: verb, method, query, body, timeout, and whether a second execution does
+    /// no harm. Path, headers and description follow when it is finished.
+    pub(super) prepared: Prepared,
     pub(super) namespace: Option<String>,
     pub(super) name: Option<String>,
     pub(super) subresource: Option<String>,
     /// Name of the object in error texts: `websites.example.dev "home" in "shop"`.
     pub(super) noun: String,
-    pub(super) query: Vec<(&'static str, String)>,
     /// Format of the patch in the body, for a patch or an apply.
     pub(super) form: Option<PatchType>,
-    pub(super) body: Bytes,
-    /// Whether a second execution does no harm.
-    pub(super) repeatable: bool,
-    pub(super) timeout: Option<Duration>,
     /// Whether the answer should hold metadata only.
     pub(super) metadata: bool,
     /// The first mistake of the caller, reported instead of sending.
@@ -84,12 +82,12 @@ pub(crate) struct Draft {
 impl fmt::Debug for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Draft")
-            .field("verb", &self.verb)
+            .field("verb", &self.prepared.verb)
             .field("object", &self.noun)
             .field("subresource", &self.subresource)
-            .field("query", &self.query)
+            .field("query", &self.prepared.query)
             .field("form", &self.form)
-            .field("body", &format_args!("{} bytes", self.body.len()))
+            .field("body", &format_args!("{} bytes", self.prepared.body.len()))
             .field("mistake", &self.mistake)
             .finish_non_exhaustive()
     }
@@ -106,20 +104,18 @@ impl Draft {
         let info = &target.info;
         let mut draft = Self {
             target: Arc::clone(target),
-            verb,
+            // Its reads are repeatable; writes become so by a precondition.
+            prepared: Prepared::new(verb, method(verb), String::new(), String::new()),
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),
             subresource: None,
             noun: noun(info, namespace, name),
-            query: Vec::new(),
             form: None,
-            body: Bytes::new(),
-            // Reads change nothing; writes become repeatable by a precondition.
-            repeatable: !verb.writes(),
-            timeout: None,
             metadata: target.metadata,
             mistake: None,
         };
+        draft.prepared.timeout = target.client.asked_timeout();
+        draft.prepared.scope = Some(info.scope);
         if info.plural.is_empty() {
             draft.refuse("the kind is not known; use Client::dynamic with its ResourceInfo");
         }
@@ -202,7 +198,8 @@ impl Draft {
         draft.needs_content();
         draft.check_agreement(metadata.namespace.as_deref());
         // With a version, a second execution is refused as a conflict.
-        draft.repeatable = metadata.resource_version.as_ref().is_some_and(|rv| !rv.is_empty());
+        draft.prepared.repeatable =
+            metadata.resource_version.as_ref().is_some_and(|rv| !rv.is_empty());
         draft.object_body(body);
         draft
     }
@@ -257,9 +254,9 @@ impl Draft {
             metadata.entry("name").or_insert_with(|| json!(name));
         }
         // A second execution sets the same fields again.
-        draft.repeatable = true;
+        draft.prepared.repeatable = true;
         draft.form = Some(PatchType::Apply);
-        draft.body = times::encoded(Value::Object(object).to_string().into_bytes()).into();
+        draft.prepared.body = times::encoded(Value::Object(object).to_string().into_bytes()).into();
         draft
     }
 
@@ -288,22 +285,23 @@ impl Draft {
     /// Sets an encoded object as the body, completed with its type.
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
-            Ok(body) => self.body = body,
+            Ok(body) => self.prepared.body = body,
             Err(error) => self.refuse(format!("the object does not become JSON: {error}")),
         }
     }
 
     /// Sets the body as it is.
     pub(crate) fn set_json(&mut self, body: &Value) {
-        self.body = body.to_string().into();
+        self.prepared.body = body.to_string().into();
     }
 
     /// Sets any value as the body; repeatable when it replaces a version that it names.
     pub(crate) fn any_body(&mut self, body: &impl Serialize) {
         match serde_json::to_value(body) {
             Ok(body) => {
-                self.repeatable |= self.verb == Verb::Update && has_version(&body);
-                self.body = times::encoded(body.to_string().into_bytes()).into();
+                self.prepared.repeatable |=
+                    self.prepared.verb == Verb::Update && has_version(&body);
+                self.prepared.body = times::encoded(body.to_string().into_bytes()).into();
             }
             Err(error) => self.refuse(format!("the body does not become JSON: {error}")),
         }
@@ -311,25 +309,25 @@ impl Draft {
 
     /// Sets a patch as the body, with its format.
     pub(crate) fn patch_body(&mut self, patch: &Patch) {
-        self.repeatable |= patch.is_repeatable();
+        self.prepared.repeatable |= patch.is_repeatable();
         self.form = Some(patch.form());
-        self.body = patch.body().to_string().into();
+        self.prepared.body = patch.body().to_string().into();
     }
 
     /// Sets a query parameter; a later value replaces an earlier one.
     pub(crate) fn set(&mut self, key: &'static str, value: impl Into<String>) {
         self.unset(key);
-        self.query.push((key, value.into()));
+        self.prepared.push_parameter(key, value);
     }
 
     /// Removes a query parameter.
     pub(crate) fn unset(&mut self, key: &'static str) {
-        self.query.retain(|(old, _)| *old != key);
+        self.prepared.query.retain(|(old, _)| old != key);
     }
 
     /// Whether a query parameter is set.
     pub(crate) fn is_set(&self, key: &'static str) -> bool {
-        self.query.iter().any(|(known, _)| *known == key)
+        self.prepared.parameter(key).is_some()
     }
 
     /// The same list from `token` on. Later pages have the version of the first; the server refuses
@@ -346,7 +344,7 @@ impl Draft {
     pub(crate) fn set_status(&mut self) {
         if self.subresource.as_deref().is_some_and(|other| other != "status") {
             self.refuse("a subresource has no status of its own");
-        } else if self.verb == Verb::Create {
+        } else if self.prepared.verb == Verb::Create {
             self.refuse("a status is not created; create the object, then write its status");
         }
         self.subresource = Some("status".to_owned());
@@ -354,7 +352,7 @@ impl Draft {
 
     /// Marks the request as harmless when it is executed twice.
     pub(crate) fn repeatable(&mut self) {
-        self.repeatable = true;
+        self.prepared.repeatable = true;
     }
 
     /// Asks for metadata only.
@@ -375,12 +373,27 @@ impl Draft {
     pub(crate) fn dry_run(&mut self) {
         // Nothing is stored, so that it may be repeated.
         self.set("dryRun", "All");
-        self.repeatable = true;
+        self.prepared.repeatable = true;
     }
 
-    /// Sets the total time of the call with all retries.
+    /// Sets the total time of the call with all retries; zero selects the client's default again.
     pub(crate) fn set_timeout(&mut self, timeout: Duration) {
-        self.timeout = Some(timeout);
+        self.prepared.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+    }
+
+    pub(crate) fn verb(&self) -> Verb {
+        self.prepared.verb
+    }
+}
+
+/// HTTP method of a verb.
+fn method(verb: Verb) -> Method {
+    match verb {
+        Verb::Get | Verb::List | Verb::Watch => Method::GET,
+        Verb::Create => Method::POST,
+        Verb::Update => Method::PUT,
+        Verb::Patch | Verb::Apply => Method::PATCH,
+        Verb::Delete | Verb::DeleteCollection => Method::DELETE,
     }
 }
 

@@ -44,6 +44,7 @@
 mod decode;
 mod draft;
 mod ownership;
+mod patch;
 mod read;
 #[cfg(feature = "ws")]
 pub mod remote;
@@ -54,14 +55,15 @@ mod tests;
 mod write;
 
 pub use ownership::{owned_fields, upgrade_to_apply};
+pub use patch::Patch;
 pub use read::{
     Condition, Get, List, ListStream, ObjectList, ResumingWatch, VersionMatch, Watch, WatchEvent,
     WatchStream,
 };
 pub use subresource::{Evict, Log, LogStream, Subresource, Token, TokenRequest};
 pub use write::{
-    Delete, DeleteCollection, Deleted, FieldValidation, Patch, Patcher, Propagation, Retries,
-    Upserted, Write, retry_on_conflict,
+    Delete, DeleteCollection, Deleted, FieldValidation, Patcher, Propagation, Retries, Upserted,
+    Write, retry_on_conflict,
 };
 
 use std::fmt;

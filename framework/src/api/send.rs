@@ -1,10 +1,12 @@
-//! Turns a draft into a [`Request`], sends it and decodes the answer.
+//! Completes a draft as a [`Prepared`], sends it and decodes the answer.
 
 use bytes::Bytes;
+use http::HeaderValue;
+use http::header::{ACCEPT, CONTENT_TYPE};
 
 use super::decode::Decoder;
 use super::draft::Draft;
-use crate::client::{ByteStream, PatchType, Prepared, RawWatch, Request, Verb};
+use crate::client::{Address, ByteStream, PatchType, Prepared, RawWatch, Verb};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ResourceInfo, Scope};
 
@@ -19,7 +21,7 @@ const METADATA_LIST: &str =
 impl Draft {
     /// The attempted operation, for error texts.
     fn what(&self) -> String {
-        let verb = match self.verb {
+        let verb = match self.verb() {
             Verb::Update => "replace",
             Verb::DeleteCollection => "delete all",
             other => other.as_str(),
@@ -39,60 +41,61 @@ impl Draft {
         Error::new(ErrorKind::Decode, text)
     }
 
-    /// Starts the request with its method and content type.
-    fn begun(&self) -> Request {
-        let client = &self.target.client;
-        match self.verb {
-            Verb::Get | Verb::List | Verb::Watch => client.get(),
-            Verb::Create => client.post().content_type(JSON),
-            Verb::Update => client.put().content_type(JSON),
-            Verb::Patch | Verb::Apply => client.patch(self.form.unwrap_or(PatchType::Merge)),
-            Verb::Delete | Verb::DeleteCollection if self.body.is_empty() => client.delete(),
-            Verb::Delete | Verb::DeleteCollection => client.delete().content_type(JSON),
+    /// Returns the media type of the body.
+    fn content_type(&self) -> Option<&'static str> {
+        match self.verb() {
+            Verb::Get | Verb::List | Verb::Watch => None,
+            Verb::Create | Verb::Update => Some(JSON),
+            Verb::Patch | Verb::Apply => Some(self.form.unwrap_or(PatchType::Merge).content_type()),
+            Verb::Delete | Verb::DeleteCollection => {
+                (!self.prepared.body.is_empty()).then_some(JSON)
+            }
         }
     }
 
-    /// Builds the request; the first mistake is reported.
-    fn request(&self) -> Result<Request, Error> {
-        let what = self.what();
-        if let Some(mistake) = &self.mistake {
-            return Err(Error::usage(format!("cannot {what}: {mistake}")));
+    /// Returns the media types of the answer, if they differ from the client's.
+    fn accept(&self) -> Option<&'static str> {
+        match self.verb() {
+            Verb::Delete | Verb::DeleteCollection => None,
+            Verb::List => self.metadata.then_some(METADATA_LIST),
+            _ => self.metadata.then_some(METADATA),
         }
+    }
+
+    /// Returns the path, or the mistake in one of its parts.
+    fn path(&self) -> Result<String, String> {
         let info = &self.target.info;
-        // The description comes first: the builder's own mistakes are reported with it.
-        let mut request = self.begun().describe(&what).group_version(&info.group, &info.version);
-        request = request.resource(&info.plural);
-        request = match (info.scope, &self.namespace) {
-            (Scope::Cluster, _) => request.namespace_if_scoped("", false),
-            (Scope::Namespaced, Some(namespace)) => request.namespace(namespace),
-            (Scope::Namespaced, None) => request,
-        };
+        let mut address = Address::default();
+        address.set_version(&info.group, &info.version)?;
+        address.set_resource(&info.plural)?;
+        if let (Scope::Namespaced, Some(namespace)) = (info.scope, &self.namespace) {
+            address.set_namespace(namespace)?;
+        }
         if let Some(name) = &self.name {
-            request = request.name(name);
+            address.set_name(name)?;
         }
         if let Some(subresource) = &self.subresource {
-            request = request.subresource([subresource]);
+            address.set_subresource(vec![subresource.clone()])?;
         }
-        for (key, value) in &self.query {
-            request = request.param(key, value);
-        }
-        if self.metadata && !matches!(self.verb, Verb::Delete | Verb::DeleteCollection) {
-            let list = self.verb == Verb::List;
-            request = request.accept(if list { METADATA_LIST } else { METADATA });
-        }
-        if let Some(timeout) = self.timeout {
-            request = request.timeout(timeout);
-        }
-        if self.repeatable {
-            request = request.repeatable();
-        }
-        Ok(request.body(self.body.clone()))
+        Ok(address.path())
     }
 
-    /// Checks the request and makes it ready to send.
+    /// Completes the request; the first mistake is reported.
     pub(crate) fn finish(&self) -> Result<Prepared, Error> {
-        let mut prepared = self.request()?.prepare()?;
-        prepared.scope = Some(self.target.info.scope);
+        let what = self.what();
+        let path = self.mistake.clone().map_or_else(|| self.path(), Err);
+        let path = path
+            .map_err(|mistake| Error::usage(format!("cannot {what}: {mistake}")))?;
+        let mut prepared = Prepared { path, what, ..self.prepared.clone() };
+        prepared.push_timeout();
+        // A second execution of an apply sets the same fields again.
+        prepared.repeatable |= self.verb() == Verb::Apply;
+        let headers = [(CONTENT_TYPE, self.content_type()), (ACCEPT, self.accept())];
+        for (name, value) in headers {
+            prepared.headers.extend(value.map(|value| (name, HeaderValue::from_static(value))));
+        }
+        // Of its own: backoff managers count the failures of one request.
+        prepared.extra.backoff = self.target.client.new_backoff();
         Ok(prepared)
     }
 
@@ -129,9 +132,10 @@ impl Draft {
 
     /// Starts a watch; also returns the attempted operation, for error texts.
     pub(crate) async fn watch(mut self) -> Result<(String, RawWatch), Error> {
-        let mut watch = self.request()?.watch().await;
+        let client = self.target.client.clone();
+        let mut watch = client.watch(self.finish()?).await;
         if self.was_refused(&watch) {
-            watch = self.request()?.watch().await;
+            watch = client.watch(self.finish()?).await;
         }
         Ok((self.what(), watch?))
     }

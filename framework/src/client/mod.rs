@@ -3,8 +3,18 @@
 //! A call becomes one or more attempts (the module `retry` decides). Each attempt passes the layers
 //! that the user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from the
 //! clock of [`Environment`] and randomness from a fork of their entropy, so that a run in memory is
-//! reproducible. [`Request`] builds a call to any path; [`Api`] does so for a kind. Not here: the
-//! cache of discovery, and typed objects.
+//! reproducible. Not here: the cache of discovery, and typed objects.
+//!
+//! A request has these shapes on its way:
+//!
+//! | shape | contents | made by |
+//! |---|---|---|
+//! | object, intent | a value of the caller | the caller |
+//! | [`Prepared`] | verb, path, query, headers, body | [`Request`] for any path, [`Api`] for a kind |
+//! | `Call` | a `Prepared`, its deadline and attempts | [`Client::send`], [`Client::stream`] |
+//! | [`HttpRequest`] | one attempt with credentials, as layers see it | `Call` |
+//!
+//! [`Api`]: crate::api::Api
 
 mod auth;
 mod builder;
@@ -15,6 +25,8 @@ mod new_server;
 mod policy;
 mod request;
 mod secret;
+#[cfg(test)]
+pub(crate) mod test_support;
 mod transport;
 
 pub use crate::resource::Verb;
@@ -29,7 +41,7 @@ pub use policy::{
     AlwaysAllow, Backoff, BackoffFactory, BackoffManager, NeverAllow, NoBackoff, Permit,
     RateLimiter, TokenBucket, UrlBackoff, WriteGate, WritePermit,
 };
-pub(crate) use request::at_once;
+pub(crate) use request::{Address, at_once};
 pub use request::{
     Body, ByteStream, Encoded, LogWarnings, NoWarnings, PatchType, Prepared, RawEvent, RawWatch,
     Request, Response, Warning, WarningHandler, WriteWarnings,
@@ -180,12 +192,12 @@ impl Client {
     }
 
     /// Returns the timeout that the builder was given, which servers receive as well.
-    fn asked_timeout(&self) -> Option<Duration> {
+    pub(crate) fn asked_timeout(&self) -> Option<Duration> {
         self.shared.defaults.asked_timeout
     }
 
     /// Creates a backoff manager for one request, unless the handle is urgent.
-    fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
+    pub(crate) fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
         let backoff = self.shared.defaults.backoff.as_ref().filter(|_| !self.is_urgent);
         backoff.map(|make| make())
     }
@@ -226,10 +238,11 @@ impl Client {
         call::stream(self, request).await
     }
 
-    /// Sends the request of a watch; `None` when the server was reached but did not answer, or the
-    /// connection broke.
-    async fn watch(&self, request: Prepared) -> Result<Option<ByteStream>, Error> {
-        call::watch(self, request).await
+    /// Sends the request of a watch. The watch is empty when the server was reached but did not
+    /// answer, or the connection broke.
+    pub(crate) async fn watch(&self, request: Prepared) -> Result<RawWatch, Error> {
+        let what = request.what.clone();
+        Ok(RawWatch::new(call::watch(self, request).await?, what))
     }
 
     /// Returns the absolute URI of a request, after the restrictions of this handle.
@@ -257,4 +270,4 @@ impl fmt::Debug for Client {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -230,7 +230,7 @@ impl WriteGate for Door {
 mod tests {
     use super::*;
     use crate::client::InFlightWrites;
-    use crate::client::tests::flights::Counting;
+    use crate::client::test_support::Counting;
     use crate::clock::Clock;
 
     #[test]

@@ -22,7 +22,7 @@ use windlass_apiserver::ApiServer;
 use super::*;
 use crate::CustomResource;
 use crate::api::Patch;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::client::{BoxIo, Client, ClientConfig, Connect};
 use crate::clock::Clock;
 use crate::conditions::{Conditions, met, unmet};

@@ -160,7 +160,7 @@ fn is_slow(took: Duration, depth: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::tests::capture::Captured;
+    use crate::client::test_support::Captured;
     use crate::delta::Delta;
     use crate::informer::tests::idle_core;
     use crate::store::{ListGeneration, Observed};

@@ -21,7 +21,7 @@ use super::endpoints::http::{
     ConnectionState, Endpoints, bind, converse, is_one, reader_permits, serve,
 };
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::controller::{ControllerRun, ControllerState};
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;

@@ -149,7 +149,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::client::tests::capture::Captured;
+    use crate::client::test_support::Captured;
 
     #[tokio::test(start_paused = true)]
     async fn a_state_is_waited_for_and_a_stop_ends_the_wait() {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{imports, read, root, sources};
-use crate::{LAYERS, SERVER_LAYERS};
+use crate::{CLIENT_LAYERS, LAYERS, SERVER_LAYERS};
 
 /// Layers of the modules of a package, or of the folders inside one module.
 struct Table {
@@ -24,9 +24,15 @@ const TABLES: &[Table] = &[
         inside: &[],
         layers: LAYERS,
         heading: Some("## Layers of `framework/src`"),
-        // `client::Client` hands out typed requests and discovery, which send by it; `wire` and
-        // `resource` name each other's types.
+        // `wire` and `resource` name each other's types.
         has_circles: true,
+    },
+    Table {
+        folder: "framework",
+        inside: &["client"],
+        layers: CLIENT_LAYERS,
+        heading: None,
+        has_circles: false,
     },
     Table {
         folder: "apiserver",
@@ -38,7 +44,7 @@ const TABLES: &[Table] = &[
 ];
 
 /// Modules of the framework of which the first does not name the second; `*` is every other one.
-const APART: &[(&str, &str)] = &[("*", "prelude"), ("*", "__private"), ("discovery", "api")];
+const APART: &[(&str, &str)] = &[("*", "prelude"), ("*", "__private"), ("client", "api"), ("client", "discovery"), ("discovery", "api"), ("api", "discovery")];
 
 impl Table {
     /// Returns the module or folder with a layer that a path is in.

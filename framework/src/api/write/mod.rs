@@ -1,15 +1,12 @@
 //! Writes: create, replace, patch, apply, and the writes of subresources; deletions.
 
 mod delete;
-mod patch;
 mod patcher;
 mod retry;
 mod upsert;
 
 pub(in crate::api) use delete::Options;
 pub use delete::{Delete, DeleteCollection, Deleted, Propagation};
-pub use patch::Patch;
-pub(in crate::api) use patch::has_version;
 pub use patcher::Patcher;
 pub use retry::{Retries, retry_on_conflict};
 pub use upsert::Upserted;
@@ -84,7 +81,7 @@ impl<T> Write<T> {
 
     /// Apply only: takes over fields of other managers.
     pub fn force(mut self) -> Self {
-        if self.draft.verb == Verb::Apply {
+        if self.draft.verb() == Verb::Apply {
             self.draft.set("force", "true");
         } else {
             self.draft.refuse("only an apply can be forced");

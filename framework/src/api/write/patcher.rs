@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::patch::merge_diff;
+use crate::api::patch::merge_diff;
 use crate::api::{Api, Patch};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt, Whole};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::patch::merge_diff;
+use crate::api::patch::merge_diff;
 use crate::api::{Api, Patch, Retries};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt, Whole};

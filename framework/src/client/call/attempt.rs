@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tower::ServiceExt;
 
-use super::Shared;
 use super::trace;
+use super::{Call, Shared};
 use crate::client::Client;
 use crate::client::policy::Outcome;
 use crate::client::request::Prepared;
@@ -88,42 +88,40 @@ impl Failure {
     }
 }
 
-/// Parts that are common to all attempts of a call.
-pub(in crate::client) struct Outgoing<'a> {
-    pub(in crate::client) client: &'a Client,
-    pub(in crate::client) request: &'a Prepared,
-    /// Whether the body is read as a whole, or returned as a stream.
-    pub(in crate::client) whole: bool,
+/// Builds the request of one attempt, without a wish for gzip.
+pub(super) fn http(
+    shared: &Shared,
+    request: &Prepared,
+    uri: Uri,
+    credentials: Option<&HeaderValue>,
+    mark: Attempt,
+) -> HttpRequest {
+    let body = request.extra.reader.clone();
+    let mut http = http::Request::new(body.unwrap_or_else(|| request.body.clone().into()));
+    *http.method_mut() = request.method.clone();
+    *http.uri_mut() = uri;
+    let headers = http.headers_mut();
+    if let Some(accept) = &shared.defaults.accept {
+        headers.insert(ACCEPT, accept.clone());
+    }
+    headers.insert(USER_AGENT, shared.user_agent.clone());
+    headers.extend(shared.headers.clone());
+    // Headers of the request replace those of the client, with all their values.
+    for name in request.headers.keys() {
+        headers.remove(name);
+    }
+    headers.extend(request.headers.clone());
+    if let Some(credentials) = credentials {
+        headers.insert(AUTHORIZATION, credentials.clone());
+    }
+    http.extensions_mut().insert(mark);
+    http
 }
 
-impl Outgoing<'_> {
+impl Call<'_> {
     /// Builds the request that goes through the stack.
-    pub(in crate::client) fn http(
-        &self,
-        uri: Uri,
-        credentials: Option<&HeaderValue>,
-        mark: Attempt,
-    ) -> HttpRequest {
-        let request = self.request;
-        let body = request.extra.reader.clone();
-        let mut http = http::Request::new(body.unwrap_or_else(|| request.body.clone().into()));
-        *http.method_mut() = request.method.clone();
-        *http.uri_mut() = uri;
-        let headers = http.headers_mut();
-        if let Some(accept) = &self.client.shared.defaults.accept {
-            headers.insert(ACCEPT, accept.clone());
-        }
-        headers.insert(USER_AGENT, self.client.shared.user_agent.clone());
-        headers.extend(self.client.shared.headers.clone());
-        // Headers of the request replace those of the client, with all their values.
-        for name in request.headers.keys() {
-            headers.remove(name);
-        }
-        headers.extend(request.headers.clone());
-        if let Some(credentials) = credentials {
-            headers.insert(AUTHORIZATION, credentials.clone());
-        }
-        http.extensions_mut().insert(mark);
+    pub(super) fn http(&self, credentials: Option<&HeaderValue>, mark: Attempt) -> HttpRequest {
+        let mut http = http(self.shared, self.request, self.uri.clone(), credentials, mark);
         if self.wants_gzip() {
             http.extensions_mut().insert(gzip::Wanted);
         }
@@ -134,16 +132,13 @@ impl Outgoing<'_> {
     /// small pieces that must not be delayed.
     fn wants_gzip(&self) -> bool {
         let compressible = self.whole || self.request.verb == Verb::List;
-        compressible && self.request.verb != Verb::Watch && self.client.shared.tuning.gzip
+        compressible && self.request.verb != Verb::Watch && self.shared.tuning.gzip
     }
 
     /// Sends `request` and reads as much of the answer as the caller wants.
-    pub(in crate::client) async fn exchange(
-        &self,
-        request: HttpRequest,
-    ) -> Result<Answer, Failure> {
-        let response = self.client.shared.stack.clone().oneshot(request).await;
-        let response = response.map_err(|error| self.broken(error))?;
+    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
+        let response = self.shared.stack.clone().oneshot(request).await;
+        let response = response.map_err(|error| self.no_answer(error))?;
         let (parts, body) = response.into_parts();
         // Before the status is looked at: error answers carry warnings, too.
         warning::tell(self.warning_handler(), &parts.headers, &self.request.path);
@@ -154,7 +149,7 @@ impl Outgoing<'_> {
         if !self.whole {
             return Ok(Answer { status, headers, read: Bytes::new(), rest: Some(body) });
         }
-        let limit = self.request.answer_limit.unwrap_or(self.client.shared.tuning.answer_limit);
+        let limit = self.request.answer_limit.unwrap_or(self.shared.tuning.answer_limit);
         let mut reader = Reader::new(body, limit);
         match reader.run().await {
             Ended::Whole => self.whole(status, headers, reader.into_bytes()),
@@ -180,7 +175,7 @@ impl Outgoing<'_> {
         headers: HeaderMap,
         read: Bytes,
     ) -> Result<Answer, Failure> {
-        trace::answer(&self.client.shared, self.request, status.as_u16(), &headers, &read);
+        trace::answer(self.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
             let retry_after = status::retry_after(&headers).or(asked(&status));
@@ -206,11 +201,11 @@ impl Outgoing<'_> {
         body: ResponseBody,
     ) -> Failure {
         let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
-        let clock = &self.client.shared.environment.clock;
+        let clock = &self.shared.environment.clock;
         // The outcome is ignored: the reader keeps the part that has arrived.
         let _ = clock.timeout(ERROR_BODY_TIME, reader.run()).await;
         let read = reader.into_bytes();
-        trace::answer(&self.client.shared, self.request, code.as_u16(), headers, &read);
+        trace::answer(self.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);
         // The header takes precedence over the wait in the Status.
         let retry_after = status::retry_after(headers).or(asked(&status));
@@ -220,7 +215,7 @@ impl Outgoing<'_> {
 
     /// Makes a certificate that cannot be trusted final: another attempt a second later would meet
     /// the same one.
-    fn broken(&self, error: BoxError) -> Failure {
+    fn no_answer(&self, error: BoxError) -> Failure {
         let failure = broken(error);
         let Failure::Broken { outcome: Outcome::NotSent, source: Some(source) } = failure else {
             return failure;
@@ -228,14 +223,14 @@ impl Outgoing<'_> {
         let Some(why) = dial::untrusted(&*source) else {
             return Failure::Broken { outcome: Outcome::NotSent, source: Some(source) };
         };
-        let Shared { host, via, .. } = &*self.client.shared;
+        let Shared { host, via, .. } = self.shared;
         let text = format!("cannot {}: no connection to {host}{via}: {why}", self.request.what);
         Failure::Final(Error::new(ErrorKind::Connect, text).because(source))
     }
 
     /// Returns the warning handler of the request, or the client's.
     fn warning_handler(&self) -> &dyn WarningHandler {
-        self.request.extra.warnings.as_deref().unwrap_or(&*self.client.shared.defaults.warnings)
+        self.request.extra.warnings.as_deref().unwrap_or(&*self.shared.defaults.warnings)
     }
 }
 

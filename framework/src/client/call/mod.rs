@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use self::attempt::{Answer, Failure, Outgoing, check};
+use self::attempt::{Answer, Failure, check};
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
@@ -178,10 +178,11 @@ fn span(request: &Prepared) -> Span {
 
 /// State of one call in progress.
 pub(super) struct Call<'a> {
-    /// Common parts of the attempts.
-    out: Outgoing<'a>,
+    client: &'a Client,
     pub(super) shared: &'a Shared,
     pub(super) request: &'a Prepared,
+    /// Whether the body is read as a whole, or returned as a stream.
+    whole: bool,
     pub(super) uri: Uri,
     /// Backoff manager of the request, or the client's.
     pub(super) backoff: Option<Arc<dyn BackoffManager>>,
@@ -212,9 +213,10 @@ impl<'a> Call<'a> {
         // Each call earns, not each attempt: retries must not pay for retries.
         shared.budgets.lock().of(request.background).earn(now);
         Ok(Self {
-            out: Outgoing { client, request, whole },
+            client,
             shared,
             request,
+            whole,
             uri: attempt::uri(client, request)?,
             backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
             span,
@@ -232,7 +234,7 @@ impl<'a> Call<'a> {
 
     /// Whether the call bypasses the client's shared rate limiter.
     pub(super) fn is_urgent(&self) -> bool {
-        self.out.client.is_urgent
+        self.client.is_urgent
     }
 
     /// Runs the attempts and completes the error of a failed call.
@@ -351,7 +353,7 @@ impl<'a> Call<'a> {
 
     /// Asks the gate about a write; returns the time that the attempt may take.
     fn admit(&self) -> Result<Option<Duration>, Error> {
-        match &self.out.client.gate {
+        match &self.client.gate {
             Some(gate) if self.request.verb.writes() => {
                 gate.admit().map_err(|refusal| self.in_doubt(refusal))
             }
@@ -387,12 +389,12 @@ impl<'a> Call<'a> {
         let head = self.head_timeout().map_or(time, |head| head.min(time));
         // Shared with the transport, which reports through it, because layers may hide its errors.
         let mut mark = Attempt::new(clock.after(head), self.request.repeatable);
-        if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
+        if let Some(gate) = self.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
             mark = mark.gated(Arc::clone(gate), clock.clone());
         }
-        let request = self.out.http(self.uri.clone(), header, mark.clone());
+        let request = self.http(header, mark.clone());
         trace::request(self.shared, self.request, self.attempt);
-        let result = match clock.timeout(time, self.out.exchange(request)).await {
+        let result = match clock.timeout(time, self.exchange(request)).await {
             Some(result) => result,
             // Only the transport knows whether the attempt timed out before it was sent.
             None if mark.is_unsent() => {
@@ -430,7 +432,7 @@ impl<'a> Call<'a> {
     fn count(&self, result: &Result<Answer, Failure>) {
         let (code, http_code, size) = match result {
             Ok(answer) => {
-                let whole = self.out.whole.then_some(answer.read.len());
+                let whole = self.whole.then_some(answer.read.len());
                 (answer.status.as_str().to_owned(), Some(answer.status.as_u16()), whole)
             }
             Err(failure) => (failure.code(), failure.http_code(), failure.size()),

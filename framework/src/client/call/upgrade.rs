@@ -27,7 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::Shared;
-use super::attempt::{Outgoing, check, uri};
+use super::attempt::{self, check, uri};
 use crate::client::Client;
 use crate::client::policy::{Decision, Facts, MAX_RETRIES, Outcome, WritePermit, decide};
 use crate::client::request::Prepared;
@@ -294,9 +294,8 @@ impl Call<'_> {
         key: &str,
         until: Instant,
     ) -> Result<HttpRequest, Error> {
-        let out = Outgoing { client: self.client, request: self.request, whole: false };
-        let mut http =
-            for_http1(out.http(self.uri.clone(), credentials, Attempt::new(until, false)));
+        let (uri, mark) = (self.uri.clone(), Attempt::new(until, false));
+        let mut http = for_http1(attempt::http(self.shared, self.request, uri, credentials, mark));
         let headers = http.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));

@@ -1,5 +1,7 @@
 //! The path of a request, assembled from its parts.
 
+use std::fmt;
+
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::resource::{Scope, Verb};
@@ -20,7 +22,7 @@ const PATH: &AsciiSet = &CONTROLS
 
 /// Target of a request. The parts are stored as given and encoded at the end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Address {
+pub(crate) struct Address {
     /// Group and version.
     pub(super) version: Option<(String, String)>,
     /// Path before namespace and resource.
@@ -54,9 +56,58 @@ impl Default for Front {
     }
 }
 
+/// Setters. Each part may be set once, and fails as the text of a usage error.
+impl Address {
+    /// Sets the versioned API.
+    pub(crate) fn set_version(&mut self, group: &str, version: &str) -> Result<(), String> {
+        check_segment("group", group)?;
+        check_segment("version", version)?;
+        if version.is_empty() {
+            return Err("the version is empty; name one, such as `v1`".to_owned());
+        }
+        once("group and version", &mut self.version, (group.into(), version.into()))
+    }
+
+    /// Sets the namespace, and that the kind is namespaced.
+    pub(crate) fn set_namespace(&mut self, namespace: &str) -> Result<(), String> {
+        check_segment("namespace", namespace)?;
+        once("the namespace", &mut self.namespace, namespace.to_owned())?;
+        self.scope = Some(Scope::Namespaced);
+        Ok(())
+    }
+
+    /// Sets the resource, in the plural.
+    pub(crate) fn set_resource(&mut self, resource: &str) -> Result<(), String> {
+        check_segment("resource", resource)?;
+        if resource.is_empty() {
+            return Err("the resource is empty; name one, such as `pods`".to_owned());
+        }
+        once("the resource", &mut self.resource, resource.to_owned())
+    }
+
+    /// Sets the object's name.
+    pub(crate) fn set_name(&mut self, name: &str) -> Result<(), String> {
+        if name.is_empty() {
+            return Err("the resource name may not be empty; leave `name` out for the whole \
+                        collection"
+                .to_owned());
+        }
+        check_segment("name", name)?;
+        once("the name", &mut self.name, name.to_owned())
+    }
+
+    /// Sets the segments of the subresource.
+    pub(crate) fn set_subresource(&mut self, segments: Vec<String>) -> Result<(), String> {
+        for segment in &segments {
+            check_segment("subresource", segment)?;
+        }
+        once("the subresource", &mut self.subresource, segments)
+    }
+}
+
 impl Address {
     /// Returns the path, percent-encoded.
-    pub(super) fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         let mut path = String::new();
         let mut slash = false;
         match &self.front {
@@ -169,8 +220,17 @@ fn add(path: &mut String, segments: &[impl AsRef<str>]) {
     }
 }
 
+/// Sets `slot`, which may be set once.
+fn once<T: fmt::Debug>(what: &str, slot: &mut Option<T>, value: T) -> Result<(), String> {
+    if let Some(old) = slot {
+        return Err(format!("{what} is set already, to {old:?}, and cannot be {value:?} as well"));
+    }
+    *slot = Some(value);
+    Ok(())
+}
+
 /// Fails when `text` cannot be one segment of a path.
-pub(super) fn check_segment(what: &str, text: &str) -> Result<(), String> {
+fn check_segment(what: &str, text: &str) -> Result<(), String> {
     if text == "." || text == ".." || text.contains(['/', '%']) {
         return Err(format!(
             "`{text}` is no {what}: it may not be `.` or `..`, nor contain `/` or `%`, which would \

@@ -17,6 +17,7 @@ mod stream;
 pub(in crate::client) mod warning;
 mod watch;
 
+pub(crate) use address::Address;
 pub use body::{Body, Encoded};
 pub(in crate::client) use path_template::Place;
 pub use prepared::Prepared;
@@ -36,7 +37,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 
-use self::address::{Address, Front, check_segment};
+use self::address::Front;
 use self::body::Content;
 use self::prepared::Extra;
 use crate::client::Client;
@@ -167,14 +168,7 @@ impl Client {
 impl Request {
     /// Sets the versioned API: `/api/version` for the core group `""`, else `/apis/group/version`.
     pub fn group_version(self, group: &str, version: &str) -> Self {
-        self.change(|request| {
-            check_segment("group", group)?;
-            check_segment("version", version)?;
-            if version.is_empty() {
-                return Err("the version is empty; name one, such as `v1`".to_owned());
-            }
-            once("group and version", &mut request.address.version, (group.into(), version.into()))
-        })
+        self.change(|request| request.address.set_version(group, version))
     }
 
     /// Adds path segments behind the versioned API, before namespace and resource.
@@ -235,12 +229,7 @@ impl Request {
     /// Sets the namespace. An empty one counts as set: it adds nothing to the path, and a request
     /// for one object is refused before it is sent.
     pub fn namespace(self, namespace: &str) -> Self {
-        self.change(|request| {
-            check_segment("namespace", namespace)?;
-            once("the namespace", &mut request.address.namespace, namespace.to_owned())?;
-            request.address.scope = Some(Scope::Namespaced);
-            Ok(())
-        })
+        self.change(|request| request.address.set_namespace(namespace))
     }
 
     /// Sets the namespace if `scoped`; otherwise marks the kind as cluster-scoped.
@@ -256,37 +245,18 @@ impl Request {
 
     /// Sets the resource, in the plural, such as `deployments`; it is put into lower case.
     pub fn resource(self, resource: &str) -> Self {
-        self.change(|request| {
-            check_segment("resource", resource)?;
-            if resource.is_empty() {
-                return Err("the resource is empty; name one, such as `pods`".to_owned());
-            }
-            once("the resource", &mut request.address.resource, resource.to_owned())
-        })
+        self.change(|request| request.address.set_resource(resource))
     }
 
     /// Sets the object's name.
     pub fn name(self, name: &str) -> Self {
-        self.change(|request| {
-            if name.is_empty() {
-                return Err("the resource name may not be empty; leave `name` out for the whole \
-                            collection"
-                    .to_owned());
-            }
-            check_segment("name", name)?;
-            once("the name", &mut request.address.name, name.to_owned())
-        })
+        self.change(|request| request.address.set_name(name))
     }
 
     /// Sets the subresource, such as `["status"]`, perhaps of several segments.
     pub fn subresource<S: AsRef<str>>(self, segments: impl IntoIterator<Item = S>) -> Self {
         let segments = owned(segments);
-        self.change(|request| {
-            for segment in &segments {
-                check_segment("subresource", segment)?;
-            }
-            once("the subresource", &mut request.address.subresource, segments)
-        })
+        self.change(|request| request.address.set_subresource(segments))
     }
 }
 
@@ -450,15 +420,6 @@ impl Request {
         }
         self
     }
-}
-
-/// Sets `slot`, which may be set once.
-fn once<T: fmt::Debug>(what: &str, slot: &mut Option<T>, value: T) -> Result<(), String> {
-    if let Some(old) = slot {
-        return Err(format!("{what} is set already, to {old:?}, and cannot be {value:?} as well"));
-    }
-    *slot = Some(value);
-    Ok(())
 }
 
 /// Collects texts into owned strings.

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
+use super::params::duration;
 use super::warning::WarningHandler;
 use crate::client::policy::{BackoffManager, RateLimiter};
 use crate::client::transport::RequestBody;
@@ -99,6 +100,13 @@ impl Prepared {
     /// Adds a query parameter.
     pub fn push_parameter(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         self.query.push((name.into(), value.into()));
+    }
+
+    /// Adds the timeout as the query parameter `timeout`, which limits the server's work, too.
+    pub(crate) fn push_timeout(&mut self) {
+        if let Some(timeout) = self.timeout {
+            self.push_parameter("timeout", duration(timeout));
+        }
     }
 
     /// Returns the path with `{namespace}` and `{name}` in place of the values that differ from

@@ -4,7 +4,6 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Uri};
 
-use super::params::duration;
 use super::path_template;
 use super::prepared::Prepared;
 use super::response::Response;
@@ -59,9 +58,7 @@ impl Request {
     /// # Cancel safety
     /// Dropping the future cancels the request.
     pub async fn watch(&self) -> Result<RawWatch, Error> {
-        let prepared = self.assemble(true)?;
-        let what = prepared.what.clone();
-        let watch = RawWatch::new(self.client.watch(prepared).await?, what);
+        let watch = self.client.watch(self.assemble(true)?).await?;
         Ok(self.answer_limit.into_iter().fold(watch, RawWatch::limited))
     }
 
@@ -129,10 +126,8 @@ impl Request {
         if watch && !asked {
             prepared.push_parameter("watch", "true");
         }
-        if let Some(timeout) = self.timeout {
-            prepared.push_parameter("timeout", duration(timeout));
-        }
         prepared.timeout = self.timeout;
+        prepared.push_timeout();
         prepared.answer_limit = self.answer_limit;
         prepared.headers = self.headers.clone();
         if !self.content.is_empty() && !prepared.headers.contains_key(CONTENT_TYPE) {

@@ -3,22 +3,9 @@
 use std::time::Duration;
 
 use super::*;
+use crate::client::test_support::Counting;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Gate that permits every write for 7.5 s, and counts it.
-#[derive(Debug)]
-pub(crate) struct Counting(pub(crate) InFlightWrites);
-
-impl WriteGate for Counting {
-    fn admit(&self) -> Result<Option<Duration>, Error> {
-        Ok(Some(Duration::from_millis(7_500)))
-    }
-
-    fn begin_write(&self) -> Result<WritePermit, Error> {
-        Ok(WritePermit::counted(self.admit()?, self.0.begin()))
-    }
-}
 
 /// A client whose writes are counted, with a margin of 2 s.
 fn counted(server: &Arc<Server>) -> (Client, InFlightWrites) {

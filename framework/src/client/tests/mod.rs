@@ -3,11 +3,10 @@
 mod attacks;
 mod building;
 mod calls;
-pub(crate) mod capture;
 mod configuring;
 mod connecting;
 mod faults;
-pub(crate) mod flights;
+mod flights;
 mod sending;
 mod telling;
 mod waiting;

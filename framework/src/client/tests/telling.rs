@@ -3,8 +3,8 @@
 use serde_json::json;
 use tracing::Level;
 
-use super::capture::Captured;
 use super::*;
+use crate::client::test_support::Captured;
 use crate::client::{NoWarnings, Warning, WarningHandler};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES};
 

@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use tower::util::MapRequestLayer;
 use tracing::Level;
 
-use super::capture::Captured;
 use super::*;
+use crate::client::test_support::Captured;
 use crate::client::{Permit, TokenBucket, UrlBackoff};
 use crate::error::ErrorKind;
 use crate::metrics::names::{REST_RATE_LIMITER_SECONDS, REST_SECONDS};

@@ -165,7 +165,7 @@ impl WriteGate for AttemptGate {
 mod tests {
     use super::*;
     use crate::client::InFlightWrites;
-    use crate::client::tests::flights::Counting;
+    use crate::client::test_support::Counting;
     use crate::clock::Clock;
 
     fn gate(attempt: &AttemptCancel) -> AttemptGate {

@@ -391,7 +391,7 @@ async fn every_series_is_there_before_the_first_reconcile() {
 
 #[test]
 fn c3_a_program_that_cannot_catch_panics_logs_a_warning_at_its_start() {
-    let (logged, _guard) = crate::client::tests::capture::Captured::at(tracing::Level::WARN);
+    let (logged, _guard) = crate::client::test_support::Captured::at(tracing::Level::WARN);
     warn_of_aborts("test", false);
     assert!(logged.lines().is_empty());
     warn_of_aborts("test", true);

@@ -1,7 +1,7 @@
 //! Answers that are errors: the election's reaction, and its reports.
 
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::error::ApiStatus;
 
 /// A lock that refuses some requests before they reach the store.

@@ -9,7 +9,7 @@ use windlass_apiserver::faults::{Action as Strike, Fault};
 use super::world::{DEFINITION, SECOND, Story, Trips, World, absent, definition, elected, until};
 use super::*;
 use crate::api::{Api, Patch};
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 
 /// A follower has looked for the new version in vain before it leads and installs it.
 #[tokio::test(start_paused = true)]

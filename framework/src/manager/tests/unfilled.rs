@@ -9,7 +9,7 @@ use windlass_apiserver::faults::{Action as Strike, Fault};
 
 use super::world::{SECOND, Story, Trip, World, definition, elected, object, until};
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::controller::{Action, Context, ControllerBuilder, Result};
 use crate::resource::ResourceExt;
 

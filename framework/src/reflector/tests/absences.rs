@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tracing::Level;
 
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::client::{BoxIo, Client, Connect};
 use crate::reflector::{ApiSource, Served, Serving};
 use crate::resource::Scope;

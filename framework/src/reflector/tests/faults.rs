@@ -3,7 +3,7 @@
 use tracing::Level;
 
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::metrics::names;
 
 /// A list of `items` objects of `size` bytes that is generated while it is read, one piece at a

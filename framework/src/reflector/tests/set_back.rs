@@ -4,7 +4,7 @@
 use tracing::Level;
 
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::metrics::names;
 
 #[tokio::test(start_paused = true)]

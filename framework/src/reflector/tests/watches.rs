@@ -1,7 +1,7 @@
 //! Tests of watches and of the consequences of their end (mechanisms 48 and 53 to 56).
 
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 use crate::metrics::names;
 
 /// Upstream's row 68.

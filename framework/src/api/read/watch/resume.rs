@@ -37,8 +37,8 @@ impl<K> Watch<K> {
     /// # }
     /// ```
     pub fn resuming(self) -> ResumingWatch<K> {
-        let version = self.draft.query.iter().find(|(key, _)| *key == "resourceVersion");
-        let version = version.map(|(_, value)| value.clone()).unwrap_or_default();
+        let version =
+            self.draft.prepared.parameter("resourceVersion").unwrap_or_default().to_owned();
         ResumingWatch {
             rollback: RollbackProbe::new(&self.draft),
             watch: self,

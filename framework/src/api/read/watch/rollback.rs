@@ -56,8 +56,10 @@ impl RollbackProbe {
     /// A check of the watch that `draft` requests. The first is due at once: the version to begin
     /// after may be from before a set-back.
     pub(super) fn new(draft: &Draft) -> Self {
-        let is_selector = |key: &str| matches!(key, "fieldSelector" | "labelSelector");
-        let selectors = draft.query.iter().filter(|(key, _)| is_selector(key)).cloned();
+        let selectors = draft.prepared.query.iter().filter_map(|(key, value)| {
+            let key = ["fieldSelector", "labelSelector"].into_iter().find(|known| known == key)?;
+            Some((key, value.clone()))
+        });
         Self {
             target: Arc::new(draft.target.metadata()),
             selectors: selectors.collect(),

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::*;
-use crate::client::tests::flights::Counting;
+use crate::client::test_support::Counting;
 use crate::client::{ClientConfig, InFlightWrites, WriteGate};
 use crate::error::Error;
 

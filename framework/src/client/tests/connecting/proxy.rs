@@ -409,7 +409,7 @@ async fn the_environments_proxy_is_used_unless_the_program_says_otherwise() {
     let refusal = b"HTTP/1.1 403 Forbidden\r\n\r\n";
     let (port, asked) = http_proxy(Manner::Say(refusal), None).await;
     let own =
-        "client::tests::proxy::the_environments_proxy_is_used_unless_the_program_says_otherwise";
+        "client::tests::connecting::proxy::the_environments_proxy_is_used_unless_the_program_says_otherwise";
     let output = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", own])
         .env(CHILD, "1")

@@ -1,7 +1,7 @@
 //! Attempts: their numbers, their names in logs, and yielding.
 
 use super::*;
-use crate::client::tests::capture::Captured;
+use crate::client::test_support::Captured;
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey::new(Some("shop"), name)
