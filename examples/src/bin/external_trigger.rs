@@ -25,6 +25,7 @@ use windlass::controller::{Poll, Polled, Trigger};
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
+use windlass::resource::ObjectKey;
 
 /// Prints the reasons of its reconciles; reads prices from the poll, and sends no request itself.
 struct Shops {

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{from_value, json};
 use windlass::api::Condition;
+use windlass::controller::Finalize;
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;

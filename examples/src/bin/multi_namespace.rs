@@ -16,6 +16,8 @@ use windlass::api::Patch;
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
+use windlass::resource::ObjectKey;
+use windlass::store::Index;
 
 /// The name of the ConfigMap that a ConfigMap reads its greeting from.
 const BY_SOURCE: Index<ConfigMap, String> = Index::on_path("source", &["data", "greetingFrom"]);

@@ -2,6 +2,8 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use windlass::prelude::*;
+use windlass::resource::ObjectKey;
+use windlass::store::Cached;
 
 #[derive(Controller)]
 #[controller(for = ConfigMap, owns(Service), watches(Secret, by = maps_of), can(get create Pod))]
