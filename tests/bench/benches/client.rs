@@ -227,7 +227,7 @@ impl Server {
                 let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
                 let (one, two) = (bind().await.expect("a port"), bind().await.expect("a port"));
                 let address = |listener: &TcpListener| listener.local_addr().expect("an address");
-                ready.send((address(&one), address(&two))).expect("somebody waits");
+                ready.send((address(&one), address(&two))).expect("the receiver waits");
                 loop {
                     tokio::select! {
                         biased;

@@ -11,8 +11,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
 BIN = TARGET / "release"
-# A round begins when nobody else uses more than this share of one core, and a job counts when nobody
-# did while it ran. The load average would tell of our own last job for a minute or two.
+# A round begins when other programs use less than this share of one core, and a job counts if they did so
+# while it ran. The load average would include our own last job for a minute or two.
 FOREIGN = 0.15
 PATIENCE = 400
 

@@ -1,4 +1,4 @@
-"""What is run: columns, and the jobs of each round.
+"""Columns, and the jobs of each round.
 
 A job is one process of one driver over a fresh load generator. Sizes are those of the goals; `quick` has
 small ones that only show that everything works. What is only context runs in fewer of the five rounds; what
@@ -82,7 +82,7 @@ WORKERS = {"workers-1": 1, "workers-4": 4, "workers-cores": os.cpu_count() or 1}
 
 
 def collect(column):
-    """A last phase for who has a collector."""
+    """A last phase for drivers with a garbage collector."""
     return ",collect" if column.startswith("go-") else ""
 
 

@@ -26,7 +26,7 @@ struct Mutator {
     file: String,
     functions: Vec<String>,
     skipped: HashSet<String>,
-    /// How often each change was seen in a function: a label stays when lines move.
+    /// Number of times that each change was seen in a function: a label stays when lines move.
     seen: HashMap<String, u32>,
     labels: String,
     count: usize,
@@ -150,7 +150,7 @@ impl VisitMut for Mutator {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        // Who is alive is one: what a mutant is made of is as it was.
+        // One mutant is alive at a time: the parts of a mutant are unchanged.
         let old = expr.clone();
         visit_mut::visit_expr_mut(self, expr);
         let changed = match (&old, &mut *expr) {
@@ -171,7 +171,7 @@ impl VisitMut for Mutator {
         }
     }
 
-    // What is decided when it compiles, and what is no expression.
+    // Conditions that the compiler decides, and those that are no expression.
     fn visit_item_const_mut(&mut self, _: &mut ItemConst) {}
     fn visit_item_static_mut(&mut self, _: &mut ItemStatic) {}
     fn visit_impl_item_const_mut(&mut self, _: &mut ImplItemConst) {}

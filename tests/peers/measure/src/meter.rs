@@ -1,4 +1,4 @@
-//! Counts what reconciles saw.
+//! Counters of the versions that reconciles saw.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ pub struct Meter {
     is_timing: AtomicBool,
     latencies: Mutex<Vec<u64>>,
     is_failing: AtomicBool,
-    /// How often each version failed that is to fail.
+    /// Number of failures of each version that has to fail.
     failures: Mutex<HashMap<u64, u32>>,
 }
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_to_fail_is_what_fails() {
+    fn exactly_the_due_versions_fail() {
         for (first, last) in [(1, 35), (1, 36), (36, 36), (37, 107), (37, 108), (1, 360)] {
             let meter = Meter::default();
             meter.fail();
