@@ -138,7 +138,7 @@ page() { # PAGE
         (
           cd "$(cat "$work/folder")"
           while IFS= read -r line <&3; do
-            # Not what a reader types: empty, or a comment alone.
+            # A line that a reader does not type: empty, or a comment alone.
             [[ $line =~ ^[[:space:]]*(#|$) ]] || type_line "$line"
           done 3<"$file"
           pwd >"$work/folder"

@@ -58,12 +58,12 @@ struct DnsState {
 }
 
 impl Dns {
-    fn call<T>(&self, what: impl FnOnce(&mut DnsState) -> T) -> std::result::Result<T, BoxError> {
+    fn call<T>(&self, action: impl FnOnce(&mut DnsState) -> T) -> std::result::Result<T, BoxError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.calls += 1;
         match state.calls % 2 {
             1 => Err("the DNS service is not available".into()),
-            _ => Ok(what(&mut state)),
+            _ => Ok(action(&mut state)),
         }
     }
 

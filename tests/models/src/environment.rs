@@ -1,8 +1,8 @@
 //! Stand-ins of time, randomness and metrics for the modelled source.
 
 use self::clock::Clock;
-use self::rng::Rng;
 use self::metrics::Metrics;
+use self::rng::Rng;
 
 /// All three.
 #[derive(Clone, Default)]

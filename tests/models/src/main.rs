@@ -7,12 +7,12 @@
 //! is and for each mutant of `mutants.txt`.
 
 mod conformance;
+mod environment;
 mod handoff;
 mod lease;
 #[allow(dead_code)]
 mod mutants;
 mod queue;
-mod environment;
 mod shared;
 mod store;
 mod sync;
@@ -60,7 +60,7 @@ mod resource {
     pub type ObjectKey = &'static str;
 }
 
-pub use environment::{clock, rng, metrics};
+pub use environment::{clock, metrics, rng};
 
 use std::process::{Command, ExitCode};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use loom::future::block_on;
 use loom::thread::{self, JoinHandle};
 
-use crate::explore;
 use crate::environment::Environment;
+use crate::explore;
 use crate::sync::Notify;
 use crate::workqueue::{Adding, Priority, QueueSettings, WorkQueue};
 

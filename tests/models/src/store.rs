@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 use loom::sync::RwLock;
 use loom::thread;
 
-use self::snapshot_diff::SnapshotDiff;
 use self::object::Object;
+use self::snapshot_diff::SnapshotDiff;
 use crate::explore;
 
 include!(concat!(env!("OUT_DIR"), "/snapshot_diff.in"));
@@ -31,10 +31,10 @@ pub mod informer {
     use loom::thread;
     use tokio::time::Instant;
 
-    use self::listeners::Listeners;
     use self::listener::{Life, Listener};
-    use crate::explore;
+    use self::listeners::Listeners;
     use crate::environment::clock::Clock;
+    use crate::explore;
     use crate::sync::Mutex;
 
     pub mod listener {

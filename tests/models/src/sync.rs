@@ -67,7 +67,7 @@ enum Notice {
 }
 
 impl State {
-    /// Whom to wake.
+    /// Marks one waiting task as notified and returns its waker, if there is one.
     fn notify_one(&mut self) -> Option<Waker> {
         match self.waiters.iter_mut().find(|waiter| waiter.notice.is_none()) {
             Some(waiter) => {

@@ -295,11 +295,11 @@ func (w *work) check(served string, words ...any) error {
 }
 
 // once fails unless there was exactly one for each.
-func once(what string, seen, due uint64) error {
+func once(label string, seen, due uint64) error {
 	if seen == due {
 		return nil
 	}
-	return fmt.Errorf("%d %s, not %d: void", seen, what, due)
+	return fmt.Errorf("%d %s, not %d: void", seen, label, due)
 }
 
 func (w *work) line(phase string, used uint64, wall time.Duration, count uint64) line {
@@ -312,11 +312,11 @@ func (w *work) each(resident uint64) float64 {
 	return float64(resident-min(resident, w.base)) / 1e3 / float64(w.objects)
 }
 
-func until(what string, done func() bool) error {
+func until(label string, done func() bool) error {
 	deadline := time.Now().Add(patience)
 	for !done() {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s did not come", what)
+			return fmt.Errorf("%s did not come", label)
 		}
 		time.Sleep(look)
 	}

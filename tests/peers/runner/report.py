@@ -208,7 +208,7 @@ def facts(data):
 
 
 def between(text, name, new):
-    """`text` with what stands between two markers replaced."""
+    """`text` with the part between two markers replaced."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     if begin not in text or end not in text:
         raise ValueError(f"there is no place marked {name!r}")

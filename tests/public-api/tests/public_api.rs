@@ -1,5 +1,8 @@
 //! The public items of the workspace's crates are those of `tests/public-api.txt`.
 
+// Helpers of tests may unwrap, as tests may.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is granted compiles, with no more types written than there are.
+//! Granted calls compile, with no more types written than there are.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use windlass::prelude::*;

@@ -34,9 +34,9 @@ struct Mutator {
 
 impl Mutator {
     /// A question whether the change is alive, unless it is skipped.
-    fn change(&mut self, at: Span, what: &str) -> Option<TokenStream> {
+    fn change(&mut self, at: Span, change: &str) -> Option<TokenStream> {
         let function = self.functions.last().map_or("", String::as_str);
-        let label = format!("{}\t{function}\t{what}", self.file);
+        let label = format!("{}\t{function}\t{change}", self.file);
         let seen = self.seen.entry(label.clone()).or_default();
         *seen += 1;
         let label = if *seen > 1 { format!("{label} #{seen}") } else { label };
@@ -61,8 +61,8 @@ impl Mutator {
                 if rules::is_just(block, &value) {
                     continue;
                 }
-                let what = format!("return {value}");
-                if let Some(is_alive) = self.change(signature.ident.span(), &what) {
+                let change = format!("return {value}");
+                if let Some(is_alive) = self.change(signature.ident.span(), &change) {
                     let stmt: Stmt = parse_quote!(if #is_alive { return #value; });
                     first.push(stmt);
                 }
@@ -76,8 +76,8 @@ impl Mutator {
         let mut branches = TokenStream::new();
         let (left, right) = (&old.left, &old.right);
         for op in rules::others(&old.op) {
-            let what = format!("{} for {}", op.to_token_stream(), old.op.to_token_stream());
-            if let Some(is_alive) = self.change(old.op.span(), &what) {
+            let change = format!("{} for {}", op.to_token_stream(), old.op.to_token_stream());
+            if let Some(is_alive) = self.change(old.op.span(), &change) {
                 branches.extend(quote!(if #is_alive { #left #op #right } else));
             }
         }

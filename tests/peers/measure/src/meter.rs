@@ -96,12 +96,12 @@ impl Meter {
         (failed, given_up as u64)
     }
 
-    /// How many of so many changes fail, the last of which has this version: as often as they are tried.
+    /// Number of expected failures among this many changes up to the version, one per attempt.
     pub fn due_to_fail(last: u64, changes: u64) -> u64 {
         (last / EVERY - last.saturating_sub(changes) / EVERY) * u64::from(IN_A_ROW)
     }
 
-    /// Is the reconcile of this version to fail? In how manieth failure in a row?
+    /// Is the reconcile of this version to fail? With its number of failures in a row.
     pub fn fails(&self, version: &str) -> Option<u32> {
         if !self.is_failing.load(Ordering::Relaxed) {
             return None;

@@ -336,11 +336,11 @@ impl Work<'_> {
 }
 
 /// Fails unless there was exactly one for each.
-pub(crate) fn once(what: &str, seen: u64, due: u64) -> io::Result<()> {
+pub(crate) fn once(label: &str, seen: u64, due: u64) -> io::Result<()> {
     if seen == due {
         return Ok(());
     }
-    Err(io::Error::other(format!("{seen} {what}, not {due}: void")))
+    Err(io::Error::other(format!("{seen} {label}, not {due}: void")))
 }
 
 pub(crate) fn quantile(sorted: &[u64], part: f64) -> u64 {
@@ -348,11 +348,11 @@ pub(crate) fn quantile(sorted: &[u64], part: f64) -> u64 {
     sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-pub(crate) fn until(what: &str, done: impl Fn() -> bool) -> io::Result<()> {
+pub(crate) fn until(label: &str, done: impl Fn() -> bool) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !done() {
         if Instant::now() > deadline {
-            return Err(io::Error::other(format!("{what} did not come within {PATIENCE:?}")));
+            return Err(io::Error::other(format!("{label} did not come within {PATIENCE:?}")));
         }
         thread::sleep(LOOK);
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use measure::{Delayed, Delays, Window, resident};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
-use windlass::resource::ObjectKey;
 use windlass::environment::Environment;
+use windlass::resource::ObjectKey;
 use windlass::workqueue::{Adding, QueueSettings, WorkQueue};
 
 const KEYS: u64 = 100_000;

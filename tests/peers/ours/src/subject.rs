@@ -11,7 +11,7 @@ use measure::{Args, Delayed, Delays, Meter, Subject};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use windlass::client::{Client, ClientConfig};
-use windlass::controller::{Action, Context, Reconciler, Result, ControllerBuilder};
+use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
 use windlass::informer::{CacheOptions, Change, Informer, InformerRegistry, Registration};
 use windlass::manager::{Manager, Running};
 use windlass::resource::{ObjectKey, ResourceExt};
