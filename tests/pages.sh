@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Types into empty folders whatever README, quickstart and tutorial tell a reader to type, line by line.
+# Types every command of README, quickstart and tutorial into empty folders, line by line.
 # Every line of a block marked `sh` is run as it stands and must succeed; `TABLE` lists the lines for
 # which that is not enough. A new line therefore needs no entry here, and cannot be forgotten.
 #
@@ -14,8 +14,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 cache="${WINDLASS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/windlass}"
-# A fixed place, because cargo tells packages apart by their path: what one run compiled, the next one
-# finds. It lies outside of the tree: a project inside would be taken for a member of the workspace.
+# A fixed place, because cargo distinguishes packages by their path: the next run finds the compiled
+# code. It lies outside of the tree: a project inside would be taken for a member of the workspace.
 work="${WINDLASS_PAGES:-$cache/pages}"
 
 # folder$ line | how | why
@@ -53,10 +53,10 @@ blocks() { # PAGE FOLDER
     open { print held $0 > file; held = "" }' "$1"
 }
 
-# What a line prints, without what differs from run to run.
+# The output of a line, without the parts that differ from run to run.
 plain() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g; s/[[:space:]]+/ /g; s/^ //; s/ $//'; }
 
-stop() { # ends what is being served
+stop() { # ends the served program
   [ -f "$work/pid" ] || return 0
   local pid code=0
   pid=$(cat "$work/pid")
@@ -72,7 +72,7 @@ serve() { # LINE TEXT
   stop
   rm -f "$work/code"
   : >"$work/served"
-  # A process group of its own, as at a terminal, so that it can be sent what Ctrl-C sends.
+  # A process group of its own, as at a terminal, so that it can be sent the signal of Ctrl-C.
   set -m
   (trap : INT; code=0; eval "$1" >>"$work/served" 2>&1 || code=$?; echo "$code" >"$work/code") &
   echo $! >"$work/pid"
@@ -107,14 +107,14 @@ type_line() { # LINE
     *) eval "$line" >"$work/said" 2>&1 || { cat "$work/said"; fail "that failed"; } ;;
   esac
   if [ -d "$desk/windlass" ] && [ ! -f "$work/dated" ]; then
-    # The clone as this tree is, with the times of its files: what is compiled need not be again.
+    # The clone as this tree is, with the times of its files, so that nothing is compiled again.
     (cd "$root" && git ls-files -z | tar --null --ignore-failed-read -T - -cf - 2>/dev/null) |
       tar -xf - -C "$desk/windlass"
     touch "$work/dated"
   fi
 }
 
-shown() { # FILE: its lines are in what was printed last
+shown() { # FILE: its lines are in the last output
   local line
   plain <"$work/said" >"$work/plain"
   while read -r line; do
@@ -138,7 +138,7 @@ page() { # PAGE
         (
           cd "$(cat "$work/folder")"
           while IFS= read -r line <&3; do
-            # Not what a reader types: empty, or a comment alone.
+            # A line that a reader does not type: empty, or a comment alone.
             [[ $line =~ ^[[:space:]]*(#|$) ]] || type_line "$line"
           done 3<"$file"
           pwd >"$work/folder"
@@ -180,7 +180,7 @@ desk="$work/desk"
 rm -rf "$work/origin" "$work/home" "$work/pid"
 mkdir -p "$work/origin" "$work/home" "$work/.cargo"
 : >"$work/typed"
-# What `git clone` is given. Changes that are not committed come on top of it.
+# The source of `git clone`. Changes that are not committed are added to it.
 git clone --quiet --bare --shared "$root" "$work/origin/windlass.git"
 # A reader's machine: no cluster, nothing in the environment; tools and compiled code are kept.
 export CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}"

@@ -24,7 +24,7 @@ version=$(cargo run --quiet -- --version)
 help=$(cargo run --quiet -- --help)
 [[ $help == "An operator for Greeting objects"* ]] || fail "--help begins otherwise: $help"
 
-# Without Docker: the Dockerfile's own cargo command, with what .dockerignore lets through, and by the
+# Without Docker: the Dockerfile's own cargo command, with the files that .dockerignore lets through, and by the
 # profile that is compiled already.
 let_through() { # PATH: the last pattern that matches it or a folder above decides, as Docker does it
   local pattern part allowed=yes

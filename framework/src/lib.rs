@@ -4,8 +4,6 @@
 //! [`Reconciler`](controller::Reconciler) brings the world in line with its objects; a
 //! [`Manager`](manager::Manager) runs the reconciler with caches, queues, leader election, probes,
 //! metrics and shutdown. [`prelude`] holds the names that most operators import.
-//! queues, leader election, probes, metrics, shutdown. [`prelude`] holds what most operators
-//! import.
 //!
 //! Modules import only from lower layers: [`resource`] and [`wire`] are data; [`client`], [`api`]
 //! and [`discovery`] speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`]

@@ -1,14 +1,13 @@
-//! Names that most operators import: `use windlass::prelude::*`.
+//! The sixteen names that nearly every operator imports: `use windlass::prelude::*`.
+//!
+//! All other names are imported from their modules.
 
 pub use crate::client::Client;
-pub use crate::conditions::{Conditions, met, unknown, unmet};
-pub use crate::controller::{
-    Action, Context, Controller, ControllerBuilder, Failure, Finalize, Reconciler, Result,
-};
+pub use crate::conditions::{Conditions, met, unmet};
+pub use crate::controller::{Action, Context, Controller, ControllerBuilder, Reconciler, Result};
 pub use crate::crd::CustomResource;
 pub use crate::events::{Normal, Warning};
 pub use crate::manager::Manager;
-pub use crate::resource::{ObjectKey, Resource, ResourceExt};
-pub use crate::store::{Cached, Index};
+pub use crate::resource::ResourceExt;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-pub use windlass_macros::{Controller, CustomResource, Projection};
+pub use windlass_macros::{Controller, CustomResource};

@@ -10,6 +10,8 @@ mod controller;
 #[cfg(test)]
 mod documented;
 mod errors;
+#[cfg(test)]
+mod expansions;
 mod keys;
 mod names;
 mod projection;

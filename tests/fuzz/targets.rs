@@ -1,4 +1,4 @@
-//! What the fuzz targets call, and `tests/tests/frames.rs` with cases of proptest: parsers of foreign
+//! Bodies of the fuzz targets, which `tests/tests/frames.rs` calls with cases of proptest: parsers of foreign
 //! bytes beside naive readings of the same bytes.
 //!
 //! Every target takes any bytes. Of those that read streams, the first byte says how many lengths of
@@ -26,19 +26,19 @@ pub(crate) fn frames(data: &[u8]) {
     let (lengths, body) = lengths(data);
     for limit in [SMALL, LARGE] {
         let mut decoder = FrameDecoder::with_limit(limit);
-        let mut told = Vec::new();
+        let mut parts = Vec::new();
         for piece in pieces(body, lengths) {
             decoder.push(piece, &mut |part| {
-                told.push(match part {
+                parts.push(match part {
                     Part::Whole(line) => (true, line.to_vec()),
                     Part::TooLarge(beginning) => (false, beginning.to_vec()),
                 });
             });
         }
-        assert_eq!(told, lines(body, limit), "with a limit of {limit}");
+        assert_eq!(parts, lines(body, limit), "with a limit of {limit}");
         let open = body.rsplit(|byte| *byte == b'\n').next().is_some_and(|rest| !rest.is_empty());
         assert_eq!(decoder.is_inside(), open);
-        for (whole, line) in &told {
+        for (whole, line) in &parts {
             if *whole { frame(line) } else { beginning(line) }
         }
     }
@@ -56,11 +56,11 @@ fn lines(body: &[u8], limit: usize) -> Vec<(bool, Vec<u8>)> {
     lines.pop();
     let blank = |line: &[u8]| line.iter().all(|byte| b" \t\r".contains(byte));
     lines.retain(|line| line.len() > limit || !blank(line));
-    let told = |line: &[u8]| match line.len() <= limit {
+    let kept = |line: &[u8]| match line.len() <= limit {
         true => (true, line.to_vec()),
         false => (false, line[..KEPT_BEGINNING.min(limit)].to_vec()),
     };
-    lines.into_iter().map(told).collect()
+    lines.into_iter().map(kept).collect()
 }
 
 fn frame(line: &[u8]) {
@@ -162,7 +162,7 @@ fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
     })
 }
 
-/// An object's metadata and what is kept of it, beside `serde_json`.
+/// An object's metadata and its kept part, beside `serde_json`.
 pub(crate) fn skim(data: &[u8]) {
     let (&at, object) = data.split_first().unwrap_or((&0, data));
     let skimmed = probe::skim(object);
@@ -210,7 +210,7 @@ fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)
     }
 }
 
-/// The body of an error answer, whoever wrote it.
+/// The body of an error answer from any sender.
 pub(crate) fn status(data: &[u8]) {
     let [high, low, wait, rest @ ..] = data else { return };
     let (wait, body) = rest.split_at(usize::from(*wait).min(rest.len()));
@@ -235,7 +235,7 @@ pub(crate) fn kubeconfig(data: &[u8]) {
 /// `Retry-After`.
 pub(crate) fn headers(data: &[u8]) {
     let plain = std::str::from_utf8(data).ok().filter(|text| {
-        // What a header can hold.
+        // Bytes that a header can hold.
         text.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
     });
     let plain = plain.and_then(|text| text.trim().parse::<u64>().ok());

@@ -6,7 +6,7 @@ use std::{env, fs};
 #[path = "src/mutants.rs"]
 mod mutants;
 
-/// Where the modelled source lies.
+/// Folder of the modelled source.
 const SOURCE: &str = "../../framework/src";
 /// Its modules that are modelled whole.
 const MODULES: [&str; 3] = ["delta", "fifo", "workqueue"];

@@ -82,7 +82,7 @@ pub fn updated<K: Resource>(representation: Representation, each: Range<f64>) ->
         drop(String::with_capacity(100));
         for mut cache in from_first {
             (2..=ROUNDS).for_each(|number| round(&mut cache, number));
-            to_first.send(cache).expect("somebody waits");
+            to_first.send(cache).expect("the receiver waits");
         }
     });
     let mut cache = Cache::kept_as::<K>(representation);

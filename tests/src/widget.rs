@@ -10,6 +10,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass::controller::Failure;
 use windlass::prelude::*;
 
 /// A thing with a text.

@@ -164,8 +164,9 @@ async fn c1_no_value_of_an_object_that_does_not_decode_is_in_logs_events_errors_
     loop {
         let events = events().await;
         let failed = ["reads-a-lease", "reads-a-secret"];
-        let is_told = |name: &str| log.text().contains(name);
-        if bad.iter().all(|(name, _)| about(&events, name) > 0) && failed.into_iter().all(is_told) {
+        let is_logged = |name: &str| log.text().contains(name);
+        if bad.iter().all(|(name, _)| about(&events, name) > 0) && failed.into_iter().all(is_logged)
+        {
             break;
         }
         assert!(began.elapsed() < Duration::from_secs(120), "not reported: {events:#?}");
@@ -178,21 +179,21 @@ async fn c1_no_value_of_an_object_that_does_not_decode_is_in_logs_events_errors_
     let lease = api.namespace::<Lease>(namespace).get("bad").await.expect_err("a bad time");
     let secrets = api.namespace::<Secret>(namespace).list().await.expect_err("bad base64");
     let objects = api.namespace::<Vault>(namespace).list().await.expect_err("bad objects");
-    for (what, error) in [("a get", lease), ("a list", secrets), ("a list of ours", objects)] {
+    for (place, error) in [("a get", lease), ("a list", secrets), ("a list of ours", objects)] {
         let mut text = format!("{error} {error:?}");
         let mut source = std::error::Error::source(&error);
         while let Some(cause) = source {
             text.push_str(&format!(" {cause} {cause:?}"));
             source = cause.source();
         }
-        places.push((what, text));
+        places.push((place, text));
     }
     for (place, text) in &places {
         let line = text.lines().find(|line| line.contains(CANARY));
         assert!(line.is_none(), "{place}: {}", line.unwrap_or_default());
     }
     let (_, events) = &places[1];
-    for told in [".spec.size: invalid type: string, expected u8", ".spec.names.*: invalid type"] {
-        assert!(events.contains(told), "{told}: {events}");
+    for part in [".spec.size: invalid type: string, expected u8", ".spec.names.*: invalid type"] {
+        assert!(events.contains(part), "{part}: {events}");
     }
 }

@@ -18,17 +18,17 @@ fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
     for seed in 1..=3 {
         let report = survives(seed, VERSIONS);
         assert!(report.progress.counts.commits >= VERSIONS);
-        for (what, number) in report.stats.all() {
-            *happened.entry(what).or_insert(0) += number;
+        for (event, number) in report.stats.all() {
+            *happened.entry(event).or_insert(0) += number;
         }
     }
     // The run means something only if enough faults happened.
-    for what in [
+    for event in [
         "backups that were restored",
         "definitions that went away unseen",
         "lists that were complete in part",
         "net: names that were hidden",
-        "queue: deletions that were told",
+        "queue: deletions that were delivered",
         "caches that said they were synced",
         "kinds that fell ill alone",
         "lists: absent",
@@ -45,11 +45,11 @@ fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
         "server: restarted",
         "server: showed old changes again",
     ] {
-        assert!(happened.get(what).is_some_and(|number| *number > 0), "{what}: {happened:#?}");
+        assert!(happened.get(event).is_some_and(|number| *number > 0), "{event}: {happened:#?}");
     }
-    let [pushed, told] =
-        ["pushed", "told"].map(|what| happened[&*format!("queue: deltas that were {what}")]);
-    assert!(told < pushed, "nothing met in a queue: {told} of {pushed}");
+    let [pushed, delivered] =
+        ["pushed", "delivered"].map(|step| happened[&*format!("queue: deltas that were {step}")]);
+    assert!(delivered < pushed, "nothing met in a queue: {delivered} of {pushed}");
 }
 
 #[test]

@@ -37,10 +37,10 @@ async fn text_of_child(cluster: &TestCluster, name: &str) -> Option<String> {
 }
 
 /// Waits until `met` holds; fails after two minutes of virtual time.
-async fn eventually(what: &str, mut met: impl AsyncFnMut() -> bool) {
+async fn eventually(condition: &str, mut met: impl AsyncFnMut() -> bool) {
     let start = Instant::now();
     while !met().await {
-        assert!(start.elapsed() < Duration::from_secs(120), "not within two minutes: {what}");
+        assert!(start.elapsed() < Duration::from_secs(120), "not within two minutes: {condition}");
         sleep(Duration::from_millis(50)).await;
     }
 }
@@ -178,7 +178,7 @@ async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
     let _cache = running.informers().informer::<Service>();
     eventually("it is counted", async || invalid(&running, "services") == 1).await;
     let events = cluster.client().namespace::<Event>(cluster.namespace());
-    let told = async || {
+    let reported = async || {
         let events = events.list().await.expect("the server answers").items;
         let about = |event: &Event| {
             let object = event.regarding.as_ref();
@@ -187,9 +187,9 @@ async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
         };
         events.iter().filter(|event| about(event)).count()
     };
-    eventually("it gets an event", async || told().await == 1).await;
+    eventually("it gets an event", async || reported().await == 1).await;
     sleep(Duration::from_secs(60)).await;
-    assert_eq!(told().await, 1);
+    assert_eq!(reported().await, 1);
     services.delete("bad").await.unwrap();
     eventually("its deletion works", async || invalid(&running, "services") == 0).await;
 }

@@ -79,10 +79,10 @@ impl Program {
     }
 }
 
-async fn until(what: &str, mut met: impl AsyncFnMut() -> bool) {
+async fn until(condition: &str, mut met: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !met().await {
-        assert!(began.elapsed() < PATIENCE, "it never happened: {what}");
+        assert!(began.elapsed() < PATIENCE, "it never happened: {condition}");
         sleep(Duration::from_millis(10)).await;
     }
 }

@@ -134,8 +134,8 @@ fn every_test_that_the_book_names_for_them_is_there() {
     let (rows, named) = (rows(), named());
     for id in owed() {
         let empty = BTreeSet::new();
-        let (told, there) = (rows.get(&id).unwrap_or(&empty), named.get(&id).unwrap_or(&empty));
-        let gone: Vec<_> = told.difference(there).collect();
+        let (listed, there) = (rows.get(&id).unwrap_or(&empty), named.get(&id).unwrap_or(&empty));
+        let gone: Vec<_> = listed.difference(there).collect();
         assert!(gone.is_empty(), "the book names tests of {id} that are not there: {gone:?}");
     }
 }

@@ -146,7 +146,7 @@ async fn a_command_prints_and_ends_with_its_exit_code() {
 
 #[tokio::test]
 #[ignore = "needs the real API server: see tests/README.md"]
-async fn input_comes_back_and_its_end_is_told() {
+async fn input_comes_back_and_its_end_is_reported() {
     for world in World::both().await {
         let mut session = world.pods.exec("db-0", &["cat"], with_stdin()).await.unwrap();
         let (mut stdin, mut stdout) = (session.stdin().unwrap(), session.stdout().unwrap());

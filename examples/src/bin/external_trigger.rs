@@ -25,11 +25,12 @@ use windlass::controller::{Poll, Polled, Trigger};
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
+use windlass::resource::ObjectKey;
 
 /// Prints the reasons of its reconciles; reads prices from the poll, and sends no request itself.
 struct Shops {
     prices: Polled<u32>,
-    told: mpsc::Sender<String>,
+    sender: mpsc::Sender<String>,
 }
 
 impl Reconciler for Shops {
@@ -38,7 +39,7 @@ impl Reconciler for Shops {
     async fn reconcile(&self, shop: &ConfigMap, cx: &Context<Self>) -> Result {
         let price = self.prices.get(&shop.key());
         let line = format!("{}: {}, price {price:?}", shop.key(), cx.reasons());
-        self.told.send(line).await?;
+        self.sender.send(line).await?;
         Ok(Action::done())
     }
 }
@@ -83,14 +84,14 @@ async fn main() -> std::result::Result<(), BoxError> {
     tokio::spawn(webhook(listener, trigger.clone()));
 
     let wiring = ControllerBuilder::new().triggered_by(&trigger).polls(&prices);
-    let (told, mut lines) = mpsc::channel(16);
+    let (sender, mut lines) = mpsc::channel(16);
     let running = Manager::new(client.clone())
         .namespaces(["shop"])
         .without_leader_election()
         .without_health()
         .without_metrics()
         .without_signals()
-        .controller_with(Shops { prices, told }, wiring)
+        .controller_with(Shops { prices, sender }, wiring)
         .start();
     let mut until = async |part: &str| {
         while let Some(line) = lines.recv().await {

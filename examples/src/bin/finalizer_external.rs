@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{from_value, json};
 use windlass::api::Condition;
+use windlass::controller::Finalize;
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
@@ -57,12 +58,12 @@ struct DnsState {
 }
 
 impl Dns {
-    fn call<T>(&self, what: impl FnOnce(&mut DnsState) -> T) -> std::result::Result<T, BoxError> {
+    fn call<T>(&self, action: impl FnOnce(&mut DnsState) -> T) -> std::result::Result<T, BoxError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.calls += 1;
         match state.calls % 2 {
             1 => Err("the DNS service is not available".into()),
-            _ => Ok(what(&mut state)),
+            _ => Ok(action(&mut state)),
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Website {
 struct WebsiteSpec {
     /// Host name that the site answers to.
     host: String,
-    /// Number of servers that run.
+    /// Number of servers.
     #[schemars(range(min = 1, max = 50))]
     replicas: i32,
 }

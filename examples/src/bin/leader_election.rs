@@ -147,8 +147,8 @@ fn callbacks(id: &str) -> LeaderCallbacks {
         move || println!("{stopped}: stopped leading"),
     )
     .new_leader(move |leader| {
-        let who = if leader == new_leader { "this process" } else { leader };
-        println!("{new_leader}: new leader: {who}");
+        let leader_name = if leader == new_leader { "this process" } else { leader };
+        println!("{new_leader}: new leader: {leader_name}");
     })
 }
 

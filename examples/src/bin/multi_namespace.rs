@@ -16,12 +16,14 @@ use windlass::api::Patch;
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
+use windlass::resource::ObjectKey;
+use windlass::store::Index;
 
 /// The name of the ConfigMap that a ConfigMap reads its greeting from.
 const BY_SOURCE: Index<ConfigMap, String> = Index::on_path("source", &["data", "greetingFrom"]);
 
 struct Greetings {
-    told: mpsc::Sender<String>,
+    sender: mpsc::Sender<String>,
 }
 
 impl Reconciler for Greetings {
@@ -34,13 +36,13 @@ impl Reconciler for Greetings {
         let source = cx.store().get(&ObjectKey::new(cx.object().namespace(), &source));
         let source = source.and_then(|source| source.get().ok());
         let greeting = source.and_then(|source| data(&source, "text"));
-        self.told.send(format!("{}: {greeting:?}", map.key())).await?;
+        self.sender.send(format!("{}: {greeting:?}", map.key())).await?;
         Ok(Action::done())
     }
 }
 
 /// Returns the operator of these teams; `manifests` grants Roles in their namespaces.
-fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manager {
+fn operator(client: Client, teams: &[&str], sender: mpsc::Sender<String>) -> Manager {
     let wiring = ControllerBuilder::new().watches_by::<ConfigMap, _>(BY_SOURCE);
     Manager::new(client)
         .namespaces(teams.iter().copied())
@@ -48,7 +50,7 @@ fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manag
         .without_health()
         .without_metrics()
         .without_signals()
-        .controller_with(Greetings { told }, wiring)
+        .controller_with(Greetings { sender }, wiring)
 }
 
 #[tokio::main]
@@ -66,8 +68,8 @@ async fn main() -> std::result::Result<(), BoxError> {
         maps.create(&from_value(text)?).await?;
         maps.create(&from_value(page)?).await?;
     }
-    let (told, mut lines) = mpsc::channel(16);
-    let running = operator(client.clone(), &["team-a", "team-b"], told).start();
+    let (sender, mut lines) = mpsc::channel(16);
+    let running = operator(client.clone(), &["team-a", "team-b"], sender).start();
     let mut until = async |parts: &[&str]| {
         let mut left = parts.to_vec();
         while let Some(line) = lines.recv().await {

@@ -22,7 +22,7 @@ use windlass::prelude::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 struct Probes {
-    told: mpsc::Sender<String>,
+    sender: mpsc::Sender<String>,
 }
 
 impl Reconciler for Probes {
@@ -30,7 +30,7 @@ impl Reconciler for Probes {
 
     async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
         let count = map.data.as_ref().and_then(|data| data.get("count"));
-        self.told.send(format!("{}: {}, count {count:?}", map.key(), cx.reasons())).await?;
+        self.sender.send(format!("{}: {}, count {count:?}", map.key(), cx.reasons())).await?;
         if cx.reasons().contains("timer probe") {
             // Once more, at a time of its own within the spread, not together with all others.
             return Ok(Action::requeue_after(cx.spread(SECOND / 2)));
@@ -55,14 +55,14 @@ async fn main() -> std::result::Result<(), BoxError> {
     let client = cluster.client();
     let namespace: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
     client.all().create(&namespace).await?;
-    let (told, mut lines) = mpsc::channel(16);
+    let (sender, mut lines) = mpsc::channel(16);
     let running = Manager::new(client.clone())
         .namespaces(["shop"])
         .without_leader_election()
         .without_health()
         .without_metrics()
         .without_signals()
-        .controller_with(Probes { told }, wiring())
+        .controller_with(Probes { sender }, wiring())
         .start();
     let mut until = async |part: &str| {
         while let Some(line) = lines.recv().await {

@@ -28,7 +28,7 @@ pub struct Website {
 struct WebsiteSpec {
     /// Host name that the site answers to.
     host: String,
-    /// Number of servers that run.
+    /// Number of servers.
     #[schemars(range(min = 1, max = 50))]
     replicas: i32,
 }
@@ -174,13 +174,13 @@ mod tests {
         sites.create(&Website::new("payments", spec)).await.unwrap();
         let events = cluster.client().namespace::<Event>(cluster.namespace());
         let clock = cluster.client().environment().clock.clone();
-        let told = async {
-            let is_told = |event: &Event| event.reason.as_deref() == Some("ChildTaken");
-            while !events.list().await.unwrap().items.iter().any(is_told) {
+        let reported = async {
+            let is_report = |event: &Event| event.reason.as_deref() == Some("ChildTaken");
+            while !events.list().await.unwrap().items.iter().any(is_report) {
                 clock.sleep(Duration::from_millis(50)).await;
             }
         };
-        assert!(clock.timeout(Duration::from_secs(60), told).await.is_some(), "no Event");
+        assert!(clock.timeout(Duration::from_secs(60), reported).await.is_some(), "no Event");
         sites.delete("payments").await.unwrap();
         let left = deployments.get("payments").await.unwrap();
         assert!(left.metadata.owner_references.is_none());

@@ -35,8 +35,8 @@ pub(super) fn start(options: &Options, in_detail: bool) {
     let level = least.map_or(LevelFilter::INFO, LevelFilter::from_level);
     let builder = EnvFilter::builder().with_default_directive(level.into());
     // A level that a person chose replaces the filter of the quickstart.
-    let told = least.is_some() || std::env::var_os("RUST_LOG").is_some();
-    let filter = match in_detail && !told {
+    let is_chosen = least.is_some() || std::env::var_os("RUST_LOG").is_some();
+    let filter = match in_detail && !is_chosen {
         true => builder.parse_lossy(FIRST_SCREEN),
         false => builder.from_env_lossy(),
     };

@@ -30,11 +30,11 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "PLUGINS", value_parser = plugins)]
     pub(super) credential_plugins: Option<ExecPolicy>,
 
-    /// Requests a second that may be sent at most; without it there is no limit
+    /// Largest number of requests per second; default: no limit
     #[arg(long, global = true, value_name = "NUMBER", value_parser = positive)]
     pub(super) kube_api_qps: Option<f64>,
 
-    /// Requests that may be sent at once under --kube-api-qps
+    /// Largest burst of requests under --kube-api-qps
     #[arg(long, global = true, value_name = "NUMBER", requires = "kube_api_qps")]
     pub(super) kube_api_burst: Option<u32>,
 
@@ -42,7 +42,7 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "ADDRESS", value_parser = parse_switch)]
     pub(super) metrics_bind_address: Option<Switch>,
 
-    /// Only `false` is possible: metrics are served without TLS
+    /// The only accepted value is `false`: metrics are served without TLS
     #[arg(long, global = true, hide = true, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", action = ArgAction::Set, value_parser = never)]
     pub(super) metrics_secure: Option<bool>,
@@ -51,15 +51,15 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "ADDRESS", value_parser = parse_switch)]
     pub(super) health_probe_bind_address: Option<Switch>,
 
-    /// Objects that each controller reconciles at once
+    /// Number of objects that each controller reconciles at the same time
     #[arg(long, global = true, value_name = "NUMBER", value_parser = workers)]
     pub(super) max_concurrent_reconciles: Option<usize>,
 
-    /// How long work may take to end once the operator is asked to stop
+    /// Time for running work to end after the operator receives a signal to stop
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     pub(super) graceful_shutdown_timeout: Option<Duration>,
 
-    /// Replace custom resource definitions that others manage too, whatever versions and fields are
+    /// Replace custom resource definitions that other managers share, even if versions or fields are
     /// lost
     #[arg(long, global = true)]
     pub(super) force_install: bool,
@@ -69,7 +69,7 @@ pub(super) struct Options {
     #[arg(hide_env_values = true, aliases = ["watch-namespaces", "namespaces"])]
     pub(super) watch_namespace: String,
 
-    /// On the embedded API server: end once the sample is ready, or with the reason why it is not
+    /// End once the sample is ready, or with the reason if it is not; embedded API server only
     #[arg(long, global = true)]
     pub(super) until_ready: bool,
 
@@ -90,7 +90,7 @@ pub(super) struct Options {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Leader election")]
 pub(super) struct Election {
-    /// Only the replica that holds the lease works
+    /// Leader election: only the replica that holds the lease reconciles
     #[arg(
         long,
         global = true,
@@ -106,7 +106,8 @@ pub(super) struct Election {
     #[arg(long, global = true)]
     pub(super) lend_lease: bool,
 
-    /// Ask the replica that leads for the lease, for as long as this process runs; it must lend it
+    /// Request the lease from the leader for as long as this process runs; the leader needs
+    /// --lend-lease
     #[arg(long, global = true)]
     pub(super) ask_for_lease: bool,
 
@@ -114,8 +115,8 @@ pub(super) struct Election {
     #[arg(long, global = true, value_name = "NAME", alias = "leader-elect-resource-name")]
     pub(super) leader_election_id: Option<String>,
 
-    /// What holds the record: leases, or for migrations configmaps, endpoints, configmapsleases,
-    /// endpointsleases
+    /// Kind of object that holds the election record: leases, or for migrations configmaps,
+    /// endpoints, configmapsleases, endpointsleases
     #[arg(long, global = true, value_name = "KIND", value_parser = lock)]
     pub(super) leader_elect_resource_lock: Option<LockKind>,
 
@@ -123,12 +124,12 @@ pub(super) struct Election {
     #[arg(long, global = true, value_name = "NAME", alias = "leader-elect-resource-namespace")]
     pub(super) leader_election_namespace: Option<String>,
 
-    /// How long others wait before they take an unrenewed lease over
+    /// Time after the last renewal at which another replica may take the lease over
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     #[arg(alias = "leader-election-lease-duration")]
     pub(super) leader_elect_lease_duration: Option<Duration>,
 
-    /// How long a leader tries to renew before it gives up
+    /// Time after which a leader that cannot renew the lease stops leading
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     #[arg(alias = "leader-election-renew-deadline")]
     pub(super) leader_elect_renew_deadline: Option<Duration>,
@@ -143,30 +144,30 @@ pub(super) struct Election {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Logging")]
 pub(super) struct Log {
-    /// Least important lines to log: error, warn, info, debug, trace (default info)
+    /// Least severe level to log: error, warn, info, debug, trace (default info)
     #[arg(long, global = true, value_name = "LEVEL", alias = "zap-log-level", value_parser = level)]
     pub(super) log_level: Option<tracing::Level>,
 
-    /// How to log
+    /// Format of log lines
     #[arg(long, global = true, value_enum, default_value_t, alias = "zap-encoder")]
     pub(super) log_format: LogFormat,
 
-    /// As --log-level=debug
+    /// Same as --log-level=debug
     #[arg(long, global = true, hide = true, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true", action = ArgAction::Set)]
     pub(super) zap_devel: Option<bool>,
 
-    /// Nothing: there are no stack traces in the log
+    /// No effect: the log has no stack traces
     #[arg(long, global = true, hide = true)]
     pub(super) zap_stacktrace_level: Option<String>,
 
-    /// Nothing: times are in one format
+    /// No effect: times have one format
     #[arg(long, global = true, hide = true)]
     pub(super) zap_time_encoding: Option<String>,
 }
 
 impl Log {
-    /// The least important level, if a flag sets one.
+    /// Returns the least severe level to log, if a flag sets one.
     pub(super) fn least(&self) -> Option<tracing::Level> {
         let devel = self.zap_devel.unwrap_or_default();
         self.log_level.or_else(|| devel.then_some(tracing::Level::DEBUG))
@@ -177,7 +178,7 @@ impl Log {
 pub(super) enum Command {
     /// Run the operator (the default)
     Run,
-    /// Print everything a cluster needs to run the operator, as YAML
+    /// Print the manifests that a cluster needs to run the operator, as YAML
     Manifests(Manifests),
 }
 
@@ -191,8 +192,8 @@ pub(super) struct Manifests {
     #[arg(long)]
     pub(super) image: Option<String>,
 
-    /// Roles instead of cluster roles: the operator works in its own namespace, or in those of
-    /// --watch-namespace, which limits it by itself
+    /// Roles instead of cluster roles: the operator works in its own namespace, or in the namespaces
+    /// of --watch-namespace, which implies this flag
     #[arg(long)]
     pub(super) namespaced: bool,
 }

@@ -28,7 +28,8 @@ fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
     }
     let Some(object) = &attrs.object else { return };
     if let Some(owned) = attrs.owns.iter().find(|owned| same_tokens(*owned, object)) {
-        let message = "a controller is told of changes of its own kind anyway: it cannot own it";
+        let message =
+            "a controller is notified of changes of its own kind anyway: it cannot own it";
         errors.at(owned.span(), message);
     }
 }

@@ -26,7 +26,7 @@ pub struct {{kind}} {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct {{kind}}Spec {
-    /// What the ConfigMap says.
+    /// Text in the ConfigMap.
     message: String,
 }
 

@@ -61,11 +61,11 @@ fn main() {
 struct Table(Vec<[String; 4]>);
 
 impl Table {
-    fn add(&mut self, what: String, ours: f64, baseline: Option<(f64, &str)>) {
+    fn add(&mut self, label: String, ours: f64, baseline: Option<(f64, &str)>) {
         let time = |micros: f64| format!("{micros:.2}");
         let (other, name) = baseline.unzip();
         let name = name.unwrap_or_default().to_owned();
-        self.0.push([what, time(ours), other.map(time).unwrap_or_default(), name]);
+        self.0.push([label, time(ours), other.map(time).unwrap_or_default(), name]);
     }
 }
 
@@ -73,8 +73,8 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| {:48} | {:>9} | {:>11} | {:34} |", "µs", "ours", "baseline", "which is")?;
         writeln!(f, "|{:-<50}|{:->11}|{:->13}|{:-<36}|", "", ":", ":", "")?;
-        for [what, ours, baseline, name] in &self.0 {
-            writeln!(f, "| {what:48} | {ours:>9} | {baseline:>11} | {name:34} |")?;
+        for [label, ours, baseline, name] in &self.0 {
+            writeln!(f, "| {label:48} | {ours:>9} | {baseline:>11} | {name:34} |")?;
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ fn sync(cache: &mut Cache, list: &[u8]) {
 
 fn bench<K: Resource>(kind: Kind, criterion: &mut Criterion, table: &mut Table) {
     let list = kind.list(OBJECTS, 0);
-    let name = |what: &str| format!("{}: {what}", name_of(kind));
+    let name = |label: &str| format!("{}: {label}", name_of(kind));
     println!("{}: {} bytes in a list", name_of(kind), list.len() / OBJECTS);
 
     let mut group = criterion.benchmark_group(name_of(kind));
@@ -213,7 +213,7 @@ fn bench<K: Resource>(kind: Kind, criterion: &mut Criterion, table: &mut Table) 
 }
 
 fn watches<K: Resource>(kind: Kind, table: &mut Table) {
-    let name = |what: &str| format!("{}: {what}", name_of(kind));
+    let name = |label: &str| format!("{}: {label}", name_of(kind));
     let bodies: Vec<_> = (0..ROUNDS).map(|round| kind.watch(OBJECTS, 1 + round)).collect();
     let body = |round: usize| bodies[round].as_slice();
     let framed = measure(OBJECTS, body, |body| frames(body, &mut |object| _ = black_box(object)));

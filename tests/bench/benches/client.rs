@@ -77,18 +77,18 @@ fn runtime() -> Runtime {
 struct Table(Vec<[String; 5]>);
 
 impl Table {
-    fn add(&mut self, what: String, ours: String, baseline: String, ratio: String, goal: &str) {
-        self.0.push([what, ours, baseline, ratio, goal.to_owned()]);
+    fn add(&mut self, label: String, ours: String, baseline: String, ratio: String, goal: &str) {
+        self.0.push([label, ours, baseline, ratio, goal.to_owned()]);
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [what, ours, baseline, ratio, goal] = ["", "ours", "baseline", "ratio", "goal"];
-        writeln!(f, "| {what:34} | {ours:>12} | {baseline:>12} | {ratio:>6} | {goal:>8} |")?;
+        let [label, ours, baseline, ratio, goal] = ["", "ours", "baseline", "ratio", "goal"];
+        writeln!(f, "| {label:34} | {ours:>12} | {baseline:>12} | {ratio:>6} | {goal:>8} |")?;
         writeln!(f, "|{:-<36}|{:->14}|{:->14}|{:->8}|{:->10}|", "", ":", ":", ":", ":")?;
-        for [what, ours, baseline, ratio, goal] in &self.0 {
-            writeln!(f, "| {what:34} | {ours:>12} | {baseline:>12} | {ratio:>6} | {goal:>8} |")?;
+        for [label, ours, baseline, ratio, goal] in &self.0 {
+            writeln!(f, "| {label:34} | {ours:>12} | {baseline:>12} | {ratio:>6} | {goal:>8} |")?;
         }
         Ok(())
     }
@@ -192,8 +192,8 @@ impl Pair {
         let micros = |seconds: f64| format!("{:.1} µs", seconds * 1e6);
         let (ours, plain, ratio) =
             (side(|round| round.0), side(|round| round.1), side(|round| round.0 / round.1));
-        let what = format!("CPU a GET, {}", self.way.name);
-        table.add(what, micros(ours), micros(plain), format!("{ratio:.2}"), "<= 1.50");
+        let label = format!("CPU a GET, {}", self.way.name);
+        table.add(label, micros(ours), micros(plain), format!("{ratio:.2}"), "<= 1.50");
 
         let allocations = |ours| {
             let counted = allocation_counter::measure(|| {
@@ -204,9 +204,9 @@ impl Pair {
         };
         let (ours, plain) = (allocations(true), allocations(false));
         let show = |(count, bytes): (f64, f64)| format!("{count:.0}, {bytes:.0} B");
-        let what = format!("allocations a GET, {}", self.way.name);
+        let label = format!("allocations a GET, {}", self.way.name);
         let ratio = format!("{:.2}", ours.0 / plain.0);
-        table.add(what, show(ours), show(plain), ratio, "–");
+        table.add(label, show(ours), show(plain), ratio, "–");
     }
 }
 
@@ -227,7 +227,7 @@ impl Server {
                 let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
                 let (one, two) = (bind().await.expect("a port"), bind().await.expect("a port"));
                 let address = |listener: &TcpListener| listener.local_addr().expect("an address");
-                ready.send((address(&one), address(&two))).expect("somebody waits");
+                ready.send((address(&one), address(&two))).expect("the receiver waits");
                 loop {
                     tokio::select! {
                         biased;
@@ -500,8 +500,8 @@ fn compare_frames(name: &str, body: &[u8], table: &mut Table) {
     let side = |pick: fn(&(f64, f64, f64)) -> f64| median(rounds.iter().map(pick).collect());
     let show = |rate: f64| format!("{rate:.1} GB/s");
     let memchr = side(|round| round.2);
-    let mut add = |what: String, ours: f64, ratio: f64, goal| {
-        table.add(what, show(ours), show(memchr), format!("1/{:.1}", 1.0 / ratio), goal);
+    let mut add = |label: String, ours: f64, ratio: f64, goal| {
+        table.add(label, show(ours), show(memchr), format!("1/{:.1}", 1.0 / ratio), goal);
     };
     let ratio = side(|round| round.0 / round.2);
     add(format!("watch frames of {name}"), side(|round| round.0), ratio, ">= 1/10");

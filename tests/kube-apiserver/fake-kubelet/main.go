@@ -7,7 +7,7 @@
 //
 // Commands: `echo WORD...`, `cat`, `exit CODE`, `both` (writes to both outputs, then ends with 3),
 // `flood BYTES`, `count` (reads all of its input and prints its length), `size` (prints the first
-// terminal size that it is told), `sleep` (until its input ends or its client is gone).
+// terminal size that it receives), `sleep` (until its input ends or its client is gone).
 package main
 
 import (
@@ -50,7 +50,7 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	// Where a container runtime would serve: a kubelet that is sent WebSocket streams of version 5
+	// Address of the container runtime in a real node: a kubelet that is sent WebSocket streams of version 5
 	// translates them and calls it by SPDY.
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

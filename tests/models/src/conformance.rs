@@ -12,7 +12,7 @@ const FUTURES: usize = 3;
 const RUNS: u64 = 3_000;
 const STEPS: usize = 16;
 
-/// What is played on both.
+/// One step of the play on both.
 trait Side {
     type Notified;
     fn notify_one(&self);
@@ -48,7 +48,7 @@ macro_rules! side {
 side!(tokio::sync::Notify, tokio::sync::futures::Notified<'static>);
 side!(Notify, crate::sync::Notified<'static>);
 
-/// Plays the steps of `seed` and tells what could be seen.
+/// Plays the steps of `seed` and returns the observations.
 fn play<S: Side>(side: &S, seed: u64) -> Vec<bool> {
     let mut draw = seed;
     let mut below = |bound: u64| {

@@ -1,8 +1,8 @@
-//! What the modelled source takes for time, randomness and metrics.
+//! Stand-ins of time, randomness and metrics for the modelled source.
 
 use self::clock::Clock;
-use self::rng::Rng;
 use self::metrics::Metrics;
+use self::rng::Rng;
 
 /// All three.
 #[derive(Clone, Default)]
@@ -23,7 +23,7 @@ pub mod clock {
 
     use crate::sync::{Mutex, Notify};
 
-    /// Where all models begin: no other clock is read after that.
+    /// Start of the time of all models: no other clock is read after that.
     static BEGIN: OnceLock<Instant> = OnceLock::new();
 
     #[derive(Clone, Debug)]

@@ -104,7 +104,7 @@ fn two_producers_get_room() {
     });
 }
 
-/// Where deltas are applied: by one at a time, each key's versions upwards.
+/// The place where deltas are applied: by one task at a time, each key's versions upwards.
 #[derive(Default)]
 struct Store {
     applied: std::sync::Mutex<Vec<(&'static str, u32)>>,
@@ -132,7 +132,7 @@ impl Store {
     }
 }
 
-/// As a reflector does: without the hop if nobody applies and nothing waits.
+/// As a reflector does: without the hop if no task applies and nothing waits.
 fn bring(handoff: &ApplyQueue, store: &Store, batch: Batch) {
     match handoff.turn() {
         Some(turn) if turn.is_empty() => {
@@ -148,7 +148,7 @@ fn bring(handoff: &ApplyQueue, store: &Store, batch: Batch) {
 }
 
 /// Two producers that bring batches themselves when they may, and a task that applies the rest. It
-/// ends when everything was applied, by whomever; it is told of that as of a newcomer.
+/// ends when everything was applied, by any task; it is notified of that as of a newcomer.
 fn turns_exclude_and_keep_order() {
     explore(2, || {
         let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
@@ -180,7 +180,7 @@ fn turns_exclude_and_keep_order() {
     });
 }
 
-/// Who only pushes asks for no turn: whoever has it must wake the applier when it ends.
+/// A producer that only pushes requests no permit: the holder must wake the applier at its end.
 fn a_push_during_a_turn_is_seen_to() {
     explore(3, || {
         let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
@@ -208,7 +208,7 @@ fn a_push_during_a_turn_is_seen_to() {
     });
 }
 
-/// A newcomer is announced while a producer may hold the turn: who waits must come to it.
+/// A newcomer is announced while a producer may hold the turn: the waiter must come to it.
 fn a_wake_up_outlives_a_turn() {
     explore(3, || {
         let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));
@@ -240,7 +240,7 @@ fn a_wake_up_outlives_a_turn() {
     });
 }
 
-/// Nobody waits in `filled`: who gets no turn relies on who has it.
+/// No task waits in `filled`: a task without the permit relies on its holder.
 fn holders_drain_for_each_other() {
     explore(3, || {
         let (handoff, store) = (Arc::new(ApplyQueue::default()), Arc::new(Store::default()));

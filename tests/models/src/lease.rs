@@ -10,7 +10,7 @@ use crate::client::{InFlightWrites, WriteGate};
 use crate::clock::Clock;
 use crate::explore;
 
-/// What the modelled source takes for its settings.
+/// Stand-in of the settings for the modelled source.
 mod settings {
     use std::time::Duration;
 
@@ -49,19 +49,19 @@ fn flights(clock: &Clock) -> InFlightWrites {
     InFlightWrites::new(clock.clone(), Duration::from_secs(2))
 }
 
-/// Another thread hears of the end of the term, then tries to write.
+/// Another thread is notified of the end of the term, then tries to write.
 fn the_end_is_told_last() {
     explore(3, || {
         let gate = gate(&Clock::default());
-        let is_told = Arc::new(AtomicBool::new(false));
+        let is_notified = Arc::new(AtomicBool::new(false));
         let term = thread::spawn({
-            let (gate, is_told) = (gate.clone(), Arc::clone(&is_told));
-            move || drop(Unheld { gate, notify: move || is_told.store(true, SeqCst) })
+            let (gate, is_notified) = (gate.clone(), Arc::clone(&is_notified));
+            move || drop(Unheld { gate, notify: move || is_notified.store(true, SeqCst) })
         });
         thread::yield_now();
-        let heard = is_told.load(SeqCst);
+        let notified = is_notified.load(SeqCst);
         let admitted = gate.admit().is_ok();
-        assert!(!(heard && admitted), "a write left after the end was told");
+        assert!(!(notified && admitted), "a write left after the notification of the end");
         term.join().unwrap();
         assert!(gate.admit().is_err());
     });
@@ -84,7 +84,7 @@ fn a_late_renewal() {
     });
 }
 
-/// Time passes while somebody asks: what was over before the question is refused.
+/// Time passes during a check: a term that was over before it is refused.
 fn a_write_beside_time() {
     explore(3, || {
         let clock = Clock::default();
@@ -112,12 +112,12 @@ fn a_write_beside_time() {
     });
 }
 
-/// How much time has passed.
+/// Elapsed time.
 fn gate_time(clock: &Clock) -> Duration {
     Clock::default().mark().longest_until(&clock.mark())
 }
 
-/// A renewal that was sent late in the term counts for whoever writes after it.
+/// A renewal that was sent late in the term counts for a write after it.
 fn a_renewal_beside_a_write() {
     explore(3, || {
         let clock = Clock::default();
@@ -163,7 +163,7 @@ fn a_write_beside_the_end() {
     });
 }
 
-/// Writes are answered while somebody waits for them.
+/// Writes are answered while a thread waits for them.
 fn a_wait_beside_an_answer() {
     explore(3, || {
         let clock = Clock::default();
@@ -174,7 +174,7 @@ fn a_wait_beside_an_answer() {
             drop(second);
         });
         let is_idle = loom::future::block_on(flights.idle(Duration::from_secs(2)));
-        assert!(is_idle && flights.doubts().0 == 0, "somebody waited for nothing");
+        assert!(is_idle && flights.doubts().0 == 0, "the wait ended before the answers");
         answers.join().unwrap();
     });
 }

@@ -7,12 +7,12 @@
 //! is and for each mutant of `mutants.txt`.
 
 mod conformance;
+mod environment;
 mod handoff;
 mod lease;
 #[allow(dead_code)]
 mod mutants;
 mod queue;
-mod environment;
 mod shared;
 mod store;
 mod sync;
@@ -21,7 +21,7 @@ include!(concat!(env!("OUT_DIR"), "/delta.in"));
 include!(concat!(env!("OUT_DIR"), "/fifo.in"));
 include!(concat!(env!("OUT_DIR"), "/workqueue.in"));
 
-/// What the modelled source takes for `crate::error`.
+/// Stand-in of `crate::error` for the modelled source.
 mod error {
     pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
@@ -40,7 +40,7 @@ mod error {
     }
 }
 
-/// What the modelled source takes for `crate::client`.
+/// Stand-in of `crate::client` for the modelled source.
 mod client {
     use std::time::Duration;
 
@@ -56,12 +56,12 @@ mod client {
     }
 }
 
-/// What the modelled source takes for `crate::resource`.
+/// Stand-in of `crate::resource` for the modelled source.
 mod resource {
     pub type ObjectKey = &'static str;
 }
 
-pub use environment::{clock, rng, metrics};
+pub use environment::{clock, metrics, rng};
 
 use std::process::{Command, ExitCode};
 
@@ -106,9 +106,9 @@ fn main() -> ExitCode {
             println!("{name}: holds");
         } else {
             failed += 1;
-            let told = String::from_utf8_lossy(&output.stderr);
+            let text = String::from_utf8_lossy(&output.stderr);
             let why =
-                told.lines().find(|line| !line.trim().is_empty() && !line.contains("panicked"));
+                text.lines().find(|line| !line.trim().is_empty() && !line.contains("panicked"));
             println!("{name}: FAILED: {}", why.unwrap_or("no words"));
             if ends_early {
                 break;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use loom::future::block_on;
 use loom::thread::{self, JoinHandle};
 
-use crate::explore;
 use crate::environment::Environment;
+use crate::explore;
 use crate::sync::Notify;
 use crate::workqueue::{Adding, Priority, QueueSettings, WorkQueue};
 
@@ -100,7 +100,7 @@ fn one_at_a_time() {
     });
 }
 
-/// What is wanted is written before the key is added: the last work must have seen it.
+/// The desired state is written before the key is added: the last work must have seen it.
 fn a_key_added_during_its_work() {
     explore(3, || {
         let queue = queue(&Environment::default());
@@ -120,7 +120,7 @@ fn a_key_added_during_its_work() {
             thread::yield_now();
             work.done();
         }
-        assert_eq!(seen, 1, "nobody looked after the last add");
+        assert_eq!(seen, 1, "no worker looked after the last add");
         join([producer]);
     });
 }
@@ -134,7 +134,7 @@ fn a_shutdown_ends_every_worker() {
     });
 }
 
-/// The queue is closed while one works and the key is to come back: who waits learns of the end.
+/// The queue is closed while a worker has the key, which is to come back: waiters learn of the end.
 fn workers_end_after_the_last_work() {
     explore(2, || {
         let queue = queue(&Environment::default());
@@ -163,7 +163,7 @@ fn a_drain_ends_with_the_last_work() {
             }
         });
         assert!(block_on(queue.drain(SECOND)));
-        assert!(is_over.load(SeqCst), "drained while somebody worked");
+        assert!(is_over.load(SeqCst), "drained while a worker had a key");
         join([worker]);
     });
 }
@@ -185,7 +185,7 @@ fn a_delayed_key_wakes_a_sleeper() {
     });
 }
 
-/// The timekeeper takes a key and works; the other sleeper must wait for what is delayed.
+/// The timekeeper takes a key and works; the other sleeper must wait for the delayed key.
 fn the_clock_is_handed_over() {
     explore(2, || {
         let environment = Environment::default();
@@ -352,7 +352,7 @@ fn a_key_that_is_raised() {
             }
             work.done();
         }
-        assert_eq!((seen, others), (1, 1), "nobody looked after the last add");
+        assert_eq!((seen, others), (1, 1), "no worker looked after the last add");
         assert!(block_on(queue.drain(SECOND)));
         join([producer]);
     });

@@ -1,4 +1,4 @@
-//! What the store publishes: snapshots beside a writer, and listeners who come and go.
+//! Publications of the store: snapshots beside a writer, and listeners that come and go.
 //!
 //! The store itself is one lock around plain data. Modelled from their source are what stands beside
 //! it: the moments of snapshots, and the audience of an informer. The lock, the slots and the order
@@ -10,19 +10,19 @@ use std::sync::{Arc, Weak};
 use loom::sync::RwLock;
 use loom::thread;
 
-use self::snapshot_diff::SnapshotDiff;
 use self::object::Object;
+use self::snapshot_diff::SnapshotDiff;
 use crate::explore;
 
 include!(concat!(env!("OUT_DIR"), "/snapshot_diff.in"));
 
-/// What the modelled source takes for the store's objects.
+/// Stand-in of the store's objects for the modelled source.
 mod object {
     #[derive(Debug, PartialEq)]
     pub struct Object(pub u32);
 }
 
-/// What the modelled source takes for the informer's listeners, and the models of them.
+/// Stand-ins of the informer's listeners for the modelled source, and the models of them.
 pub mod informer {
     include!(concat!(env!("OUT_DIR"), "/listeners.in"));
 
@@ -31,10 +31,10 @@ pub mod informer {
     use loom::thread;
     use tokio::time::Instant;
 
-    use self::listeners::Listeners;
     use self::listener::{Life, Listener};
-    use crate::explore;
+    use self::listeners::Listeners;
     use crate::environment::clock::Clock;
+    use crate::explore;
     use crate::sync::Mutex;
 
     pub mod listener {
@@ -52,12 +52,12 @@ pub mod informer {
         pub struct Listener {
             pub life: Mutex<Life>,
             /// The content when it came, then every change.
-            pub told: Mutex<Vec<u32>>,
+            pub received: Mutex<Vec<u32>>,
         }
 
         impl Listener {
             pub fn new() -> Self {
-                Self { life: Mutex::new(Life::New), told: Mutex::default() }
+                Self { life: Mutex::new(Life::New), received: Mutex::default() }
             }
             pub fn begin(&self, _: Instant) -> bool {
                 let mut life = self.life.lock();
@@ -82,7 +82,7 @@ pub mod informer {
         }
     }
 
-    /// An informer without a network: versions of one object, told to the audience under the turn.
+    /// An informer without a network: versions of one object, sent to the listeners under the permit.
     #[derive(Default)]
     pub struct Informer {
         audience: Listeners,
@@ -91,17 +91,17 @@ pub mod informer {
     }
 
     impl Informer {
-        /// Newcomers are told the content, and everybody the next version, as `attend` does.
+        /// Newcomers receive the content, and all listeners the next version, as `attend` does.
         fn attend(&self, now: Instant) {
             let _turn = self.turn.lock();
             let content = *self.version.lock();
             self.audience.attach(now, |newcomers| {
-                newcomers.iter().for_each(|newcomer| newcomer.told.lock().push(content));
+                newcomers.iter().for_each(|newcomer| newcomer.received.lock().push(content));
             });
             let next = content + 1;
             *self.version.lock() = next;
             for member in self.audience.members().iter() {
-                member.told.lock().push(next);
+                member.received.lock().push(next);
             }
         }
     }
@@ -122,7 +122,7 @@ pub mod informer {
         });
     }
 
-    /// Whenever it comes: told the content once, then each version after it, none twice.
+    /// A listener that comes at any time receives the content once, then each later version once.
     pub fn a_newcomer_is_told_the_content_and_then_each_change() {
         explore(3, || {
             let now = Clock::default().now();
@@ -136,10 +136,10 @@ pub mod informer {
             adding.into_iter().for_each(|adding| adding.join().unwrap());
             informer.attend(now);
             for listener in listeners {
-                let told = listener.told.lock().clone();
-                assert!(told.len() >= 2, "it was never attached: {told:?}");
-                assert!(told.windows(2).all(|two| two[0] + 1 == two[1]), "{told:?}");
-                assert_eq!(told.last(), Some(&2));
+                let received = listener.received.lock().clone();
+                assert!(received.len() >= 2, "it was never attached: {received:?}");
+                assert!(received.windows(2).all(|two| two[0] + 1 == two[1]), "{received:?}");
+                assert_eq!(received.last(), Some(&2));
             }
         });
     }
@@ -244,7 +244,7 @@ fn nothing_that_came_later() {
     });
 }
 
-/// The last reader of a moment goes while a writer tells it: nobody waits for anybody, and the
+/// The last reader of a moment goes while a writer notifies it: neither waits for the other, and the
 /// moment is forgotten.
 fn a_dropped_snapshot() {
     explore(3, || {

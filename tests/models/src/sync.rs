@@ -1,4 +1,4 @@
-//! What the modelled source takes for `crate::sync`: a lock, a counter and a notification over loom.
+//! Stand-in of `crate::sync` for the modelled source: a lock, a counter and a notification over loom.
 //!
 //! [`Notify`] behaves as tokio's: `agrees_with_tokio` plays the same random steps on both.
 
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Where things stand in memory is nothing to a model.
+/// Stand-in without padding: places in memory do not matter to a model.
 #[derive(Debug, Default)]
 pub struct CachePadded<T>(T);
 
@@ -73,7 +73,7 @@ enum Notice {
 }
 
 impl State {
-    /// Whom to wake.
+    /// Marks one waiting task as notified and returns its waker, if there is one.
     fn notify_one(&mut self) -> Option<Waker> {
         match self.waiters.iter_mut().find(|waiter| waiter.notice.is_none()) {
             Some(waiter) => {
@@ -178,7 +178,7 @@ impl Drop for Notified<'_> {
         let mut state = self.notify.0.lock();
         let at = state.waiters.iter().position(|waiter| waiter.id == id);
         let waiter = at.map(|at| state.waiters.remove(at));
-        // A wake-up for one that nobody has seen goes to the next.
+        // A wake-up that no waiter has taken goes to the next.
         let waker = match waiter {
             Some(Waiter { notice: Some(Notice::One), .. }) => state.notify_one(),
             _ => None,

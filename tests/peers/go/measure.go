@@ -26,7 +26,7 @@ func clock(id int32) uint64 {
 // nanos is the monotonic clock, the same in all processes of a machine.
 func nanos() uint64 { return clock(unix.CLOCK_MONOTONIC) }
 
-// cpu is what this process has used, user and system, in nanoseconds.
+// cpu is the CPU time of this process, user and system, in nanoseconds.
 func cpu() uint64 { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 // resident is memory now and at its highest, in bytes.
@@ -47,7 +47,7 @@ func resident() (now, peak uint64) {
 	return now, peak
 }
 
-// meter counts what reconciles saw.
+// meter counts the versions that reconciles saw.
 type meter struct {
 	reconciles, newest, firstAt, lastAt atomic.Uint64
 	timing                              atomic.Bool
@@ -90,7 +90,7 @@ func dueToFail(last, changes uint64) uint64 {
 	return (last/failEvery - (last-min(changes, last))/failEvery) * failInARow
 }
 
-// fails tells whether the reconcile of this version is to fail.
+// fails returns whether the reconcile of this version has to fail.
 func (m *meter) fails(version string) bool {
 	if !m.failing.Load() {
 		return false
@@ -172,7 +172,7 @@ func (c *control) ask(command string) (map[string]string, error) {
 	return fields, nil
 }
 
-// subject is what a library has to be able to do.
+// subject is the interface that each library implements.
 type subject interface {
 	meter() *meter
 	start() error
@@ -282,7 +282,7 @@ func (w *work) begin() {
 	w.counted = w.m.reconciles.Load()
 }
 
-// mark: what is served from now on is counted.
+// mark: objects and events served from now on are counted.
 func (w *work) mark() error {
 	_, err := w.c.ask("mark")
 	return err
@@ -295,11 +295,11 @@ func (w *work) check(served string, words ...any) error {
 }
 
 // once fails unless there was exactly one for each.
-func once(what string, seen, due uint64) error {
+func once(label string, seen, due uint64) error {
 	if seen == due {
 		return nil
 	}
-	return fmt.Errorf("%d %s, not %d: void", seen, what, due)
+	return fmt.Errorf("%d %s, not %d: void", seen, label, due)
 }
 
 func (w *work) line(phase string, used uint64, wall time.Duration, count uint64) line {
@@ -312,11 +312,11 @@ func (w *work) each(resident uint64) float64 {
 	return float64(resident-min(resident, w.base)) / 1e3 / float64(w.objects)
 }
 
-func until(what string, done func() bool) error {
+func until(label string, done func() bool) error {
 	deadline := time.Now().Add(patience)
 	for !done() {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s did not come", what)
+			return fmt.Errorf("%s did not come", label)
 		}
 		time.Sleep(look)
 	}

@@ -53,7 +53,7 @@ func (w *work) sync() error {
 // collect: memory after a collection that gives back what is free, which a program does not do by itself. At
 // the end of a job, because what comes after it would begin with less memory.
 func (w *work) collect() {
-	// What pools keep goes with the second one.
+	// Objects in pools are freed by the second collection.
 	debug.FreeOSMemory()
 	debug.FreeOSMemory()
 	now, _ := resident()
@@ -82,15 +82,15 @@ func (w *work) has(s started) bool {
 // used until then and the time.
 func (w *work) follow(s started, acknowledge bool) (uint64, time.Duration, error) {
 	deadline := time.Now().Add(patience)
-	told, seen, since, used := uint64(0), w.m.reconciles.Load(), time.Now(), cpu()-w.cpu
+	acked, seen, since, used := uint64(0), w.m.reconciles.Load(), time.Now(), cpu()-w.cpu
 	for time.Now().Before(deadline) {
 		now := w.m.reconciles.Load()
 		if now != seen {
 			seen, since, used = now, time.Now(), cpu()-w.cpu
 		}
-		if acknowledge && now-w.counted > told {
-			told = now - w.counted
-			if _, err := fmt.Fprintf(w.c.connection, "ack %d\n", told); err != nil {
+		if acknowledge && now-w.counted > acked {
+			acked = now - w.counted
+			if _, err := fmt.Fprintf(w.c.connection, "ack %d\n", acked); err != nil {
 				return 0, 0, err
 			}
 		}
@@ -236,7 +236,7 @@ func (w *work) relist(changed uint64) error {
 		return err
 	}
 	if !w.has(hidden) {
-		return fmt.Errorf("the list did not bring what had changed: void")
+		return fmt.Errorf("the list did not bring the changes: void")
 	}
 	if err := w.check("listed=%d expired=1 events=1", w.objects); err != nil {
 		return err
@@ -380,13 +380,13 @@ func (w *work) failing(rate, seconds uint64) error {
 	return nil
 }
 
-// adds prints what adds to a queue cost.
+// adds prints the cost of adds to a queue.
 func (w *work) adds(phase string, adds, runs uint64) {
 	line{"phase": phase, "adds": adds, "cpu_ns_per_add": float64(cpu()-w.cpu) / float64(adds),
 		"runs_per_add": float64(runs) / float64(adds)}.print()
 }
 
-// delays prints what very many delayed keys take, and how punctual those are that fall due.
+// delays prints the memory of very many delayed keys, and the punctuality of those that fall due.
 func (w *work) delays(count, due, seconds uint64) error {
 	seen := w.s.delays(count, due, seconds)
 	if uint64(len(seen.late)) != due || seen.tooLate {

@@ -94,7 +94,7 @@ func keepNear(added uint64, runs *atomic.Uint64) {
 	}
 }
 
-// delayed is what became of delayed keys.
+// delayed is the outcome of delayed keys.
 type delayed struct {
 	// Of each key that was handed out, how far from its time, in nanoseconds.
 	late []uint64

@@ -15,7 +15,7 @@ type watchInterface = watch.Interface
 
 var everything = fields.Everything()
 
-// logLevel: errors are told, but where they are what is measured. Nobody logs them there.
+// logLevel logs errors, except in phases that measure errors: no framework logs them there.
 func logLevel(o options) zapcore.Level {
 	if has(o, "failing:") {
 		return zapcore.FatalLevel
@@ -28,7 +28,7 @@ var nonblocking = cache.BlockUntilSynced(false)
 
 func itoa(number int) string { return strconv.Itoa(number) }
 
-// has tells whether there is such a phase.
+// has returns whether there is such a phase.
 func has(o options, phase string) bool {
 	for _, each := range o.phases {
 		if strings.HasPrefix(each, phase) {
@@ -38,7 +38,7 @@ func has(o options, phase string) bool {
 	return false
 }
 
-// cached is what the cache does with objects before it keeps them.
+// cached is the transform of objects before the cache stores them.
 func cached(o options) cache.Options {
 	if o.mode == "stripped" {
 		return cache.Options{DefaultTransform: cache.TransformStripManagedFields()}

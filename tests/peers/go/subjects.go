@@ -28,7 +28,7 @@ func config(o options) *rest.Config {
 	return config
 }
 
-// base is what both subjects share: an indexer.
+// base is the common part of both subjects: an indexer.
 type base struct {
 	m       meter
 	indexer cache.Indexer
@@ -182,7 +182,7 @@ func (m *manager) lookup(app string) int {
 	return len(objects)
 }
 
-// errRefused is what a reconcile fails with that is to fail.
+// errRefused is the error of a reconcile that has to fail.
 var errRefused = errors.New("refused")
 
 type noop struct {

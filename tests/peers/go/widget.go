@@ -34,7 +34,7 @@ type WidgetList struct {
 	Items           []Widget `json:"items"`
 }
 
-// What controller-gen would write.
+// Methods that controller-gen would generate.
 
 func (w *Widget) DeepCopyObject() runtime.Object {
 	out := *w

@@ -11,8 +11,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
 BIN = TARGET / "release"
-# A round begins when nobody else uses more than this share of one core, and a job counts when nobody
-# did while it ran. The load average would tell of our own last job for a minute or two.
+# A round begins when other programs use less than this share of one core, and a job counts if they did so
+# while it ran. The load average would include our own last job for a minute or two.
 FOREIGN = 0.15
 PATIENCE = 400
 
@@ -78,13 +78,13 @@ def busy():
 
 def used():
     """Seconds of CPU of this program's children that have ended."""
-    children, own = (resource.getrusage(who) for who in
+    children, own = (resource.getrusage(group) for group in
                      (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF))
     return children.ru_utime + children.ru_stime + own.ru_utime + own.ru_stime
 
 
 def run(job):
-    """Runs a job; its lines, or why there are none, and what others used meanwhile."""
+    """Runs a job; its lines, or the reason why there are none, and the CPU time of others meanwhile."""
     is_protobuf = job.column in ("go-pb", "go-stripped") and job.kind == "pod"
     protobuf = encoded(job.n) if is_protobuf else None
     began, before, own = time.monotonic(), busy(), used()

@@ -1,8 +1,8 @@
-"""What is run: columns, and the jobs of each round.
+"""Columns, and the jobs of each round.
 
 A job is one process of one driver over a fresh load generator. Sizes are those of the goals; `quick` has
-small ones that only show that everything works. What is only context runs in fewer of the five rounds; what
-is slow has fewer objects or events, which changes no figure per one of them. A full run of five rounds takes
+small ones that only show that everything works. Jobs that are context only run in fewer of the five rounds; slow
+jobs have fewer objects or events, which changes no figure per one of them. A full run of five rounds takes
 about half an hour on two quiet cores.
 """
 
@@ -82,7 +82,7 @@ WORKERS = {"workers-1": 1, "workers-4": 4, "workers-cores": os.cpu_count() or 1}
 
 
 def collect(column):
-    """A last phase for who has a collector."""
+    """A last phase for drivers with a garbage collector."""
     return ",collect" if column.startswith("go-") else ""
 
 
@@ -118,10 +118,10 @@ class Plan:
                 ("go-json", 1, small, 20_000)):
             self.add("cache", column, rounds, "pod", n, "cache",
                      f"sync,relist:{max(1, n // 100)},events:{self.events(events, n)}")
-        # Only Go has a collector; what it gives back is not there for the phases after it.
+        # Only Go has a collector; memory that it returns is missing in the phases after it.
         for column, n in (("go-pb", big), ("go-stripped", big), ("go-json", small)):
             self.add("collected", column, 1, "pod", n, "cache", "sync,collect")
-        # No client at all: what reading costs, and how much the load generator can send.
+        # No client at all: the cost of reading, and the throughput of the load generator.
         self.add("cache", "drain", 2, "pod", big, "cache", f"sync,events:{self.events(200_000, big)}")
 
     def churn(self):
@@ -202,7 +202,7 @@ class Plan:
         adds, keys, due, seconds = (
             (100_000, 50_000, 5_000, 1) if self.quick else (2_000_000, 1_000_000, 100_000, 4))
         for column, rounds in (("compact", 3), ("go-json", 2)):
-            # Delays first: what the others leave behind would be room for them.
+            # Delays first: memory that the other phases free would be room for them.
             self.add("queue", column, rounds, "widget", 200, "cache",
                      f"sync,delays:{keys}:{due}:{seconds},queue:{adds},own:{adds}")
         n, nap = self.size(20_000, 2_000), 500 if self.quick else 1000

@@ -19,7 +19,7 @@ def figure(value):
 
 
 class Results:
-    """What all rounds measured, by row and column."""
+    """Figures of all rounds, by row and column."""
 
     def __init__(self, rounds):
         self.found = defaultdict(list)
@@ -71,7 +71,7 @@ class Results:
         return f"{title} ({'; '.join(notes)})" if notes else title
 
     def other_sizes(self, row, objects):
-        """Who was measured with another number of objects than our default."""
+        """Columns measured with another number of objects than our default."""
         by_size = defaultdict(list)
         for column in COLUMNS:
             size = self.sizes.get(f"{row.source[0]}/{column}", objects)
@@ -87,7 +87,7 @@ class Results:
         return str(most) if fewest == most else f"{fewest}–{most}"
 
     def rounds_by_job(self):
-        """Which jobs were in how many rounds."""
+        """Number of rounds of each job."""
         by_count = defaultdict(list)
         for job in self.sizes:
             count = max(len(values) for key, values in self.found.items() if key[0] == job)
@@ -117,7 +117,7 @@ class Results:
         return " **ok**" if share <= 1 else f" short {share:.2f}x"
 
     def ratios(self, row):
-        """How many times better our default is than each rival's default."""
+        """Ratio of each rival's default to our default, above 1 where ours is better."""
         ours = self.of(row.beside, "compact") if row.beside else self.values(row, "compact")
         if not ours or not median(ours):
             return "–"
@@ -134,7 +134,7 @@ class Results:
         return ", ".join(texts) or "–"
 
     def goals(self):
-        """How many goals were met, of how many that were measured."""
+        """Number of goals that were met, and of those that were measured."""
         met = [self.verdict(row, column, median(self.values(row, column))).endswith("**ok**")
                for row in ROWS for column in row.targets if self.values(row, column)]
         return sum(met), len(met)
@@ -147,7 +147,7 @@ def goal_of(row):
         for column, target in row.targets.items()) or "–"
 
 
-# Rows that show that the work is the same; who has more of it is not better.
+# Rows that show that the work is the same; more of it is not better.
 NO_RATIO = ("per event", "per add", "of them failed", "… reconciles a second")
 
 
@@ -208,7 +208,7 @@ def facts(data):
 
 
 def between(text, name, new):
-    """`text` with what stands between two markers replaced."""
+    """`text` with the part between two markers replaced."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     if begin not in text or end not in text:
         raise ValueError(f"there is no place marked {name!r}")

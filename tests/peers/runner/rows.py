@@ -1,4 +1,4 @@
-"""What is read off the jobs: rows and their goals. A row is one line of a table: a figure of a job per
+"""Rows of the tables and their goals. A row is one line of a table: a figure of a job per
 column, and the goals of our columns.
 """
 

@@ -28,12 +28,12 @@ fn main() -> ExitCode {
     });
     match outcome {
         Ok(report) => {
-            tell(&report.progress, &report.stats, began);
+            print_progress(&report.progress, &report.stats, began);
             println!("trace {:016x}; every promise was kept", report.trace);
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            tell(&failure.progress, &failure.stats, began);
+            print_progress(&failure.progress, &failure.stats, began);
             println!("{failure}");
             ExitCode::FAILURE
         }
@@ -46,9 +46,9 @@ fn now() -> Instant {
     Instant::now()
 }
 
-fn tell(progress: &Progress, stats: &Stats, began: Instant) {
-    for (what, number) in stats.all() {
-        println!("{number:>10}  {what}");
+fn print_progress(progress: &Progress, stats: &Stats, began: Instant) {
+    for (name, number) in stats.all() {
+        println!("{number:>10}  {name}");
     }
     let seconds = began.elapsed().as_secs_f64();
     let pace = progress.counts.commits as f64 / seconds.max(0.001);

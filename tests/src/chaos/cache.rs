@@ -59,7 +59,7 @@ pub trait Watched: Debug + Send + Sync {
 
 /// A listener, by its number in the book.
 #[derive(Clone, Debug)]
-struct Heard {
+struct Attached {
     number: usize,
     registration: Arc<Registration>,
 }
@@ -67,7 +67,7 @@ struct Heard {
 /// A cache of `K`. Locks are taken in the order reader, book.
 #[derive(Debug)]
 pub struct Cache<K> {
-    who: String,
+    observer: String,
     scope: Scope,
     informer: Informer<K>,
     registry: InformerRegistry,
@@ -76,34 +76,34 @@ pub struct Cache<K> {
     began: Instant,
     start: Start,
     reader: Mutex<Reader>,
-    listeners: Mutex<Vec<Heard>>,
+    listeners: Mutex<Vec<Attached>>,
     /// Number of listeners so far.
     most: AtomicU64,
 }
 
 impl<K: Subject> Cache<K> {
-    /// Creates the cache of `registry`; `who` names it, `options` give the form of its objects.
+    /// Creates the cache of `registry`; `observer` names it, `options` give the form of its objects.
     /// Call it before the registry sends any request.
     pub fn new(
         registry: &InformerRegistry,
-        who: &str,
+        observer: &str,
         scope: Scope,
         options: CacheOptions,
         (ledger, stats): (&Ledger, &Stats),
     ) -> Arc<Self> {
-        let who = format!("{who}, {}", kinds::NAMES[K::KIND]);
+        let observer = format!("{observer}, {}", kinds::NAMES[K::KIND]);
         let start = Start::now(ledger.book().history(K::KIND));
         Arc::new(Self {
             informer: informer(registry, &scope, options),
             registry: registry.clone(),
-            reader: Mutex::new(Reader::new(&who, scope.clone())),
+            reader: Mutex::new(Reader::new(&observer, scope.clone())),
             ledger: ledger.clone(),
             stats: stats.clone(),
             began: Instant::now(),
             start,
             listeners: Mutex::default(),
             most: AtomicU64::new(0),
-            who,
+            observer,
             scope,
         })
     }
@@ -119,7 +119,7 @@ impl<K: Subject> Cache<K> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn listeners(&self) -> MutexGuard<'_, Vec<Heard>> {
+    fn listeners(&self) -> MutexGuard<'_, Vec<Attached>> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,7 +133,7 @@ impl<K: Subject> Cache<K> {
                 Some(key) => known.push((key, shown(object))),
                 None => {
                     let text = "an object that never was";
-                    let violation = Violation::new("G-C1", &self.who, text);
+                    let violation = Violation::new("G-C1", &self.observer, text);
                     book.broken(violation.of(object.key().to_string()));
                 }
             }
@@ -255,21 +255,22 @@ impl<K: Subject> Watched for Cache<K> {
 
     fn listen(self: Arc<Self>, manner: Manner) {
         let number = self.most.fetch_add(1, Ordering::Relaxed);
-        let who = format!("{}, listener {number} ({manner:?})", self.who);
+        let observer = format!("{}, listener {number} ({manner:?})", self.observer);
         let view = self.seen();
         let start = Start::of(self.ledger.book().history(K::KIND), &view);
         let (number, registration) =
-            listen(&self.informer, &self.ledger, &who, &self.scope, manner);
-        let heard = Heard { number, registration: Arc::new(registration) };
-        self.listeners().push(heard.clone());
+            listen(&self.informer, &self.ledger, &observer, &self.scope, manner);
+        let attached = Attached { number, registration: Arc::new(registration) };
+        self.listeners().push(attached.clone());
         tokio::spawn(async move {
-            if heard.registration.synced().await.is_ok() {
+            if attached.registration.synced().await.is_ok() {
                 self.stats.count("listeners that said they were synced");
                 let mut book = self.ledger.book();
                 let history = book.history(K::KIND);
-                let told = start.told(history, book.of(number));
-                let told = told.and_then(|()| self.start.told(history, book.of(number)));
-                book.note(told);
+                let delivered = start.received(history, book.of(number));
+                let delivered =
+                    delivered.and_then(|()| self.start.received(history, book.of(number)));
+                book.note(delivered);
             }
         });
     }
@@ -280,9 +281,9 @@ impl<K: Subject> Watched for Cache<K> {
                 let mut listeners = self.listeners();
                 if listeners.len() > 2 { listeners.pop() } else { None }
             };
-            let Some(heard) = last else { return false };
-            heard.registration.remove().await;
-            self.ledger.book().remove(heard.number);
+            let Some(attached) = last else { return false };
+            attached.registration.remove().await;
+            self.ledger.book().remove(attached.number);
             true
         })
     }
@@ -296,7 +297,7 @@ impl<K: Subject> Watched for Cache<K> {
             let view = self.seen();
             let mut book = self.ledger.book();
             let history = book.history(K::KIND);
-            let synced = self.start.synced(&self.who, history, &self.scope, &view);
+            let synced = self.start.synced(&self.observer, history, &self.scope, &view);
             book.note(synced);
         })
     }
@@ -312,7 +313,7 @@ impl<K: Subject> Watched for Cache<K> {
                 let until = self.began.elapsed() + OWN_WRITE;
                 reader.wrote(book.history(K::KIND), key, position, until);
             }
-            Err(error) => book.broken(Violation::new("G-C8", &self.who, error)),
+            Err(error) => book.broken(Violation::new("G-C8", &self.observer, error)),
         }
     }
 
@@ -340,8 +341,8 @@ impl<K: Subject> Watched for Cache<K> {
     }
 
     fn stopped(&self) {
-        for heard in std::mem::take(&mut *self.listeners()) {
-            self.ledger.book().remove(heard.number);
+        for attached in std::mem::take(&mut *self.listeners()) {
+            self.ledger.book().remove(attached.number);
         }
     }
 }

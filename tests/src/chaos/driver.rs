@@ -68,7 +68,7 @@ impl World {
 
     fn add_fleet(&mut self, namespaces: &[&str], healthy: bool) {
         self.next_number += 1;
-        let who = match namespaces {
+        let observer = match namespaces {
             [] => format!("process {}", self.next_number),
             some => format!("process {} (namespaces {some:?})", self.next_number),
         };
@@ -79,7 +79,7 @@ impl World {
             stats: &self.stats,
         };
         let forms = Forms::of(self.next_number, &self.dice);
-        self.fleets.push(Fleet::start(ground, &who, forms, namespaces, healthy));
+        self.fleets.push(Fleet::start(ground, &observer, forms, namespaces, healthy));
     }
 
     pub(super) fn progress(&self) -> Progress {

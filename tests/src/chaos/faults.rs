@@ -75,7 +75,7 @@ pub(super) async fn strike(server: &ApiServer, dice: &Rng, stats: &Stats) {
             faults.pause_watches(resource);
         }
         _ => {
-            stats.count("server: sent what cannot be read");
+            stats.count("server: sent bytes that cannot be read");
             let bytes = ["{\"type\":\"MODIFIED\",\"object\":{\"meta\n", "\n", "nonsense\n"];
             faults.inject(resource, bytes[pick(3)]);
         }

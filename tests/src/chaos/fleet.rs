@@ -50,7 +50,7 @@ impl Fleet {
     /// namespaces that lists in pages has slow consumers as well.
     pub(super) fn start(
         ground: Ground<'_>,
-        who: &str,
+        observer: &str,
         forms: Forms,
         namespaces: &[&str],
         healthy: bool,
@@ -66,13 +66,13 @@ impl Fleet {
         let namespaces: Vec<String> = namespaces.iter().map(ToString::to_string).collect();
         let registry = InformerRegistry::new(client.clone(), namespaces.clone());
         let scope = Scope { namespaces: namespaces.clone(), selects: None };
-        let told = (ground.ledger, ground.stats);
-        let mut caches = forms.caches(&registry, who, &scope, told);
+        let records = (ground.ledger, ground.stats);
+        let mut caches = forms.caches(&registry, observer, &scope, records);
         if scope.namespaces.len() > 1 {
             let scope = Scope { selects: Some(Content::is_red), ..scope };
-            let who = format!("{who}, red ones only");
+            let observer = format!("{observer}, red ones only");
             let options = CacheOptions::default();
-            caches.push(Cache::<Gadget>::new(&registry, &who, scope, options, told));
+            caches.push(Cache::<Gadget>::new(&registry, &observer, scope, options, records));
         }
         for cache in &caches {
             Arc::clone(cache).listen(Manner::Panics(37));
@@ -83,8 +83,8 @@ impl Fleet {
         let mut followers = Vec::new();
         if namespaces.is_empty() && forms == Forms::Paged {
             let options = ReflectorOptions::new();
-            followers.push(Follower::start::<Gadget>(&client, options, who, told, &stop));
-            followers.push(Follower::start::<Gizmo>(&client, paged(), who, told, &stop));
+            followers.push(Follower::start::<Gadget>(&client, options, observer, records, &stop));
+            followers.push(Follower::start::<Gizmo>(&client, paged(), observer, records, &stop));
         }
         let (running, token) = (registry.clone(), stop.clone());
         let task = tokio::spawn(async move { running.run(token).await });

@@ -33,7 +33,7 @@ const TAKEN: usize = 40;
 
 /// Counters of deltas that came into queues, and out of them.
 const PUSHED: &str = "queue: deltas that were pushed";
-const TOLD: &str = "queue: deltas that were told";
+const DELIVERED: &str = "queue: deltas that were delivered";
 
 /// A state of an object.
 #[derive(Clone, Debug)]
@@ -191,7 +191,7 @@ impl Consumer {
                     () = sleep(self.dice.jitter(Duration::from_millis(most))) => {}
                 }
                 let (batch, _) = self.queue.take(TAKEN);
-                self.stats.add(TOLD, batch.len() as u64);
+                self.stats.add(DELIVERED, batch.len() as u64);
                 batch.into_iter().for_each(|delta| self.apply(delta));
             }
         }
@@ -209,7 +209,7 @@ impl Consumer {
             }
             Delta::Delete(State { key, shown, .. }) => {
                 let Some(known) = self.known.remove(&key) else { return };
-                self.stats.count("queue: deletions that were told");
+                self.stats.count("queue: deletions that were delivered");
                 // Another object may have come and gone in the queue: it is not delivered.
                 let last = if known.uid == shown.uid { shown } else { known };
                 (key, Event::Deleted(last))
@@ -217,7 +217,7 @@ impl Consumer {
             Delta::StreamMark(()) => return,
         };
         let namespace = key.namespace().unwrap_or_default();
-        self.ledger.book().hear(self.number, namespace, key.name(), event, None);
+        self.ledger.book().deliver(self.number, namespace, key.name(), event, None);
     }
 }
 
@@ -233,14 +233,14 @@ impl Follower {
     pub(super) fn start<K: Subject>(
         client: &Client,
         options: ReflectorOptions,
-        who: &str,
+        observer: &str,
         (ledger, stats): (&Ledger, &Stats),
         stop: &CancellationToken,
     ) -> Self {
-        let who = format!("{who}, a slow consumer of {}", K::info());
-        let number = ledger.book().listener(K::KIND, &who, Scope::default());
+        let observer = format!("{observer}, a slow consumer of {}", K::info());
+        let number = ledger.book().listener(K::KIND, &observer, Scope::default());
         let queue = Arc::new(Queue::new(ROOM));
-        let environment: Environment = client.environment().fork(&who);
+        let environment: Environment = client.environment().fork(&observer);
         let consumer = Consumer {
             queue: Arc::clone(&queue),
             dice: environment.rng.fork("consumer"),

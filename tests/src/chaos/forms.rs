@@ -42,11 +42,11 @@ impl Forms {
     pub(super) fn caches(
         self,
         registry: &InformerRegistry,
-        who: &str,
+        observer: &str,
         scope: &Scope,
-        told: (&Ledger, &Stats),
+        records: (&Ledger, &Stats),
     ) -> Vec<Arc<dyn Watched>> {
-        let maker = Maker { registry, who, scope, told };
+        let maker = Maker { registry, observer, scope, records };
         let kept = |form| CacheOptions::default().representation(form);
         let (compact, cold) = (Representation::Compact, kept(Representation::Cold));
         match self {
@@ -55,14 +55,26 @@ impl Forms {
                 vec![
                     maker.gadgets(paged()),
                     maker.gizmos(paged()),
-                    Cache::<ConfigMapView>::new(registry, who, scope.clone(), paged(), told),
+                    Cache::<ConfigMapView>::new(
+                        registry,
+                        observer,
+                        scope.clone(),
+                        paged(),
+                        records,
+                    ),
                 ]
             }
             Self::Mixed => {
                 let metadata = kept(Representation::Metadata);
                 vec![
                     maker.typed::<Gadget>(),
-                    Cache::<PartialObject>::new(registry, who, scope.clone(), metadata, told),
+                    Cache::<PartialObject>::new(
+                        registry,
+                        observer,
+                        scope.clone(),
+                        metadata,
+                        records,
+                    ),
                     maker.config_maps(cold),
                 ]
             }
@@ -80,27 +92,39 @@ pub(super) fn paged() -> ReflectorOptions {
 
 struct Maker<'a> {
     registry: &'a InformerRegistry,
-    who: &'a str,
+    observer: &'a str,
     scope: &'a Scope,
-    told: (&'a Ledger, &'a Stats),
+    records: (&'a Ledger, &'a Stats),
 }
 
 impl Maker<'_> {
     /// A cache of decoded values: an index on their fields has to be there before the first list.
     fn typed<K: Subject>(&self) -> Arc<dyn Watched> {
         let options = CacheOptions::default().representation(Representation::Typed);
-        Cache::<K>::new(self.registry, self.who, self.scope.clone(), options, self.told).indexed()
+        Cache::<K>::new(self.registry, self.observer, self.scope.clone(), options, self.records).indexed()
     }
 
     fn gadgets(&self, options: CacheOptions) -> Arc<dyn Watched> {
-        Cache::<Gadget>::new(self.registry, self.who, self.scope.clone(), options, self.told)
+        Cache::<Gadget>::new(
+            self.registry,
+            self.observer,
+            self.scope.clone(),
+            options,
+            self.records,
+        )
     }
 
     fn gizmos(&self, options: CacheOptions) -> Arc<dyn Watched> {
-        Cache::<Gizmo>::new(self.registry, self.who, self.scope.clone(), options, self.told)
+        Cache::<Gizmo>::new(self.registry, self.observer, self.scope.clone(), options, self.records)
     }
 
     fn config_maps(&self, options: CacheOptions) -> Arc<dyn Watched> {
-        Cache::<ConfigMap>::new(self.registry, self.who, self.scope.clone(), options, self.told)
+        Cache::<ConfigMap>::new(
+            self.registry,
+            self.observer,
+            self.scope.clone(),
+            options,
+            self.records,
+        )
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use windlass::Projection;
 use windlass::prelude::*;
-use windlass::resource::{PartialObject, ResourceInfo};
+use windlass::resource::{PartialObject, Resource, ResourceInfo};
 use windlass::store::Index;
 
 use super::content::Content;

@@ -16,7 +16,7 @@ use crate::oracle::{KeyId, Reader, Scope, Shown, Start, View, Violation};
 /// A cache whose reads are judged in the end. The keys of its kind must be in the book already.
 #[derive(Debug)]
 pub struct LateCache<K> {
-    who: String,
+    observer: String,
     scope: Scope,
     informer: Informer<K>,
     ledger: Ledger,
@@ -38,18 +38,18 @@ impl<K: Subject> LateCache<K> {
     /// registry runs.
     pub fn new(
         registry: &InformerRegistry,
-        who: &str,
+        observer: &str,
         scope: Scope,
         ledger: &Ledger,
         manners: &[Manner],
     ) -> Arc<Self> {
-        let who = format!("{who}, {}", kinds::NAMES[K::KIND]);
+        let observer = format!("{observer}, {}", kinds::NAMES[K::KIND]);
         let informer = registry.informer::<K>();
         let kept = Kept {
             listeners: manners
                 .iter()
                 .map(|manner| {
-                    let name = format!("{who}, listener ({manner:?})");
+                    let name = format!("{observer}, listener ({manner:?})");
                     listen(&informer, ledger, &name, &scope, *manner)
                 })
                 .collect(),
@@ -57,7 +57,7 @@ impl<K: Subject> LateCache<K> {
         };
         let start = Start::now(ledger.book().history(K::KIND));
         let ledger = ledger.clone();
-        Arc::new(Self { who, scope, informer, ledger, start, kept: Mutex::new(kept) })
+        Arc::new(Self { observer, scope, informer, ledger, start, kept: Mutex::new(kept) })
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -109,7 +109,7 @@ impl<K: Subject> LateCache<K> {
     /// The first difference.
     pub fn settled(&self) -> Result<(), Violation> {
         let view = self.view().list.into_iter().collect();
-        let reader = Reader::new(&self.who, self.scope.clone());
+        let reader = Reader::new(&self.observer, self.scope.clone());
         reader.settled(self.ledger.book().history(K::KIND), &view)
     }
 
@@ -124,10 +124,10 @@ impl<K: Subject> LateCache<K> {
         let number = reads.len();
         if let Some(view) = synced {
             let history = book.history(K::KIND);
-            let synced = self.start.synced(&self.who, history, &self.scope, &view);
+            let synced = self.start.synced(&self.observer, history, &self.scope, &view);
             book.note(synced);
         }
-        let mut reader = Reader::new(&self.who, self.scope.clone());
+        let mut reader = Reader::new(&self.observer, self.scope.clone());
         let term = |serial| vec![Content { serial }.shard()];
         for (version, view) in reads {
             let forward = reader.version(version, || 0);

@@ -60,18 +60,18 @@ pub(super) fn look_inside<K: Subject>(cached: &Cached<K>) -> Result<(), Violatio
 struct Ear {
     ledger: Ledger,
     number: usize,
-    who: String,
+    observer: String,
     manner: Manner,
     calls: AtomicU64,
     is_called: AtomicBool,
 }
 
 impl Ear {
-    fn hear<K: Subject>(&self, store: &Store<K>, change: &Change<K>) {
+    fn deliver<K: Subject>(&self, store: &Store<K>, change: &Change<K>) {
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         if self.is_called.swap(true, Ordering::SeqCst) {
             let text = "called while it was being called";
-            self.ledger.book().broken(Violation::new("G-C6", &self.who, text));
+            self.ledger.book().broken(Violation::new("G-C6", &self.observer, text));
         }
         let (object, event) = match change {
             Change::Added { new, .. } => (new, Event::Added(shown(new))),
@@ -84,7 +84,7 @@ impl Ear {
         let key = object.key();
         let view = store.get_seen(key).map(|seen| shown(&seen));
         let namespace = key.namespace().unwrap_or_default();
-        self.ledger.book().hear(self.number, namespace, key.name(), event, Some(view));
+        self.ledger.book().deliver(self.number, namespace, key.name(), event, Some(view));
         if call.is_multiple_of(8)
             && let Err(violation) = look_inside(object)
         {
@@ -107,15 +107,15 @@ impl Ear {
 pub(super) fn listen<K: Subject>(
     informer: &Informer<K>,
     ledger: &Ledger,
-    who: &str,
+    observer: &str,
     scope: &Scope,
     manner: Manner,
 ) -> (usize, Registration) {
-    let number = ledger.book().listener(K::KIND, who, scope.clone());
+    let number = ledger.book().listener(K::KIND, observer, scope.clone());
     let ear = Arc::new(Ear {
         ledger: ledger.clone(),
         number,
-        who: who.to_owned(),
+        observer: observer.to_owned(),
         manner,
         calls: AtomicU64::new(0),
         is_called: AtomicBool::new(false),
@@ -125,6 +125,6 @@ pub(super) fn listen<K: Subject>(
         Manner::Resyncs(period) => informer.listen().resync(period),
         _ => informer.listen(),
     };
-    let registration = listen.name(who).on_change(move |change| ear.hear(&store, change));
+    let registration = listen.name(observer).on_change(move |change| ear.deliver(&store, change));
     (number, registration)
 }

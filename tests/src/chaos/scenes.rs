@@ -39,8 +39,8 @@ impl World {
         let caches = self.fleets.iter().flat_map(|fleet| &fleet.caches);
         let mut well = caches.filter(|cache| cache.kind() == CONFIG_MAPS);
         let shown = well.try_for_each(|cache| cache.settled());
-        let told = shown.and_then(|()| self.ledger.book().settled_of(CONFIG_MAPS));
-        self.ledger.book().note(undisturbed(told));
+        let settled = shown.and_then(|()| self.ledger.book().settled_of(CONFIG_MAPS));
+        self.ledger.book().note(undisturbed(settled));
         self.settle().await;
     }
 
@@ -67,8 +67,8 @@ impl World {
                 let text = format!(
                     "it had version {version}, the server has {now} only, and it did not say so"
                 );
-                let who = format!("{cache:?}");
-                self.ledger.book().broken(Violation::new("G-C3", &who, text));
+                let observer = format!("{cache:?}");
+                self.ledger.book().broken(Violation::new("G-C3", &observer, text));
             }
         }
     }

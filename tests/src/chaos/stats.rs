@@ -14,15 +14,15 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Counts one more of `what`.
-    pub fn count(&self, what: &str) {
-        self.add(what, 1);
+    /// Counts one more of `name`.
+    pub fn count(&self, name: &str) {
+        self.add(name, 1);
     }
 
-    /// Counts `number` more of `what`.
-    pub fn add(&self, what: &str, number: u64) {
+    /// Counts `number` more of `name`.
+    pub fn add(&self, name: &str, number: u64) {
         if number > 0 {
-            *self.lock().entry(what.to_owned()).or_default() += number;
+            *self.lock().entry(name.to_owned()).or_default() += number;
         }
     }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Progress {
         let Counts { commits, added, updated, deleted, .. } = self.counts;
         write!(
             f,
-            "{commits} versions, told {added} added, {updated} updated, {deleted} deleted, in {} s of \
+            "{commits} versions, delivered {added} added, {updated} updated, {deleted} deleted, in {} s of \
              the world's time; settled within {} s",
             self.time.as_secs(),
             self.slowest.as_secs()

@@ -9,7 +9,7 @@ use super::{Event, Listener, Shown, Violation};
 /// Number of events that are remembered, to be printed with a violation.
 const REMEMBERED: usize = 4096;
 /// Number of these that are printed: those of the key that the violation is about.
-const TOLD: usize = 12;
+const MOST_STATES: usize = 12;
 /// Number of violations that are kept.
 const MOST_VIOLATIONS: usize = 20;
 
@@ -139,7 +139,7 @@ impl Book {
 
     /// Delivers an event to a listener; `view` is the state of the key that its cache shows, where
     /// known.
-    pub fn hear(
+    pub fn deliver(
         &mut self,
         listener: usize,
         namespace: &str,
@@ -172,23 +172,23 @@ impl Book {
         let entry = &mut self.listeners[listener];
         let history = &self.kinds[entry.kind];
         let Some(key) = history.find_key(namespace, name) else {
-            let who = entry.listener.name.clone();
-            let text = "told an object that never was".to_owned();
-            let violation = Violation::new("G-C1", &who, text);
+            let observer = entry.listener.name.clone();
+            let text = "received an object that never was".to_owned();
+            let violation = Violation::new("G-C1", &observer, text);
             return self.broken(violation.of(format!("{namespace}/{name}")));
         };
         (listener, key, event).hash(&mut self.trace);
-        let told = if entry.is_removed {
-            let text = format!("told {event:?} after it was removed");
+        let delivered = if entry.is_removed {
+            let text = format!("received {event:?} after it was removed");
             Err(Violation::new("G-C6", &entry.listener.name, text))
         } else {
-            entry.listener.hear(history, key, event, view)
+            entry.listener.deliver(history, key, event, view)
         };
         self.recent.push_back((listener, key, event));
         if self.recent.len() > REMEMBERED {
             self.recent.pop_front();
         }
-        if let Err(violation) = told {
+        if let Err(violation) = delivered {
             let name = self.kinds[self.listeners[listener].kind].name(key);
             self.broken(violation.of(name));
         }
@@ -214,16 +214,16 @@ impl Book {
             return;
         }
         if let Some((kind, key)) = self.key_of(&violation.key) {
-            violation.before = self.kinds[kind].tell(key, TOLD as u64);
-            let told = self.recent.iter().filter(|(listener, heard, _)| {
-                *heard == key && self.listeners[*listener].kind == kind
+            violation.before = self.kinds[kind].last_states(key, MOST_STATES as u64);
+            let events = self.recent.iter().filter(|(listener, about, _)| {
+                *about == key && self.listeners[*listener].kind == kind
             });
-            let lines: Vec<String> = told
+            let lines: Vec<String> = events
                 .map(|(listener, _, event)| {
                     format!("{}: {event:?}", self.listeners[*listener].listener.name)
                 })
                 .collect();
-            let from = lines.len().saturating_sub(2 * TOLD);
+            let from = lines.len().saturating_sub(2 * MOST_STATES);
             violation.before.extend(lines.into_iter().skip(from));
         }
         self.violations.push(violation);
@@ -269,8 +269,8 @@ impl Book {
     }
 
     /// Adds an action to the trace.
-    pub fn trace_this(&mut self, what: impl Hash) {
-        what.hash(&mut self.trace);
+    pub fn trace_this(&mut self, part: impl Hash) {
+        part.hash(&mut self.trace);
     }
 
     /// Returns the hash of all actions and events.

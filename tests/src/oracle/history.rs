@@ -187,7 +187,7 @@ impl History {
     }
 
     /// Describes the key's last `most` states in words.
-    pub fn tell(&self, key: KeyId, most: u64) -> Vec<String> {
+    pub fn last_states(&self, key: KeyId, most: u64) -> Vec<String> {
         let from = self.first(key).max((self.last(key) + 1).saturating_sub(most));
         let line = |at| {
             let state = self.at(key, at);

@@ -7,13 +7,13 @@ use super::Violation;
 /// # Errors
 /// When a good object does not decode (G-C9: a bad object delays and stops no other), or a bad one
 /// does (G-C1: a cache shows the server's states).
-pub fn decodes(who: &str, is_bad: bool, error: Option<&str>) -> Result<(), Violation> {
+pub fn decodes(observer: &str, is_bad: bool, error: Option<&str>) -> Result<(), Violation> {
     match (is_bad, error) {
         (false, Some(error)) => {
             let text = format!("a good object does not decode: {error}");
-            Err(Violation::new("G-C9", who, text))
+            Err(Violation::new("G-C9", observer, text))
         }
-        (true, None) => Err(Violation::new("G-C1", who, "an object decodes that cannot")),
+        (true, None) => Err(Violation::new("G-C1", observer, "an object decodes that cannot")),
         _ => Ok(()),
     }
 }

@@ -14,12 +14,12 @@ pub struct Listener {
     pub name: String,
     /// Part of the kind that its cache watches.
     pub scope: Scope,
-    keys: BTreeMap<KeyId, Told>,
+    keys: BTreeMap<KeyId, Received>,
 }
 
 /// Events that it received about a key.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Received {
     /// Position before which all states lie that it has received.
     next: u64,
     /// The object that the listener believes to be there, and its position.
@@ -39,15 +39,15 @@ impl Listener {
     ///
     /// # Errors
     /// When the listener must not receive that event.
-    pub fn hear(
+    pub fn deliver(
         &mut self,
         history: &History,
         key: KeyId,
         event: Event,
         view: Option<Option<Shown>>,
     ) -> Result<(), Violation> {
-        let told = self.keys.get(&key).copied().unwrap_or_default();
-        let next = self.step(history, key, told, event)?;
+        let received = self.keys.get(&key).copied().unwrap_or_default();
+        let next = self.step(history, key, received, event)?;
         self.keys.insert(key, next);
         match view {
             Some(view) => self.compare(history, key, next, view),
@@ -59,28 +59,28 @@ impl Listener {
         &self,
         history: &History,
         key: KeyId,
-        told: Told,
+        received: Received,
         event: Event,
-    ) -> Result<Told, Violation> {
+    ) -> Result<Received, Violation> {
         let broken = |promise, text: String| Err(Violation::new(promise, &self.name, text));
-        match (event, told.object) {
+        match (event, received.object) {
             (Event::Added(new), Some((_, old))) => broken(
                 "G-C4",
                 format!(
-                    "added {} while {} was not told to be gone",
+                    "added {} while no deletion of {} was delivered",
                     describe(&new),
                     describe(&old)
                 ),
             ),
-            (Event::Added(new), None) => self.show(history, key, told.next, new),
+            (Event::Added(new), None) => self.show(history, key, received.next, new),
             (Event::Updated { new, .. } | Event::Resync(new), None) => broken(
                 "G-C4",
-                format!("told {} as known, which it has not been told", describe(&new)),
+                format!("received {} as known, which was not delivered before", describe(&new)),
             ),
             (Event::Updated { old, new }, Some((at, known))) => {
                 if old != known {
                     let text = format!(
-                        "updated from {}, but it was told {}",
+                        "updated from {}, but it had received {}",
                         describe(&old),
                         describe(&known)
                     );
@@ -93,25 +93,25 @@ impl Listener {
                 }
                 // A new epoch delivers everything once more.
                 let epoch = history.at(key, at).epoch;
-                if old == new && epoch > told.repeated {
-                    return Ok(Told { repeated: epoch, ..told });
+                if old == new && epoch > received.repeated {
+                    return Ok(Received { repeated: epoch, ..received });
                 }
                 let shown = self.show(history, key, at + 1, new)?;
-                Ok(Told { repeated: told.repeated, ..shown })
+                Ok(Received { repeated: received.repeated, ..shown })
             }
-            (Event::Resync(again), Some((_, known))) if again == known => Ok(told),
+            (Event::Resync(again), Some((_, known))) if again == known => Ok(received),
             (Event::Resync(again), Some((_, known))) => broken(
                 "G-C6",
-                format!("a resync told {} instead of {}", describe(&again), describe(&known)),
+                format!("a resync delivered {} instead of {}", describe(&again), describe(&known)),
             ),
             // The object came and went before the listener was notified.
-            (Event::Deleted(last), None) => match history.find(key, told.next, last) {
+            (Event::Deleted(last), None) => match history.find(key, received.next, last) {
                 Some(at) => self.take_back(history, key, at, last),
                 None => broken("G-C4", format!("{} is gone a second time", describe(&last))),
             },
             (Event::Deleted(last), Some((_, known))) if last.uid != known.uid => broken(
                 "G-C4",
-                format!("{} is gone, but it was told {}", describe(&last), describe(&known)),
+                format!("{} is gone, but it had received {}", describe(&last), describe(&known)),
             ),
             (Event::Deleted(last), Some((at, _))) => self.take_back(history, key, at, last),
         }
@@ -124,16 +124,16 @@ impl Listener {
         key: KeyId,
         from: u64,
         new: Shown,
-    ) -> Result<Told, Violation> {
+    ) -> Result<Received, Violation> {
         if !self.scope.covers(history.namespace(key)) || self.scope.shows(Some(new)).is_none() {
-            let text = format!("told {}, which its cache does not look at", describe(&new));
+            let text = format!("received {}, which its cache does not look at", describe(&new));
             return Err(Violation::new("G-C1", &self.name, text));
         }
         match history.find(key, from, new) {
-            Some(at) => Ok(Told { next: at + 1, object: Some((at, new)), repeated: 0 }),
+            Some(at) => Ok(Received { next: at + 1, object: Some((at, new)), repeated: 0 }),
             None => {
                 let text = format!(
-                    "told {}, which is no state of the server after state {from}",
+                    "received {}, which is no state of the server after state {from}",
                     describe(&new)
                 );
                 Err(Violation::new("G-C1", &self.name, text))
@@ -147,7 +147,7 @@ impl Listener {
         key: KeyId,
         at: u64,
         last: Shown,
-    ) -> Result<Told, Violation> {
+    ) -> Result<Received, Violation> {
         let broken = |promise, text: String| Err(Violation::new(promise, &self.name, text));
         // A later state may have been merged into the deletion.
         let Some(last_at) = history.find(key, at, last) else {
@@ -155,7 +155,7 @@ impl Listener {
             return broken("G-C1", text);
         };
         match history.gone(key, last_at, last.uid, &self.scope) {
-            Some(gone) => Ok(Told { next: gone, object: None, repeated: 0 }),
+            Some(gone) => Ok(Received { next: gone, object: None, repeated: 0 }),
             None => broken("G-C1", format!("{} is not gone", describe(&last))),
         }
     }
@@ -166,11 +166,11 @@ impl Listener {
         &self,
         history: &History,
         key: KeyId,
-        told: Told,
+        received: Received,
         view: Option<Shown>,
     ) -> Result<(), Violation> {
         let broken = |text: String| Err(Violation::new("G-C6", &self.name, text));
-        match (told.object, view) {
+        match (received.object, view) {
             (Some((at, _)), Some(view)) if history.find(key, at, view).is_none() => {
                 broken(format!("the cache still shows {}", describe(&view)))
             }
@@ -179,8 +179,8 @@ impl Listener {
             {
                 broken("the cache does not show it".to_owned())
             }
-            (None, Some(view)) if history.find(key, told.next, view).is_none() => {
-                broken(format!("told that it is gone, and the cache shows {}", describe(&view)))
+            (None, Some(view)) if history.find(key, received.next, view).is_none() => {
+                broken(format!("received its deletion, and the cache shows {}", describe(&view)))
             }
             _ => Ok(()),
         }
@@ -199,8 +199,11 @@ impl Listener {
                 let word = |state: Option<Shown>| {
                     state.map_or_else(|| "that there is none".to_owned(), |shown| describe(&shown))
                 };
-                let text =
-                    format!("at the end it was told {} instead of {}", word(known), word(wanted));
+                let text = format!(
+                    "at the end it had received {} instead of {}",
+                    word(known),
+                    word(wanted)
+                );
                 let text = Violation::new("G-C6", &self.name, text);
                 return Err(text.of(history.name(key)));
             }
@@ -215,11 +218,11 @@ impl Listener {
 
     /// Whether the listener has received the state at `position`, or a later one.
     pub fn has_reached(&self, history: &History, key: KeyId, position: u64) -> bool {
-        let told = self.keys.get(&key).copied().unwrap_or_default();
-        match told.object {
+        let received = self.keys.get(&key).copied().unwrap_or_default();
+        match received.object {
             Some((at, _)) => at >= position,
             // It received an end that came later, or there was an end and nothing to deliver.
-            None => told.next > position || reached(history, &self.scope, key, position, None),
+            None => received.next > position || reached(history, &self.scope, key, position, None),
         }
     }
 }

@@ -24,13 +24,13 @@ impl Start {
         Self { positions: view.iter().filter_map(find).collect() }
     }
 
-    /// Checks the cache `who`, which reports that it is synced and shows `view`.
+    /// Checks the cache `observer`, which reports that it is synced and shows `view`.
     ///
     /// # Errors
     /// The first key that is shown in an older state than at the start.
     pub fn synced(
         &self,
-        who: &str,
+        observer: &str,
         history: &History,
         scope: &Scope,
         view: &BTreeMap<KeyId, Shown>,
@@ -38,16 +38,16 @@ impl Start {
         let shows = |key, at| reached(history, scope, key, at, view.get(&key).copied());
         let text = "synced, and shows less than there was at the start";
         self.check(history, scope, shows)
-            .map_or(Ok(()), |key| Err(Violation::new("G-C7", who, text).of(history.name(key))))
+            .map_or(Ok(()), |key| Err(Violation::new("G-C7", observer, text).of(history.name(key))))
     }
 
     /// Checks a listener that reports that it is synced.
     ///
     /// # Errors
     /// The first key whose delivered state is older than at the start.
-    pub fn told(&self, history: &History, listener: &Listener) -> Result<(), Violation> {
+    pub fn received(&self, history: &History, listener: &Listener) -> Result<(), Violation> {
         let knows = |key, at| listener.has_reached(history, key, at);
-        let text = "synced before it was told what there was at the start";
+        let text = "synced before it received the content of the start";
         self.check(history, &listener.scope, knows).map_or(Ok(()), |key| {
             Err(Violation::new("G-C7", &listener.name, text).of(history.name(key)))
         })

@@ -36,7 +36,7 @@ fn deleted(uid: u64, version: u64) -> Event {
 fn broken(events: &[Event]) -> Vec<&'static str> {
     let (mut book, listener) = book();
     for event in events {
-        book.hear(listener, "a", "x", *event, None);
+        book.deliver(listener, "a", "x", *event, None);
     }
     let settled = book.settled();
     book.note(settled);
@@ -74,9 +74,9 @@ fn g_c1_an_object_that_the_cache_does_not_look_at_is_found() {
     let other = book.listener(0, "other namespace", scope);
     let scope = Scope { namespaces: Vec::new(), selects: Some(|serial| serial != 50) };
     let selected = book.listener(0, "selected", scope);
-    book.hear(other, "a", "x", added(2, 5), None);
-    book.hear(selected, "a", "x", added(2, 5), None);
-    let found: Vec<_> = book.violations().iter().map(|v| (v.promise, &*v.who)).collect();
+    book.deliver(other, "a", "x", added(2, 5), None);
+    book.deliver(selected, "a", "x", added(2, 5), None);
+    let found: Vec<_> = book.violations().iter().map(|v| (v.promise, &*v.observer)).collect();
     assert_eq!(found, [("G-C1", "other namespace"), ("G-C1", "selected")]);
 }
 
@@ -90,20 +90,27 @@ fn g_c4_a_lost_a_second_and_a_missing_deletion_are_found() {
     assert_eq!(broken(&twice), ["G-C4"]);
     let older = [added(1, 1), deleted(1, 2), deleted(1, 1), added(2, 5)];
     assert_eq!(broken(&older), ["G-C4"]);
-    let unheard_of = [deleted(1, 2), added(2, 5)];
-    assert!(broken(&unheard_of).is_empty(), "a deletion is told also of what was never told");
-    assert_eq!(broken(&[updated(2, 4, 5)])[0], "G-C4", "an update of what was never added");
+    let never_added = [deleted(1, 2), added(2, 5)];
+    assert!(
+        broken(&never_added).is_empty(),
+        "a deletion is delivered also for an object that was never added"
+    );
+    assert_eq!(
+        broken(&[updated(2, 4, 5)])[0],
+        "G-C4",
+        "an update of an object that was never added"
+    );
     assert_eq!(broken(&[added(1, 2), deleted(2, 4), added(2, 5)])[0], "G-C4", "another's deletion");
 }
 
 #[test]
 fn g_c4_a_deletion_that_is_never_told_is_found_at_the_end() {
     let (mut book, listener) = book();
-    book.hear(listener, "a", "x", added(2, 5), None);
+    book.deliver(listener, "a", "x", added(2, 5), None);
     assert!(book.settled().is_ok());
     book.commit(0, "a", "x", None);
     assert_eq!(book.settled().unwrap_err().promise, "G-C6");
-    book.hear(listener, "a", "x", deleted(2, 5), None);
+    book.deliver(listener, "a", "x", deleted(2, 5), None);
     assert!(book.settled().is_ok());
 }
 
@@ -115,8 +122,8 @@ fn g_c6_a_change_that_is_never_told_and_a_wrong_old_state_are_found() {
     assert_eq!(broken(&wrong), ["G-C6"]);
     let (mut book, listener) = book();
     book.remove(listener);
-    book.hear(listener, "a", "x", added(2, 5), None);
-    assert_eq!(book.violations()[0].promise, "G-C6", "told after it was removed");
+    book.deliver(listener, "a", "x", added(2, 5), None);
+    assert_eq!(book.violations()[0].promise, "G-C6", "delivered after it was removed");
 }
 
 #[test]
@@ -125,14 +132,14 @@ fn g_c6_a_listener_is_not_told_what_its_cache_does_not_show() {
         [(added(2, 5), Some(object(2, 4))), (added(2, 5), None), (added(2, 5), Some(object(1, 2)))]
     {
         let (mut book, listener) = book();
-        book.hear(listener, "a", "x", event, Some(view));
+        book.deliver(listener, "a", "x", event, Some(view));
         assert_eq!(book.violations()[0].promise, "G-C6", "{event:?}, {view:?}");
     }
     let (mut book, listener) = book();
-    book.hear(listener, "a", "x", added(1, 1), Some(Some(object(1, 2))));
-    book.hear(listener, "a", "x", deleted(1, 2), Some(Some(object(1, 2))));
+    book.deliver(listener, "a", "x", added(1, 1), Some(Some(object(1, 2))));
+    book.deliver(listener, "a", "x", deleted(1, 2), Some(Some(object(1, 2))));
     assert_eq!(book.violations().len(), 1);
-    assert_eq!(book.violations()[0].promise, "G-C6", "told that it is gone, and it is shown");
+    assert_eq!(book.violations()[0].promise, "G-C6", "its deletion was delivered, and it is shown");
 }
 
 #[test]
@@ -149,24 +156,24 @@ fn g_c3_a_version_that_goes_back_must_be_announced() {
 fn a_new_epoch_has_states_of_its_own_and_none_of_the_old_ones_after_it() {
     let (mut book, listener) = book();
     let key = book.history(0).find_key("a", "x").unwrap();
-    book.hear(listener, "a", "x", added(2, 5), None);
+    book.deliver(listener, "a", "x", added(2, 5), None);
     book.restore(&[BTreeMap::from([(key, object(1, 2))])]);
     assert_eq!(book.history(0).epoch(), 1);
-    book.hear(listener, "a", "x", deleted(2, 5), None);
-    book.hear(listener, "a", "x", added(1, 2), None);
+    book.deliver(listener, "a", "x", deleted(2, 5), None);
+    book.deliver(listener, "a", "x", added(1, 2), None);
     assert!(book.violations().is_empty() && book.settled().is_ok(), "{:?}", book.violations());
     let again = Event::Updated { old: object(1, 2), new: object(1, 2) };
-    book.hear(listener, "a", "x", again, None);
-    assert!(book.violations().is_empty(), "a new epoch tells everything once more");
+    book.deliver(listener, "a", "x", again, None);
+    assert!(book.violations().is_empty(), "a new epoch delivers everything once more");
     let mut twice = book.of(listener).clone();
-    assert!(twice.hear(book.history(0), key, again, None).is_err(), "but not twice");
+    assert!(twice.deliver(book.history(0), key, again, None).is_err(), "but not twice");
     // Version 5 is given a second time, to another object.
     let other = Shown { serial: 51, ..object(1, 5) };
     book.commit(0, "a", "x", Some(other));
     let update = |new| Event::Updated { old: object(1, 2), new };
-    book.hear(listener, "a", "x", update(object(1, 5)), None);
+    book.deliver(listener, "a", "x", update(object(1, 5)), None);
     assert_eq!(book.violations()[0].promise, "G-C1", "the old epoch's");
-    book.hear(listener, "a", "x", update(other), None);
+    book.deliver(listener, "a", "x", update(other), None);
     assert_eq!(book.violations().len(), 1);
 }
 
@@ -248,14 +255,14 @@ fn g_c7_synced_before_a_consistent_state_was_applied_and_told_is_found() {
         let view = objects.iter().copied().collect();
         let synced = start.synced("cache", book.history(0), &Scope::default(), &view);
         synced
-            .and_then(|()| start.told(book.history(0), book.of(listener)))
-            .map_err(|violation| (violation.promise, violation.who))
+            .and_then(|()| start.received(book.history(0), book.of(listener)))
+            .map_err(|violation| (violation.promise, violation.observer))
     };
-    let bad = |who: &str| Err(("G-C7", who.to_owned()));
+    let bad = |observer: &str| Err(("G-C7", observer.to_owned()));
     assert_eq!(check(&book, &[]), bad("cache"));
     assert_eq!(check(&book, &[(x, object(2, 4))]), bad("cache"), "a stale list");
     assert_eq!(check(&book, &[(x, object(2, 5))]), bad("listener"));
-    book.hear(listener, "a", "x", added(2, 5), None);
+    book.deliver(listener, "a", "x", added(2, 5), None);
     assert_eq!(check(&book, &[(x, object(2, 5))]), Ok(()));
     book.commit(0, "a", "x", Some(object(2, 6)));
     assert_eq!(check(&book, &[(x, object(2, 6))]), Ok(()), "a later state is as good");
@@ -266,10 +273,11 @@ fn g_c7_a_late_listener_is_told_what_the_cache_showed_when_it_came() {
     let (mut book, listener) = book();
     let x = book.history(0).find_key("a", "x").unwrap();
     let start = Start::of(book.history(0), &BTreeMap::from([(x, object(2, 4))]));
-    let told = |book: &Book| start.told(book.history(0), book.of(listener)).map_err(|v| v.promise);
-    assert_eq!(told(&book), Err("G-C7"));
-    book.hear(listener, "a", "x", added(2, 4), None);
-    assert_eq!(told(&book), Ok(()));
+    let received =
+        |book: &Book| start.received(book.history(0), book.of(listener)).map_err(|v| v.promise);
+    assert_eq!(received(&book), Err("G-C7"));
+    book.deliver(listener, "a", "x", added(2, 4), None);
+    assert_eq!(received(&book), Ok(()));
 }
 
 #[test]
@@ -287,7 +295,7 @@ fn g_c8_an_own_write_must_be_shown_or_told_to_be_missing() {
     assert!(look(&mut reader, 6, false, 1).is_ok());
     assert_eq!(look(&mut reader, 5, false, 1).unwrap_err().promise, "G-C8");
     assert_eq!(look(&mut reader, 5, true, 9).unwrap_err().promise, "G-C8", "too early");
-    assert_eq!(look(&mut reader, 5, false, 11).unwrap_err().promise, "G-C8", "not told");
+    assert_eq!(look(&mut reader, 5, false, 11).unwrap_err().promise, "G-C8", "not reported");
     assert!(look(&mut reader, 5, true, 11).is_ok());
     assert!(look(&mut reader, 6, false, 12).is_ok() && reader.own().is_empty());
 }
@@ -303,10 +311,10 @@ fn g_c9_a_kind_that_waits_for_an_ill_one_is_found() {
     }
     let look = |book: &Book| undisturbed(book.settled_of(well)).map_err(|v| (v.promise, v.key));
     assert_eq!(look(&book), Err(("G-C9", "well a/x".to_owned())), "it waits with the ill one");
-    book.hear(of_well, "a", "x", added(1, 1), None);
+    book.deliver(of_well, "a", "x", added(1, 1), None);
     assert_eq!(look(&book), Ok(()), "the ill one may wait");
     assert_eq!(book.settled().unwrap_err().promise, "G-C6", "but not for ever");
-    book.hear(of_ill, "a", "x", added(1, 1), None);
+    book.deliver(of_ill, "a", "x", added(1, 1), None);
     assert!(book.settled().is_ok() && book.violations().is_empty());
 }
 
@@ -323,15 +331,15 @@ fn g_c9_an_object_that_suffers_with_a_bad_one_is_found() {
 fn g_c9_a_listener_that_stops_at_a_bad_object_is_found() {
     let bad = Shown { serial: 7, ..object(1, 1) };
     let good = object(2, 2);
-    let world = |told_after: bool| {
+    let world = |delivered_after: bool| {
         let mut book = Book::new();
         let kind = book.kind("things");
         let listener = book.listener(kind, "listener", Scope::default());
         book.commit(kind, "a", "bad", Some(bad));
         book.commit(kind, "a", "good", Some(good));
-        book.hear(listener, "a", "bad", Event::Added(bad), None);
-        if told_after {
-            book.hear(listener, "a", "good", Event::Added(good), None);
+        book.deliver(listener, "a", "bad", Event::Added(bad), None);
+        if delivered_after {
+            book.deliver(listener, "a", "good", Event::Added(good), None);
         }
         undisturbed(book.settled()).map_err(|v| (v.promise, v.key))
     };
@@ -344,8 +352,8 @@ fn a_late_book_looks_when_the_history_has_come() {
     let mut book = Book::late();
     let kind = book.kind("things");
     let listener = book.listener(kind, "listener", Scope::default());
-    book.hear(listener, "a", "x", added(1, 1), None);
-    book.hear(listener, "a", "x", added(1, 2), None);
+    book.deliver(listener, "a", "x", added(1, 1), None);
+    book.deliver(listener, "a", "x", added(1, 2), None);
     book.commit(kind, "a", "x", Some(object(1, 1)));
     book.commit(kind, "a", "x", Some(object(1, 2)));
     assert!(book.violations().is_empty());
@@ -358,13 +366,13 @@ fn a_late_book_looks_when_the_history_has_come() {
 }
 
 #[test]
-fn what_is_forgotten_does_not_change_the_verdict() {
+fn forgotten_states_do_not_change_the_verdict() {
     let (mut book, listener) = book();
-    book.hear(listener, "a", "x", added(2, 5), None);
+    book.deliver(listener, "a", "x", added(2, 5), None);
     book.forget();
     book.commit(0, "a", "x", Some(object(2, 6)));
-    book.hear(listener, "a", "x", updated(2, 5, 6), None);
+    book.deliver(listener, "a", "x", updated(2, 5, 6), None);
     assert!(book.violations().is_empty() && book.settled().is_ok());
-    book.hear(listener, "a", "x", updated(2, 6, 5), None);
+    book.deliver(listener, "a", "x", updated(2, 6, 5), None);
     assert_eq!(book.violations()[0].promise, "G-C1");
 }

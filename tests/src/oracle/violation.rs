@@ -8,7 +8,7 @@ pub struct Violation {
     /// `G-C1` … `G-C9`.
     pub promise: &'static str,
     /// The listener, reader or cache.
-    pub who: String,
+    pub observer: String,
     /// The object; empty when the violation is about all.
     pub key: String,
     /// The observed state, and the promised one.
@@ -19,10 +19,10 @@ pub struct Violation {
 
 impl Violation {
     /// Creates a violation about a whole cache.
-    pub fn new(promise: &'static str, who: &str, text: impl Into<String>) -> Self {
+    pub fn new(promise: &'static str, observer: &str, text: impl Into<String>) -> Self {
         Self {
             promise,
-            who: who.to_owned(),
+            observer: observer.to_owned(),
             key: String::new(),
             text: text.into(),
             before: Vec::new(),
@@ -39,7 +39,7 @@ impl Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} broken for {}", self.promise, self.who)?;
+        write!(f, "{} broken for {}", self.promise, self.observer)?;
         if !self.key.is_empty() {
             write!(f, ", {}", self.key)?;
         }

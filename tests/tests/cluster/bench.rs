@@ -54,13 +54,13 @@ impl Bench {
     }
 
     /// Waits until `met` holds; fails after a minute.
-    pub(crate) async fn eventually(&self, what: &str, mut met: impl AsyncFnMut() -> bool) {
+    pub(crate) async fn eventually(&self, condition: &str, mut met: impl AsyncFnMut() -> bool) {
         let clock = self.clock();
         let wait = async {
             while !met().await {
                 clock.sleep(Duration::from_millis(25)).await;
             }
         };
-        assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+        assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {condition}");
     }
 }

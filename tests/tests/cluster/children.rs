@@ -51,7 +51,7 @@ impl Bench {
         owners.into_iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid)
     }
 
-    async fn told(&self, reason: &str) -> usize {
+    async fn events_of(&self, reason: &str) -> usize {
         let events = self.cluster.client().namespace::<Event>(self.cluster.namespace());
         let events = events.list().await.unwrap().items;
         events.iter().filter(|event| event.reason.as_deref() == Some(reason)).count()
@@ -111,7 +111,7 @@ async fn an_object_that_is_not_marked_as_ours_is_neither_changed_nor_owned() {
         .await;
     let running = bench.cluster.spawn(operator(bench.cluster.client()));
     bench.gadgets.create(&gadget("home", "red")).await.unwrap();
-    bench.eventually("an Event says so", async || bench.told("ChildTaken").await > 0).await;
+    bench.eventually("an Event says so", async || bench.events_of("ChildTaken").await > 0).await;
     assert_eq!(
         (bench.color("home").await, bench.controller_of("home").await),
         ("theirs".into(), None)
@@ -125,7 +125,7 @@ async fn an_object_that_is_not_marked_as_ours_is_neither_changed_nor_owned() {
         })
         .await;
     running.settled().await;
-    assert_eq!(bench.told("ChildAdopted").await, 0);
+    assert_eq!(bench.events_of("ChildAdopted").await, 0);
 }
 
 #[tokio::test]
@@ -144,8 +144,8 @@ async fn an_orphan_that_is_marked_as_ours_is_adopted_and_put_right() {
     assert_eq!(bench.controller_of("home").await.as_deref(), Some(site.uid()));
     let data = bench.data("home").await.unwrap();
     assert_eq!((data["color"].as_str(), data["more"].as_str()), ("red", "kept"));
-    assert_eq!(bench.told("ChildTaken").await, 0);
-    bench.eventually("an Event says so", async || bench.told("ChildAdopted").await > 0).await;
+    assert_eq!(bench.events_of("ChildTaken").await, 0);
+    bench.eventually("an Event says so", async || bench.events_of("ChildAdopted").await > 0).await;
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn an_object_that_is_created_a_moment_before_ours_stays_as_it_is() {
     let manager = Manager::new(bench.cluster.client()).install::<Gadget>().controller(late);
     let _running = bench.cluster.spawn(manager);
     bench.gadgets.create(&gadget("home", "red")).await.unwrap();
-    bench.eventually("an Event says so", async || bench.told("ChildTaken").await > 0).await;
+    bench.eventually("an Event says so", async || bench.events_of("ChildTaken").await > 0).await;
     assert_eq!(bench.color("home").await, "theirs");
     assert_eq!(bench.controller_of("home").await, None);
 }

@@ -124,14 +124,14 @@ impl Place {
         self.definitions.get(&self.name).await.unwrap()
     }
 
-    async fn until(&self, what: &str, mut met: impl AsyncFnMut() -> bool) {
+    async fn until(&self, condition: &str, mut met: impl AsyncFnMut() -> bool) {
         let clock = self.cluster.client().environment().clock.clone();
         let wait = async {
             while !met().await {
                 clock.sleep(Duration::from_millis(25)).await;
             }
         };
-        assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+        assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {condition}");
     }
 
     /// Returns the stored object, with fields that its type does not have.
@@ -141,7 +141,7 @@ impl Place {
         Value::Object(api.get("home").await.unwrap().rest)
     }
 
-    fn told(&self, running: &RunningOperator) -> Option<String> {
+    fn report(&self, running: &RunningOperator) -> Option<String> {
         let wanted = format!("definition {}", self.name);
         let readiness = running.readiness();
         assert!(readiness.is_ready(), "{readiness:?}");
@@ -190,14 +190,14 @@ async fn a_chart_s_definition_that_would_lose_something_stays_and_the_operator_w
     running.settled().await;
     let after = place.stored().await;
     assert_eq!(after.resource_version(), before.resource_version(), "nothing was written");
-    let told = place.told(&running).expect("it is told");
+    let report = place.report(&running).expect("there is a report");
     for part in [
         ".spec.extra of v1",
         ".spec.rules[].weight of v1",
         "the served version v1beta1",
         "--force-install",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(report.contains(part), "{part}: {report}");
     }
     let raw = place.raw::<charted::Charted>().await;
     assert_eq!(raw["spec"]["extra"], "kept");
@@ -219,7 +219,7 @@ async fn a_definition_that_was_applied_and_loses_nothing_is_brought_up_to_date()
     .await;
     let running = place.cluster.spawn(server_side::operator(place.cluster.client()));
     running.settled().await;
-    assert_eq!(place.told(&running), None);
+    assert_eq!(place.report(&running), None);
     let mut stored = serde_json::to_value(place.stored().await).unwrap();
     assert!(stored["metadata"]["annotations"][VERSION].is_string(), "{}", stored["metadata"]);
     assert!(field(&mut stored["spec"], "/properties/spec/properties")["rules"].is_object());
@@ -234,8 +234,8 @@ async fn a_definition_that_was_applied_and_loses_nothing_is_brought_up_to_date()
     other.patch(&place.name, Patch::Merge(json!({ "spec": { "versions": wider } }))).await.unwrap();
     let running = place.cluster.spawn(server_side::operator(place.cluster.client()));
     running.settled().await;
-    let told = place.told(&running).expect("it is told");
-    assert!(told.contains(".spec.added of v1"), "{told}");
+    let report = place.report(&running).expect("there is a report");
+    assert!(report.contains(".spec.added of v1"), "{report}");
     running.stop().await;
     place.end().await;
 }
@@ -258,9 +258,9 @@ async fn a_definition_that_others_keep_is_replaced_whatever_is_lost_only_by_forc
     .await;
     let running = place.cluster.spawn(client_side::operator(place.cluster.client()));
     running.settled().await;
-    let told = place.told(&running).expect("it is told");
+    let report = place.report(&running).expect("there is a report");
     for part in [".status.* (fields of any name) of v1", ".spec.host as int-or-string", "v1beta1"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(report.contains(part), "{part}: {report}");
     }
     running.stop().await;
     assert_eq!(place.stored().await.spec.versions.len(), 2);
@@ -268,7 +268,7 @@ async fn a_definition_that_others_keep_is_replaced_whatever_is_lost_only_by_forc
     let forced = client_side::operator(place.cluster.client()).force_install();
     let running = place.cluster.spawn(forced);
     running.settled().await;
-    assert_eq!(place.told(&running), None);
+    assert_eq!(place.report(&running), None);
     let stored = place.stored().await;
     assert_eq!(stored.spec.versions.len(), 1);
     assert!(stored.metadata.annotations.unwrap_or_default().contains_key(VERSION));

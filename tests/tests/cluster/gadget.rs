@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use k8s_openapi::api::core::v1::ConfigMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass::controller::{Failure, Finalize};
 use windlass::events::EventKind;
 use windlass::prelude::*;
 

@@ -56,7 +56,7 @@ async fn mechanism_66_a_list_and_the_watch_from_its_version_tell_every_change_on
         api.watch().labels("app=stream").resource_version(&list.resource_version).await.unwrap();
     let writing = tokio::spawn(write(api.clone()));
 
-    let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut received: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut deleted, mut newest) = (0, 0);
     while deleted < OBJECTS {
         let event = watch.next().await.expect("the watch goes on").unwrap();
@@ -72,10 +72,10 @@ async fn mechanism_66_a_list_and_the_watch_from_its_version_tell_every_change_on
         deleted += usize::from(word == "deleted");
         let change = object.data.as_ref().and_then(|data| data.get("change")).cloned();
         let line = format!("{word} {}", change.as_deref().unwrap_or("-"));
-        told.entry(object.name().to_owned()).or_default().push(line);
+        received.entry(object.name().to_owned()).or_default().push(line);
     }
     writing.await.unwrap();
-    for (at, (name, lines)) in told.iter().enumerate() {
+    for (at, (name, lines)) in received.iter().enumerate() {
         let mut wanted: Vec<String> = (1..=CHANGES).map(|n| format!("modified {n}")).collect();
         if at % 2 == 1 {
             wanted.insert(0, "added -".to_owned());
@@ -83,5 +83,5 @@ async fn mechanism_66_a_list_and_the_watch_from_its_version_tell_every_change_on
         wanted.push(format!("deleted {CHANGES}"));
         assert_eq!(*lines, wanted, "{name}");
     }
-    assert_eq!(told.len(), OBJECTS);
+    assert_eq!(received.len(), OBJECTS);
 }

@@ -32,13 +32,13 @@ async fn own_server() -> TestCluster {
     cluster
 }
 
-async fn until(clock: &Clock, what: &str, mut met: impl AsyncFnMut() -> bool) {
+async fn until(clock: &Clock, condition: &str, mut met: impl AsyncFnMut() -> bool) {
     let wait = async {
         while !met().await {
             clock.sleep(Duration::from_millis(25)).await;
         }
     };
-    assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+    assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {condition}");
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn mechanism_69_workers_start_when_the_caches_are_filled_and_end_their_wor
     assert_eq!(running.stop_anyway().await, Exit::Drained);
     let seen = seen.lock().unwrap().clone();
     assert!(seen.iter().all(|count| *count == 20), "the first saw all: {seen:?}");
-    assert_eq!(seen.len(), 8, "what ran was ended, the rest not begun");
+    assert_eq!(seen.len(), 8, "running parts were ended, the rest not begun");
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn mechanism_70_controllers_of_one_kind_share_one_watch_and_one_cache() {
     }
     let running = cluster.spawn(manager);
     running.settled().await;
-    assert!(seen.iter().all(|seen| *seen.lock().unwrap() == [1]), "each was told: {seen:?}");
+    assert!(seen.iter().all(|seen| *seen.lock().unwrap() == [1]), "each was notified: {seen:?}");
     let metrics = cluster.client().environment().metrics.clone();
     let resource = [DEFINITION];
     assert_eq!(metrics.counted(&names::INFORMER_WATCHES, &resource), 1);
@@ -253,7 +253,7 @@ async fn a_controller_mirrors_objects_of_another_cluster_and_readiness_and_metri
 
     assert_eq!(running.stop().await, Exit::Drained);
     let error = east.client().namespace::<ConfigMap>(namespace).delete("a").await.unwrap_err();
-    assert_eq!(error.kind(), windlass::ErrorKind::NotLeader, "nobody leads: {error}");
+    assert_eq!(error.kind(), windlass::ErrorKind::NotLeader, "no process leads: {error}");
 }
 
 #[tokio::test(start_paused = true)]

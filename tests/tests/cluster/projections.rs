@@ -4,10 +4,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use windlass::Projection;
 use windlass::api::Patch;
+use windlass::controller::Finalize;
 use windlass::events::EventKind;
 use windlass::informer::CacheOptions;
 use windlass::prelude::*;
-use windlass::resource::PartialObject;
+use windlass::resource::{PartialObject, Resource};
 use windlass::store::Representation;
 
 use crate::bench::Bench;

@@ -118,13 +118,13 @@ impl Bench {
         self.eventually("the child is there", is_there).await;
     }
 
-    async fn eventually(&self, what: &str, mut met: impl AsyncFnMut() -> bool) {
+    async fn eventually(&self, condition: &str, mut met: impl AsyncFnMut() -> bool) {
         let wait = async {
             while !met().await {
                 self.clock.sleep(Duration::from_millis(25)).await;
             }
         };
-        assert!(self.clock.timeout(60 * SECOND, wait).await.is_some(), "never: {what}");
+        assert!(self.clock.timeout(60 * SECOND, wait).await.is_some(), "never: {condition}");
     }
 
     /// Returns the number of times that a cache was filled, by a list or by a watch that begins
@@ -155,7 +155,7 @@ async fn l8_a_write_that_a_reconcile_gave_up_at_the_stop_keeps_the_lease_until_i
     assert_eq!(bench.holder().await, "first", "the server may still execute it");
     bench.leads(&second).await;
     let took = bench.clock.now() - stopped;
-    assert!(took >= 10 * SECOND, "the server was told more than that: {took:?}");
+    assert!(took >= 10 * SECOND, "the server was given a longer time: {took:?}");
     assert!(took <= 20 * SECOND, "{took:?}");
     bench.works("b").await;
 }

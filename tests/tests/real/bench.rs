@@ -46,10 +46,10 @@ pub(crate) async fn name(client: &Client) -> String {
 pub(crate) async fn post(
     client: &Client,
     path: &str,
-    what: &str,
+    action: &str,
     body: &Value,
 ) -> Result<Value, Error> {
-    let mut request = Prepared::new(Verb::Create, Method::POST, path.into(), what.into());
+    let mut request = Prepared::new(Verb::Create, Method::POST, path.into(), action.into());
     request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     request.body = body.to_string().into();
     let answer = client.send(request).await?;
@@ -76,14 +76,14 @@ pub(crate) fn config_map(name: &str) -> ConfigMap {
 }
 
 /// Waits until `met` holds; fails after a minute.
-pub(crate) async fn eventually(what: &str, mut met: impl AsyncFnMut() -> bool) {
+pub(crate) async fn eventually(condition: &str, mut met: impl AsyncFnMut() -> bool) {
     let clock = Clock::system();
     let wait = async {
         while !met().await {
             clock.sleep(Duration::from_millis(50)).await;
         }
     };
-    assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+    assert!(clock.timeout(Duration::from_secs(60), wait).await.is_some(), "never: {condition}");
 }
 
 /// A folder of one test; removed when dropped.

@@ -70,10 +70,10 @@ async fn g_c1_to_g_c9_hold_over_a_network_that_cuts_connections() {
     let all: Vec<String> = Vec::new();
     let two = namespaces[..2].to_vec();
     let mut fleets = Vec::new();
-    for (who, scope, http2) in
+    for (observer, scope, http2) in
         [("all", &all, true), ("all by HTTP/1.1", &all, false), ("two namespaces", &two, true)]
     {
-        fleets.push(Fleet::start(&proxy, server, who, scope, http2, &ledger));
+        fleets.push(Fleet::start(&proxy, server, observer, scope, http2, &ledger));
     }
     let mut ended = Vec::new();
     while tickets.load(Ordering::Relaxed) < versions {
@@ -96,8 +96,8 @@ async fn g_c1_to_g_c9_hold_over_a_network_that_cuts_connections() {
     proxy.stop_cutting();
     let settled = async || {
         ledger.book().catch_up();
-        let told = ledger.book().settled();
-        fleets.iter().try_for_each(|fleet| fleet.cache.settled()).and(told).is_ok()
+        let settled = ledger.book().settled();
+        fleets.iter().try_for_each(|fleet| fleet.cache.settled()).and(settled).is_ok()
     };
     eventually("every cache and listener knows everything", settled).await;
     let settled = clock.now() - began - took;
@@ -133,7 +133,7 @@ impl Fleet {
     fn start(
         proxy: &Proxy,
         server: &RealServer,
-        who: &str,
+        observer: &str,
         namespaces: &[String],
         http2: bool,
         ledger: &Ledger,
@@ -147,7 +147,7 @@ impl Fleet {
             Manner::Slow(Duration::from_millis(2)),
             Manner::Resyncs(Duration::from_secs(7)),
         ];
-        let cache = LateCache::new(&registry, who, scope, ledger, &manners);
+        let cache = LateCache::new(&registry, observer, scope, ledger, &manners);
         let syncing = Arc::clone(&cache);
         tokio::spawn(async move { syncing.synced().await });
         let stop = CancellationToken::new();

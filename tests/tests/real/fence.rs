@@ -70,10 +70,10 @@ async fn campaign(pod: &Client, identity: &str) -> windlass::leader::Term {
     elector.campaign(&CancellationToken::new()).await.unwrap()
 }
 
-fn assert_fenced<T: std::fmt::Debug>(what: &str, answer: Result<T, Error>) {
-    let error = answer.expect_err(what);
-    assert_eq!(error.kind(), ErrorKind::Forbidden, "{what}: {error}");
-    assert!(error.to_string().contains("does not hold the lease"), "{what}: {error}");
+fn assert_fenced<T: std::fmt::Debug>(action: &str, answer: Result<T, Error>) {
+    let error = answer.expect_err(action);
+    assert_eq!(error.kind(), ErrorKind::Forbidden, "{action}: {error}");
+    assert!(error.to_string().contains("does not hold the lease"), "{action}: {error}");
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn l6_the_server_refuses_writes_that_an_old_leader_forces_past_its_gate() 
     maps(&admin).create(&config_map("mine")).await.unwrap();
     next.end(true).await;
     campaign(&one, "ops-1_7f3b").await.end(true).await;
-    eventually("nobody leads, nobody writes", async || {
+    eventually("no process leads or writes", async || {
         maps(&two).apply("new", &config_map("new")).await.is_err()
     })
     .await;

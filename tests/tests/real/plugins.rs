@@ -80,10 +80,10 @@ async fn the_token_of_a_plugin_says_who_we_are_and_is_kept() {
             assert_eq!(name(&plugin.client).await, "alice");
         }
         assert_eq!(plugin.runs(), 1);
-        let told: Value = serde_json::from_str(&plugin.scratch.read("info")).unwrap();
-        assert_eq!(told["apiVersion"], format!("client.authentication.k8s.io/{version}"));
-        assert_eq!(told["spec"]["interactive"], false);
-        assert_eq!(told["spec"]["cluster"]["server"], server.url());
+        let info: Value = serde_json::from_str(&plugin.scratch.read("info")).unwrap();
+        assert_eq!(info["apiVersion"], format!("client.authentication.k8s.io/{version}"));
+        assert_eq!(info["spec"]["interactive"], false);
+        assert_eq!(info["spec"]["cluster"]["server"], server.url());
     }
 }
 

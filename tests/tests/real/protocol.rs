@@ -33,12 +33,12 @@ async fn verbs_over(http2: bool) -> u64 {
     let server = RealServer::shared().await;
     let proxy = Proxy::new(server).await;
     let spoken = Arc::new(Mutex::new(BTreeSet::new()));
-    let heard = Arc::clone(&spoken);
+    let sink = Arc::clone(&spoken);
     let client = Client::builder()
         .config(proxy.admin(server))
         .http2(http2)
         .layer(MapResponseLayer::new(move |answer: HttpResponse| {
-            heard.lock().unwrap().insert(format!("{:?}", answer.version()));
+            sink.lock().unwrap().insert(format!("{:?}", answer.version()));
             answer
         }))
         .build()

@@ -35,33 +35,33 @@ struct Cache {
     stop: CancellationToken,
     running: tokio::task::JoinHandle<()>,
     informer: windlass::informer::Informer<ConfigMap>,
-    told: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
 }
 
 impl Cache {
     async fn start(client: Client, namespace: &str) -> Self {
         let registry = InformerRegistry::new(client, vec![namespace.to_owned()]);
         let informer = registry.informer::<ConfigMap>();
-        let told: Arc<Mutex<Vec<String>>> = Arc::default();
-        let heard = Arc::clone(&told);
+        let received: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = Arc::clone(&received);
         let listening = informer.on_change(move |change| {
             let line = match change {
                 Change::Added { new, .. } => format!("added {}", new.key().name()),
                 Change::Updated { new, .. } => format!("updated {}", new.key().name()),
                 Change::Deleted { last, .. } => format!("deleted {}", last.key().name()),
             };
-            heard.lock().unwrap().push(line);
+            sink.lock().unwrap().push(line);
         });
         let stop = CancellationToken::new();
         let token = stop.clone();
         let running = tokio::spawn(async move { registry.run(token).await });
         listening.synced().await.unwrap();
         listening.keep();
-        Self { stop, running, informer, told }
+        Self { stop, running, informer, received }
     }
 
-    fn told(&self) -> Vec<String> {
-        self.told.lock().unwrap().clone()
+    fn received(&self) -> Vec<String> {
+        self.received.lock().unwrap().clone()
     }
 
     async fn stop(self) {
@@ -103,12 +103,15 @@ async fn outlives(server: &RealServer, end: impl AsyncFnOnce()) {
 
     server.start_again().await;
     wanted.extend(create(&api, "after", 20).await);
-    eventually("the cache has caught up", async || cache.told().len() >= wanted.len()).await;
+    eventually("the cache has caught up", async || cache.received().len() >= wanted.len()).await;
     Clock::system().sleep(Duration::from_millis(500)).await;
-    let mut told = cache.told();
-    told.sort_unstable();
+    let mut received = cache.received();
+    received.sort_unstable();
     wanted.sort_unstable();
-    assert_eq!(told, wanted, "each object was told once, none is missing, none was deleted");
+    assert_eq!(
+        received, wanted,
+        "each object was delivered once, none is missing, none was deleted"
+    );
     assert_eq!(cache.informer.store().len(), 50);
     cache.stop().await;
 }
@@ -172,7 +175,7 @@ fn take(event: WatchEvent<ConfigMap>, seen: &mut Vec<String>, version: &mut Stri
             object.resource_version().clone_into(version);
         }
         WatchEvent::Bookmark { resource_version, .. } => *version = resource_version,
-        other => panic!("nobody changed anything: {other:?}"),
+        other => panic!("no object was changed: {other:?}"),
     }
 }
 

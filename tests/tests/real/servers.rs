@@ -8,14 +8,14 @@ use windlass::testing::RealServer;
 #[tokio::test]
 #[ignore = "needs the real API server: see tests/README.md"]
 async fn a_server_is_gone_when_its_test_panics() {
-    let (told, address) = tokio::sync::oneshot::channel();
+    let (sender, address) = tokio::sync::oneshot::channel();
     let test = tokio::spawn(async move {
         let server = RealServer::start().await;
-        told.send(server.address()).unwrap();
+        sender.send(server.address()).unwrap();
         panic!("as a test does that fails");
     });
     assert!(test.await.unwrap_err().is_panic());
-    assert!(TcpStream::connect(address.await.unwrap()).is_err(), "somebody listens");
+    assert!(TcpStream::connect(address.await.unwrap()).is_err(), "the port is still open");
 }
 
 #[test]

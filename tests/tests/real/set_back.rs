@@ -86,8 +86,8 @@ impl Scene {
     }
 
     /// Waits until the cache is right, for at most a minute.
-    async fn catches_up(&self, what: &str) {
-        eventually(what, async || self.held().await == Some(self.shown())).await;
+    async fn catches_up(&self, condition: &str) {
+        eventually(condition, async || self.held().await == Some(self.shown())).await;
     }
 
     async fn ended(self) {

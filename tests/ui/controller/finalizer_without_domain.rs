@@ -14,7 +14,7 @@ impl Reconciler for Maps {
     }
 }
 
-// What could be read is granted in spite of the fault.
+// The readable part is granted in spite of the fault.
 fn main() {
     fn takes<C: windlass::controller::Controller + windlass::rbac::Owns<Service>>() {}
     takes::<Maps>();

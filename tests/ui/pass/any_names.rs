@@ -1,4 +1,4 @@
-//! Types and fields may be called anything, also what generated code might want to use.
+//! Types and fields with names that generated code might use as well.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;

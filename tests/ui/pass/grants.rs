@@ -1,7 +1,9 @@
-//! What is granted compiles, with no more types written than there are.
+//! Granted calls compile, with no more types written than there are.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use windlass::prelude::*;
+use windlass::resource::ObjectKey;
+use windlass::store::Cached;
 
 #[derive(Controller)]
 #[controller(for = ConfigMap, owns(Service), watches(Secret, by = maps_of), can(get create Pod))]

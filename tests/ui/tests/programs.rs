@@ -1,4 +1,4 @@
-//! Programs that must compile, and what their derived code does.
+//! Programs that must compile, and the behaviour of their derived code.
 #![allow(
     dead_code,
     unreachable_pub,

@@ -26,7 +26,7 @@ struct Mutator {
     file: String,
     functions: Vec<String>,
     skipped: HashSet<String>,
-    /// How often each change was seen in a function: a label stays when lines move.
+    /// Number of times that each change was seen in a function: a label stays when lines move.
     seen: HashMap<String, u32>,
     labels: String,
     count: usize,
@@ -34,9 +34,9 @@ struct Mutator {
 
 impl Mutator {
     /// A question whether the change is alive, unless it is skipped.
-    fn change(&mut self, at: Span, what: &str) -> Option<TokenStream> {
+    fn change(&mut self, at: Span, change: &str) -> Option<TokenStream> {
         let function = self.functions.last().map_or("", String::as_str);
-        let label = format!("{}\t{function}\t{what}", self.file);
+        let label = format!("{}\t{function}\t{change}", self.file);
         let seen = self.seen.entry(label.clone()).or_default();
         *seen += 1;
         let label = if *seen > 1 { format!("{label} #{seen}") } else { label };
@@ -61,8 +61,8 @@ impl Mutator {
                 if rules::is_just(block, &value) {
                     continue;
                 }
-                let what = format!("return {value}");
-                if let Some(is_alive) = self.change(signature.ident.span(), &what) {
+                let change = format!("return {value}");
+                if let Some(is_alive) = self.change(signature.ident.span(), &change) {
                     let stmt: Stmt = parse_quote!(if #is_alive { return #value; });
                     first.push(stmt);
                 }
@@ -76,8 +76,8 @@ impl Mutator {
         let mut branches = TokenStream::new();
         let (left, right) = (&old.left, &old.right);
         for op in rules::others(&old.op) {
-            let what = format!("{} for {}", op.to_token_stream(), old.op.to_token_stream());
-            if let Some(is_alive) = self.change(old.op.span(), &what) {
+            let change = format!("{} for {}", op.to_token_stream(), old.op.to_token_stream());
+            if let Some(is_alive) = self.change(old.op.span(), &change) {
                 branches.extend(quote!(if #is_alive { #left #op #right } else));
             }
         }
@@ -150,7 +150,7 @@ impl VisitMut for Mutator {
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        // Who is alive is one: what a mutant is made of is as it was.
+        // One mutant is alive at a time: the parts of a mutant are unchanged.
         let old = expr.clone();
         visit_mut::visit_expr_mut(self, expr);
         let changed = match (&old, &mut *expr) {
@@ -171,7 +171,7 @@ impl VisitMut for Mutator {
         }
     }
 
-    // What is decided when it compiles, and what is no expression.
+    // Conditions that the compiler decides, and those that are no expression.
     fn visit_item_const_mut(&mut self, _: &mut ItemConst) {}
     fn visit_item_static_mut(&mut self, _: &mut ItemStatic) {}
     fn visit_impl_item_const_mut(&mut self, _: &mut ImplItemConst) {}

@@ -1,4 +1,4 @@
-//! Which changes there are: those of cargo-mutants that compile most of the time.
+//! The kinds of changes: those of cargo-mutants that compile most of the time.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -30,7 +30,7 @@ pub(crate) fn is_just(block: &Block, value: &TokenStream) -> bool {
     expr.to_token_stream().to_string() == value.to_string()
 }
 
-/// What a function of that type could return instead.
+/// Values that a function of that type could return instead.
 pub(crate) fn values(output: &ReturnType) -> Vec<TokenStream> {
     let ReturnType::Type(_, ty) = output else { return vec![quote!(())] };
     let text = ty.to_token_stream().to_string();
@@ -50,7 +50,7 @@ pub(crate) fn values(output: &ReturnType) -> Vec<TokenStream> {
     }
 }
 
-/// What could stand for an operator.
+/// Replacements of an operator.
 pub(crate) fn others(op: &BinOp) -> Vec<BinOp> {
     macro_rules! ops {
         ($($op:tt),*) => { vec![$(parse_quote!($op)),*] };

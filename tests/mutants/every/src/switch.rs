@@ -1,4 +1,4 @@
-//! Which of the mutants that `tests/mutants/every` has put into this crate is alive, chosen by the environment.
+//! Choice, by the environment, of the one live mutant among those that `tests/mutants/every` has put into this crate.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -21,7 +21,7 @@ pub(crate) fn is(number: usize) -> bool {
     if let Some(log) = log
         && !REACHED[number].swap(true, Ordering::Relaxed)
     {
-        let mut log = log.lock().expect("nobody panics here");
+        let mut log = log.lock().expect("no holder of this lock panics");
         writeln!(log, "{number}").expect("the log can be written");
     }
     *chosen == number

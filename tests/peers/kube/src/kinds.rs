@@ -1,4 +1,4 @@
-//! The kinds, and what a reconcile reads of them.
+//! The kinds, and the fields that a reconcile reads of them.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::{CustomResource, Resource, ResourceExt};

@@ -29,13 +29,13 @@ pub struct Theirs<'a, K: Read> {
     objects: usize,
 }
 
-/// What reconciles share.
+/// State shared by reconciles.
 struct Shared {
     meter: Arc<Meter>,
     sleep: Arc<AtomicU64>,
 }
 
-/// What a reconcile fails with that is to fail: the how manieth time in a row. There is no backoff
+/// Error of a reconcile that has to fail, with its number of failures in a row. There is no backoff
 /// but what the error policy makes, so the driver counts for it.
 #[derive(Debug)]
 struct Refused(u32);

@@ -30,7 +30,7 @@ pub fn connection(stream: TcpStream, state: &Arc<State>) -> io::Result<()> {
         let answer = match command {
             "events" => events(state, field("count"), field("window"), field("rate")),
             "expire" => expire(state, field("changed").max(1)),
-            "watched" => said(state.is_watched(), "nobody watches"),
+            "watched" => said(state.is_watched(), "there is no watch"),
             "state" => hash(state),
             "mark" => mark(state),
             "check" => check(state, field("events"), field("listed"), field("expired")),
@@ -48,7 +48,7 @@ fn said(is_so: bool, otherwise: &str) -> String {
 
 fn events(state: &State, count: u64, window: u64, rate: u64) -> String {
     if !state.is_watched() {
-        return "error nobody watches".to_owned();
+        return "error there is no watch".to_owned();
     }
     let (last, object) = (state.current() + count, state.upcoming(count));
     state.acknowledged.store(0, Ordering::Release);
@@ -58,10 +58,10 @@ fn events(state: &State, count: u64, window: u64, rate: u64) -> String {
     format!("ok last={last} namespace={} name={}", object.namespace, object.name)
 }
 
-/// Objects change while nobody is told, then the watch ends.
+/// Objects change without an event, then the watch ends.
 fn expire(state: &State, changed: u64) -> String {
     if !state.is_watched() {
-        return "error nobody watches".to_owned();
+        return "error there is no watch".to_owned();
     }
     // All over the list: a client that has the last of them has read all of it.
     let object = state.change_spread(changed);
@@ -88,7 +88,7 @@ fn mark(state: &State) -> String {
 
 fn check(state: &State, events: u64, listed: u64, expired: u64) -> String {
     if !state.is_watched() {
-        return "error nobody watches".to_owned();
+        return "error there is no watch".to_owned();
     }
     let before = *state.marked.lock().unwrap_or_else(PoisonError::into_inner);
     let now = state.counts.tally();
@@ -98,7 +98,7 @@ fn check(state: &State, events: u64, listed: u64, expired: u64) -> String {
         ("watches that expired", now.expired - before.expired, expired),
     ];
     match all.iter().find(|(_, is, due)| is != due) {
-        Some((what, is, due)) => format!("error {is} {what} were served, not {due}: void"),
+        Some((unit, is, due)) => format!("error {is} {unit} were served, not {due}: void"),
         None => "ok".to_owned(),
     }
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_unseen_lies_all_over_the_list() {
+    fn changes_without_events_are_spread_over_the_whole_list() {
         let state = State::new(Kind::Widget, 40, 1);
         let before: Vec<_> = (0..40).map(|index| state.version(index)).collect();
         let last = state.change_spread(4).name.clone();

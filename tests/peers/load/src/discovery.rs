@@ -1,4 +1,4 @@
-//! What clients look up before they read: groups, versions and kinds.
+//! Discovery documents: groups, versions and kinds.
 
 use crate::http::Request;
 

@@ -12,7 +12,7 @@ use crate::http::{Body, Request};
 use crate::protobuf as pb;
 use crate::state::{Job, State};
 
-/// How long a sender looks away when its window is shut.
+/// Time between two looks at a closed window.
 const WINDOW_PAUSE: Duration = Duration::from_micros(200);
 /// Nobody acknowledges any more: the driver is gone.
 const WINDOW_PATIENCE: Duration = Duration::from_secs(120);
@@ -71,7 +71,7 @@ pub fn list(stream: &mut TcpStream, state: &State, request: &Request) -> io::Res
     body.finish()
 }
 
-/// How a watch is encoded.
+/// Encoding of a watch.
 #[derive(Clone, Copy)]
 struct Wire<'a> {
     state: &'a State,

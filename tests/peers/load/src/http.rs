@@ -96,7 +96,7 @@ pub struct Body<'a> {
     chunk: usize,
 }
 
-/// What is sent in one piece.
+/// Size of a piece that is sent at once.
 const FULL: usize = 64 << 10;
 /// A chunk's length in eight digits, and a line's end.
 const HEADER: usize = 10;
@@ -111,7 +111,7 @@ impl<'a> Body<'a> {
         Self { stream, state, buffer, chunk: 0 }
     }
 
-    /// Begins a chunk; what is pushed to the buffer belongs to it.
+    /// Begins a chunk; bytes pushed to the buffer belong to it.
     pub fn chunk(&mut self) -> &mut Vec<u8> {
         self.chunk = self.buffer.len();
         self.buffer.extend_from_slice(b"00000000\r\n");
@@ -128,7 +128,7 @@ impl<'a> Body<'a> {
         self.buffer.len() - self.chunk - HEADER
     }
 
-    /// Ends it, and sends what has collected if that is much.
+    /// Ends the chunk, and sends the buffer if it is large.
     pub fn end_chunk(&mut self) -> io::Result<()> {
         let length = self.chunk_len();
         if length == 0 {

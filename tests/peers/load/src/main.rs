@@ -4,7 +4,7 @@
 //!
 //! Objects are text made beforehand with three holes: resourceVersion, time stamp and a padding whose
 //! length differs from version to version. It answers plain HTTP/1.1 with chunked bodies, as a real
-//! server streams: lists in pages, streaming lists, watches, and what clients discover. A watch that
+//! server streams: lists in pages, streaming lists, watches, and discovery. A watch that
 //! does not begin at the present is answered 410. It is no API server: there are no writes.
 
 mod control;

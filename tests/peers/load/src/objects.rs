@@ -51,7 +51,7 @@ impl Kind {
         self == Self::Widget
     }
 
-    /// What precedes the fields of an object that says its type.
+    /// Bytes before the fields of an object that carries its type.
     pub fn preamble(self) -> &'static str {
         match self {
             Self::Pod => r#"{"kind":"Pod","apiVersion":"v1","#,
@@ -77,7 +77,7 @@ pub struct Object {
     ends: Vec<(u32, Hole)>,
 }
 
-/// What fills the holes of one version.
+/// Values for the holes of one version.
 #[derive(Clone, Copy, Debug)]
 pub struct Filling<'a> {
     pub version: u64,
@@ -97,7 +97,7 @@ impl Object {
         let mut text = String::with_capacity(8 << 10);
         let mut ends = Vec::new();
         for (at, piece) in kind.template().trim_end().split('%').enumerate() {
-            // Every other piece is the name of what comes there.
+            // Every other piece is the name of a hole.
             if at % 2 == 0 {
                 text.push_str(piece);
                 continue;

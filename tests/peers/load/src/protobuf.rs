@@ -112,7 +112,7 @@ impl Object {
         })
     }
 
-    /// Writes the object with what fills its holes.
+    /// Writes the object with the values of its holes.
     fn render(&self, filling: crate::objects::Filling<'_>, out: &mut Vec<u8>) {
         let mut entry = Vec::with_capacity(filling.padding.len() + 64);
         push_field(&mut entry, 1, PADDING);

@@ -1,4 +1,4 @@
-//! What the server holds: objects, their versions, and what is to be sent next.
+//! State of the server: objects, their versions, and the changes to send next.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ const BASE: u64 = 10_000_000;
 /// Text that paddings are cut from.
 const WORDS: usize = 64 << 10;
 
-/// What a watch is to do next.
+/// Next work of a watch.
 #[derive(Clone, Copy, Debug)]
 pub enum Job {
-    /// So many changes, round robin; at most `window` ahead of what is acknowledged (0: no limit);
+    /// A number of changes, round robin; at most `window` of them unacknowledged (0: no limit);
     /// `rate` a second (0: at full speed).
     Events { count: u64, window: u64, rate: u64 },
     /// Send 410 and end.
@@ -29,7 +29,7 @@ struct Cell {
     stamp: AtomicU64,
 }
 
-/// Who watches, and what it is to do.
+/// A watch and its work.
 #[derive(Debug, Default)]
 struct Turn {
     watch: u64,
@@ -38,7 +38,7 @@ struct Turn {
     job: Option<Job>,
 }
 
-/// What was served so far.
+/// Numbers of objects and events served so far.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub pages: AtomicU64,
@@ -114,7 +114,7 @@ impl State {
         self.cells[index].version.load(Ordering::SeqCst)
     }
 
-    /// What fills the holes of an object.
+    /// Values for the holes of an object.
     pub fn filling(&self, index: usize) -> Filling<'_> {
         let version = self.version(index);
         let draw = mix(self.seed, version);
@@ -163,7 +163,7 @@ impl State {
         self.objects[index].render(self.filling(index), out);
     }
 
-    /// This watch gets what is sent from now on, if `version` is the present.
+    /// This watch gets all later changes, if `version` is the present.
     pub fn attach(&self, version: Option<u64>) -> Option<u64> {
         let mut turn = self.turn();
         if version.is_some_and(|version| version != self.current()) {
@@ -207,7 +207,7 @@ impl State {
         }
     }
 
-    /// Gives the watch work, once it has ended what it had.
+    /// Gives the watch work, once its earlier work has ended.
     pub fn order(&self, job: Job) -> bool {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut turn = self.turn();
@@ -223,7 +223,7 @@ impl State {
         true
     }
 
-    /// Waits until somebody watches and has nothing to do.
+    /// Waits until there is a watch without work.
     pub fn is_watched(&self) -> bool {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut turn = self.turn();

@@ -11,7 +11,7 @@ pub struct Control {
     write: TcpStream,
 }
 
-/// What the load generator has begun to send.
+/// Changes that the load generator has begun to send.
 #[derive(Clone, Debug)]
 pub struct Started {
     /// The version of the last event.

@@ -1,4 +1,4 @@
-//! Very many delayed keys, of which some fall due: what a driver is asked, and what it saw.
+//! Very many delayed keys, of which some fall due: the request to a driver, and its result.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct Delays {
     pub seconds: u64,
 }
 
-/// What became of them.
+/// Outcome of the delayed keys.
 #[derive(Clone, Debug, Default)]
 pub struct Delayed {
     /// Of each key that was handed out, how far from its time, in nanoseconds.

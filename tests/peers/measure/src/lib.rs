@@ -1,6 +1,6 @@
-//! What every Rust driver measures, and how it talks to the load generator.
+//! The phases of every Rust driver, and its control connection to the load generator.
 //!
-//! A driver is told a script of phases; for each it prints one line of JSON. What is asked of a
+//! A driver gets a script of phases; for each it prints one line of JSON. What is asked of a
 //! framework hides behind [`Subject`], so that all of them are measured by the same code. The Go
 //! driver (`go/`) does the same by its own hand.
 

@@ -1,4 +1,4 @@
-//! Counts what reconciles saw.
+//! Counters of the versions that reconciles saw.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ pub struct Meter {
     is_timing: AtomicBool,
     latencies: Mutex<Vec<u64>>,
     is_failing: AtomicBool,
-    /// How often each version failed that is to fail.
+    /// Number of failures of each version that has to fail.
     failures: Mutex<HashMap<u64, u32>>,
 }
 
@@ -96,12 +96,12 @@ impl Meter {
         (failed, given_up as u64)
     }
 
-    /// How many of so many changes fail, the last of which has this version: as often as they are tried.
+    /// Number of expected failures among this many changes up to the version, one per attempt.
     pub fn due_to_fail(last: u64, changes: u64) -> u64 {
         (last / EVERY - last.saturating_sub(changes) / EVERY) * u64::from(IN_A_ROW)
     }
 
-    /// Is the reconcile of this version to fail? In how manieth failure in a row?
+    /// Is the reconcile of this version to fail? With its number of failures in a row.
     pub fn fails(&self, version: &str) -> Option<u32> {
         if !self.is_failing.load(Ordering::Relaxed) {
             return None;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_to_fail_is_what_fails() {
+    fn exactly_the_due_versions_fail() {
         for (first, last) in [(1, 35), (1, 36), (36, 36), (37, 107), (37, 108), (1, 360)] {
             let meter = Meter::default();
             meter.fail();

@@ -111,7 +111,7 @@ impl Work<'_> {
         if !self.subject.bare() {
             return Ok(());
         }
-        // A late listener is first told every object.
+        // A late listener first receives every object.
         let count = self.args.objects;
         until("the first tasks", || self.meter.reconciles() >= count)?;
         self.reconciles = true;

@@ -11,7 +11,7 @@ use crate::{
     resident, version,
 };
 
-/// A look at the counters costs nothing beside what is measured.
+/// A look at the counters costs nothing beside the measured work.
 const LOOK: Duration = Duration::from_millis(1);
 /// Reconciles that are still to come do so within this.
 pub(crate) const CALM: Duration = Duration::from_millis(100);
@@ -20,10 +20,10 @@ pub(crate) const REST: Duration = Duration::from_secs(1);
 /// Nothing takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Namespace, name and resourceVersion of everything cached, told one by one.
+/// Namespace, name and resourceVersion of everything cached, one by one.
 pub type Visit<'a> = &'a mut dyn FnMut(&str, &str, &str);
 
-/// What a framework has to be able to do. All of it is called from the main thread.
+/// Interface that each framework implements; called from the main thread only.
 pub trait Subject {
     /// Begins to list and watch, and to reconcile if that was asked for.
     fn start(&mut self);
@@ -33,7 +33,7 @@ pub trait Subject {
     fn version(&self, namespace: &str, name: &str) -> String;
     /// Visits everything in the cache.
     fn visit(&self, visit: Visit<'_>);
-    /// How many Pods of an app there are; by index where there is one.
+    /// Number of Pods of an app; by index if there is one.
     fn lookup(&self, app: &str) -> usize;
     /// Reconciles from now on sleep for so long.
     fn sleep(&self, _: Duration) {}
@@ -61,13 +61,13 @@ pub trait Subject {
     }
 }
 
-/// What all phases share.
+/// State shared by all phases.
 pub struct Work<'a> {
     pub(crate) args: &'a Args,
     pub(crate) subject: &'a mut dyn Subject,
     pub(crate) meter: Arc<Meter>,
     pub(crate) control: Control,
-    /// Is every change reconciled, by a controller or by what stands in for one?
+    /// Is every change reconciled, by a controller or by its stand-in?
     pub(crate) reconciles: bool,
     /// Resident memory before anything was listed.
     start: u64,
@@ -144,7 +144,7 @@ impl Work<'_> {
     }
 
     fn events(&mut self, count: u64, window: u64) -> io::Result<()> {
-        // Without a controller nobody would open the window.
+        // Without a controller the window would stay closed.
         let window = if self.args.controller { window } else { 0 };
         self.mark()?;
         let before = self.meter.reconciles();
@@ -228,7 +228,7 @@ impl Work<'_> {
         let cpu = self.follow(&behind, &measured, before, false)?;
         let wall = measured.wall();
         if !self.has(&hidden) {
-            return Err(io::Error::other("the list did not bring what had changed: void"));
+            return Err(io::Error::other("the list did not bring the changes: void"));
         }
         self.check(&format!("listed={} expired=1 events=1", self.args.objects))?;
         let peak = resident().1;
@@ -244,7 +244,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// What is served from now on is counted.
+    /// Starts the count of served objects and events.
     pub(crate) fn mark(&mut self) -> io::Result<()> {
         self.control.ask("mark").map(drop)
     }
@@ -277,7 +277,7 @@ impl Work<'_> {
         each: bool,
     ) -> io::Result<u64> {
         let deadline = Instant::now() + PATIENCE;
-        let mut told = 0;
+        let mut acknowledged = 0;
         let mut seen = self.meter.reconciles();
         let mut since = Instant::now();
         let mut cpu = measured.cpu();
@@ -287,9 +287,9 @@ impl Work<'_> {
                 (seen, since) = (now, Instant::now());
                 cpu = measured.cpu();
             }
-            if each && now - before > told {
-                told = now - before;
-                self.control.acknowledge(told)?;
+            if each && now - before > acknowledged {
+                acknowledged = now - before;
+                self.control.acknowledge(acknowledged)?;
             }
             let is_done = if self.reconciles {
                 self.meter.newest() >= started.last && since.elapsed() >= CALM
@@ -336,11 +336,11 @@ impl Work<'_> {
 }
 
 /// Fails unless there was exactly one for each.
-pub(crate) fn once(what: &str, seen: u64, due: u64) -> io::Result<()> {
+pub(crate) fn once(label: &str, seen: u64, due: u64) -> io::Result<()> {
     if seen == due {
         return Ok(());
     }
-    Err(io::Error::other(format!("{seen} {what}, not {due}: void")))
+    Err(io::Error::other(format!("{seen} {label}, not {due}: void")))
 }
 
 pub(crate) fn quantile(sorted: &[u64], part: f64) -> u64 {
@@ -348,11 +348,11 @@ pub(crate) fn quantile(sorted: &[u64], part: f64) -> u64 {
     sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-pub(crate) fn until(what: &str, done: impl Fn() -> bool) -> io::Result<()> {
+pub(crate) fn until(label: &str, done: impl Fn() -> bool) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !done() {
         if Instant::now() > deadline {
-            return Err(io::Error::other(format!("{what} did not come within {PATIENCE:?}")));
+            return Err(io::Error::other(format!("{label} did not come within {PATIENCE:?}")));
         }
         thread::sleep(LOOK);
     }

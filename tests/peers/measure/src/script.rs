@@ -1,4 +1,4 @@
-//! What a driver is asked to do: `--server URL --control ADDRESS --kind pod --n 10000 --mode compact
+//! Command line of a driver: `--server URL --control ADDRESS --kind pod --n 10000 --mode compact
 //! --work cache --workers 4 --phases sync,events:60000`.
 
 use std::collections::BTreeMap;
@@ -17,21 +17,21 @@ pub enum Kind {
 /// A driver's arguments.
 #[derive(Clone, Debug)]
 pub struct Args {
-    /// Where the API is served.
+    /// URL of the API server.
     pub server: String,
-    /// Where the load generator takes commands.
+    /// Address of the load generator's control port.
     pub control: String,
     /// The kind.
     pub kind: Kind,
-    /// How many objects there are.
+    /// Number of objects.
     pub objects: u64,
-    /// How the driver keeps them; its own business.
+    /// Form in which the driver caches objects; each driver has its own.
     pub mode: String,
     /// Through a controller, or into the cache only?
     pub controller: bool,
     /// So many reconciles at once; by default as many as the driver's framework has by default.
     pub workers: Option<u16>,
-    /// What to do, in order.
+    /// Phases, in order.
     pub phases: Vec<Phase>,
 }
 
@@ -51,7 +51,7 @@ pub enum Phase {
     Relist { changed: u64 },
     /// `index:LOOKUPS[:EVENTS]`: lookups by index; under so many changes at full speed, if given.
     Index { lookups: u64, events: u64 },
-    /// `idle:SECONDS`: nothing happens; what does it cost?
+    /// `idle:SECONDS`: the cost of doing nothing.
     Idle { seconds: u64 },
     /// `failing:PER_SECOND:SECONDS`: so many reconciles a second of which one in ten fails.
     Failing { rate: u64, seconds: u64 },

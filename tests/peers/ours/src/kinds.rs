@@ -1,4 +1,4 @@
-//! The kinds, and what a reconcile reads of them.
+//! The kinds, and the fields that a reconcile reads of them.
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -26,7 +26,7 @@ pub struct WidgetSpec {
     size: String,
 }
 
-/// What an operator that looks at Pods needs of one: six fields beside the metadata, and of the
+/// Fields of a Pod that a typical operator reads: six fields beside the metadata, and of the
 /// annotations one.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Pod, skip(annotations))]
@@ -49,7 +49,7 @@ pub struct PodView {
     start: Option<String>,
 }
 
-/// What an operator needs of a Widget that looks at a field of its spec and at one of its status.
+/// Fields of a Widget for an operator that reads a field of its spec and one of its status.
 #[derive(Projection, Clone, Debug)]
 #[projection(of = Widget, skip(annotations))]
 pub struct WidgetView {

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use measure::{Delayed, Delays, Window, resident};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
-use windlass::resource::ObjectKey;
 use windlass::environment::Environment;
+use windlass::resource::ObjectKey;
 use windlass::workqueue::{Adding, QueueSettings, WorkQueue};
 
 const KEYS: u64 = 100_000;
 /// Adds that may wait for their run.
 const AHEAD: u64 = KEYS / 2;
-/// A controller's source adds what one read of the network brought; this is the most.
+/// Most keys that a controller's source adds at once: those of one read of the network.
 const BATCH: usize = 64;
-/// Why: some bit.
+/// An arbitrary reason.
 const CHANGED: u64 = 1 << 1;
 /// A fifth of what the worker has to do then, at most: looking costs CPU too.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -119,7 +119,7 @@ where
     let _ = worker.await;
 }
 
-/// Delayed keys: what they take, and how punctual those are that fall due.
+/// Delayed keys: their memory, and the punctuality of those that fall due.
 pub fn delay(runtime: &Runtime, delays: &Delays) -> Delayed {
     let (queue, keys) = (queue(), names(delays.keys));
     let key = |at: u64| keys[usize::try_from(at).unwrap_or(0)].clone();
@@ -147,7 +147,7 @@ pub fn delay(runtime: &Runtime, delays: &Delays) -> Delayed {
                 late
             }
         });
-        // All are out by then, with as much time to spare as nobody needs.
+        // All are out by then, with much time to spare.
         tokio::time::sleep_until((base + delays.due_at(delays.due) + REST).into()).await;
         let left = queue.counts().delayed as u64;
         queue.shutdown();

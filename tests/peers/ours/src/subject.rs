@@ -11,7 +11,7 @@ use measure::{Args, Delayed, Delays, Meter, Subject};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use windlass::client::{Client, ClientConfig};
-use windlass::controller::{Action, Context, Reconciler, Result, ControllerBuilder};
+use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
 use windlass::informer::{CacheOptions, Change, Informer, InformerRegistry, Registration};
 use windlass::manager::{Manager, Running};
 use windlass::resource::{ObjectKey, ResourceExt};
@@ -65,7 +65,7 @@ impl<K: Read> Reconciler for Noop<K> {
     }
 }
 
-/// What a reconcile fails with that is to fail.
+/// Error of a reconcile that has to fail.
 #[derive(Debug)]
 struct Refused;
 
@@ -249,8 +249,8 @@ impl<K: Read> Subject for Ours<'_, K> {
                 }
             }
         });
-        let tell = move |change: &Change<K>| drop(keys.send(change.key().clone()));
-        self.listener = Some(informer.on_change(tell));
+        let send = move |change: &Change<K>| drop(keys.send(change.key().clone()));
+        self.listener = Some(informer.on_change(send));
         true
     }
 

@@ -9,7 +9,7 @@ use windlass::resource::ResourceExt;
 
 use super::END;
 use super::history::History;
-use super::worker::{Book, Entry, Kind, OP, Told};
+use super::worker::{Answer, Book, Entry, Kind, OP};
 
 /// Counts of the writes' results.
 #[derive(Debug, Default)]
@@ -61,20 +61,20 @@ pub(super) fn verdict(
     for entry in books.iter().flat_map(|book| &book.entries) {
         *counts.kinds.entry(entry.kind).or_default() += 1;
         let happened = happened(entry, history, &deleted);
-        if let Told::Doubtful { kind, .. } = &entry.told {
+        if let Answer::Doubtful { kind, .. } = &entry.answer {
             *counts.doubts.entry(name(*kind)).or_default() += 1;
         }
-        match &entry.told {
-            Told::Done => counts.done += 1,
-            Told::Refused(kind) => *counts.refused.entry(name(*kind)).or_default() += 1,
-            Told::Doubtful { .. } if happened > 0 => counts.doubtful_done += 1,
-            Told::Doubtful { .. } => counts.doubtful_undone += 1,
+        match &entry.answer {
+            Answer::Done => counts.done += 1,
+            Answer::Refused(kind) => *counts.refused.entry(name(*kind)).or_default() += 1,
+            Answer::Doubtful { .. } if happened > 0 => counts.doubtful_done += 1,
+            Answer::Doubtful { .. } => counts.doubtful_undone += 1,
         }
-        let right = match &entry.told {
-            Told::Done => happened == 1,
-            Told::Refused(_) => happened == 0,
-            Told::Doubtful { done: true, .. } => happened == 1,
-            Told::Doubtful { done: false, .. } => happened <= 1,
+        let right = match &entry.answer {
+            Answer::Done => happened == 1,
+            Answer::Refused(_) => happened == 0,
+            Answer::Doubtful { done: true, .. } => happened == 1,
+            Answer::Doubtful { done: false, .. } => happened <= 1,
         };
         if !right {
             faults.push(format!("it happened {happened} times: {entry:?}"));
@@ -134,7 +134,7 @@ fn compare(books: &[Book], stored: &[ConfigMap], deleted: &BTreeSet<&str>) -> Ve
             _ => {}
         }
     }
-    faults.extend(left.values().map(|object| format!("nobody made {object:?}")));
+    faults.extend(left.values().map(|object| format!("no write made {object:?}")));
     faults
 }
 

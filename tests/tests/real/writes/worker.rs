@@ -59,7 +59,7 @@ impl Known {
 
 /// Result of a write, as its caller got it.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(super) enum Answer {
     Done,
     /// Certainly not executed.
     Refused(ErrorKind),
@@ -77,7 +77,7 @@ pub(super) struct Entry {
     pub(super) kind: Kind,
     /// The object before, if there was one.
     pub(super) before: Option<Known>,
-    pub(super) told: Told,
+    pub(super) answer: Answer,
 }
 
 /// A worker's records.
@@ -163,7 +163,7 @@ impl Worker {
             None => self.name(),
         };
         let result = send(&self.api, kind, &op, &name, before.as_ref()).await;
-        self.take(Entry { op, kind, before, told: Told::Done }, &name, result).await;
+        self.take(Entry { op, kind, before, answer: Answer::Done }, &name, result).await;
     }
 
     /// Takes the answer to a write of the object `name` (empty when the server was to choose).
@@ -179,10 +179,10 @@ impl Worker {
             Err(error) => {
                 let (done, now) = self.look(&entry, name).await;
                 let doubtful = is_doubtful(&error);
-                entry.told = if doubtful {
-                    Told::Doubtful { done, kind: error.kind() }
+                entry.answer = if doubtful {
+                    Answer::Doubtful { done, kind: error.kind() }
                 } else {
-                    Told::Refused(error.kind())
+                    Answer::Refused(error.kind())
                 };
                 if !doubtful && (done || is_of_the_server(&error)) {
                     self.fault(&entry, &format!("done: {done}, but refused by {error:?}"));

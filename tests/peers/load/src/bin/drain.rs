@@ -1,5 +1,5 @@
-//! A driver that is no client: it reads what the load generator sends and drops it. What it costs is the
-//! floor under every other driver, and what it receives a second is the load generator's ceiling.
+//! A driver that is no client: it reads the load generator's bytes and drops them. Its cost is the
+//! lower bound of every other driver, and its bytes per second are the load generator's upper bound.
 //!
 //! It takes the arguments of a driver, and the phases `sync` (a streaming list), `events` and `churn`.
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use measure::{Args, Control, Kind, Line, Phase, Window};
 
-/// What is read at once; as much as the frameworks do.
+/// Bytes per read; as many as the frameworks use.
 const READ: usize = 64 << 10;
 const LOOK: Duration = Duration::from_micros(200);
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -57,7 +57,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Asks for a streaming list and reads it, and what follows, on a thread of its own.
+/// Requests a streaming list and reads it, and the watch after it, on a thread of its own.
 fn connect(args: &Args, read: &Arc<AtomicU64>) -> io::Result<()> {
     let address = args.server.trim_start_matches("http://").trim_end_matches('/');
     let path = match args.kind {
