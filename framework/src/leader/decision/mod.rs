@@ -1,5 +1,5 @@
 //! The decisions of an election, without I/O: [`Machine`] runs the race for the lock, and
-//! [`Handover`] adds the manners between processes that ask for a lease and those that lend it.
+//! [`Handover`] lets processes ask for a lease and lend it.
 
 mod handover;
 mod machine;

@@ -26,7 +26,7 @@ pub struct LeaderElectionRecord {
     pub preferred_holder: Option<String>,
     /// Process that asked the holder for the lease, in an annotation of our own; `None` without a
     /// request, and in locks that have no place for it. See
-    /// [`LeaderElection::ask`](super::LeaderElection::ask).
+    /// [`LeaderElection::ask`](crate::leader::LeaderElection::ask).
     pub requested_by: Option<String>,
 }
 
