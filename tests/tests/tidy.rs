@@ -48,7 +48,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("prelude", 9),
 ];
 
-/// Layer of each folder or file in `framework/src/client`; one names only those of lower layers.
+/// Layer of each folder or file in `framework/client/src/client`; one names only those of lower layers.
 /// `Client` itself stands in `mod.rs`, and all may name it.
 const CLIENT_LAYERS: &[(&str, u8)] = &[
     ("secret", 0),

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
-use crate::delta::Delta;
-use crate::resource::{ObjectKey, Resource};
-use crate::store::{self, Event, ListGeneration, Observed, Representation, Store, StreamMark};
-use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, Part};
+use windlass_cache::delta::Delta;
+use windlass_cache::store::{
+    self, Event, ListGeneration, Observed, Representation, Store, StreamMark,
+};
+use windlass_core::clock::Clock;
+use windlass_core::resource::{ObjectKey, Resource};
+use windlass_core::wire::{
+    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, Part,
+};
 
 /// The cache of one kind, with changes that were read and not applied yet.
 pub struct Cache {

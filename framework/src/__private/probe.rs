@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::error::ApiStatus;
-use crate::wire::{Head, HeadOffsets, ListSplitter, MetadataScan, Part, status, values_at};
+use windlass_core::error::ApiStatus;
+use windlass_core::wire::{Head, HeadOffsets, ListSplitter, MetadataScan, Part, status, values_at};
 
 /// A list in pieces, as a reflector splits it.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub fn values(object: &[u8], path: &[&'static str]) -> Vec<String> {
 /// Decompresses a gzip body in pieces; also whether it ends between two members. `None` when the
 /// body is no gzip.
 pub fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<(Vec<u8>, bool)> {
-    crate::client::inflate(pieces)
+    windlass_client::client::inflate(pieces)
 }
 
 /// The Status of an error answer, with its `Retry-After` if it has one.

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::options::{Election, LogFormat, Options, Switch};
-use crate::error::{Error, ErrorKind};
+use windlass_core::error::{Error, ErrorKind};
 
 impl Options {
     /// Arguments with which a container runs as these options configure.

@@ -39,16 +39,16 @@ use std::process::{ExitCode, Termination};
 use clap::FromArgMatches;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use crate::client::{Client, ClientConfig};
-use crate::crd::CustomResource;
-use crate::error::{Error, ErrorKind};
-use crate::leader::LeaderElection;
-use crate::manager::{Manager, ManifestOptions, definition_of, exit_code, insist};
-use crate::resource::Whole;
 use escape::indented;
 use options::{Command, Election, Options, Switch};
 pub use package::Package;
 use sample::Sample;
+use windlass_client::client::{Client, ClientConfig};
+use windlass_core::crd::CustomResource;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::Whole;
+use windlass_runtime::leader::LeaderElection;
+use windlass_runtime::manager::{Manager, ManifestOptions, definition_of, exit_code, insist};
 
 /// Creates the operator for a client.
 type Build = Box<dyn FnOnce(Client) -> Manager>;
@@ -121,7 +121,7 @@ impl App {
     }
 
     /// Parses the command line and executes it; errors are printed. The exit code is that of
-    /// [`Exit`](crate::manager::Exit) or [`exit_code`].
+    /// [`Exit`](windlass_runtime::manager::Exit) or [`exit_code`].
     pub fn main(self) -> ExitCode {
         let parsed = package::command(self.package)
             .try_get_matches()

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use crate::client::ExecPolicy;
-use crate::controller::MOST_WORKERS;
-use crate::leader::LockKind;
+use windlass_client::client::ExecPolicy;
+use windlass_runtime::controller::MOST_WORKERS;
+use windlass_runtime::leader::LockKind;
 
 /// A Kubernetes operator.
 #[derive(Clone, Debug, Parser)]
@@ -258,7 +258,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 fn lock(text: &str) -> Result<LockKind, String> {
-    text.parse().map_err(|error: crate::error::Error| error.to_string())
+    text.parse().map_err(|error: windlass_core::error::Error| error.to_string())
 }
 
 fn workers(text: &str) -> Result<usize, String> {

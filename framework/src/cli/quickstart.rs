@@ -9,9 +9,9 @@ use super::options::Options;
 use super::sample::Sample;
 use super::show::{Show, becomes_ready, create, say};
 use super::{Build, program_name};
-use crate::error::{Error, ErrorKind};
 use crate::local::LocalCluster;
-use crate::manager::{Manager, Running, first_signal, insist, install_all};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_runtime::manager::{Manager, Running, first_signal, insist, install_all};
 
 /// Parts of the program: sample objects, and definitions that the operator does not install.
 pub(super) type Luggage = (Vec<Sample>, Vec<CustomResourceDefinition>);

@@ -1,7 +1,7 @@
 //! Sample objects of a program, which show its operator at work.
 
-use crate::error::Error;
-use crate::resource::{DynamicObject, ResourceInfo, Scope, Whole};
+use windlass_core::error::Error;
+use windlass_core::resource::{DynamicObject, ResourceInfo, Scope, Whole};
 
 /// An object that shows the operator at work.
 #[derive(Clone, Debug)]

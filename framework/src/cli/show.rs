@@ -11,11 +11,11 @@ use super::escape::escaped;
 use super::logging;
 use super::sample::Sample;
 use super::tree::Forest;
-use crate::client::Client;
-use crate::clock::Clock;
-use crate::error::{Error, ErrorKind};
-use crate::manager::Running;
-use crate::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
+use windlass_client::client::Client;
+use windlass_core::clock::Clock;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
+use windlass_runtime::manager::Running;
 
 /// Time between two comparisons of the caches' versions, which cost no request.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -170,7 +170,7 @@ pub(super) async fn create(client: &Client, samples: &[Sample]) -> Result<(), Er
     Ok(())
 }
 
-fn api(client: &Client, sample: &Sample) -> crate::api::Api<DynamicObject> {
+fn api(client: &Client, sample: &Sample) -> windlass_client::api::Api<DynamicObject> {
     client.dynamic(sample.info.clone(), sample.object.namespace())
 }
 

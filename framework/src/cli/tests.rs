@@ -120,7 +120,7 @@ fn an_election_is_named_and_timed_as_by_either_family_of_flags() {
 
 #[test]
 fn credential_plugins_are_all_none_or_a_list() {
-    use crate::client::ExecPolicy;
+    use windlass_client::client::ExecPolicy;
     let policy = |said: &str| parse(&[&format!("--credential-plugins={said}")]);
     let said = |said| policy(said).unwrap().credential_plugins.unwrap();
     assert_eq!(said("all"), ExecPolicy::AllowAll);
@@ -264,7 +264,7 @@ fn flags_of_an_election_that_there_is_not_are_refused_and_asking_brings_one() {
 #[test]
 fn a_process_that_asks_does_not_lend() {
     let manager = |lends| {
-        let election = crate::leader::LeaderElection::new("ops").lend(lends);
+        let election = windlass_runtime::leader::LeaderElection::new("ops").lend(lends);
         Manager::new(Client::offline()).leader_election_with(election)
     };
     let asking = parse(&["--ask-for-lease"]).unwrap().apply(manager(true)).unwrap();

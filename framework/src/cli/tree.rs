@@ -6,9 +6,9 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::escape::escaped;
-use crate::error::{Error, ErrorKind};
-use crate::manager::Running;
-use crate::resource::{DynamicObject, ResourceExt, ResourceInfo};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{DynamicObject, ResourceExt, ResourceInfo};
+use windlass_runtime::manager::Running;
 
 /// Most objects of a kind that are read, and most lines that are printed.
 const MOST_OBJECTS: u32 = 500;
@@ -235,7 +235,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource::Scope;
+    use windlass_core::resource::Scope;
 
     fn info(kind: &'static str) -> ResourceInfo {
         ResourceInfo {

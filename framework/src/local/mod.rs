@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windlass_apiserver::ApiServer;
 
-use crate::client::{Client, NewServer};
-use crate::embedded;
-use crate::environment::Environment;
-use crate::error::{Error, ErrorKind};
+use windlass_client::client::{Client, NewServer};
+use windlass_core::environment::Environment;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_testing::embedded;
 
 /// An API server in this process that kubectl can use.
 #[derive(Debug)]

@@ -101,7 +101,8 @@ impl Maker<'_> {
     /// A cache of decoded values: an index on their fields has to be there before the first list.
     fn typed<K: Subject>(&self) -> Arc<dyn Watched> {
         let options = CacheOptions::default().representation(Representation::Typed);
-        Cache::<K>::new(self.registry, self.observer, self.scope.clone(), options, self.records).indexed()
+        Cache::<K>::new(self.registry, self.observer, self.scope.clone(), options, self.records)
+            .indexed()
     }
 
     fn gadgets(&self, options: CacheOptions) -> Arc<dyn Watched> {

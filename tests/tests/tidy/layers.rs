@@ -44,7 +44,14 @@ const TABLES: &[Table] = &[
 ];
 
 /// Modules of the framework of which the first does not name the second; `*` is every other one.
-const APART: &[(&str, &str)] = &[("*", "prelude"), ("*", "__private"), ("client", "api"), ("client", "discovery"), ("discovery", "api"), ("api", "discovery")];
+const APART: &[(&str, &str)] = &[
+    ("*", "prelude"),
+    ("*", "__private"),
+    ("client", "api"),
+    ("client", "discovery"),
+    ("discovery", "api"),
+    ("api", "discovery"),
+];
 
 impl Table {
     /// Returns the module or folder with a layer that a path is in.

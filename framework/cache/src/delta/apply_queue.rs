@@ -1,0 +1,358 @@
+//! The hand-off of deltas from their producers to the task that applies them.
+//!
+//! Producers add to a bounded, key-compressing queue. The *turn* is the right to apply: at most one
+//! task holds it, so batches are applied one after the other, in order. A producer that finds the
+//! turn free and nothing queued may take it and apply its own batch without the hop to another
+//! task.
+//!
+//! No wake-up is lost: when a turn ends while deltas are queued, or after another task asked for
+//! the turn in vain, the task that waits in [`filled`](ApplyQueue::filled) is woken.
+
+use std::fmt;
+use std::pin::pin;
+
+use super::queue::{Delta, DeltaQueue, Keyed};
+use windlass_core::sync::{Mutex, Notify};
+
+/// Number of waiting deltas from which on producers wait, by default.
+const MOST_WAITING: usize = 4096;
+
+/// A bounded, ordered hand-off between several producers and one applier at a time.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// # use std::cmp::Ordering;
+/// # use windlass::delta::{Delta, ApplyQueue, Keyed};
+/// # use windlass::resource::ObjectKey;
+/// # struct State(ObjectKey);
+/// # impl Keyed for State {
+/// #     fn key(&self) -> &ObjectKey {
+/// #         &self.0
+/// #     }
+/// #     fn order(&self, _other: &Self) -> Option<Ordering> {
+/// #         None
+/// #     }
+/// #     fn seen_again(&mut self, _again: &Self) {}
+/// # }
+/// # fn apply(_batch: Vec<Delta<State, ()>>) {}
+/// # fn bring(handoff: &ApplyQueue<State, ()>, batch: Vec<Delta<State, ()>>) {
+/// match handoff.turn() {
+///     // Nothing is queued and no task applies: no hop to another task.
+///     Some(turn) if turn.is_empty() => apply(batch),
+///     // Queued deltas come first. The task in `filled` is woken when the turn ends.
+///     _ => handoff.push(batch),
+/// }
+/// # }
+/// ```
+pub struct ApplyQueue<T, M> {
+    state: Mutex<State<T, M>>,
+    /// One permit: a task should look at the queue.
+    filled: Notify,
+    /// Notifies all tasks that wait for room.
+    drained: Notify,
+    most: usize,
+}
+
+/// The state that the lock protects.
+struct State<T, M> {
+    queue: DeltaQueue<T, M>,
+    /// Whether a task holds the turn.
+    is_taken: bool,
+    /// Whether a task asked in vain for the turn, or called `wake`, while it was held.
+    is_wanted: bool,
+}
+
+impl<T: Keyed, M> Default for ApplyQueue<T, M> {
+    fn default() -> Self {
+        Self::new(MOST_WAITING)
+    }
+}
+
+impl<T, M> fmt::Debug for ApplyQueue<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock();
+        f.debug_struct("ApplyQueue")
+            .field("queue", &state.queue)
+            .field("is_taken", &state.is_taken)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: Keyed, M> ApplyQueue<T, M> {
+    /// Creates an empty hand-off in which producers have [`room`](Self::room) while fewer than
+    /// `most` deltas wait. `default()` takes 4096.
+    pub fn new(most: usize) -> Self {
+        let queue = DeltaQueue::new();
+        Self {
+            state: Mutex::new(State { queue, is_taken: false, is_wanted: false }),
+            filled: Notify::new(),
+            drained: Notify::new(),
+            most,
+        }
+    }
+
+    /// Adds a batch. It is added even when there is no room, so the bound may be exceeded by one
+    /// batch of each producer; producers wait in [`room`](Self::room). The iterator and the deltas'
+    /// [`Keyed`] run under the hand-off's lock: they must not call back into it.
+    pub fn push(&self, batch: impl IntoIterator<Item = Delta<T, M>>) {
+        let mut state = self.state.lock();
+        for delta in batch {
+            state.queue.push(delta);
+        }
+        // The holder of the turn wakes the waiter itself when the turn ends with deltas in the
+        // queue.
+        let is_taken = state.is_taken;
+        // Released before the wake-up: the woken task takes the same lock.
+        drop(state);
+        if !is_taken {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Makes the task in [`filled`](Self::filled) look again: now, or when the turn ends.
+    pub fn wake(&self) {
+        let mut state = self.state.lock();
+        let is_taken = state.is_taken;
+        // While the turn is held, its end passes the wake-up on.
+        state.is_wanted |= is_taken;
+        drop(state);
+        if !is_taken {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Waits until deltas are queued that no holder of the turn has taken, or until
+    /// [`wake`](Self::wake). May return without a reason. For one task at a time.
+    ///
+    /// # Cancel safety
+    /// Safe: a wake-up that comes meanwhile is kept for the next call.
+    pub async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    /// Waits until there is room for more.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn room(&self) {
+        loop {
+            let mut drained = pin!(self.drained.notified());
+            // Registered before the length is read, so that no wake-up is lost in between.
+            drained.as_mut().enable();
+            if self.len() < self.most {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// Takes the turn, if it is free. Does not wait; if the turn is taken, the task in
+    /// [`filled`](Self::filled) is woken when it ends.
+    #[must_use = "the turn ends at once when it is dropped"]
+    pub fn turn(&self) -> Option<ApplyPermit<'_, T, M>> {
+        let mut state = self.state.lock();
+        if state.is_taken {
+            // The holder wakes the waiter when the turn ends, so this refusal is not forgotten.
+            state.is_wanted = true;
+            return None;
+        }
+        state.is_taken = true;
+        Some(ApplyPermit { handoff: self, is_over: false })
+    }
+
+    /// Takes out about `most` deltas, and returns also the number that was dropped because they
+    /// were not newer. For a hand-off with one applier that uses no turns; see [`ApplyPermit::take`].
+    pub fn take(&self, most: usize) -> (Vec<Delta<T, M>>, u64) {
+        let mut state = self.state.lock();
+        let taken = state.queue.take(most);
+        let dropped = state.queue.take_dropped();
+        drop(state);
+        // All producers, with the lock released: each looks at the length itself.
+        self.drained.notify_waiters();
+        (taken, dropped)
+    }
+
+    /// Returns the number of waiting deltas.
+    pub fn len(&self) -> usize {
+        self.state.lock().queue.len()
+    }
+
+    /// Whether no delta waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The right to apply deltas. Ends when dropped; then the task in [`ApplyQueue::filled`] is woken if
+/// deltas are queued or if another task asked for the turn meanwhile.
+#[must_use = "the turn ends at once when it is dropped"]
+pub struct ApplyPermit<'a, T: Keyed, M> {
+    handoff: &'a ApplyQueue<T, M>,
+    is_over: bool,
+}
+
+impl<T: Keyed, M> fmt::Debug for ApplyPermit<'_, T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApplyPermit").field("handoff", self.handoff).finish()
+    }
+}
+
+impl<'a, T: Keyed, M> ApplyPermit<'a, T, M> {
+    /// Whether no delta is queued. Then a batch in hand may be applied without being queued:
+    /// everything that its producer pushed before has been applied.
+    pub fn is_empty(&self) -> bool {
+        self.handoff.is_empty()
+    }
+
+    /// Takes out about `most` deltas, and returns also the number that was dropped because they
+    /// were not newer.
+    pub fn take(&self, most: usize) -> (Vec<Delta<T, M>>, u64) {
+        self.handoff.take(most)
+    }
+
+    /// Ends the turn if no delta is queued; otherwise returns it, so that the holder goes on.
+    pub fn finish(mut self) -> Option<Self> {
+        // Checked and released under one lock: `push` adds either before the check, or after the
+        // release, and then it wakes the waiter itself.
+        let mut state = self.handoff.state.lock();
+        if !state.queue.is_empty() {
+            drop(state);
+            return Some(self);
+        }
+        state.is_taken = false;
+        let is_wanted = std::mem::take(&mut state.is_wanted);
+        drop(state);
+        self.is_over = true;
+        if is_wanted {
+            self.handoff.filled.notify_one();
+        }
+        None
+    }
+}
+
+impl<T: Keyed, M> Drop for ApplyPermit<'_, T, M> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut state = self.handoff.state.lock();
+        state.is_taken = false;
+        // Also after a panic of the holder: the queue must not be left without an applier.
+        let is_wanted = std::mem::take(&mut state.is_wanted) || !state.queue.is_empty();
+        drop(state);
+        if is_wanted {
+            self.handoff.filled.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+    use std::future::Future;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use windlass_core::resource::ObjectKey;
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct State(ObjectKey, u32);
+
+    impl Keyed for State {
+        fn key(&self) -> &ObjectKey {
+            &self.0
+        }
+        fn order(&self, other: &Self) -> Option<Ordering> {
+            Some(self.1.cmp(&other.1))
+        }
+        fn seen_again(&mut self, _again: &Self) {}
+    }
+
+    fn put(name: &str, version: u32) -> Delta<State, ()> {
+        Delta::Put(State(ObjectKey::new(None, name), version))
+    }
+
+    fn is_ready(future: impl Future) -> bool {
+        let mut future = pin!(future);
+        matches!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_))
+    }
+
+    type Meeting = ApplyQueue<State, ()>;
+
+    #[test]
+    fn only_one_has_the_turn() {
+        let handoff = Meeting::default();
+        let turn = handoff.turn().unwrap();
+        assert!(handoff.turn().is_none());
+        drop(turn);
+        assert!(handoff.turn().is_some());
+    }
+
+    #[test]
+    fn what_is_pushed_during_a_turn_wakes_when_the_turn_ends() {
+        let handoff = Meeting::default();
+        let turn = handoff.turn().unwrap();
+        handoff.push([put("a", 1)]);
+        assert!(!is_ready(handoff.filled()), "the holder may still drain it");
+        drop(turn);
+        assert!(is_ready(handoff.filled()));
+    }
+
+    #[test]
+    fn a_holder_that_drains_wakes_nobody() {
+        let handoff = Meeting::default();
+        let turn = handoff.turn().unwrap();
+        handoff.push([put("a", 1)]);
+        let turn = turn.finish().expect("something is queued: the turn goes on");
+        assert_eq!(turn.take(9), (vec![put("a", 1)], 0));
+        assert!(turn.finish().is_none());
+        assert!(!is_ready(handoff.filled()));
+        assert!(handoff.turn().is_some(), "the turn has ended");
+    }
+
+    #[test]
+    fn who_asked_for_the_turn_in_vain_is_woken_when_it_ends() {
+        let handoff = Meeting::default();
+        let turn = handoff.turn().unwrap();
+        assert!(handoff.turn().is_none());
+        assert!(turn.finish().is_none());
+        assert!(is_ready(handoff.filled()));
+        assert!(!is_ready(handoff.filled()), "once");
+
+        let turn = handoff.turn().unwrap();
+        handoff.wake();
+        assert!(!is_ready(handoff.filled()));
+        drop(turn);
+        assert!(is_ready(handoff.filled()));
+    }
+
+    #[test]
+    fn a_push_while_the_turn_is_free_wakes_at_once_and_is_kept_for_who_comes_later() {
+        let handoff = Meeting::default();
+        handoff.push([put("a", 1)]);
+        assert!(is_ready(handoff.filled()));
+        handoff.wake();
+        assert!(is_ready(handoff.filled()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_is_room_again_once_enough_was_taken() {
+        let handoff = Meeting::new(2);
+        handoff.push([put("a", 1), put("a", 2)]);
+        assert!(is_ready(handoff.room()), "two states of one key are one delta");
+        handoff.push([put("b", 3), put("c", 4)]);
+        assert!(!is_ready(handoff.room()));
+        let waits = async {
+            handoff.room().await;
+            handoff.len()
+        };
+        let drains = async {
+            let turn = handoff.turn().unwrap();
+            turn.take(1);
+            tokio::task::yield_now().await;
+            turn.take(1);
+        };
+        let (left, ()) = tokio::join!(biased; waits, drains);
+        assert_eq!(left, 1);
+    }
+}

@@ -1,0 +1,302 @@
+//! The untyped part of an informer: its state, and the task that runs it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::invalid::{Budget, Validator};
+use super::listener::{Life, Listener, Listeners};
+use super::meter::Meter;
+use super::options::CacheOptions;
+use super::progress::{Progress, Synced};
+use crate::reflector::{
+    ApplyQueue, DeltaWriter, ListWatch, Reflector, ReflectorDeps, ServerCapabilities, State, Status,
+};
+use crate::store;
+use windlass_core::environment::Environment;
+
+/// Longest interval between two measurements of the ages.
+const MEASURED_EVERY: Duration = Duration::from_secs(5);
+
+/// One scope of an informer.
+pub(super) struct Scope {
+    pub(super) namespace: Option<Arc<str>>,
+    source: Arc<dyn ListWatch>,
+    pub(super) status: Arc<Status>,
+    environment: Environment,
+}
+
+/// The shared part of an informer.
+pub struct Core {
+    pub(super) name: String,
+    pub(super) options: CacheOptions,
+    pub(crate) store: Arc<store::Core>,
+    /// Queue between the reflectors and the task that applies batches.
+    pub(super) handoff: ApplyQueue,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) progress: Progress,
+    pub(super) listeners: Listeners,
+    /// Whether the store shows a batch that listeners have not received whole.
+    pub(super) is_delivering: AtomicBool,
+    /// Whether a reflector's task ended by a panic; its scope is no longer read.
+    pub(super) has_fallen: AtomicBool,
+    pub(super) meter: Meter,
+    pub(super) environment: Environment,
+    /// Time of its creation, from which a silence counts before the first data.
+    pub(super) made_at: Instant,
+    habits: Arc<ServerCapabilities>,
+    /// Stops the informer and its reflectors.
+    pub(super) stop: CancellationToken,
+    /// Set once the informer validates eagerly.
+    pub(super) validator: OnceLock<Validator>,
+    /// Limit of reports on objects that do not decode.
+    pub(super) budget: Budget,
+    /// Whether another component reports objects that do not decode.
+    pub(super) is_reported_elsewhere: AtomicBool,
+    /// Whether its readers wait for its first list on their own, so that no other controller has
+    /// to.
+    pub(super) is_awaited: AtomicBool,
+    /// Whether the program itself asked for it: its readers are unknown, so every controller waits
+    /// for it, even if `is_awaited`.
+    pub(super) is_asked: AtomicBool,
+}
+
+impl Core {
+    /// Creates an informer. `name` is for logs and errors; `scopes` are the sources by namespace.
+    pub(crate) fn new(
+        (name, meter): (String, Meter),
+        options: CacheOptions,
+        store: Arc<store::Core>,
+        scopes: Vec<(Option<String>, Arc<dyn ListWatch>)>,
+        surroundings: (Environment, Arc<ServerCapabilities>, CancellationToken),
+    ) -> Arc<Self> {
+        let (environment, habits, stop) = surroundings;
+        let scopes: Vec<_> = scopes
+            .into_iter()
+            .map(|(namespace, source)| {
+                let what = match &namespace {
+                    Some(namespace) => format!("{name} in {namespace:?}"),
+                    None => name.clone(),
+                };
+                Scope {
+                    environment: environment.fork(&what),
+                    status: Arc::new(Status::new(what)),
+                    namespace: namespace.map(Arc::from),
+                    source,
+                }
+            })
+            .collect();
+        store.silent_for_at_most(options.reading.longest_silence());
+        Arc::new(Self {
+            meter,
+            name,
+            options,
+            store,
+            handoff: ApplyQueue::default(),
+            progress: Progress::new(scopes.len()),
+            scopes,
+            listeners: Listeners::default(),
+            is_delivering: AtomicBool::new(false),
+            has_fallen: AtomicBool::new(false),
+            made_at: environment.clock.now(),
+            environment,
+            habits,
+            stop,
+            validator: OnceLock::new(),
+            budget: Budget::default(),
+            is_reported_elsewhere: AtomicBool::new(false),
+            is_awaited: AtomicBool::new(false),
+            is_asked: AtomicBool::new(false),
+        })
+    }
+
+    /// Makes the reflectors check the server's store. Called when the answer to a write is older
+    /// than the cached object: another writer may have been faster, or the server's store was set
+    /// back.
+    pub(super) fn doubt(&self) {
+        self.scopes.iter().for_each(|scope| scope.status.sign());
+        self.habits.call();
+    }
+
+    /// Returns whether the first list is required and has not come.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.options.is_optional && self.progress.now() == Synced::Pending
+    }
+
+    /// Returns whether this informer reads `namespace`.
+    pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
+        self.scopes
+            .iter()
+            .any(|scope| scope.namespace.is_none() || scope.namespace.as_deref() == namespace)
+    }
+
+    /// Returns whether the cache shows every object of its namespaces, because no selector limits
+    /// it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.options.labels.is_none() && self.options.fields.is_none()
+    }
+
+    /// Waits until every listener has received the first lists, or has ended.
+    pub(super) async fn listeners_synced(&self) {
+        for listener in self.listeners.all().into_iter().filter(|listener| !listener.is_internal())
+        {
+            listener.wait_for(|standing| standing.is_synced || standing.life == Life::Ended).await;
+        }
+    }
+
+    /// Adds a listener.
+    pub(super) fn listen(&self, listener: Arc<Listener>) {
+        self.listeners.add(listener);
+        // The informer's task delivers the content to it.
+        self.handoff.wake();
+    }
+
+    /// Ends an informer that will not run (again): waiters and listeners are notified.
+    pub(super) fn end(&self) {
+        self.stop.cancel();
+        self.progress.stop();
+        self.listeners.end();
+        self.meter.forget();
+    }
+
+    /// Returns the reflectors, one per scope.
+    fn reflectors(self: &Arc<Self>) -> Vec<Reflector<DeltaWriter>> {
+        let reflector = |(at, scope): (usize, &Scope)| {
+            let store = Arc::clone(&self.store);
+            let feed = DeltaWriter::new(store, self.clone(), at, scope.namespace.clone());
+            let deps = ReflectorDeps {
+                environment: scope.environment.clone(),
+                status: Arc::clone(&scope.status),
+                habits: Arc::clone(&self.habits),
+                options: self.options.reading.clone(),
+            };
+            Reflector::of_informer(Arc::clone(&scope.source), feed, deps)
+        };
+        self.scopes.iter().enumerate().map(reflector).collect()
+    }
+
+    /// Runs the informer until its stop. The informer has ended when this future is dropped, too.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let ending = Ending(self);
+        let core = &ending.0;
+        let mut tasks = JoinSet::new();
+        // Attended before the reflectors start: listeners from before the start receive the first
+        // list as it comes.
+        core.attend(&mut tasks);
+        for (at, reflector) in core.reflectors().into_iter().enumerate() {
+            let stop = core.stop.clone();
+            let fallen = Fallen::of(core, at);
+            tasks.spawn(async move {
+                let _fallen = fallen;
+                reflector.run(stop).await;
+            });
+        }
+        while !core.stop.is_cancelled() {
+            if core.attend(&mut tasks) {
+                // Yields: a flood of one informer must not keep others from running.
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let alarm = core.next_alarm();
+            tokio::select! {
+                biased;
+                // Biased: a stop goes before queued work, and the timer comes last, so a busy
+                // informer measures in `deliver`.
+                () = core.stop.cancelled() => break,
+                () = core.handoff.filled() => {}
+                Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
+                () = core.environment.clock.sleep_until(alarm) => core.measure(),
+            }
+        }
+        while let Some(ended) = tasks.join_next().await {
+            report(ended);
+        }
+    }
+
+    /// Handles the work of the informer's own task: new listeners, resyncs, and a batch of queued
+    /// deltas. Returns whether there may be more.
+    fn attend(&self, tasks: &mut JoinSet<()>) -> bool {
+        // If another task holds the turn, this task is woken when that turn ends.
+        let Some(turn) = self.handoff.turn() else { return false };
+        for listener in self.attach_listeners() {
+            if listener.is_queued() {
+                tasks.spawn(listener.task(self.stop.clone()));
+            }
+        }
+        self.resync();
+        let (batch, merged) = turn.take(super::apply::BATCH);
+        if batch.is_empty() {
+            return false;
+        }
+        self.deliver(batch, merged);
+        true
+    }
+
+    /// Returns the time of the next resync or measurement.
+    fn next_alarm(&self) -> Instant {
+        let tick = self.environment.clock.now() + MEASURED_EVERY;
+        let members = self.listeners.members();
+        members
+            .iter()
+            .filter_map(|member| member.next_resync())
+            .min()
+            .map_or(tick, |at| at.min(tick))
+    }
+
+    /// Returns whether the listeners have received all that the store shows.
+    pub(super) fn is_delivered(&self) -> bool {
+        !self.is_delivering.load(Ordering::SeqCst)
+            && !self.listeners.has_newcomers()
+            && self.listeners.members().iter().all(|member| member.is_idle())
+    }
+}
+
+/// Reports the end of a reflector's task by a panic; the informer is not synced any more. A
+/// reflector returns only when it is stopped. Its task is dropped only where everything ends at
+/// once: with the operator's task or with the runtime, which drops tasks in any order. Therefore
+/// only a panic is reported.
+pub(super) struct Fallen {
+    core: Arc<Core>,
+    scope: usize,
+}
+
+impl Fallen {
+    pub(super) fn of(core: &Arc<Core>, scope: usize) -> Self {
+        Self { core: Arc::clone(core), scope }
+    }
+}
+
+impl Drop for Fallen {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !self.core.stop.is_cancelled() {
+            self.core.has_fallen.store(true, Ordering::SeqCst);
+            let why = "its task ended by a panic, of windlass or of what it calls: what is cached gets \
+                       old until the informer is made anew; see the log, and restart the process";
+            if let Some(scope) = self.core.scopes.get(self.scope) {
+                scope.status.set(State::Degraded(why.to_owned()));
+            }
+        }
+    }
+}
+
+/// Ends the informer when its task ends or is dropped.
+struct Ending(Arc<Core>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Logs a task that ended by a panic.
+pub(super) fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "a task of the cache ended by a panic: this is a defect of windlass");
+    }
+}

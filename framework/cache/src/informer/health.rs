@@ -1,0 +1,190 @@
+//! Status of an informer, for readiness, for waits that name their reasons, and for debug dumps.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::core::Core;
+use super::progress::Synced;
+use crate::reflector::State;
+use windlass_core::resource::{ObjectKey, ResourceInfo};
+
+/// The content of one cache, as the watches have shown it; own writes that the watches have not
+/// shown are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheView {
+    /// The kind.
+    pub info: ResourceInfo,
+    /// The namespaces that are watched; `None` means all.
+    pub namespaces: Vec<Option<String>>,
+    /// The selector of labels that the cache is limited to.
+    pub labels: Option<String>,
+    /// The selector of fields that the cache is limited to.
+    pub fields: Option<String>,
+    /// resourceVersion by key.
+    pub versions: BTreeMap<ObjectKey, String>,
+    /// Whether the listeners have received all that is shown here.
+    pub is_delivered: bool,
+}
+
+/// Status of one informer, for readiness and debug dumps.
+#[derive(Clone, Debug)]
+pub struct InformerStatus {
+    /// Name: the resource, and the options that distinguish it from others: `pods`,
+    /// `pods (app=web)`.
+    pub name: String,
+    /// The kind.
+    pub info: ResourceInfo,
+    /// Whether the operator can be ready without it.
+    pub is_optional: bool,
+    /// Whether the first list has been applied and handed to listeners. False while the kind is
+    /// absent, and after a panic of a task that reads the kind.
+    pub synced: bool,
+    /// Whether the API server does not serve the kind at present.
+    pub is_absent: bool,
+    /// Present activity or wait; the last error, if one is in force.
+    pub state: String,
+    /// Objects in the cache, those included that do not decode.
+    pub objects: usize,
+    /// Bytes of the cached objects.
+    pub bytes: usize,
+    /// Objects known not to decode.
+    pub invalid: usize,
+    /// Newest resourceVersion applied and handed to listeners; empty before the first list.
+    pub resource_version: String,
+    /// Time since that version was received; of several namespaces, the longest. `None` before the
+    /// first lists. A healthy watch of an idle kind receives a bookmark about once a minute.
+    pub age: Option<Duration>,
+    /// Time since the server last sent anything, be it a bookmark or a part of a list; of several
+    /// namespaces, the longest. `None` until each scope has received something.
+    pub silence: Option<Duration>,
+    /// Deltas that wait to be applied.
+    pub queued: usize,
+    /// Listeners with a task of their own, in the order of their registration.
+    pub listeners: Vec<ListenerStatus>,
+}
+
+/// Status of one listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerStatus {
+    /// Name; the place of its registration, unless it was given a name.
+    pub name: String,
+    /// Whether it has received the first lists whole.
+    pub synced: bool,
+    /// Objects with changes that wait to be delivered.
+    pub waiting: usize,
+}
+
+impl Core {
+    /// Returns the content that the watches have shown.
+    pub(super) fn view(&self) -> CacheView {
+        let versions = self
+            .store
+            .content()
+            .into_iter()
+            .map(|object| (object.key().clone(), object.version().to_owned()));
+        CacheView {
+            info: self.store.info().clone(),
+            namespaces: self
+                .scopes
+                .iter()
+                .map(|scope| scope.namespace.as_deref().map(str::to_owned))
+                .collect(),
+            labels: self.options.labels.clone(),
+            fields: self.options.fields.clone(),
+            versions: versions.collect(),
+            // Read after the content: if no delivery is under way then, the content has been
+            // delivered.
+            is_delivered: self.is_delivered(),
+        }
+    }
+
+    /// Returns the informer's status.
+    pub(super) fn status(&self) -> InformerStatus {
+        let now = self.environment.clock.now();
+        let queued = self.listeners.all().into_iter();
+        let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());
+        InformerStatus {
+            name: self.name.clone(),
+            info: self.store.info().clone(),
+            is_optional: self.options.is_optional,
+            synced: self.progress.is_listed()
+                && self.progress.now() == Synced::Done
+                && !self.has_fallen.load(Ordering::SeqCst),
+            is_absent: self.scopes.iter().any(|one| matches!(one.status.get(), State::Absent(_))),
+            state: self.state(),
+            objects: self.store.seen_len(),
+            bytes: self.store.sizes().bytes,
+            invalid: self.store.invalid(),
+            resource_version: self.progress.version().to_string(),
+            age: self.age(now),
+            silence: self.last_data_at().map(|at| now.saturating_duration_since(at)),
+            queued: self.handoff.len(),
+            listeners: queued
+                .map(|listener| ListenerStatus {
+                    name: listener.name().to_owned(),
+                    synced: listener.is_synced(),
+                    waiting: listener.waiting(),
+                })
+                .collect(),
+        }
+    }
+
+    /// Returns the time since the newest version was received.
+    pub(super) fn age(&self, now: Instant) -> Option<Duration> {
+        self.progress.newest_at().map(|at| now.saturating_duration_since(at))
+    }
+
+    /// Returns the time of the last data from the server, of the scope for which it is longest ago;
+    /// `None` when a scope never received any.
+    fn last_data_at(&self) -> Option<Instant> {
+        let received = self.scopes.iter().map(|scope| scope.status.freshness().heard);
+        received.min().flatten()
+    }
+
+    /// Returns the time since the last data from the server; if there never was any, the time since
+    /// the informer was made.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.last_data_at().unwrap_or(self.made_at))
+    }
+
+    /// Returns the reason for which the cache is not synced, if it is not.
+    pub(super) fn missing(&self) -> Option<String> {
+        match self.progress.now() {
+            Synced::Done => None,
+            Synced::Stopped => Some(format!("cache {}: stopped", self.name)),
+            Synced::Pending => Some(format!("cache {}: {}", self.name, self.state())),
+        }
+    }
+
+    /// Returns a text for each listener that has not received the first lists.
+    pub(super) fn behind(&self) -> Vec<String> {
+        let all = self.listeners.all().into_iter();
+        let behind = all.filter(|listener| {
+            !listener.is_synced() && !listener.is_removed() && !listener.is_internal()
+        });
+        behind
+            .map(|listener| {
+                let (name, waiting) = (listener.name(), listener.waiting());
+                format!("listener {name} of cache {}: has not received the first list yet, {waiting} objects wait beside those being delivered", self.name)
+            })
+            .collect()
+    }
+
+    /// Returns the state of the scopes: of those in trouble, or of all when none is.
+    fn state(&self) -> String {
+        let states: Vec<_> =
+            self.scopes.iter().map(|scope| (&scope.namespace, scope.status.get())).collect();
+        let is_well = |state: &State| matches!(state, State::Watching);
+        let shown = states.iter().filter(|(_, state)| !is_well(state));
+        let texts: Vec<_> = shown
+            .map(|(namespace, state)| match namespace {
+                Some(namespace) => format!("{namespace}: {state}"),
+                None => state.to_string(),
+            })
+            .collect();
+        if texts.is_empty() { State::Watching.to_string() } else { texts.join("; ") }
+    }
+}

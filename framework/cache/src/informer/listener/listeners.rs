@@ -1,0 +1,93 @@
+//! The listeners of one informer.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::Listener;
+use windlass_core::sync::{AtomicBool, Mutex, Ordering};
+
+/// The listeners of one informer. Members change only while the turn is held, so that each member
+/// receives the content once and then every change.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    members: Mutex<Arc<[Arc<Listener>]>>,
+    /// Listeners that have not received the content yet.
+    newcomers: Mutex<Vec<Arc<Listener>>>,
+    has_ended: AtomicBool,
+}
+
+impl Listeners {
+    /// Adds a listener. The caller wakes the informer's task afterwards.
+    pub(crate) fn add(&self, listener: Arc<Listener>) {
+        let mut newcomers = self.newcomers.lock();
+        // Checked under the lock under which `end` sets the flag: a listener that comes after `end`
+        // has taken the newcomers would never be ended otherwise.
+        if self.has_ended.load(Ordering::SeqCst) {
+            drop(newcomers);
+            return listener.end();
+        }
+        newcomers.push(listener);
+    }
+
+    /// Returns the listeners that receive changes.
+    pub(crate) fn members(&self) -> Arc<[Arc<Listener>]> {
+        Arc::clone(&self.members.lock())
+    }
+
+    /// Returns all listeners, newcomers included.
+    pub(crate) fn all(&self) -> Vec<Arc<Listener>> {
+        let mut all = self.members().to_vec();
+        all.extend(self.newcomers.lock().iter().map(Arc::clone));
+        all
+    }
+
+    /// Returns whether listeners wait for the content.
+    pub(crate) fn has_newcomers(&self) -> bool {
+        !self.newcomers.lock().is_empty()
+    }
+
+    /// Turns newcomers into members: `introduce` delivers the content to them. Drops removed
+    /// members. To be called only while the turn is held. Returns the new members.
+    pub(crate) fn attach(
+        &self,
+        now: Instant,
+        introduce: impl FnOnce(&[Arc<Listener>]),
+    ) -> Vec<Arc<Listener>> {
+        // Taken under the lock: a listener that is added from now on waits for the next call.
+        let mut fresh = std::mem::take(&mut *self.newcomers.lock());
+        fresh.retain(|newcomer| newcomer.begin(now));
+        let members = self.members();
+        if fresh.is_empty() && !members.iter().any(|member| member.is_removed()) {
+            return fresh;
+        }
+        // Before they become members, so that the content precedes every change.
+        introduce(&fresh);
+        let (gone, stay): (Vec<_>, Vec<_>) =
+            members.iter().chain(&fresh).map(Arc::clone).partition(|member| member.is_removed());
+        *self.members.lock() = stay.into();
+        // A queued listener ends with its task.
+        gone.iter().filter(|member| !member.is_queued()).for_each(|member| member.end());
+        fresh
+    }
+
+    /// Ends all listeners. Queued ones end with their tasks.
+    pub(crate) fn end(&self) {
+        // Flag and newcomers under one lock: a listener that is added in between would be in
+        // neither.
+        let newcomers = {
+            let mut newcomers = self.newcomers.lock();
+            self.has_ended.store(true, Ordering::SeqCst);
+            std::mem::take(&mut *newcomers)
+        };
+        newcomers.iter().for_each(|newcomer| newcomer.end());
+        let members = std::mem::take(&mut *self.members.lock());
+        for member in members.iter() {
+            if member.is_queued() {
+                member.remove();
+            } else {
+                member.end();
+            }
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! The mailbox of a listener: undelivered changes, merged by key, in the order of first arrival.
+//!
+//! A mailbox holds at most a deletion and a later state of each key, so a listener that is blocked
+//! costs as many entries as objects changed meanwhile, however often they did.
+//!
+//! It never blocks and makes no callbacks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::store::{Event, Object};
+use windlass_core::resource::ObjectKey;
+
+/// Most undelivered steps of one object; beyond that, steps in the middle are merged into one.
+const MOST_STEPS: usize = 8;
+
+/// The form in which a listener receives several changes of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::informer) enum Merging {
+    /// One step from the state that was delivered last to the latest.
+    Latest,
+    /// Every step, so every state that a reader of the cache could have seen: a mapper may map one
+    /// state to other objects than the next, and all of them are affected.
+    EachStep,
+}
+
+/// An entry that was taken out of the mailbox.
+pub(in crate::informer) enum Item {
+    Change(Event),
+    /// Steps in order, and whether the second one is a sum of several.
+    Steps(Vec<Event>, bool),
+    /// A mark: all entries of the first lists have been taken out before it.
+    Synced,
+}
+
+impl Item {
+    /// Returns the key of the entry's object.
+    pub(in crate::informer) fn key(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Change(event) => Some(event.key()),
+            Self::Steps(events, _) => events.first().map(Event::key),
+            Self::Synced => None,
+        }
+    }
+}
+
+/// A position in the order of delivery.
+enum Entry {
+    Key(ObjectKey),
+    Synced,
+}
+
+/// The undelivered changes of one key.
+enum Waiting {
+    Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
+    EachStep { events: Vec<Event>, is_summed: bool },
+}
+
+/// The mailbox of one listener.
+pub(in crate::informer) struct Mailbox {
+    merging: Merging,
+    order: VecDeque<Entry>,
+    waiting: BTreeMap<ObjectKey, Waiting>,
+}
+
+impl Mailbox {
+    pub(in crate::informer) fn new(merging: Merging) -> Self {
+        Self { merging, order: VecDeque::new(), waiting: BTreeMap::new() }
+    }
+
+    /// Returns the number of keys with undelivered changes.
+    pub(in crate::informer) fn keys(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(in crate::informer) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Adds a change.
+    pub(in crate::informer) fn push(&mut self, event: &Event) {
+        if let Some(waiting) = self.waiting.get_mut(event.key()) {
+            return waiting.merge(event);
+        }
+        self.order.push_back(Entry::Key(event.key().clone()));
+        self.waiting.insert(event.key().clone(), Waiting::first(event, self.merging));
+    }
+
+    /// Adds the object for a resync, unless a change of it waits anyway.
+    pub(in crate::informer) fn resync(&mut self, object: &Arc<Object>) {
+        if !self.waiting.contains_key(object.key()) {
+            self.push(&Event::Updated { old: Arc::clone(object), new: Arc::clone(object) });
+        }
+    }
+
+    /// Adds the mark after which the listener counts as synced.
+    pub(in crate::informer) fn mark_synced(&mut self) {
+        self.order.push_back(Entry::Synced);
+    }
+
+    /// Takes out the entries of the first keys, at most `most` of them.
+    pub(in crate::informer) fn take(&mut self, most: usize) -> Vec<Item> {
+        let mut taken = Vec::with_capacity(self.order.len().min(most));
+        for _ in 0..most {
+            match self.order.pop_front() {
+                None => break,
+                Some(Entry::Synced) => taken.push(Item::Synced),
+                Some(Entry::Key(key)) => match self.waiting.remove(&key) {
+                    None => {}
+                    Some(Waiting::EachStep { events, is_summed }) => {
+                        taken.push(Item::Steps(events, is_summed));
+                    }
+                    Some(Waiting::Latest { deleted, state, .. }) => {
+                        taken.extend(deleted.map(Item::Change));
+                        taken.extend(state.map(Item::Change));
+                    }
+                },
+            }
+        }
+        taken
+    }
+}
+
+impl Waiting {
+    /// Returns the entry of a key's first change.
+    fn first(event: &Event, merging: Merging) -> Self {
+        match merging {
+            Merging::EachStep => Self::EachStep { events: vec![event.clone()], is_summed: false },
+            Merging::Latest => {
+                let is_known = !matches!(event, Event::Added { .. });
+                let (deleted, state) = match event {
+                    Event::Deleted { .. } => (Some(event.clone()), None),
+                    _ => (None, Some(event.clone())),
+                };
+                Self::Latest { deleted, state, is_known }
+            }
+        }
+    }
+
+    /// Merges a further change of the same key.
+    fn merge(&mut self, event: &Event) {
+        match self {
+            Self::EachStep { events, is_summed } => {
+                if events.len() == MOST_STEPS {
+                    skip_step(events);
+                    *is_summed = true;
+                }
+                events.push(event.clone());
+            }
+            Self::Latest { deleted, state, is_known } => match (event, state.as_mut()) {
+                (Event::Deleted { .. }, _) => {
+                    *state = None;
+                    // Of two deletions the one of the object that the listener knows is delivered.
+                    if deleted.is_none() || !*is_known {
+                        *deleted = Some(event.clone());
+                    }
+                }
+                (Event::Updated { new, .. }, Some(Event::Added { new: newest, .. }))
+                | (Event::Updated { new, .. }, Some(Event::Updated { new: newest, .. })) => {
+                    // Only the end of the step moves: an addition that was not delivered stays one.
+                    *newest = Arc::clone(new);
+                }
+                _ => *state = Some(event.clone()),
+            },
+        }
+    }
+}
+
+/// Merges two steps in the middle: the result leads from the state before both to the state after
+/// them.
+fn skip_step(events: &mut Vec<Event>) {
+    let skipped = events.remove(1);
+    let Some(next) = events.get_mut(1) else { return };
+    match (skipped, &mut *next) {
+        (Event::Updated { old: before, .. }, Event::Updated { old, .. }) => *old = before,
+        (Event::Added { is_initial, .. }, Event::Updated { new, .. }) => {
+            *next = Event::Added { new: Arc::clone(new), is_initial };
+        }
+        (Event::Deleted { last, .. }, Event::Added { new, .. }) => {
+            *next = Event::Updated { old: last, new: Arc::clone(new) };
+        }
+        // Another object had the name before: a mapper of its states must see that one, too.
+        (Event::Updated { old, .. }, Event::Deleted { last, .. })
+            if !old.head().has_uid_of(&last.head()) =>
+        {
+            *next = Event::Updated { old, new: Arc::clone(last) };
+        }
+        (Event::Updated { old, .. }, Event::Added { new, .. }) => {
+            *next = Event::Updated { old, new: Arc::clone(new) };
+        }
+        // All other pairs end with a deletion, which stands for both.
+        _ => {}
+    }
+}
+
+/// Returns the states that these steps lead through, each once.
+pub fn states(events: &[Event]) -> Vec<&Arc<Object>> {
+    let mut states: Vec<&Arc<Object>> = Vec::with_capacity(events.len() + 1);
+    let mut add = |state| {
+        if !states.iter().any(|known| Arc::ptr_eq(known, state)) {
+            states.push(state);
+        }
+    };
+    for event in events {
+        match event {
+            Event::Added { new, .. } => add(new),
+            Event::Updated { old, new } => {
+                add(old);
+                add(new);
+            }
+            Event::Deleted { last, .. } => add(last),
+        }
+    }
+    states
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Core;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use proptest::prelude::*;
+    use windlass_core::clock::Clock;
+    use windlass_core::resource::ResourceInfo;
+    use windlass_core::wire::MetadataScan;
+
+    struct World {
+        store: Arc<Core>,
+        now: BTreeMap<String, Arc<Object>>,
+        version: u32,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let store = Core::new(ResourceInfo::of::<ConfigMap>(), Clock::system());
+            Self { store, now: BTreeMap::new(), version: 0 }
+        }
+
+        fn object(&mut self, name: &str, uid: &str) -> Arc<Object> {
+            self.version += 1;
+            let text = format!(
+                r#"{{"metadata":{{"name":"{name}","uid":"{uid}","resourceVersion":"{}"}}}}"#,
+                self.version
+            );
+            self.store.object(&MetadataScan::of(text.as_bytes()).expect("an object"))
+        }
+
+        /// Makes an event: `+a` adds or changes, `-a` deletes.
+        fn event(&mut self, step: &str) -> Option<Event> {
+            let (what, name) = step.split_at(1);
+            let last = self.now.remove(name);
+            if what == "-" {
+                return last.map(|last| Event::Deleted { last, final_state_unknown: false });
+            }
+            let uid = match &last {
+                Some(last) => last.head().uid().to_owned(),
+                None => format!("u{}", self.version),
+            };
+            let new = self.object(name, &uid);
+            self.now.insert(name.to_owned(), Arc::clone(&new));
+            Some(match last {
+                Some(old) => Event::Updated { old, new },
+                None => Event::Added { new, is_initial: false },
+            })
+        }
+    }
+
+    fn show(items: &[Item]) -> String {
+        let at = |object: &Arc<Object>| format!("{}{}", object.key(), object.version());
+        let shown: Vec<_> = items
+            .iter()
+            .map(|item| match item {
+                Item::Synced => "|".to_owned(),
+                Item::Steps(events, _) => {
+                    states(events).into_iter().map(at).collect::<Vec<_>>().join(",")
+                }
+                Item::Change(Event::Added { new, .. }) => format!("+{}", at(new)),
+                Item::Change(Event::Updated { old, new }) => format!("{}>{}", at(old), at(new)),
+                Item::Change(Event::Deleted { last, .. }) => format!("-{}", at(last)),
+            })
+            .collect();
+        shown.join(" ")
+    }
+
+    /// Runs a script and compares the entries of the last `take`: `/` takes all out, `|` marks.
+    #[track_caller]
+    fn check(merging: Merging, script: &str, expected: &str) {
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(merging));
+        for step in script.split(' ') {
+            match step {
+                "/" => drop(mailbox.take(usize::MAX)),
+                "|" => mailbox.mark_synced(),
+                step => world.event(step).iter().for_each(|event| mailbox.push(event)),
+            }
+        }
+        assert_eq!(show(&mailbox.take(usize::MAX)), expected, "{script}");
+        assert!(mailbox.is_empty() && mailbox.keys() == 0);
+    }
+
+    #[test]
+    fn steps_of_one_key_become_the_step_from_the_state_delivered_last_to_the_latest() {
+        check(Merging::Latest, "+a / +a +b +a +a", "a1>a5 +b3");
+        check(Merging::Latest, "+a +a +a", "+a3");
+    }
+
+    #[test]
+    fn a_deletion_is_delivered_also_of_an_object_never_delivered_and_stands_before_the_successor() {
+        check(Merging::Latest, "+a / -a", "-a1");
+        check(Merging::Latest, "+a -a", "-a1");
+        check(Merging::Latest, "+a / +a -a +a +a", "-a2 +a4");
+    }
+
+    #[test]
+    fn of_two_deletions_the_one_of_the_object_that_was_delivered_is_kept() {
+        check(Merging::Latest, "+a / -a +a -a", "-a1");
+        check(Merging::Latest, "+a -a +a -a", "-a2");
+    }
+
+    #[test]
+    fn entries_before_the_mark_are_delivered_before_it() {
+        check(Merging::Latest, "+a | +b +a", "+a3 | +b2");
+    }
+
+    #[test]
+    fn a_mapper_is_shown_every_state_that_a_reader_could_have_seen() {
+        check(Merging::EachStep, "+a / +a +a -a", "a1,a2,a3");
+        check(Merging::EachStep, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
+        // Steps in the middle are merged: a comparison of two states sees their sum.
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::EachStep));
+        for _ in 0..10 {
+            world.event("+a").iter().for_each(|event| mailbox.push(event));
+        }
+        let [Item::Steps(steps, true)] = &mailbox.take(usize::MAX)[..] else { panic!("one item") };
+        let Event::Updated { old, new } = &steps[1] else { panic!("an update") };
+        assert_eq!((steps.len(), old.version(), new.version()), (8, "1", "4"));
+    }
+
+    #[test]
+    fn a_sum_of_steps_says_that_it_is_one_and_loses_no_creation() {
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::EachStep));
+        let mut steps = |script: &str| {
+            for step in script.split(' ') {
+                world.event(step).iter().for_each(|event| mailbox.push(event));
+            }
+            let Some(Item::Steps(steps, is_summed)) = mailbox.take(1).pop() else {
+                panic!("one item")
+            };
+            (steps, is_summed)
+        };
+        let (each, is_summed) = steps("+a -a +a +a +a +a +a +a");
+        assert_eq!((each.len(), is_summed), (8, false));
+        // The object is gone, and another took the name: the deletion, then both in one.
+        let (sum, is_summed) = steps("+a -a +a +a +a +a +a +a +a +a");
+        assert!(is_summed && matches!(&sum[0], Event::Updated { .. }));
+        let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
+        assert_ne!(old.head().uid(), new.head().uid());
+        // The creation is the sum of it and of the steps that followed.
+        let (sum, is_summed) = steps("-a +a +a +a +a +a +a +a +a +a");
+        assert!(is_summed && matches!(&sum[0], Event::Deleted { .. }));
+        assert!(matches!(&sum[1], Event::Added { .. }), "it came");
+    }
+
+    /// An object with an undelivered change is not delivered once more for a resync (mechanism 30
+    /// for one listener).
+    #[test]
+    fn a_resync_leaves_out_what_waits_anyway() {
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::Latest));
+        let (a, _) = (world.event("+a"), world.event("+b"));
+        mailbox.push(&a.expect("an addition"));
+        for object in world.now.values() {
+            mailbox.resync(object);
+        }
+        assert_eq!(show(&mailbox.take(9)), "+a1 b2>b2");
+    }
+
+    proptest! {
+        /// A listener that applies its changes ends with the state of the cache, receives each
+        /// deletion of an object that it knows before the successor, and at most two entries wait
+        /// per key (G-C4: exactly one deletion, before the successor; G-C6: each listener is
+        /// notified of each change).
+        #[test]
+        fn g_c4_g_c6_whatever_is_merged_the_listener_ends_with_the_cache(
+            steps in proptest::collection::vec((0_u8..4, 0_u8..5), 1..80)
+        ) {
+            let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::Latest));
+            let mut known: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
+            for (name, what) in steps {
+                match what {
+                    0 => tell(mailbox.take(2), &mut known)?,
+                    1 => world.event(&format!("-{name}")).iter().for_each(|e| mailbox.push(e)),
+                    _ => world.event(&format!("+{name}")).iter().for_each(|e| mailbox.push(e)),
+                }
+                prop_assert!(mailbox.keys() <= 4);
+            }
+            tell(mailbox.take(usize::MAX), &mut known)?;
+            let told: Vec<_> = known.values().map(|object| object.version().to_owned()).collect();
+            let held: Vec<_> = world.now.values().map(|object| object.version().to_owned()).collect();
+            prop_assert_eq!(told, held);
+        }
+    }
+
+    fn tell(
+        items: Vec<Item>,
+        known: &mut BTreeMap<ObjectKey, Arc<Object>>,
+    ) -> Result<(), TestCaseError> {
+        for item in items {
+            let Item::Change(event) = item else { continue };
+            match event {
+                Event::Added { new, .. } => {
+                    prop_assert!(known.insert(new.key().clone(), new).is_none());
+                }
+                Event::Updated { old, new } => {
+                    let told = known.insert(new.key().clone(), new);
+                    prop_assert!(told.is_some_and(|told| Arc::ptr_eq(&told, &old)));
+                }
+                Event::Deleted { last, .. } => {
+                    if let Some(told) = known.remove(last.key()) {
+                        prop_assert_eq!(told.head().uid(), last.head().uid());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

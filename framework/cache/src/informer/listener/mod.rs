@@ -1,0 +1,472 @@
+//! A listener: its delivery, its task and its lifetime.
+//!
+//! An inline listener is the framework's own and only adds keys to a queue: it is called where a
+//! batch is applied. Every other listener has a [`Mailbox`] and a task, so that it can be slow.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+mod listeners;
+mod mailbox;
+mod registration;
+
+pub(in crate::informer) use listeners::Listeners;
+use mailbox::Mailbox;
+pub use mailbox::states;
+pub(in crate::informer) use mailbox::{Item, Merging};
+pub use registration::{Listen, Registration};
+
+use crate::store::{Event, Object};
+use windlass_core::clock::Clock;
+use windlass_core::metrics::{Metrics, names};
+use windlass_core::resource::{ObjectKey, ResourceInfo};
+use windlass_core::sync::{Mutex, Notify, OrderedWatch};
+
+/// Most keys that a listener takes out of its mailbox at once.
+const TAKEN: usize = 64;
+/// A call that takes longer is taken for blocking: later calls are made on threads that may block.
+const SLOW: Duration = Duration::from_millis(10);
+/// Calls of one turn that together take longer are taken for blocking, too.
+const SLOW_TOGETHER: Duration = Duration::from_millis(20);
+
+/// A function that is called with a whole batch, where the batch is applied.
+pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
+/// A function that is called with one item at a time, on the listener's task.
+pub(in crate::informer) type Call = Box<dyn Fn(&Item) + Send + Sync>;
+
+/// Share of the time that a listener may use.
+pub(in crate::informer) enum Pace {
+    /// All of it.
+    Free,
+    /// A quarter: it pauses three times as long as it worked.
+    Quarter,
+}
+
+/// Stage of a listener's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::informer) enum Life {
+    /// It has received nothing yet.
+    New,
+    /// It receives changes.
+    Attached,
+    /// No call is running, and none will come.
+    Ended,
+}
+
+/// State of a listener, for waiters.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::informer) struct Standing {
+    pub(in crate::informer) life: Life,
+    /// Whether it has received the first lists whole.
+    pub(in crate::informer) is_synced: bool,
+}
+
+/// The way in which a listener receives changes.
+enum Delivery {
+    Inline(Inline),
+    Queued { call: Call, inbox: Mutex<Inbox>, filled: Notify },
+}
+
+/// The mailbox of a listener, under its lock.
+struct Inbox {
+    mailbox: Mailbox,
+    /// Whether the task holds items that it has not delivered yet.
+    is_busy: bool,
+}
+
+/// A timer of one listener.
+struct Resync {
+    period: Duration,
+    next: Option<Instant>,
+}
+
+/// A listener of one informer.
+pub(in crate::informer) struct Listener {
+    name: String,
+    info: ResourceInfo,
+    metrics: Metrics,
+    delivery: Delivery,
+    resync: Option<Mutex<Resync>>,
+    standing: OrderedWatch<Standing>,
+    removed: CancellationToken,
+    clock: Clock,
+    pace: Pace,
+    /// Whether a call took too long.
+    is_slow: AtomicBool,
+    /// Whether the informer created it for itself: no caller waits for it.
+    is_internal: bool,
+}
+
+/// Name of a listener and the labels of its metrics.
+pub(in crate::informer) struct Identity {
+    pub(in crate::informer) name: String,
+    pub(in crate::informer) info: ResourceInfo,
+    pub(in crate::informer) metrics: Metrics,
+    pub(in crate::informer) clock: Clock,
+}
+
+impl Listener {
+    /// Creates a listener that is called where a batch is applied.
+    pub(in crate::informer) fn inline(identity: Identity, inline: Inline) -> Arc<Self> {
+        Arc::new(Self::new(identity, Delivery::Inline(inline), None))
+    }
+
+    /// Creates a listener with a mailbox and a task.
+    pub(in crate::informer) fn queued(
+        identity: Identity,
+        merging: Merging,
+        resync: Option<Duration>,
+        call: Call,
+    ) -> Arc<Self> {
+        let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
+        let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
+        let resync = resync.map(|period| Mutex::new(Resync { period, next: None }));
+        Arc::new(Self::new(identity, delivery, resync))
+    }
+
+    /// Creates a listener of the informer itself, at a pace.
+    pub(in crate::informer) fn internal(
+        identity: Identity,
+        merging: Merging,
+        pace: Pace,
+        call: Call,
+    ) -> Arc<Self> {
+        let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
+        let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
+        let listener = Self::new(identity, delivery, None);
+        Arc::new(Self { pace, is_internal: true, ..listener })
+    }
+
+    fn new(identity: Identity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
+        let Identity { name, info, metrics, clock } = identity;
+        let standing = OrderedWatch::new(Standing { life: Life::New, is_synced: false });
+        let removed = CancellationToken::new();
+        Self {
+            name,
+            info,
+            metrics,
+            delivery,
+            resync,
+            standing,
+            removed,
+            clock,
+            pace: Pace::Free,
+            is_slow: AtomicBool::new(false),
+            is_internal: false,
+        }
+    }
+
+    pub(in crate::informer) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits until its standing fulfils `wanted`.
+    pub(in crate::informer) async fn wait_for(
+        &self,
+        wanted: impl Fn(&Standing) -> bool + Send,
+    ) -> Standing {
+        self.standing.wait_for(wanted).await
+    }
+
+    pub(in crate::informer) fn is_synced(&self) -> bool {
+        self.standing.get().is_synced
+    }
+
+    /// Returns whether no further call may begin.
+    pub(in crate::informer) fn is_removed(&self) -> bool {
+        self.removed.is_cancelled()
+    }
+
+    pub(in crate::informer) fn is_internal(&self) -> bool {
+        self.is_internal
+    }
+
+    pub(in crate::informer) fn is_queued(&self) -> bool {
+        matches!(self.delivery, Delivery::Queued { .. })
+    }
+
+    /// Removes the listener: no further call begins. A running call goes on; [`Life::Ended`]
+    /// follows it.
+    pub(in crate::informer) fn remove(&self) {
+        self.removed.cancel();
+        // A listener that never began has no task that would end it.
+        self.enter(Life::Ended, |life| life == Life::New);
+    }
+
+    /// Makes the listener receive changes; false when it was removed before.
+    pub(in crate::informer) fn begin(&self, now: Instant) -> bool {
+        if let Some(resync) = &self.resync {
+            let mut resync = resync.lock();
+            resync.next = Some(now + resync.period);
+        }
+        !self.is_removed() && self.enter(Life::Attached, |life| life == Life::New)
+    }
+
+    /// Ends the listener: no call is running, and none will follow.
+    pub(in crate::informer) fn end(&self) {
+        self.removed.cancel();
+        self.enter(Life::Ended, |life| life != Life::Ended);
+    }
+
+    /// Changes the stage of life if `may` allows it; returns whether it did.
+    fn enter(&self, next: Life, may: impl FnOnce(Life) -> bool) -> bool {
+        self.standing.update(|standing| {
+            let may = may(standing.life);
+            if may {
+                standing.life = next;
+            }
+            may
+        })
+    }
+
+    /// Delivers a batch, or leaves it to the listener's task.
+    pub(in crate::informer) fn notify(&self, events: &[Event]) {
+        if events.is_empty() || self.is_removed() {
+            return;
+        }
+        match &self.delivery {
+            Delivery::Inline(inline) => self.notify_inline(inline, events),
+            Delivery::Queued { inbox, filled, .. } => {
+                let mut inbox = inbox.lock();
+                events.iter().for_each(|event| inbox.mailbox.push(event));
+                // Released before the wake-up: the woken task takes the same lock.
+                drop(inbox);
+                filled.notify_one();
+            }
+        }
+    }
+
+    /// Calls an inline listener with a batch. If it panics, it is called again with each event
+    /// alone, so that only the faulty ones are lost.
+    fn notify_inline(&self, inline: &Inline, events: &[Event]) {
+        let called = catch_unwind(AssertUnwindSafe(|| inline(events)));
+        if called.is_ok() {
+            return;
+        }
+        for event in events {
+            let one = std::slice::from_ref(event);
+            if catch_unwind(AssertUnwindSafe(|| inline(one))).is_err() {
+                self.panicked(Some(event.key()));
+            }
+        }
+    }
+
+    /// Notes that all events of the first lists have been delivered or put into the mailbox.
+    pub(in crate::informer) fn mark_synced(&self) {
+        match &self.delivery {
+            Delivery::Inline(_) => self.set_synced(),
+            Delivery::Queued { inbox, filled, .. } => {
+                inbox.lock().mailbox.mark_synced();
+                filled.notify_one();
+            }
+        }
+    }
+
+    fn set_synced(&self) {
+        self.standing.update(|standing| !std::mem::replace(&mut standing.is_synced, true));
+    }
+
+    /// Returns the time of the next resync.
+    pub(in crate::informer) fn next_resync(&self) -> Option<Instant> {
+        self.resync.as_ref().and_then(|resync| resync.lock().next)
+    }
+
+    /// Returns whether the resync period is over; if so, the next one begins, at once and without
+    /// drift.
+    pub(in crate::informer) fn is_due(&self, now: Instant) -> bool {
+        let Some(resync) = &self.resync else { return false };
+        let mut resync = resync.lock();
+        let Some(next) = resync.next.filter(|next| *next <= now) else { return false };
+        let mut next = next + resync.period;
+        // Periods that were missed are skipped.
+        if next <= now {
+            next = now + resync.period;
+        }
+        resync.next = Some(next);
+        true
+    }
+
+    /// Delivers the content again, except for objects that wait in the mailbox anyway.
+    pub(in crate::informer) fn resync(&self, content: &[Arc<Object>]) {
+        if let Delivery::Queued { inbox, filled, .. } = &self.delivery {
+            let mut inbox = inbox.lock();
+            content.iter().for_each(|object| inbox.mailbox.resync(object));
+            // Released before the wake-up: the woken task takes the same lock.
+            drop(inbox);
+            filled.notify_one();
+        }
+    }
+
+    /// Returns the number of keys that wait to be delivered.
+    pub(in crate::informer) fn waiting(&self) -> usize {
+        match &self.delivery {
+            Delivery::Inline(_) => 0,
+            Delivery::Queued { inbox, .. } => inbox.lock().mailbox.keys(),
+        }
+    }
+
+    /// Returns whether everything was delivered.
+    pub(in crate::informer) fn is_idle(&self) -> bool {
+        match &self.delivery {
+            Delivery::Inline(_) => true,
+            Delivery::Queued { inbox, .. } => {
+                let inbox = inbox.lock();
+                self.is_removed() || (inbox.mailbox.is_empty() && !inbox.is_busy)
+            }
+        }
+    }
+
+    /// Returns the task of a listener with a mailbox. The listener has ended when the task ends in
+    /// any way.
+    pub(in crate::informer) fn task(
+        self: Arc<Self>,
+        stop: CancellationToken,
+    ) -> impl Future<Output = ()> {
+        let ending = Arc::new(Ending(Arc::clone(&self)));
+        async move {
+            let listener = &ending.0;
+            let Delivery::Queued { filled, .. } = &listener.delivery else { return };
+            loop {
+                if stop.is_cancelled() || listener.is_removed() {
+                    return;
+                }
+                let items = listener.take();
+                if items.is_empty() {
+                    tokio::select! {
+                        biased;
+                        // Biased: a stop or a removal goes before further items.
+                        () = stop.cancelled() => return,
+                        () = listener.removed.cancelled() => return,
+                        () = filled.notified() => continue,
+                    }
+                }
+                let began = listener.clock.now();
+                let left = listener.deliver(items.into(), &stop);
+                if !left.is_empty() {
+                    apart(&ending, left, &stop).await;
+                }
+                listener.rest(began, &stop).await;
+            }
+        }
+    }
+
+    /// Delivers items one after the other; returns the rest when the calls turn out to block.
+    fn deliver(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
+        let began = self.clock.now();
+        let mut before = began;
+        // Relaxed: a hint that only this listener's calls set and read.
+        while !self.is_slow.load(Ordering::Relaxed)
+            && let Some(item) = items.pop_front()
+        {
+            if !self.deliver_one(&item, stop) {
+                return VecDeque::new();
+            }
+            let now = self.clock.now();
+            if now - before > SLOW || now - began > SLOW_TOGETHER {
+                self.is_slow.store(true, Ordering::Relaxed);
+            }
+            before = now;
+        }
+        items
+    }
+
+    /// Delivers one item; false when the listener was removed or the informer stops.
+    fn deliver_one(&self, item: &Item, stop: &CancellationToken) -> bool {
+        let Delivery::Queued { call, .. } = &self.delivery else { return false };
+        let is_delivered = !self.is_removed() && !stop.is_cancelled();
+        if is_delivered {
+            self.call(call, item);
+        }
+        is_delivered
+    }
+
+    /// Lets other tasks run, for as long as the listener's pace asks.
+    async fn rest(&self, began: Instant, stop: &CancellationToken) {
+        let worked = self.clock.now().saturating_duration_since(began);
+        // A mailbox that fills all the time would keep this task running.
+        tokio::task::yield_now().await;
+        if matches!(self.pace, Pace::Quarter) {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = self.removed.cancelled() => {}
+                () = self.clock.sleep(worked * 3) => {}
+            }
+        }
+    }
+
+    /// Takes the next items out of the mailbox.
+    fn take(&self) -> Vec<Item> {
+        let Delivery::Queued { inbox, .. } = &self.delivery else { return Vec::new() };
+        let mut inbox = inbox.lock();
+        let items = inbox.mailbox.take(TAKEN);
+        // Under one lock: `is_idle` must see the items in the mailbox or here.
+        inbox.is_busy = !items.is_empty();
+        items
+    }
+
+    /// Calls the listener with one item; its panics are caught.
+    fn call(&self, call: &Call, item: &Item) {
+        if matches!(item, Item::Synced) {
+            return self.set_synced();
+        }
+        if catch_unwind(AssertUnwindSafe(|| call(item))).is_err() {
+            self.panicked(item.key());
+        }
+    }
+
+    /// Counts and logs a panic of the listener.
+    fn panicked(&self, key: Option<&ObjectKey>) {
+        let resource = self.info.group_resource();
+        self.metrics.count(&names::INFORMER_LISTENER_PANICS, &[&resource], 1);
+        tracing::error!(
+            %resource, listener = self.name, object = key.map(tracing::field::display),
+            "a listener panicked; it goes on with the next change"
+        );
+    }
+}
+
+/// Delivers items on a thread that may block, so that no other task waits. The listener does not
+/// end before this work, whatever becomes of its task. On a stop, calls that have begun are waited
+/// for, but not a thread that is not available yet.
+async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationToken) {
+    let listener = &ending.0;
+    // The work can be withdrawn before a thread is free, which an abort could not: the side that
+    // takes it out of the mutex owns it.
+    let work = Arc::new(Mutex::new(Some((Arc::clone(ending), stop.clone(), items))));
+    let left = Arc::clone(&work);
+    let mut delivered = tokio::task::spawn_blocking(move || {
+        let begun = left.lock().take();
+        if let Some((ending, stop, items)) = begun {
+            let _ = items.iter().all(|item| ending.0.deliver_one(item, &stop));
+        }
+    });
+    // Panics are caught inside; a runtime that ends cancels the task.
+    tokio::select! {
+        biased;
+        _ = &mut delivered => return,
+        () = stop.cancelled() => {}
+        () = listener.removed.cancelled() => {}
+    }
+    // Taken back: from here on the thread finds nothing, or has begun and is waited for.
+    let has_begun = work.lock().take().is_none();
+    if has_begun {
+        let _ = delivered.await;
+    }
+}
+
+/// Ends the listener when its task ends or is dropped, also when the task never ran.
+struct Ending(Arc<Listener>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}

@@ -1,0 +1,230 @@
+//! Registration and removal of listeners.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Identity, Inline, Item, Life, Listener, Merging, Standing};
+use crate::informer::Change;
+use crate::informer::options::SHORTEST_RESYNC;
+use crate::informer::registry::InformerRef;
+use crate::store::Event;
+use windlass_core::error::{Error, ErrorKind};
+
+/// A listener about to be registered: [`Informer::listen`](crate::informer::Informer::listen).
+#[must_use = "nobody listens before `on_change` is called"]
+pub struct Listen<K> {
+    lease: Arc<InformerRef>,
+    name: String,
+    resync: Option<Duration>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> fmt::Debug for Listen<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listen").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<K: 'static> Listen<K> {
+    pub(in crate::informer) fn new(lease: Arc<InformerRef>, caller: &Location<'_>) -> Self {
+        let name = format!("{}:{}", caller.file(), caller.line());
+        let resync = lease.core().options.resync;
+        Self { lease, name, resync, kind: PhantomData }
+    }
+
+    /// Sets the listener's name in logs and in texts about missing parts. Default: the place where
+    /// [`Informer::listen`](crate::informer::Informer::listen) was called, as `src/main.rs:42`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets a resync period, at least 1 s: every cached object is delivered again after each
+    /// period, whatever other listeners asked for. Default: that of
+    /// [`CacheOptions::resync`](crate::informer::CacheOptions::resync).
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period.max(SHORTEST_RESYNC));
+        self
+    }
+
+    /// Calls `listener` for each change: see [`Informer::on_change`](crate::informer::Informer::on_change).
+    pub fn on_change(self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
+        self.register(Merging::Latest, move |item| {
+            if let Item::Change(event) = item {
+                listener(&Change::of(event));
+            }
+        })
+    }
+
+    /// Calls `listener` with the steps of one object since its last call, and whether the second
+    /// step is a sum: of an object that changes faster than `listener` returns, the call receives
+    /// the first step, the latest seven, and the others merged into one.
+    #[doc(hidden)]
+    pub fn on_steps(
+        self,
+        listener: impl Fn(&[Event], bool) + Send + Sync + 'static,
+    ) -> Registration {
+        self.register(Merging::EachStep, move |item| {
+            if let Item::Steps(events, is_summed) = item {
+                listener(events, *is_summed);
+            }
+        })
+    }
+
+    /// Calls `inline` with each batch of events where the batch is applied. It must return at once,
+    /// and call no code of users.
+    #[doc(hidden)]
+    pub fn inline(self, inline: Inline) -> Registration {
+        let listener = Listener::inline(self.identity(), inline);
+        Registration::new(listener, self.lease)
+    }
+
+    fn register(
+        self,
+        merging: Merging,
+        call: impl Fn(&Item) + Send + Sync + 'static,
+    ) -> Registration {
+        let listener = Listener::queued(self.identity(), merging, self.resync, Box::new(call));
+        Registration::new(listener, self.lease)
+    }
+
+    fn identity(&self) -> Identity {
+        let core = self.lease.core();
+        Identity {
+            name: self.name.clone(),
+            info: core.store.info().clone(),
+            metrics: core.meter.metrics().clone(),
+            clock: core.environment.clock.clone(),
+        }
+    }
+}
+
+/// A registered listener. It is removed when this is dropped; [`keep`](Self::keep) leaves it
+/// registered for as long as the informer runs. While the registration exists, the informer is in
+/// use.
+#[must_use = "dropping it removes the listener: keep it, or call `keep`"]
+pub struct Registration {
+    listener: Arc<Listener>,
+    lease: Option<Arc<InformerRef>>,
+    is_kept: bool,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration")
+            .field("listener", &self.listener.name())
+            .field("synced", &self.has_synced())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Registration {
+    fn new(listener: Arc<Listener>, lease: Arc<InformerRef>) -> Self {
+        lease.core().listen(Arc::clone(&listener));
+        Self { listener, lease: Some(lease), is_kept: false }
+    }
+
+    /// Returns whether the listener has received the first lists whole. Calls in which it panicked
+    /// count.
+    pub fn has_synced(&self) -> bool {
+        self.listener.is_synced()
+    }
+
+    /// Waits until the listener has received the first lists whole.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] when the listener was removed, or the informer stopped, before
+    /// that.
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
+    pub async fn synced(&self) -> Result<(), Error> {
+        let over = |standing: &Standing| standing.is_synced || standing.life == Life::Ended;
+        if self.listener.wait_for(over).await.is_synced {
+            return Ok(());
+        }
+        let text = format!(
+            "listener {} was removed, or its cache stopped, before it received the first list",
+            self.listener.name()
+        );
+        Err(Error::new(ErrorKind::Cancelled, text))
+    }
+
+    /// Notes that the listener's controller waits for the cache on its own: an unfilled cache keeps
+    /// no other controller from starting.
+    #[doc(hidden)]
+    pub fn is_awaited(&self) {
+        if let Some(lease) = &self.lease {
+            lease.core().is_awaited.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until the cache has its first list, or has stopped, or its kind was found absent; does
+    /// not wait for an optional cache.
+    #[doc(hidden)]
+    pub async fn filled(&self) {
+        let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
+        if let Some(core) = core {
+            core.progress.settled().await;
+        }
+    }
+
+    /// Returns the reason for which the cache is not filled, with its name.
+    #[doc(hidden)]
+    pub fn missing(&self) -> Option<String> {
+        let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
+        core.and_then(|core| core.missing())
+    }
+
+    /// Removes the listener and waits for a running call. When this returns, no call is running and
+    /// none will follow. Harmless when the listener was removed before, or its informer stopped.
+    /// Must not be awaited inside the listener.
+    ///
+    /// # Cancel safety
+    /// Safe: the listener is removed by the first poll, a later call waits for the rest.
+    pub async fn remove(&self) {
+        self.take_out();
+        self.listener.wait_for(|standing| standing.life == Life::Ended).await;
+    }
+
+    /// Leaves the listener registered for as long as the informer runs for other users. Without
+    /// other users the informer stops here, and the log says so: hold the
+    /// [`Informer`](crate::informer::Informer), or this registration, instead.
+    ///
+    /// A listener that holds a [`Store`](crate::store::Store) or an [`Informer`](crate::informer::Informer)
+    /// of the same cache counts as such a user: it keeps its own informer running until the
+    /// registry stops. Such a listener should hold [`Store::unheld`](crate::store::Store::unheld).
+    pub fn keep(mut self) {
+        self.is_kept = true;
+        if let Some(lease) = self.lease.as_ref().filter(|lease| Arc::strong_count(lease) == 1) {
+            tracing::warn!(
+                cache = lease.core().name,
+                listener = self.listener.name(),
+                "the listener was to be kept, but nobody else uses the cache: it stops"
+            );
+        }
+    }
+
+    /// Removes the listener, without waiting for a running call.
+    fn take_out(&self) {
+        self.listener.remove();
+        if let Some(lease) = &self.lease {
+            // The informer's task drops removed listeners; without a wake-up it would do so only at
+            // its next turn.
+            lease.core().handoff.wake();
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.take_out();
+        }
+        // Dropped after the removal: the last user of an informer stops it.
+        self.lease = None;
+    }
+}

@@ -1,0 +1,222 @@
+//! Shared caches of kinds: applies deltas to the store and notifies listeners, once per kind and
+//! scope per process.
+//!
+//! A kind is listed, watched and cached once, however many controllers read it, and for as long as
+//! the cache is in use. Each listener has a task and a mailbox of its own, merged by key: a slow
+//! listener costs as many entries as objects changed meanwhile, and delays neither the others nor
+//! the watch. Kinds run independently: one that is absent, refused or broken delays no other.
+//!
+//! Listeners have no order among each other and no priorities.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::Arc;
+
+mod apply;
+mod change;
+mod core;
+mod health;
+mod invalid;
+mod listener;
+mod meter;
+mod options;
+mod progress;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+#[doc(hidden)]
+pub use self::listener::states;
+use self::progress::Synced;
+use self::registry::InformerRef;
+use crate::store::Store;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt};
+use windlass_core::wire::{MetadataScan, object_at_path};
+
+pub use change::Change;
+pub use health::{CacheView, InformerStatus, ListenerStatus};
+pub use invalid::{InvalidObject, InvalidReport};
+pub use listener::{Listen, Registration};
+pub use options::{CacheOptions, Validate};
+pub use registry::{InformerRegistry, Selection, Sources};
+
+/// The shared cache of one kind; cheap to clone. The informer runs while an `Informer`, or a
+/// [`Store`] or [`Registration`] made of it, is held; dropping the last of them stops it.
+pub struct Informer<K> {
+    lease: Arc<InformerRef>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Informer<K> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.lease))
+    }
+}
+
+impl<K> fmt::Debug for Informer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Informer").field(&self.lease.core().status()).finish()
+    }
+}
+
+impl<K> Informer<K> {
+    fn new(lease: Arc<InformerRef>) -> Self {
+        Self { lease, kind: PhantomData }
+    }
+}
+
+impl<K: Resource> Informer<K> {
+    /// Returns the cache. It stays up to date for as long as it, or a clone of it, is held.
+    pub fn store(&self) -> Store<K> {
+        let lease: Arc<dyn std::any::Any + Send + Sync> = Arc::clone(&self.lease) as _;
+        Store::new(Arc::clone(&self.lease.core().store)).held_by(lease)
+    }
+
+    /// Returns the informer's status.
+    pub fn status(&self) -> InformerStatus {
+        self.lease.core().status()
+    }
+
+    /// Calls `listener` for each change, in order, never concurrently, on a task of its own while
+    /// [`InformerRegistry::run`] runs. A late listener first receives every cached object.
+    ///
+    /// A listener may be slow: changes that arrive meanwhile are merged by key, so that each call
+    /// leads from the state of an object that the listener received last to the present one;
+    /// deletions are never left out. The first call that takes longer than 10 ms blocks a thread of
+    /// the runtime; from then on the listener's calls are made on threads that may block, so that
+    /// it delays no other task. For asynchronous work send the key, or the [`Change`], into a
+    /// channel. A panic is caught, logged and counted, and the next change follows.
+    #[track_caller]
+    pub fn on_change(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
+        self.listen().on_change(listener)
+    }
+
+    /// Prepares a listener as [`on_change`](Self::on_change), with a name or a resync period.
+    #[track_caller]
+    pub fn listen(&self) -> Listen<K> {
+        Listen::new(Arc::clone(&self.lease), Location::caller())
+    }
+
+    /// Notes that another component reports objects of this kind that do not decode: the registry
+    /// does not report them.
+    #[doc(hidden)]
+    pub fn is_reported_elsewhere(&self) {
+        let core = self.lease.core();
+        core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Returns a function that says whether the first list has been applied; it does not keep the
+    /// cache running.
+    #[doc(hidden)]
+    pub fn sync_probe(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+        let core = Arc::clone(self.lease.core());
+        Box::new(move || core.progress.now() == Synced::Done)
+    }
+
+    /// Waits until the first list has been applied and handed over to the listeners;
+    /// [`Registration::synced`] waits until a listener has processed it. A kind that the API server
+    /// does not serve counts as listed, and empty.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] if the informer stopped first.
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
+    pub async fn synced(&self) -> Result<(), Error> {
+        match self.lease.core().progress.settled().await {
+            Synced::Done => Ok(()),
+            _ => Err(Error::new(
+                ErrorKind::Cancelled,
+                format!("the cache of {} stopped before its first list", self.lease.core().name),
+            )),
+        }
+    }
+
+    /// Records a write of this process, whose answer was `object`: reads of the store show the
+    /// object at once, until the watch shows it or a later state, for at most 10 s. The object
+    /// carries the resourceVersion of the answer. Objects outside the informer's namespaces are
+    /// ignored, and all of them when the cache is limited by a selector.
+    ///
+    /// Fields that `K` lacks cannot be shown: they read as absent until the watch shows them. Of a
+    /// projection, labels that it skips and index values of fields that it lacks stay as they were,
+    /// and its objects are ignored when the kind has a [transform](CacheOptions::transform) that is
+    /// a function, since that needs the whole object. [`wrote_answer`](Self::wrote_answer) has no
+    /// such limits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
+    pub fn wrote(&self, object: &K) -> Result<(), Error> {
+        let store = &self.lease.core().store;
+        let is_part = K::projection().is_some();
+        if !self.shows_own(object.metadata().namespace.as_deref())
+            || (is_part && store.is_transformed_whole())
+        {
+            return Ok(());
+        }
+        let what = || format!("the written {} {}", store.info(), object.key());
+        let bytes = serde_json::to_vec(object).map_err(|error| unusable(&what()).because(error))?;
+        let skim = MetadataScan::of(&bytes).map_err(|error| unusable(&what()).because(error))?;
+        if skim.resource_version.is_empty() {
+            return Err(unusable(&what()));
+        }
+        if store.wrote(store.object(&skim)) {
+            self.lease.core().doubt();
+        }
+        Ok(())
+    }
+
+    /// Records a write as [`wrote`](Self::wrote), by the API server's answer as it was received:
+    /// the JSON of the whole object ([`Response::raw`](windlass_client::client::Response::raw)). All fields
+    /// of the answer are shown, also those that `K` lacks. A
+    /// `Context` does this with each of its writes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the answer is not an object of the kind, or has no name or
+    /// resourceVersion.
+    pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
+        let store = &self.lease.core().store;
+        let what = || format!("the answer to a write of {}", store.info());
+        let skim = MetadataScan::of(answer).map_err(|error| unusable(&what()).because(error))?;
+        // The answer of a subresource may be of another kind and have the same name.
+        let kind = object_at_path(answer, &["kind"]);
+        let is_another =
+            kind.is_some_and(|kind| kind != format!("{:?}", store.info().kind).as_bytes());
+        if skim.resource_version.is_empty() || is_another {
+            return Err(unusable(&what()));
+        }
+        if self.shows_own(skim.namespace.as_deref()) && store.wrote_whole(store.object(&skim)) {
+            self.lease.core().doubt();
+        }
+        Ok(())
+    }
+
+    /// Returns whether own writes to this namespace are shown. A cache that is limited by a
+    /// selector shows none.
+    #[doc(hidden)]
+    pub fn shows_own(&self, namespace: Option<&str>) -> bool {
+        let core = self.lease.core();
+        core.is_whole() && core.covers(namespace)
+    }
+
+    /// Returns whether the informer reads this namespace.
+    #[doc(hidden)]
+    pub fn covers(&self, namespace: Option<&str>) -> bool {
+        self.lease.core().covers(namespace)
+    }
+
+    /// Records that this process deleted the object with this uid, and that the object is gone (no
+    /// finalizer held it): reads of the store do not show it any more, for at most 10 s or until
+    /// the watch has caught up.
+    pub fn deleted(&self, key: &ObjectKey, uid: &str) {
+        self.lease.core().store.deleted(key, uid);
+    }
+}
+
+/// The error for an own write that cannot be shown.
+fn unusable(what: &str) -> Error {
+    let text = format!(
+        "cannot show {what} to readers: it does not encode, or has no name or resourceVersion"
+    );
+    Error::new(ErrorKind::Usage, text)
+}

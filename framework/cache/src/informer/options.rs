@@ -1,0 +1,152 @@
+//! Options of a cache: selection, representation, validation and reading.
+
+use std::time::Duration;
+
+use crate::reflector::ReflectorOptions;
+use crate::store::{Representation, Transform};
+use windlass_core::resource::Resource;
+
+/// The shortest period of a resync.
+pub(super) const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
+
+/// Time at which an object that does not decode is detected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validate {
+    /// When it is read; an object that is never read costs nothing. The default.
+    #[default]
+    Lazy,
+    /// Soon after it was received: a task of the informer decodes every new version, with at most a
+    /// quarter of one core and never in the way of the watch.
+    Eager,
+}
+
+/// Options of the cache of a kind. To be set before the kind is first used:
+/// [`InformerRegistry::set_options`](super::InformerRegistry::set_options),
+/// `Manager::cache`.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use std::time::Duration;
+/// use windlass::informer::{CacheOptions, Validate};
+///
+/// let options = CacheOptions::default()
+///     .labels("app=web")
+///     .validate(Validate::Eager)
+///     .resync(Duration::from_secs(600));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct CacheOptions {
+    pub(crate) representation: Representation,
+    pub(crate) validate: Validate,
+    pub(crate) transform: Option<Transform>,
+    pub(crate) labels: Option<String>,
+    pub(crate) fields: Option<String>,
+    pub(crate) namespaces: Option<Vec<String>>,
+    pub(crate) resync: Option<Duration>,
+    pub(crate) is_optional: bool,
+    pub(crate) reading: ReflectorOptions,
+}
+
+impl CacheOptions {
+    /// Sets the form in which objects are cached; default [`Representation::Compact`].
+    pub fn representation(mut self, representation: Representation) -> Self {
+        self.representation = representation;
+        self
+    }
+
+    /// Sets when objects that do not decode are detected; default [`Validate::Lazy`].
+    pub fn validate(mut self, validate: Validate) -> Self {
+        self.validate = validate;
+        self
+    }
+
+    /// Sets the change of each object before it is cached; default none. Two options are equal only
+    /// if they share one transform, so clone it rather than make it twice.
+    pub fn transform(mut self, transform: Transform) -> Self {
+        self.transform = Some(transform);
+        self
+    }
+
+    /// Limits the cache to objects with these labels, in the API server's notation:
+    /// `app=web,tier!=back`. An object that stops matching counts as deleted for the cache.
+    /// Default: all.
+    pub fn labels(mut self, selector: impl Into<String>) -> Self {
+        self.labels = Some(selector.into()).filter(|selector| !selector.is_empty());
+        self
+    }
+
+    /// Limits the cache to objects with these field values, such as `spec.nodeName=worker-3`; the
+    /// fields that can be selected depend on the kind. Default: all.
+    pub fn fields(mut self, selector: impl Into<String>) -> Self {
+        self.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
+        self
+    }
+
+    /// Limits the cache to these namespaces, with a watch of each; an empty list means all.
+    /// Default: those of the registry. Ignored for cluster-scoped kinds.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        self.namespaces = Some(sorted(namespaces.into_iter().map(Into::into).collect()));
+        self
+    }
+
+    /// Sets the resync period of listeners that set none of their own: every cached object is
+    /// delivered again after each period; at least 1 s. Default: never.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(period.max(SHORTEST_RESYNC));
+        self
+    }
+
+    /// Makes the cache optional: the operator starts and is ready without it, when the kind is not
+    /// served, may not be read, or the server does not answer. Default: it is required.
+    pub fn optional(mut self) -> Self {
+        self.is_optional = true;
+        self
+    }
+
+    /// Sets the longest event of a watch, or item of a list, in bytes. A longer one is dropped, and
+    /// the object keeps its last known state. Default 16 MiB.
+    pub fn frame_limit(mut self, bytes: usize) -> Self {
+        self.reading = self.reading.frame_limit(bytes);
+        self
+    }
+
+    /// Sets all other options of the reflectors; replaces a frame limit that was set before. Their
+    /// resync has no effect here: that of listeners is [`resync`](Self::resync).
+    pub fn reading(mut self, options: ReflectorOptions) -> Self {
+        self.reading = options;
+        self
+    }
+
+    /// Returns these options, restricted to the representations that `K` allows.
+    pub(super) fn fitting<K: Resource>(self) -> Self {
+        if K::projection().is_some() && self.representation != Representation::Typed {
+            // A projection is always compact: its bytes are few, and it needs more than metadata.
+            return self.representation(Representation::default());
+        }
+        self
+    }
+
+    /// Returns the options that distinguish a cache from another of the same kind, as
+    /// ` (app=web, in a and b)`; `projection` is the type that it caches instead of whole objects.
+    pub(super) fn suffix(&self, projection: Option<&str>) -> String {
+        let mut parts: Vec<String> =
+            self.labels.iter().chain(&self.fields).map(String::clone).collect();
+        let short = projection.and_then(|path| path.rsplit("::").next());
+        parts.extend(short.map(|name| format!("as {name}")));
+        if let Some(namespaces) = self.namespaces.as_ref().filter(|names| !names.is_empty()) {
+            parts.push(format!("in {}", namespaces.join(" and ")));
+        }
+        if self.representation != Representation::default() {
+            parts.push(format!("{:?}", self.representation).to_lowercase());
+        }
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    }
+}
+
+/// Sorts namespaces and removes duplicates, so that equal sets compare equal.
+pub(super) fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,73 @@
+//! The informers of a registry: by kind, options and, where values are cached, their type.
+//!
+//! Creating and running them is in `registry`.
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use super::informer_ref::InformerRef;
+use crate::informer::CacheOptions;
+use crate::informer::core::Core;
+use crate::store::Representation;
+use windlass_core::resource::{Resource, ResourceInfo};
+
+/// The informers in use, and the options that were set for kinds.
+#[derive(Default)]
+pub(in crate::informer) struct Informers {
+    pub(in crate::informer) options: BTreeMap<ResourceInfo, CacheOptions>,
+    /// Sorted by kind; those of one kind in the order in which they were asked for.
+    pub(in crate::informer) known: Vec<Known>,
+    /// Created and not yet running.
+    pub(in crate::informer) idle: Vec<Arc<Core>>,
+    /// In use for as long as the registry exists.
+    pub(in crate::informer) pinned: Vec<Arc<InformerRef>>,
+    pub(in crate::informer) is_stopped: bool,
+}
+
+/// One informer.
+pub(in crate::informer) struct Known {
+    pub(in crate::informer) info: ResourceInfo,
+    pub(in crate::informer) options: CacheOptions,
+    /// The type of the cached values, where values are cached.
+    pub(in crate::informer) kept: Option<TypeId>,
+    pub(in crate::informer) core: Arc<Core>,
+    pub(in crate::informer) lease: Weak<InformerRef>,
+}
+
+/// Returns the type of the cached values, where values are cached: values of one type are of no use
+/// to another.
+pub(in crate::informer) fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
+    let is_kept = options.representation == Representation::Typed || K::projection().is_some();
+    is_kept.then(TypeId::of::<K>)
+}
+
+impl Informers {
+    /// Returns the options that were set for a kind, or the default ones.
+    pub(in crate::informer) fn options_of(&self, info: &ResourceInfo) -> CacheOptions {
+        self.options.get(info).cloned().unwrap_or_default()
+    }
+
+    /// Returns a share in the informer with these options, or with those that were set for the
+    /// kind.
+    pub(in crate::informer) fn find<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        options: Option<&CacheOptions>,
+    ) -> Option<Arc<InformerRef>> {
+        let default;
+        let options = match options.or_else(|| self.options.get(info)) {
+            Some(options) => options,
+            None => {
+                default = CacheOptions::default();
+                &default
+            }
+        };
+        let kept = kept_type::<K>(options);
+        self.known
+            .iter()
+            .filter(|known| known.info == *info && known.kept == kept && known.options == *options)
+            // An informer whose last user is gone is about to stop, and is not used again.
+            .find_map(|known| known.lease.upgrade())
+    }
+}

@@ -1,0 +1,574 @@
+//! The registry of all informers of one operator on one cluster, and the task that runs them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+mod informer_ref;
+mod known;
+mod naming;
+mod selection;
+
+pub(in crate::informer) use informer_ref::InformerRef;
+use known::{Informers, Known, kept_type};
+use naming::Names;
+use selection::api_sources;
+pub use selection::{Selection, Sources};
+
+use super::core::{Core, report};
+use super::invalid::InvalidReport;
+use super::meter::{Meter, Series};
+use super::options::sorted;
+use super::{CacheOptions, CacheView, Informer, InformerStatus};
+use crate::reflector::ServerCapabilities;
+use crate::store;
+use windlass_client::client::Client;
+use windlass_core::environment::Environment;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{ClusterId, Resource, ResourceInfo, Scope};
+use windlass_core::sync::{Mutex, Notify, OrderedWatch};
+
+/// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
+///
+/// An informer is created when it is first asked for. It runs while [`run`](Self::run) runs and the
+/// informer is in use. Several registries, for several clusters, may run side by side.
+#[derive(Clone)]
+pub struct InformerRegistry {
+    inner: Arc<Inner>,
+}
+
+/// The registry behind all its handles.
+pub(in crate::informer) struct Inner {
+    sources: Sources,
+    environment: Environment,
+    namespaces: Vec<String>,
+    cluster: ClusterId,
+    /// Prefix of the informers' names, outside the operator's own cluster.
+    place: Option<Arc<str>>,
+    habits: Arc<ServerCapabilities>,
+    informers: Mutex<Informers>,
+    asked_for: Notify,
+    /// Stops every informer.
+    stop: CancellationToken,
+    phase: OrderedWatch<Phase>,
+    reports: Arc<Reports>,
+    series: Arc<Series>,
+}
+
+/// The report function for objects that do not decode; none unless one was set.
+#[derive(Default)]
+pub(in crate::informer) struct Reports(Mutex<Option<InvalidReport>>);
+
+impl Reports {
+    pub(in crate::informer) fn get(&self) -> Option<InvalidReport> {
+        self.0.lock().clone()
+    }
+}
+
+/// Stage of a registry's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    New,
+    Running,
+    Ended,
+}
+
+impl fmt::Debug for InformerRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.cores().iter().map(|core| core.name.clone()).collect();
+        f.debug_struct("InformerRegistry")
+            .field("namespaces", &self.inner.namespaces)
+            .field("informers", &names)
+            .finish()
+    }
+}
+
+impl InformerRegistry {
+    /// Returns whether both are handles of one registry.
+    #[doc(hidden)]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Returns a registry that reads through `client`; empty `namespaces` mean all. Cluster-scoped
+    /// kinds are always read whole.
+    pub fn new(client: Client, namespaces: Vec<String>) -> Self {
+        let environment = client.environment().fork("informers");
+        Self::over(api_sources(client), environment, namespaces)
+    }
+
+    /// As [`new`](Self::new), for one of several clusters: the keys of its objects carry `cluster`,
+    /// so that objects of several clusters can share one queue.
+    pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
+        let environment = client.environment().fork(&format!("informers of cluster {}", cluster.0));
+        Self::over_cluster(cluster, api_sources(client), environment, namespaces)
+    }
+
+    /// Returns a registry over any sources.
+    pub fn over(sources: Sources, environment: Environment, namespaces: Vec<String>) -> Self {
+        Self::over_cluster(ClusterId::default(), sources, environment, namespaces)
+    }
+
+    /// Returns a registry over any sources, for one of several clusters: see
+    /// [`of_cluster`](Self::of_cluster). The names of its informers begin with the cluster, except
+    /// for cluster 0: `cluster 2/pods`.
+    pub fn over_cluster(
+        cluster: ClusterId,
+        sources: Sources,
+        environment: Environment,
+        namespaces: Vec<String>,
+    ) -> Self {
+        let place =
+            (cluster != ClusterId::default()).then(|| format!("cluster {}", cluster.0).into());
+        Self::build((cluster, place), sources, environment, namespaces)
+    }
+
+    /// Returns a registry for a named cluster; the name precedes those of its informers in probes
+    /// and metrics: `east/pods`.
+    #[doc(hidden)]
+    pub fn elsewhere(
+        (cluster, name): (ClusterId, Arc<str>),
+        client: Client,
+        environment: Environment,
+        namespaces: Vec<String>,
+    ) -> Self {
+        Self::build((cluster, Some(name)), api_sources(client), environment, namespaces)
+    }
+
+    fn build(
+        (cluster, place): (ClusterId, Option<Arc<str>>),
+        sources: Sources,
+        environment: Environment,
+        namespaces: Vec<String>,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                sources,
+                environment,
+                namespaces: sorted(namespaces),
+                cluster,
+                place,
+                habits: Arc::default(),
+                informers: Mutex::default(),
+                asked_for: Notify::new(),
+                stop: CancellationToken::new(),
+                phase: OrderedWatch::new(Phase::New),
+                reports: Arc::default(),
+                series: Arc::default(),
+            }),
+        }
+    }
+
+    /// Returns the clock, randomness and metrics that the informers use.
+    pub fn environment(&self) -> &Environment {
+        &self.inner.environment
+    }
+
+    /// Sets the cache options of a kind, before its first use.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
+    pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
+        let mut informers = self.inner.informers.lock();
+        let default = CacheOptions::default();
+        let before = informers.options.get(&info);
+        if before.unwrap_or(&default) == &options {
+            return Ok(());
+        }
+        let is_used = |known: &Known| {
+            known.info == info && known.options == default && known.lease.strong_count() > 0
+        };
+        let why = if before.is_some() {
+            "it was given other options before"
+        } else if informers.known.iter().any(is_used) {
+            "it is in use already"
+        } else {
+            informers.options.insert(info, options);
+            return Ok(());
+        };
+        let text = format!(
+            "cannot set the cache options of {info}: {why}; set them once, before the kind is \
+             first used, or ask for a cache of its own by `informer_with`"
+        );
+        Err(Error::new(ErrorKind::Usage, text))
+    }
+
+    /// Returns the informer of a kind, with the options that were set for the kind. It is created
+    /// on first use, and runs while [`run`](Self::run) runs and the informer is in use.
+    ///
+    /// # Panics
+    /// When `K` does not know its kind ([`DynamicObject`](windlass_core::resource::DynamicObject)): use
+    /// [`informer_of`](Self::informer_of).
+    pub fn informer<K: Resource>(&self) -> Informer<K> {
+        match K::static_info() {
+            Some(info) => self.informer_of(info),
+            None => panic!(
+                "`{}` does not know its kind: use `InformerRegistry::informer_of`",
+                std::any::type_name::<K>()
+            ),
+        }
+    }
+
+    /// Returns the informer of a kind that is known at run time; it is shared with the typed
+    /// informer of the same kind.
+    pub fn informer_of<K: Resource>(&self, info: ResourceInfo) -> Informer<K> {
+        Informer::new(self.lease::<K>(info, None))
+    }
+
+    /// Returns an informer with options of its own, beside that of [`informer`](Self::informer):
+    /// another selector, other namespaces, another representation. Callers with equal options share
+    /// it.
+    ///
+    /// # Panics
+    /// As [`informer`](Self::informer).
+    pub fn informer_with<K: Resource>(&self, options: CacheOptions) -> Informer<K> {
+        match K::static_info() {
+            Some(info) => Informer::new(self.lease::<K>(info, Some(options))),
+            None => panic!("`{}` does not know its kind", std::any::type_name::<K>()),
+        }
+    }
+
+    /// Sets the function that is called for each cached object that does not decode, those included
+    /// that are known already: once for each reason, and at most 50 times at once for each kind,
+    /// then once in 10 s. The function must not block. Replaces the previous one; `None` ends the
+    /// reports.
+    pub fn report_invalid(&self, report: Option<InvalidReport>) {
+        self.inner.reports.0.lock().clone_from(&report);
+        if let Some(report) = report {
+            self.cores().iter().for_each(|core| core.report_all(&report));
+        }
+    }
+
+    /// Returns the informer of a kind as [`informer`](Self::informer), in use for as long as the
+    /// registry lives.
+    #[doc(hidden)]
+    pub fn pinned<K: Resource>(&self) -> Informer<K> {
+        let informer = self.informer::<K>();
+        // No reader waits for it at the start: its first reader takes the cache as it is.
+        informer.lease.core().is_awaited.store(true, Ordering::Relaxed);
+        let mut informers = self.inner.informers.lock();
+        if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.lease)) {
+            informers.pinned.push(Arc::clone(&informer.lease));
+        }
+        drop(informers);
+        informer
+    }
+
+    /// Returns the informers of a kind that are in use with the options that were set for the kind,
+    /// whatever they cache: whole objects, and projections of them. For keys, heads and own writes;
+    /// values of another type than `K` must not be read through them.
+    #[doc(hidden)]
+    pub fn caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
+        self.caches(false)
+    }
+
+    /// Returns the informers as [`caches_of`](Self::caches_of), and those with other options too.
+    #[doc(hidden)]
+    pub fn all_caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
+        self.caches(true)
+    }
+
+    /// Returns the informers of a kind that are in use.
+    fn caches<K: Resource>(&self, of_all_options: bool) -> Vec<Informer<K>> {
+        let Some(info) = K::static_info() else { return Vec::new() };
+        let informers = self.inner.informers.lock();
+        let options = informers.options_of(&info);
+        let known = informers.known.iter();
+        known
+            .filter(|known| known.info == info && (of_all_options || known.options == options))
+            .filter_map(|known| known.lease.upgrade())
+            .map(Informer::new)
+            .collect()
+    }
+
+    /// Returns a reference to the informer of these options, which is created if necessary.
+    fn lease<K: Resource>(
+        &self,
+        info: ResourceInfo,
+        options: Option<CacheOptions>,
+    ) -> Arc<InformerRef> {
+        let known = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
+        let wanted =
+            |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
+        let place = self.inner.place.as_deref();
+        let mut made: Option<(Arc<Core>, (CacheOptions, Names))> = None;
+        let (mut informers, core, options) = loop {
+            let informers = self.inner.informers.lock();
+            // Another caller may have created the informer meanwhile: then the new one is
+            // discarded.
+            if let Some(lease) = known(&informers) {
+                drop(informers);
+                lease.core().read_as::<K>();
+                return lease;
+            }
+            let options = wanted(&informers);
+            // An informer without users is about to stop, and its name is free.
+            let is_taken = |name: &str| {
+                let mut known = informers.known.iter();
+                known.any(|known| known.lease.strong_count() > 0 && known.core.name == name)
+            };
+            let names = Names::free::<K>(place, &info, &options, is_taken);
+            let wanted = (options, names);
+            // Used only if options and names are still the same: another caller may have changed
+            // them meanwhile.
+            if let Some((core, _)) = made.take_if(|(_, made_for)| *made_for == wanted) {
+                break (informers, core, wanted.0);
+            }
+            drop(informers);
+            // Outside of the lock: creating the sources runs code of users, which may use this
+            // registry.
+            let core = self.make::<K>(&info, wanted.0.clone(), wanted.1.clone());
+            core.read_as::<K>();
+            made = Some((core, wanted));
+        };
+        let lease = InformerRef::new(Arc::clone(&core), Arc::downgrade(&self.inner));
+        let kept = kept_type::<K>(&options);
+        let known =
+            Known { info, options, kept, core: Arc::clone(&core), lease: Arc::downgrade(&lease) };
+        let at = informers.known.partition_point(|other| other.info <= known.info);
+        informers.known.insert(at, known);
+        // No task will run it: its waiters are notified at once.
+        if informers.is_stopped {
+            drop(informers);
+            core.end();
+            return lease;
+        }
+        informers.idle.push(core);
+        drop(informers);
+        // After the lock, which the woken task takes.
+        self.inner.asked_for.notify_one();
+        lease
+    }
+
+    /// Creates an informer, without adding it to the registry.
+    fn make<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        options: CacheOptions,
+        names: Names,
+    ) -> Arc<Core> {
+        let inner = &self.inner;
+        let options = options.fitting::<K>();
+        let read = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
+        let is_whole = read.is_empty() || info.scope == Scope::Cluster;
+        let namespaces: Vec<Option<&String>> =
+            if is_whole { vec![None] } else { read.iter().map(Some).collect() };
+        let scopes = namespaces
+            .into_iter()
+            .map(|namespace| {
+                let wanted =
+                    Selection { info, namespace: namespace.map(String::as_str), options: &options };
+                (namespace.cloned(), (inner.sources)(wanted))
+            })
+            .collect();
+        let seed = inner.environment.rng.fork("store").next_u64();
+        let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
+        let mode = mode.in_cluster(inner.cluster);
+        let store =
+            store::Core::with_mode(info.clone(), inner.environment.clock.clone(), mode, seed);
+        let meter = Meter::new(&inner.series, &inner.environment.metrics, names.label, info);
+        let surroundings =
+            (inner.environment.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
+        let core = Core::new((names.name, meter), options, store, scopes, surroundings);
+        core.report_invalid(&inner.reports);
+        core
+    }
+
+    /// Runs every informer, present ones and those asked for later, until `stop` or
+    /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
+    /// same time or later, returns at once.
+    pub async fn run(&self, stop: CancellationToken) {
+        let is_first = self.inner.phase.update(|phase| {
+            let is_new = *phase == Phase::New;
+            if is_new {
+                *phase = Phase::Running;
+            }
+            is_new
+        });
+        if !is_first {
+            tracing::warn!("the informers of a registry run already, or have run");
+            return;
+        }
+        let ending = Ending(Arc::clone(&self.inner));
+        let mut tasks = JoinSet::new();
+        loop {
+            // Taken before the wait: `asked_for` keeps a permit for an informer that is added
+            // meanwhile.
+            for core in std::mem::take(&mut self.inner.informers.lock().idle) {
+                tasks.spawn(core.run());
+            }
+            tokio::select! {
+                biased;
+                // Biased: a stop goes before new informers.
+                () = stop.cancelled() => break,
+                () = self.inner.stop.cancelled() => break,
+                Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
+                () = self.inner.asked_for.notified() => {}
+            }
+        }
+        self.inner.stop.cancel();
+        while let Some(ended) = tasks.join_next().await {
+            report(ended);
+        }
+        // Only after all tasks have ended: `shutdown` waits for the phase that it sets.
+        drop(ending);
+    }
+
+    /// Stops every informer and waits until their tasks have ended. No listener is called any more,
+    /// and no informer starts any more. Harmless when the registry has stopped before.
+    ///
+    /// # Cancel safety
+    /// Safe: the informers stop anyway.
+    pub async fn shutdown(&self) {
+        self.inner.stop.cancel();
+        // A registry that never ran has no task that would end its informers.
+        if self.inner.phase.get() == Phase::New {
+            drop(Ending(Arc::clone(&self.inner)));
+        }
+        self.inner.phase.wait_for(|phase| *phase == Phase::Ended).await;
+    }
+
+    /// Waits until every informer in use that is not optional has its first list, or has stopped. A
+    /// kind that the API server does not serve counts as listed, and empty, because it must not
+    /// keep other kinds from working; [`status`](Self::status) reports that it is absent.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
+    pub async fn synced(&self) {
+        self.none_pending(|_| true).await;
+    }
+
+    /// Waits as [`synced`](Self::synced), except for informers whose readers wait for them on their
+    /// own.
+    #[doc(hidden)]
+    pub async fn others_synced(&self) {
+        let is_for_all = |core: &Core| {
+            core.is_asked.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
+        };
+        self.none_pending(is_for_all).await;
+    }
+
+    /// Marks the present informers as requested by the program itself: every controller waits for
+    /// them.
+    #[doc(hidden)]
+    pub fn is_asked(&self) {
+        self.cores().iter().for_each(|core| core.is_asked.store(true, Ordering::Relaxed));
+    }
+
+    /// Waits until no informer for which `counts` is true lacks its first list.
+    async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
+        loop {
+            let mut cores = self.cores().into_iter();
+            let Some(core) = cores.find(|core| core.is_pending() && counts(core)) else { return };
+            core.progress.settled().await;
+        }
+    }
+
+    /// Waits as [`synced`](Self::synced), for at most `limit`, and until every listener of those
+    /// informers has received the first lists, too.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`] that names each cache and each listener that was not ready, and why.
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
+    pub async fn synced_within(&self, limit: Duration) -> Result<(), Error> {
+        let synced = async {
+            self.synced().await;
+            for core in self.cores().into_iter().filter(|core| !core.options.is_optional) {
+                core.listeners_synced().await;
+            }
+        };
+        if self.inner.environment.clock.timeout(limit, synced).await.is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "the caches were not filled within {limit:?}; what is missing: {}",
+            self.missing().join("; ")
+        );
+        Err(Error::new(ErrorKind::Timeout, text))
+    }
+
+    /// Returns the reasons for which the caches are not synced: one line for each cache that has no
+    /// first list, and for each listener that has not received it. Empty when nothing is missing.
+    pub fn missing(&self) -> Vec<String> {
+        let cores = self.cores().into_iter().filter(|core| !core.options.is_optional);
+        cores
+            .flat_map(|core| match core.missing() {
+                Some(missing) => vec![missing],
+                None => core.behind(),
+            })
+            .collect()
+    }
+
+    /// Returns the contents that the watches have shown, per informer, by kind: for comparing a
+    /// cache with its server.
+    pub fn views(&self) -> Vec<CacheView> {
+        self.cores().iter().map(|core| core.view()).collect()
+    }
+
+    /// Returns the status of each informer in use, by kind.
+    pub fn status(&self) -> Vec<InformerStatus> {
+        self.cores().iter().map(|core| core.status()).collect()
+    }
+
+    /// Makes absent ones among these kinds be looked up again. Returns the names of their caches
+    /// that do not show a whole list yet; of optional caches, those whose kind is absent.
+    #[doc(hidden)]
+    pub fn seek(&self, resources: &BTreeSet<String>) -> Vec<String> {
+        let mut missing = Vec::new();
+        for core in self.cores() {
+            let status = core.status();
+            let is_missing = !status.synced && (!status.is_optional || status.is_absent);
+            if is_missing && resources.contains(&status.info.group_resource()) {
+                core.scopes.iter().for_each(|scope| scope.status.nudge());
+                missing.push(status.name);
+            }
+        }
+        missing
+    }
+
+    /// Returns all informers.
+    fn cores(&self) -> Vec<Arc<Core>> {
+        let informers = self.inner.informers.lock();
+        informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
+    }
+}
+
+impl Inner {
+    /// Removes an informer whose last user is gone.
+    pub(in crate::informer) fn release(&self, core: &Arc<Core>) {
+        let mut informers = self.informers.lock();
+        informers.known.retain(|known| !Arc::ptr_eq(&known.core, core));
+        let idle = informers.idle.len();
+        informers.idle.retain(|idle| !Arc::ptr_eq(idle, core));
+        let never_ran = informers.idle.len() < idle;
+        drop(informers);
+        // An informer that ran is ended by its task, and one that never ran has no task.
+        if never_ran {
+            core.end();
+        }
+    }
+}
+
+/// Stops the registry when its task ends or is dropped.
+struct Ending(Arc<Inner>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.stop.cancel();
+        let cores: Vec<_> = {
+            let mut informers = self.0.informers.lock();
+            informers.is_stopped = true;
+            informers.idle.clear();
+            informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
+        };
+        // Outside of the lock: the end of an informer calls into its listeners and metrics.
+        cores.iter().for_each(|core| core.end());
+        self.0.phase.set(Phase::Ended);
+    }
+}

@@ -1,0 +1,511 @@
+//! State machine of a reflector, without I/O: the next request, the meaning of what arrives, and the
+//! consequences of an attempt's end. The time is handed in; randomness comes from the seeded source.
+//!
+//! An attempt asks [`Machine::next_read`] for its request, reports the progress of lists and
+//! streams, and ends with an [`AttemptEnd`]. [`Machine::ended`] turns that into a [`NextAction`]: the
+//! next attempt at once, or the state to report and the pause before the next attempt.
+//!
+//! | phase | from | by |
+//! |---|---|---|
+//! | `ListDue` (starting) | | a new reflector; its first list has the cause `initial` |
+//! | `Listing`, in pages | `ListDue` | `list_begins`; a page after the first changes nothing |
+//! | `Listing`, by a stream | `ListDue` | the same, while streaming lists are supported and fewer than two in a row broke |
+//! | `Listing`, whole | `Listing` | `pages_expired`, then `list_begins`: pages expire while they are read |
+//! | `Watching` | `Listing` | `list_ended`: the last page, or the bookmark that ends the initial events |
+//! | `Watching` | `Watching` | an end or failure after which the watch is resumed from its position |
+//! | `ListDue` (expired) | `Watching` | `Stale`: at once for the first 410 in a while, else after a pause |
+//! | `ListDue` (consistent) | `Listing` | `Stale` for a list that named a version: at once, without a version |
+//! | `ListDue` (failed) | `Listing` | any other end; the counters of earlier attempts go on |
+//! | `ListDue` (absent) | any | `Absent`: discovery is asked every 5 s, and a list is tried unless it says no |
+//! | `ListDue` (set back) | `Listing`, `Watching` | `epoch_ended`: versions went backwards, so the position is forgotten |
+//! | `ListDue` (anew) | any | `Panicked`, `InPart`, internal errors for too long |
+//!
+//! Backing off is no phase: it is the pause of a [`NextAction::Wait`], before an attempt in the phase
+//! that the end has left. A missing right (401, 403) is such a pause, too, with a state that names
+//! the right. A 404 is checked before it counts ([`NotFound`]). The check whether the store was set
+//! back ([`RollbackCheck`]) goes on beside an open watch. A stopped reflector has no phase: its future
+//! is dropped.
+
+mod absence;
+mod action;
+mod attempt_end;
+mod backoff;
+mod phase;
+mod position;
+mod request;
+mod rollback;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::mem;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use self::absence::{Absence, DOUBT_PAUSE, DOUBTED_FOR, FIRST_DOUBT_PAUSE, PAUSE};
+use self::attempt_end::EXPIRED;
+use self::backoff::Backoff;
+use self::phase::{Incomplete, ListDue, Listing, Phase, Watching};
+use self::position::Position;
+use super::{ReflectorOptions, Served, State, StreamProgress};
+use crate::store::order;
+use windlass_core::rng::Rng;
+
+pub(super) use absence::NotFound;
+pub(super) use action::{ListFigures, ListVerdict, NextAction};
+pub(super) use attempt_end::{AttemptEnd, During, judge};
+pub(super) use rollback::RollbackCheck;
+
+/// Longest pause that a server can ask for by `Retry-After`.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// Time after which a partially read list is made again.
+const IN_PART_PAUSE: Duration = Duration::from_secs(300);
+
+/// State of a reflector.
+#[derive(Debug)]
+pub(super) struct Machine {
+    options: ReflectorOptions,
+    rng: Rng,
+    phase: Phase,
+    position: Position,
+    backoff: Backoff,
+    /// Set while all attempts end in the same way.
+    series: Option<Series>,
+    /// Time of the last expired watch after which the list followed at once.
+    expired_at: Option<Instant>,
+    /// Whether the server paged a list that it could have answered from memory.
+    pages_any_version: bool,
+}
+
+/// An unbroken series of ends of one kind, and the time of its first.
+#[derive(Clone, Copy, Debug)]
+enum Series {
+    /// Internal errors.
+    Internal(Instant),
+    /// 404 for a kind whose absence is not believed yet.
+    NotFound(Instant),
+}
+
+impl Series {
+    /// Returns whether the series goes on after `end`.
+    fn includes(self, end: &AttemptEnd) -> bool {
+        match self {
+            Self::Internal(_) => matches!(end, AttemptEnd::Internal(_)),
+            // A panic says nothing about the kind; a believed 404 ends the series by itself.
+            Self::NotFound(_) => matches!(
+                end,
+                AttemptEnd::Doubted(_) | AttemptEnd::Absent(_) | AttemptEnd::Panicked(_)
+            ),
+        }
+    }
+}
+
+impl Machine {
+    pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
+        Self {
+            options: options.clone(),
+            phase: Phase::default(),
+            position: Position::default(),
+            backoff: Backoff::new(options, rng.clone()),
+            rng,
+            series: None,
+            expired_at: None,
+            pages_any_version: false,
+        }
+    }
+
+    /// Returns the position, for logs.
+    pub(super) fn position(&self) -> impl fmt::Debug {
+        &self.position
+    }
+
+    /// Returns the newest version seen in this epoch.
+    pub(super) fn newest(&self) -> Option<&str> {
+        self.position.newest()
+    }
+
+    /// Returns the version to watch from; `None` when a list must come first.
+    pub(super) fn resume(&self) -> Option<&str> {
+        match self.phase {
+            Phase::Watching(_) => self.position.newest(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the kind is not served.
+    pub(super) fn is_absent(&self) -> bool {
+        self.phase.due().is_some_and(|due| due.absence.is_some())
+    }
+}
+
+/// Progress of lists.
+impl Machine {
+    /// Begins a list that asks for `version`; returns its cause.
+    pub(super) fn list_begins(&mut self, version: Option<String>, now: Instant) -> &'static str {
+        let due = mem::take(&mut self.phase).into_list_due();
+        let cause = due.cause;
+        self.phase = Phase::Listing(Listing {
+            due,
+            // Needed at the list's end: only a consistent read proves that the store was set back.
+            version,
+            began: now,
+            items: 0,
+            counted: 0,
+            unreadable: 0,
+            said_unexpected: false,
+        });
+        cause
+    }
+
+    /// Notes that another page follows.
+    pub(super) fn page_follows(&mut self) {
+        // A server that pages such a list reads its storage, whatever version is named.
+        if matches!(&self.phase, Phase::Listing(list) if list.version.as_deref() == Some("0")) {
+            self.pages_any_version = true;
+        }
+    }
+
+    /// Notes that the position between two pages has expired: the list is made again, without a
+    /// limit (B4: lists that expire before they end).
+    pub(super) fn pages_expired(&mut self) {
+        let due = mem::take(&mut self.phase).into_list_due();
+        self.phase = Phase::ListDue(ListDue { unpaged: true, cause: "expired_page", ..due });
+    }
+
+    /// Counts an item of the list under way.
+    pub(super) fn count_item(&mut self) {
+        if let Phase::Listing(list) = &mut self.phase {
+            list.items += 1;
+        }
+    }
+
+    /// Counts an item of the list under way that is left out. No list is under way when a watch
+    /// shows such an object.
+    pub(super) fn count_unreadable(&mut self) {
+        if let Phase::Listing(list) = &mut self.phase {
+            list.unreadable += 1;
+        }
+    }
+
+    /// Returns the items of the list under way, so far.
+    pub(super) fn items(&self) -> u64 {
+        if let Phase::Listing(list) = &self.phase { list.items } else { 0 }
+    }
+
+    /// Returns the number of items since the last call.
+    pub(super) fn take_uncounted(&mut self) -> u64 {
+        let Phase::Listing(list) = &mut self.phase else { return 0 };
+        list.items - mem::replace(&mut list.counted, list.items)
+    }
+
+    /// Returns whether an object of another kind is the first since the list began.
+    pub(super) fn is_first_unexpected(&mut self) -> bool {
+        let said = match &mut self.phase {
+            Phase::ListDue(_) => return false,
+            Phase::Listing(list) => &mut list.said_unexpected,
+            Phase::Watching(watching) => &mut watching.said_unexpected,
+        };
+        !mem::replace(said, true)
+    }
+
+    /// Judges a list that ends with `version`. `shows_older` is asked for a consistent read, and
+    /// tells whether the list has shown an object in an older state than the one handed over: the
+    /// store was set back then, even if versions have passed the position since.
+    pub(super) fn judge_list(
+        &self,
+        version: &str,
+        shows_older: impl FnOnce() -> bool,
+    ) -> ListVerdict {
+        // Without a list under way nothing may be taken for deleted.
+        let Phase::Listing(list) = &self.phase else {
+            return ListVerdict::Complete(StreamProgress::ListedInPart);
+        };
+        let is_consistent = list.version.is_none();
+        if let Some(newest) = self.position.newest()
+            && (order(version, newest) == Some(Ordering::Less) || (is_consistent && shows_older()))
+        {
+            // Only a consistent read proves that the store was set back (B8: versions that go
+            // back); any other list is made again as one.
+            let newest = newest.to_owned();
+            return match is_consistent {
+                true => ListVerdict::SetBack { had: newest },
+                false => ListVerdict::Older { newest },
+            };
+        }
+        // A partial list cannot show which objects are gone; a later one may.
+        ListVerdict::Complete(match list.unreadable {
+            0 => StreamProgress::Listed,
+            _ => StreamProgress::ListedInPart,
+        })
+    }
+
+    /// Ends a list that is complete as of `version`; the watch follows.
+    pub(super) fn list_ended(&mut self, version: &str, now: Instant) -> Option<ListFigures> {
+        let Phase::Listing(list) = &self.phase else { return None };
+        let figures = ListFigures { items: list.items, took: now - list.began };
+        let incomplete = Incomplete { items: list.unreadable, again_at: now + IN_PART_PAUSE };
+        self.phase = Phase::Watching(Watching {
+            list_began: list.began,
+            incomplete: Some(incomplete).filter(|incomplete| incomplete.items > 0),
+            said_unexpected: list.said_unexpected,
+        });
+        self.position.begin(version);
+        // Internal errors of watches go on to count: a list answers nothing about them.
+        self.series = self.series.filter(|series| matches!(series, Series::Internal(_)));
+        Some(figures)
+    }
+
+    /// Forgets all versions, because the store was set back and another epoch begins.
+    pub(super) fn epoch_ended(&mut self) {
+        self.position.forget();
+        self.list_again("new_epoch");
+    }
+}
+
+/// Progress of watches.
+impl Machine {
+    /// Notes that a stream is about to be opened at the present position.
+    pub(super) fn stream_opens(&mut self) {
+        self.position.open();
+    }
+
+    /// Advances the position to `version`; false when that is not newer.
+    pub(super) fn advance(&mut self, version: &str) -> bool {
+        self.position.advance(version)
+    }
+
+    /// Returns whether a watch that shows this version repeats itself.
+    pub(super) fn has_passed(&self, version: &str) -> bool {
+        self.position.has_passed(version)
+    }
+
+    /// Returns whether a state of this version precedes the beginning of the stream, so that no
+    /// server has to send it.
+    pub(super) fn is_before_stream(&self, version: &str) -> bool {
+        self.position.is_before_stream(version)
+    }
+
+    /// Returns the state of a reflector that follows changes: healthy, unless deletions may have
+    /// been missed.
+    pub(super) fn watching_state(&self) -> State {
+        let Some(Incomplete { items, .. }) = self.incomplete() else { return State::Watching };
+        State::Degraded(format!("{items} items could not be taken: deletions may be missed"))
+    }
+
+    /// Returns the time of the next list, if the last one was complete in part only.
+    pub(super) fn list_again_at(&self) -> Option<Instant> {
+        self.incomplete().map(|incomplete| incomplete.again_at)
+    }
+
+    fn incomplete(&self) -> Option<Incomplete> {
+        match &self.phase {
+            Phase::Watching(watching) => watching.incomplete,
+            _ => None,
+        }
+    }
+
+    /// Returns the time at which the list began that the watch continues.
+    pub(super) fn list_began(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Watching(watching) => Some(watching.list_began),
+            _ => None,
+        }
+    }
+}
+
+/// Kinds that are not served.
+impl Machine {
+    /// Takes in whether discovery has the absent kind; returns the end of the attempt if a list
+    /// would be in vain.
+    pub(super) fn looked_for(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
+        self.phase.due_mut()?.absence.as_mut()?.looked_for(served)
+    }
+
+    /// Returns the treatment of a 404 that came before `now`. It empties the cache, so cached
+    /// objects are given up only when discovery does not have the kind either, or when the server
+    /// keeps answering 404. At the very first list a 404 lets controllers start without the kind:
+    /// there it is not believed while discovery has the kind, and without discovery it must come
+    /// twice.
+    pub(super) fn not_found(&mut self, now: Instant) -> NotFound {
+        let since = match self.series {
+            Some(Series::NotFound(since)) => Some(since),
+            _ => None,
+        };
+        if self.is_absent() || since.is_some_and(|since| now >= since + DOUBTED_FOR) {
+            return NotFound::Believed;
+        }
+        self.series = Some(Series::NotFound(since.unwrap_or(now)));
+        NotFound::Doubted { came_twice: since.is_some() && self.newest().is_none() }
+    }
+}
+
+/// Consequences of an attempt's end.
+impl Machine {
+    /// Applies the consequences of an attempt that ended at `now`, after a stream that was open for
+    /// `lived`.
+    pub(super) fn ended(&mut self, end: AttemptEnd, lived: Duration, now: Instant) -> NextAction {
+        self.series = self.series.filter(|series| series.includes(&end));
+        let named_version = self.break_off();
+        match end {
+            // After `Unsupported` the cause stays: it is the same list by another request.
+            AttemptEnd::Ended | AttemptEnd::Unsupported(_) => NextAction::AtOnce,
+            AttemptEnd::NewEpoch => self.list_again("new_epoch"),
+            AttemptEnd::InPart => self.list_again("in_part"),
+            AttemptEnd::Failed(why) => self.failed(why, lived),
+            AttemptEnd::Internal(why) => self.internal(why, lived, now),
+            AttemptEnd::Stale { cause, .. } if named_version => self.list_consistent(cause),
+            AttemptEnd::Stale { cause, why } => self.stale(cause, why, lived, now),
+            AttemptEnd::Throttled { after, why } => {
+                let pause = self.pause(lived);
+                // The random pause is added to the server's, so that its clients do not return
+                // together.
+                let pause = pause + after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
+                self.wait(State::Retrying(why), pause)
+            }
+            AttemptEnd::Refused { why, .. } => {
+                let pause = self.pause(lived);
+                self.wait(State::Degraded(why), pause)
+            }
+            AttemptEnd::Panicked(_) => {
+                // The progress before it is unknown, so everything is read anew.
+                self.list_again("panicked");
+                let pause = self.pause(lived);
+                self.wait(State::Degraded("reading panicked; see the log".to_owned()), pause)
+            }
+            AttemptEnd::Doubted(why) => {
+                let pause = self.doubt_pause();
+                self.wait(State::Retrying(why), pause)
+            }
+            AttemptEnd::Absent(why) => self.absent(why),
+        }
+    }
+
+    /// Ends a list under way, which is not complete; returns whether it named a version.
+    fn break_off(&mut self) -> bool {
+        let Phase::Listing(list) = &self.phase else { return false };
+        let named_version = list.version.is_some();
+        self.phase = Phase::ListDue(mem::take(&mut self.phase).into_list_due());
+        named_version
+    }
+
+    /// Makes a list precede the next watch, at once.
+    fn list_again(&mut self, cause: &'static str) -> NextAction {
+        let due = mem::take(&mut self.phase).into_list_due();
+        self.phase = Phase::ListDue(ListDue { cause, ..due });
+        NextAction::AtOnce
+    }
+
+    /// Makes a list that named a version again as a consistent read, at once (mechanism 51).
+    fn list_consistent(&mut self, cause: &'static str) -> NextAction {
+        let due = mem::take(&mut self.phase).into_list_due();
+        self.phase = Phase::ListDue(ListDue { cause, needs_consistent: true, ..due });
+        NextAction::AtOnce
+    }
+
+    /// Resumes from the same version, if there is one.
+    fn failed(&mut self, why: String, lived: Duration) -> NextAction {
+        let state = match &mut self.phase {
+            Phase::ListDue(due) => {
+                // After `MOST_BROKEN_STREAMS` of these the next list is made in pages.
+                due.broken_streams = due.broken_streams.saturating_add(1);
+                // B4 (lists that expire before they end): a list that fails as a whole may work as
+                // a stream or in pages.
+                if mem::take(&mut due.unpaged) {
+                    due.broken_streams = 0;
+                }
+                due.failed(why)
+            }
+            _ => State::Retrying(why),
+        };
+        let pause = self.pause(lived);
+        self.wait(state, pause)
+    }
+
+    /// Handles an internal error: resumes, or lists again after `internal_errors_for`.
+    fn internal(&mut self, why: String, lived: Duration, now: Instant) -> NextAction {
+        let since = match self.series {
+            Some(Series::Internal(since)) => since,
+            _ => now,
+        };
+        self.series = Some(Series::Internal(since));
+        let window = self.options.internal_errors_for;
+        // Without a position a list follows anyway.
+        if self.resume().is_some() && window.is_some_and(|window| now - since >= window) {
+            self.series = None;
+            self.list_again("internal_error");
+        }
+        self.failed(why, lived)
+    }
+
+    /// Handles a version that cannot be used any more.
+    fn stale(
+        &mut self,
+        cause: &'static str,
+        why: String,
+        lived: Duration,
+        now: Instant,
+    ) -> NextAction {
+        if cause == EXPIRED && self.may_list_at_once(now) {
+            self.list_again(cause);
+            return NextAction::ListAtOnce(why);
+        }
+        let state = match &mut self.phase {
+            Phase::ListDue(due) => due.failed(why),
+            _ => State::Retrying(why),
+        };
+        let pause = self.pause(lived);
+        self.list_again(cause);
+        self.wait(state, pause)
+    }
+
+    /// Returns whether an expired watch is listed again at once (B2: 410 in the middle of a watch).
+    /// An expired version is not a failure, and a pause would only make the view older. False if
+    /// the last such list followed shortly before: a server that forgets faster than it is read is
+    /// listed with the pauses of a failing one.
+    fn may_list_at_once(&mut self, now: Instant) -> bool {
+        let is_first = self.expired_at.is_none_or(|at| now >= at + self.options.quiet);
+        let may = is_first && self.resume().is_some();
+        if may {
+            self.expired_at = Some(now);
+        }
+        may
+    }
+
+    /// Marks the kind as absent. The target is emptied once, and again only if a list showed objects
+    /// since or another failure was reported.
+    fn absent(&mut self, why: String) -> NextAction {
+        let mut due = mem::take(&mut self.phase).into_list_due();
+        let before = due.absence.take();
+        let empties = before.as_ref().is_none_or(|absence| !absence.is_emptied);
+        let absence = Absence::new(why.clone(), before);
+        let bound = absence.longest_pause();
+        self.phase = Phase::ListDue(ListDue { cause: "absent", absence: Some(absence), ..due });
+        self.series = None;
+        // Half of the pause is random, so that many reflectors do not ask at the same time.
+        let pause = bound / 2 + self.backoff.jitter(bound / 2);
+        NextAction::Wait { state: State::Absent(why), pause, empties }
+    }
+
+    /// Reports a failure of another kind than absence.
+    fn wait(&mut self, state: State, pause: Duration) -> NextAction {
+        if let Some(absence) = self.phase.due_mut().and_then(|due| due.absence.as_mut()) {
+            absence.is_emptied = false;
+        }
+        NextAction::Wait { state, pause, empties: false }
+    }
+
+    /// Returns the pause after a failure. For an absent kind it is at most [`PAUSE`], even if the
+    /// server fails in another way meanwhile.
+    fn pause(&mut self, lived: Duration) -> Duration {
+        let pause = self.backoff.pause(lived);
+        if self.is_absent() { pause.min(PAUSE) } else { pause }
+    }
+
+    /// Returns the pause before a request that checks a 404.
+    fn doubt_pause(&self) -> Duration {
+        let pause = if self.newest().is_some() { DOUBT_PAUSE } else { FIRST_DOUBT_PAUSE };
+        pause / 2 + self.backoff.jitter(pause)
+    }
+}

@@ -1,0 +1,157 @@
+//! Decision when the version of the server's store is read, to learn whether the store was set
+//! back, and the meaning of that version.
+//!
+//! ```text
+//! Settled  -- lost connection, sign, notice of another reflector --> Due
+//! Due      -- a watch is open, and the pause is over ------------> Looking
+//! Looking  -- the read failed --------------------------------> Due, after a pause
+//! Looking  -- a lost connection: the read may be of the store before it --> Due
+//! Looking  -- the version is not below a known one, or a list was complete --> Settled
+//! ```
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Backoff, LONGEST_RETRY_AFTER};
+use crate::reflector::ReflectorOptions;
+use crate::store::order;
+use windlass_core::rng::Rng;
+
+/// Shortest interval between looks that a mere sign causes: repeated frames and slow answers to
+/// writes happen on healthy stores, too.
+const SIGNS_APART: Duration = Duration::from_secs(120);
+
+/// A suspicion about the server's store, and the look that resolves it; `L` is the request.
+pub(in crate::reflector) struct RollbackCheck<L> {
+    step: Step<L>,
+    /// A version that the store had, perhaps of another kind, beside the reflector's own.
+    had: Option<Arc<str>>,
+    backoff: Backoff,
+    /// Time of the last look that a sign caused.
+    sign_at: Option<Instant>,
+    /// Time of the last report, of this or another reflector, that the store was set back.
+    reported_at: Option<Instant>,
+}
+
+/// Step of the check.
+enum Step<L> {
+    /// There is no suspicion.
+    Settled,
+    /// The next look begins at this time, or with the next open watch.
+    Due(Instant),
+    /// A look is under way.
+    Looking {
+        /// The position when the look began.
+        position: String,
+        look: L,
+    },
+}
+
+impl<L> RollbackCheck<L> {
+    pub(in crate::reflector) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
+        Self {
+            step: Step::Settled,
+            had: None,
+            backoff: Backoff::new(options, rng),
+            sign_at: None,
+            reported_at: None,
+        }
+    }
+
+    /// Notes that the store may have been set back before `now`. A look that began earlier may have
+    /// been answered before the store was set back, and ends.
+    pub(in crate::reflector) fn raise(&mut self, now: Instant) {
+        self.step = Step::Due(now);
+    }
+
+    /// Notes a sign that has only two causes: a store that was set back, or a network that repeats
+    /// frames.
+    pub(in crate::reflector) fn sign(&mut self, now: Instant) {
+        let is_early = self.sign_at.is_some_and(|last| now < last + SIGNS_APART);
+        // A look that is due or under way answers this sign, too.
+        if !is_early && matches!(self.step, Step::Settled) {
+            self.sign_at = Some(now);
+            self.raise(now);
+        }
+    }
+
+    /// Notes that the store was found to be set back at `now`, by this reflector.
+    pub(in crate::reflector) fn found(&mut self, now: Instant) {
+        self.reported_at = Some(now);
+    }
+
+    /// Takes in a notice that the store was set back at `found_at`, and `had` a version before. A
+    /// list that began later has already checked this.
+    pub(in crate::reflector) fn notice(
+        &mut self,
+        (found_at, had): (Instant, Arc<str>),
+        list_began: Instant,
+        now: Instant,
+    ) {
+        if self.reported_at.is_some_and(|reported| reported >= found_at) {
+            return;
+        }
+        self.reported_at = Some(found_at);
+        if list_began <= found_at {
+            self.raise(now);
+            self.had = Some(had);
+        }
+    }
+
+    /// Ends the suspicion, because a list has resolved it.
+    pub(in crate::reflector) fn settle(&mut self) {
+        (self.step, self.had) = (Step::Settled, None);
+    }
+
+    /// Returns the time of the next look, if there is one.
+    pub(in crate::reflector) fn due(&self) -> Option<Instant> {
+        match self.step {
+            Step::Due(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Returns the look under way.
+    pub(in crate::reflector) fn look(&mut self) -> Option<&mut L> {
+        match &mut self.step {
+            Step::Looking { look, .. } => Some(look),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a look is under way.
+    pub(in crate::reflector) fn is_looking(&self) -> bool {
+        matches!(self.step, Step::Looking { .. })
+    }
+
+    /// Begins a look. The position advances meanwhile; the result is compared with this one.
+    pub(in crate::reflector) fn begin(&mut self, position: &str, look: L) {
+        self.step = Step::Looking { position: position.to_owned(), look };
+    }
+
+    /// Schedules another look after a failed one, which proves nothing. `asked` is the pause that
+    /// the server asked for.
+    pub(in crate::reflector) fn failed(&mut self, asked: Option<Duration>, now: Instant) {
+        let pause = self.backoff.pause(Duration::ZERO);
+        self.raise(now + pause + asked.unwrap_or_default().min(LONGEST_RETRY_AFTER));
+    }
+
+    /// Takes in the store's version; returns the known version that it is below, if there is one.
+    pub(in crate::reflector) fn looked(&mut self, version: &str) -> Option<String> {
+        let is_below = |known: &&str| order(version, known) == Some(Ordering::Less);
+        let position = match &self.step {
+            Step::Looking { position, .. } => Some(position.as_str()).filter(is_below),
+            _ => None,
+        };
+        let known = position.or_else(|| self.had.as_deref().filter(is_below)).map(str::to_owned);
+        if known.is_none() {
+            // The pauses begin anew after a successful look.
+            self.backoff.reset();
+        }
+        self.settle();
+        known
+    }
+}

@@ -1,0 +1,293 @@
+//! The reflector: its state and its loop.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::capabilities::ServerCapabilities;
+use super::machine::{AttemptEnd, Machine, RollbackCheck};
+use super::rollback::Look;
+use super::sink::{DeltaWriter, ReflectorSink, StoreTarget};
+use super::subject::Subject;
+use super::{ListWatch, Read, ReflectorOptions, State, Status};
+use crate::store::{self, Store};
+use windlass_core::environment::Environment;
+use windlass_core::metrics::names;
+use windlass_core::panics::{caught, panic_text};
+use windlass_core::resource::{Resource, ResourceInfo};
+
+/// A failure of a reflector, and its consequences.
+#[derive(Clone, Debug)]
+pub struct ReflectorError {
+    /// Description of the objects that are read: `pods in "shop"`.
+    pub what: String,
+    /// The state that follows from the failure, with the reason.
+    pub state: State,
+    /// Pause before the next attempt.
+    pub pause: Duration,
+}
+
+/// A handler of failures.
+pub(super) type OnTrouble = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
+
+/// Keeps a [`ReflectorSink`] up to date with one kind in one scope of a source, until it is stopped.
+///
+/// Informers consist of reflectors. A single one serves a cache of another design:
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use std::sync::Arc;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use serde_json::json;
+/// use tokio_util::sync::CancellationToken;
+/// use windlass::reflector::{MemorySource, Reflector, State};
+/// use windlass::resource::ResourceInfo;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), windlass::Error> {
+/// let info = ResourceInfo::of::<ConfigMap>();
+/// let source = MemorySource::new(info.clone());
+/// source.put(&json!({"metadata": {"namespace": "shop", "name": "a"}}))?;
+///
+/// let (reflector, store) = Reflector::into_store::<ConfigMap>(info, Arc::new(source));
+/// let status = reflector.status();
+/// let stop = CancellationToken::new();
+/// let task = tokio::spawn(reflector.run(stop.clone()));
+/// status.wait_for(|state| *state == State::Watching).await;
+/// assert_eq!(store.len(), 1);
+/// stop.cancel();
+/// # task.await.expect("it does not panic");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Reflector<T> {
+    pub(super) subject: Subject,
+    pub(super) source: Arc<dyn ListWatch>,
+    pub(super) target: T,
+    pub(super) options: ReflectorOptions,
+    pub(super) environment: Environment,
+    pub(super) status: Arc<Status>,
+    /// Findings about the server, shared with other reflectors.
+    pub(super) habits: Arc<ServerCapabilities>,
+    /// Handler of failures.
+    pub(super) on_trouble: Option<OnTrouble>,
+    /// Decides about the next request, its pause, and what lists and watches mean.
+    pub(super) machine: Machine,
+    /// Suspicion that the server's store was set back, checked beside the watch.
+    pub(super) rollback: RollbackCheck<Look>,
+    /// Time of the next resync of the target.
+    pub(super) resync_at: Option<Instant>,
+}
+
+/// Dependencies of a reflector that belongs to an informer.
+pub(crate) struct ReflectorDeps {
+    pub(crate) environment: Environment,
+    pub(crate) status: Arc<Status>,
+    pub(crate) habits: Arc<ServerCapabilities>,
+    pub(crate) options: ReflectorOptions,
+}
+
+impl Reflector<DeltaWriter> {
+    /// Creates the reflector of an informer.
+    pub(crate) fn of_informer(
+        source: Arc<dyn ListWatch>,
+        feed: DeltaWriter,
+        wiring: ReflectorDeps,
+    ) -> Self {
+        let (info, namespace) = (feed.store.info().clone(), feed.namespace.clone());
+        Self::wired(info, namespace, source, feed, wiring)
+    }
+}
+
+impl Reflector<StoreTarget> {
+    /// Returns a reflector that fills a store of its own, and that store.
+    pub fn into_store<K: Resource>(
+        info: ResourceInfo,
+        source: Arc<dyn ListWatch>,
+    ) -> (Self, Store<K>) {
+        let environment = Environment::system();
+        let core = {
+            let seed = environment.rng.fork("store").next_u64();
+            let mode = store::Mode::of::<K>(store::Representation::default(), None);
+            store::Core::with_mode(info.clone(), environment.clock.clone(), mode, seed)
+        };
+        let target = StoreTarget::new(Arc::clone(&core), None);
+        (Self::new(info, source, target).environment(environment), Store::new(core))
+    }
+}
+
+impl<T: ReflectorSink> Reflector<T> {
+    /// Returns a reflector that is not running yet, with the machine's clock and randomness, and
+    /// the default options.
+    pub fn new(info: ResourceInfo, source: Arc<dyn ListWatch>, target: T) -> Self {
+        let wiring = ReflectorDeps {
+            environment: Environment::system(),
+            status: Arc::new(Status::new(info.to_string())),
+            habits: Arc::default(),
+            options: ReflectorOptions::default(),
+        };
+        Self::wired(info, None, source, target, wiring)
+    }
+
+    fn wired(
+        info: ResourceInfo,
+        namespace: Option<Arc<str>>,
+        source: Arc<dyn ListWatch>,
+        target: T,
+        wiring: ReflectorDeps,
+    ) -> Self {
+        let ReflectorDeps { environment, status, habits, options } = wiring;
+        Self {
+            machine: Machine::new(&options, environment.rng.clone()),
+            rollback: RollbackCheck::new(&options, environment.rng.clone()),
+            subject: Subject::new(info, namespace, status.what().to_owned()),
+            source,
+            target,
+            options,
+            environment,
+            status,
+            habits,
+            on_trouble: None,
+            resync_at: None,
+        }
+    }
+
+    /// Sets its name in logs, errors and its [`Status`]. Default: the resource, such as `pods`.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.subject.what = name.into();
+        self.status = Arc::new(Status::new(self.subject.what.clone()));
+        self
+    }
+
+    /// Sets the options.
+    #[must_use]
+    pub fn options(mut self, options: ReflectorOptions) -> Self {
+        self.options = options;
+        self.begin_anew()
+    }
+
+    /// Sets clock, randomness and metrics.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
+        self.begin_anew()
+    }
+
+    /// Applies changed options or another environment to a reflector that is not running yet.
+    fn begin_anew(mut self) -> Self {
+        self.machine = Machine::new(&self.options, self.environment.rng.clone());
+        self.rollback = RollbackCheck::new(&self.options, self.environment.rng.clone());
+        self
+    }
+
+    /// Sets a handler that is called after each failure, before the pause that follows. It must not
+    /// block. Its panics are caught and logged.
+    #[must_use]
+    pub fn on_trouble(mut self, handler: impl Fn(&ReflectorError) + Send + Sync + 'static) -> Self {
+        self.on_trouble = Some(Arc::new(handler));
+        self
+    }
+
+    /// Returns the status, which is readable while the reflector runs.
+    pub fn status(&self) -> Arc<Status> {
+        Arc::clone(&self.status)
+    }
+
+    /// Runs until `stop`, which ends any request or pause under way. No failure and no panic of the
+    /// source ends it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the reflector as `stop` does, except for the [`State::Stopped`] of
+    /// its status.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let status = Arc::clone(&self.status);
+        tokio::select! {
+            biased;
+            // Biased: a stop wins over work that is ready.
+            () = stop.cancelled() => {}
+            () = self.run_forever() => {}
+        }
+        status.set(State::Stopped);
+    }
+
+    /// The loop: attempt, consequences, pause.
+    async fn run_forever(&mut self) {
+        self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
+        loop {
+            let mut lived = Duration::ZERO;
+            // A panic of the source costs one attempt, not the reflector.
+            let end = caught(self.end(&mut lived))
+                .await
+                .unwrap_or_else(|panic| AttemptEnd::Panicked(panic_text(&*panic)));
+            // Hands over the events that were read before the end.
+            self.target.room().await;
+            if let Some(pause) = self.answer(end, lived) {
+                self.target.room().await;
+                self.rest(pause).await;
+            }
+        }
+    }
+
+    /// Waits before the next attempt; ends early for an absent kind when a caller knows that it was
+    /// created.
+    async fn rest(&mut self, pause: Duration) {
+        tokio::select! {
+            biased;
+            // Only for an absent kind: a pause after any other failure protects the server.
+            () = self.status.nudged(), if self.machine.is_absent() => {}
+            () = self.environment.clock.sleep(pause) => {}
+        }
+    }
+
+    /// Makes an attempt and returns its end; a 404 is checked first. `lived` becomes the time for
+    /// which its stream was open, which counts even if the check panics.
+    async fn end(&mut self, lived: &mut Duration) -> AttemptEnd {
+        let end = self.attempt(lived).await;
+        self.check_not_found(end).await
+    }
+
+    /// Lists if necessary and follows changes until that ends.
+    async fn attempt(&mut self, lived: &mut Duration) -> AttemptEnd {
+        if let Some(end) = self.look_for_the_kind().await {
+            return end;
+        }
+        let mut read = self.next_read();
+        if let Read::Page { resource_version, limit, .. } = read {
+            if let Err(end) = self.list(resource_version, limit).await {
+                return end;
+            }
+            // The watch after the list.
+            read = self.next_read();
+        }
+        self.watch(read, lived).await
+    }
+
+    /// Returns the next request.
+    fn next_read(&self) -> Read {
+        self.machine.next_read(|| {
+            self.source.streams_lists() && self.habits.streams_lists(self.environment.clock.now())
+        })
+    }
+
+    /// Counts a frame or item that was not handed over.
+    pub(super) fn dropped(&self, reason: &str) {
+        let labels = [self.subject.resource.as_str(), reason];
+        self.environment.metrics.count(&names::INFORMER_DROPPED, &labels, 1);
+    }
+}
+
+impl<T> fmt::Debug for Reflector<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reflector")
+            .field("what", &self.subject.what)
+            .field("source", &self.source)
+            .field("options", &self.options)
+            .field("position", &self.machine.position())
+            .field("state", &self.status.get())
+            .finish_non_exhaustive()
+    }
+}

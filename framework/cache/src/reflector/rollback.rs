@@ -1,0 +1,128 @@
+//! Detection of a server's store that was set back: restored from a backup, or emptied.
+//!
+//! A kube-apiserver answers a watch from a version that its store has not reached by 200 and
+//! silence. A reflector that resumes from its position would then follow nothing, and show objects
+//! that are gone. After a lost connection, as soon as a watch is open again, one object is
+//! therefore listed as a consistent read: the version of that list is one that the store has. The
+//! watch does not wait for this look, and a server that cannot be reached is not asked.
+//!
+//! Only versions are compared. Once they have passed the position again, this look detects nothing;
+//! the book (`cache/reflector.md`) lists the other signs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Reflector;
+use super::machine::{AttemptEnd, RollbackCheck};
+use super::sink::{ReflectorSink, StreamProgress};
+use super::source::{ListWatch, PageReader, Read};
+use windlass_core::clock::Clock;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::metrics::names;
+
+/// Deadline of a look.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
+/// A look under way; its result is the version of a list, read to its end.
+pub(super) type Look = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
+
+impl RollbackCheck<Look> {
+    /// Waits for the result of the look under way; for ever, when there is none. The result is to be
+    /// judged before the next call.
+    ///
+    /// # Cancel safety
+    /// Safe: the look goes on with the next call.
+    pub(super) async fn told(&mut self) -> Result<String, Error> {
+        let Some(look) = self.look() else { return std::future::pending().await };
+        look.await
+    }
+}
+
+/// Reads the version of the store by a list of one object, because a limit of 0 means a list of
+/// all.
+async fn newest(
+    source: Arc<dyn ListWatch>,
+    clock: Clock,
+    what: String,
+    limit: usize,
+) -> Result<String, Error> {
+    let read = Read::Page { resource_version: None, limit: Some(1), continue_token: None };
+    let look = async {
+        let mut reader = PageReader::open(&*source, read, &clock, &what, limit).await?;
+        while let Some(piece) = reader.next().await? {
+            reader.split(&piece, &mut |_| {})?;
+        }
+        Ok(reader.finish()?.resource_version)
+    };
+    clock.timeout(LONGEST_LOOK, look).await.unwrap_or_else(|| {
+        let seconds = LONGEST_LOOK.as_secs();
+        Err(Error::new(ErrorKind::Timeout, format!("no list of {what} within {seconds} s")))
+    })
+}
+
+impl<T: ReflectorSink> Reflector<T> {
+    /// Begins the look that is due at `now`, if there is one.
+    pub(super) fn begin_look(&mut self, now: Instant) {
+        let Some(position) = self.machine.resume() else { return };
+        if self.rollback.due().is_none_or(|due| due > now) {
+            return;
+        }
+        let (source, clock) = (Arc::clone(&self.source), self.environment.clock.clone());
+        let look = newest(source, clock, self.subject.what.clone(), self.options.frame_limit);
+        self.rollback.begin(position, Box::pin(look));
+    }
+
+    /// Judges the result of a look.
+    pub(super) fn judge_look(&mut self, told: Result<String, Error>) -> Result<(), AttemptEnd> {
+        match told {
+            Ok(version) => match self.rollback.looked(&version) {
+                Some(known) => Err(self.set_back(&version, &known)),
+                None => Ok(()),
+            },
+            Err(error) => {
+                self.rollback.failed(error.retry_after(), self.environment.clock.now());
+                let what = &self.subject.what;
+                tracing::debug!(resource = what, %error, "whether the store was set back is not known");
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins a new epoch, because the store is at `version` although it had `known` (B8: versions
+    /// that go back): everything is read and delivered anew.
+    pub(super) fn set_back(&mut self, version: &str, known: &str) -> AttemptEnd {
+        let now = self.environment.clock.now();
+        tracing::warn!(
+            resource = self.subject.what,
+            version,
+            known,
+            "the server's versions went backwards: its store was set back, by a restored backup perhaps, \
+             or emptied; everything is read anew, and what is gone is told as deleted"
+        );
+        let labels = [self.subject.resource.as_str()];
+        self.environment.metrics.count(&names::INFORMER_SET_BACK, &labels, 1);
+        self.habits.found_set_back(now, known);
+        self.rollback.found(now);
+        self.target.reached(StreamProgress::NewEpoch, version);
+        self.machine.epoch_ended();
+        self.rollback.settle();
+        AttemptEnd::NewEpoch
+    }
+
+    /// Takes in the signs of others: own writes with older versions than the cached ones, and
+    /// reflectors of other kinds on the same server that found its store set back.
+    pub(super) fn heed(&mut self) {
+        let now = self.environment.clock.now();
+        if self.status.take_sign() {
+            self.rollback.sign(now);
+        }
+        let Some(notice) = self.habits.set_back() else { return };
+        if let Some(list_began) = self.machine.list_began() {
+            self.rollback.notice(notice, list_began, now);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Status of a reflector, for readiness; one log line per change.
+
+use std::fmt;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use windlass_core::sync::{AtomicBool, Notify, OrderedWatch, Ordering};
+
+/// Present activity or wait of a reflector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Not started.
+    Idle,
+    /// Reading the current state.
+    Listing,
+    /// Following changes.
+    Watching,
+    /// Waiting to try again; the reason.
+    Retrying(String),
+    /// The kind is not served; the server's answer.
+    Absent(String),
+    /// Needs attention, although attempts go on: a right is missing, which the text names, or the
+    /// list has failed many times.
+    Degraded(String),
+    /// Stopped for good.
+    Stopped,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idle => f.write_str("not started"),
+            Self::Listing => f.write_str("reading the current state"),
+            Self::Watching => f.write_str("watching"),
+            Self::Retrying(why) => write!(f, "retrying: {why}"),
+            Self::Absent(why) => write!(f, "absent, looked for every 5 s: {why}"),
+            Self::Degraded(why) => write!(f, "degraded, retrying: {why}"),
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+/// Times of the last data from a reflector's server. The age of its view is the time since
+/// [`advanced`](Self::advanced); for a kind without changes servers send a bookmark about once a
+/// minute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freshness {
+    /// Time of the last bytes, of a list or of a watch.
+    pub heard: Option<Instant>,
+    /// Time at which the newest version was received, by a list, an event or a bookmark.
+    pub advanced: Option<Instant>,
+}
+
+/// The state of one reflector, readable from any task.
+#[derive(Debug)]
+pub struct Status {
+    /// Description for the log: `websites.example.dev in "shop"`.
+    what: String,
+    state: OrderedWatch<State>,
+    freshness: Mutex<Freshness>,
+    /// Notified when an absent kind may have been created.
+    nudge: Notify,
+    /// Whether a sign of a store that was set back was seen.
+    sign: AtomicBool,
+}
+
+impl Status {
+    pub(crate) fn new(what: String) -> Self {
+        let (state, freshness) = (OrderedWatch::new(State::Idle), Mutex::default());
+        Self { what, state, freshness, nudge: Notify::new(), sign: AtomicBool::new(false) }
+    }
+
+    /// Returns a description of the objects that are read.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Returns the present state.
+    pub fn get(&self) -> State {
+        self.state.get()
+    }
+
+    /// Returns the times of the last data from the server.
+    pub fn freshness(&self) -> Freshness {
+        *self.freshness.lock()
+    }
+
+    /// Waits until `wanted` is true for the state, or the reflector has stopped; returns the state.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
+    pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
+        self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
+    }
+
+    /// Ends the pause before the next look for an absent kind, which may have been created.
+    pub(crate) fn nudge(&self) {
+        self.nudge.notify_waiters();
+    }
+
+    /// Waits for the next nudge; an earlier one is not remembered.
+    pub(super) async fn nudged(&self) {
+        self.nudge.notified().await;
+    }
+
+    /// Notes a sign of a store that was set back.
+    pub(crate) fn sign(&self) {
+        self.sign.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether there was a sign since the last call.
+    pub(super) fn take_sign(&self) -> bool {
+        // Relaxed: the flag guards no data. The load spares the usual case, no sign, the write of a
+        // swap.
+        self.sign.load(Ordering::Relaxed) && self.sign.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes that bytes arrived at `now`.
+    pub(crate) fn heard(&self, now: Instant, has_advanced: bool) {
+        let mut freshness = self.freshness.lock();
+        freshness.heard = Some(now);
+        if has_advanced {
+            freshness.advanced = Some(now);
+        }
+    }
+
+    /// Sets the state, and logs it if it is of another kind than before.
+    pub(crate) fn set(&self, state: State) {
+        let before = self.state.set(state.clone());
+        // Another text of the same state is logged at the debug level only.
+        if std::mem::discriminant(&before) == std::mem::discriminant(&state) {
+            tracing::debug!(resource = %self.what, %state, "cache");
+            return;
+        }
+        match state {
+            State::Degraded(_) | State::Retrying(_) | State::Absent(_) => {
+                tracing::warn!(resource = %self.what, %state, "cache");
+            }
+            // Another attempt: only its success is logged at the usual level.
+            State::Listing => tracing::debug!(resource = %self.what, %state, "cache"),
+            _ => tracing::info!(resource = %self.what, %state, "cache"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use windlass_client::client::test_support::Captured;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_is_waited_for_and_a_stop_ends_the_wait() {
+        let status = Status::new("pods".to_owned());
+        let watching = status.wait_for(|state| *state == State::Watching);
+        let change = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            status.set(State::Listing);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            status.set(State::Watching);
+        };
+        assert_eq!(tokio::join!(watching, change).0, State::Watching);
+        let never = status.wait_for(|_| false);
+        let stop = async { status.set(State::Stopped) };
+        assert_eq!(tokio::join!(never, stop).0, State::Stopped);
+    }
+
+    /// An operator's log at its usual level shows the end of trouble, and not each attempt.
+    #[test]
+    fn that_it_reads_again_is_no_news_and_that_it_follows_again_is() {
+        let (log, _guard) = Captured::at(tracing::Level::INFO);
+        let status = Status::new("pods".to_owned());
+        status.set(State::Listing);
+        status.set(State::Retrying("the server is away".to_owned()));
+        status.set(State::Listing);
+        status.set(State::Watching);
+        let lines = log.lines();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("the server is away"), "{lines:?}");
+        assert!(lines[1].starts_with("INFO") && lines[1].contains("watching"), "{lines:?}");
+    }
+}

@@ -1,0 +1,415 @@
+//! A watch, with or without the current state as its first part (a streaming list).
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::machine::{AttemptEnd, During, judge};
+use super::sink::{RawObject, ReflectorSink, StreamProgress};
+use super::source::{Chunks, Read, open, tried};
+use super::stream::Stream;
+use super::{NO_PROGRESS, Reflector};
+use windlass_client::client::{Verb, at_once};
+use windlass_core::error::Error;
+use windlass_core::metrics::names;
+use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, Part};
+
+/// Most pieces that are handed over at once. A watch receives one piece per event.
+const MOST_PIECES: u32 = 64;
+
+/// The event for which a watch waited.
+enum Next {
+    Piece(Option<Result<Bytes, Error>>),
+    Looked(Result<String, Error>),
+    Alarm,
+    /// Another component noted a sign of a store that was set back.
+    Called,
+}
+
+impl<T: ReflectorSink> Reflector<T> {
+    /// Follows changes until the stream that `read` asks for ends; returns its end. `lived` becomes
+    /// the time for which it was open.
+    pub(super) async fn watch(&mut self, read: Read, lived: &mut Duration) -> AttemptEnd {
+        let (during, timeout) = match &read {
+            Read::Watch { timeout, .. } => (During::Watch, *timeout),
+            Read::StreamingList { resource_version, timeout } => {
+                self.begin_list(resource_version.clone());
+                (During::StreamingList, *timeout)
+            }
+            // Never asked for: a list in pages has ended by now.
+            Read::Page { .. } => return AttemptEnd::Failed("a page is no stream".to_owned()),
+        };
+        let labels = [self.subject.resource.as_str()];
+        self.environment.metrics.count(&names::INFORMER_WATCHES, &labels, 1);
+        self.machine.stream_opens();
+        let opened = open(&*self.source, read, &self.environment.clock, &self.subject.what).await;
+        let mut chunks = match opened {
+            Ok(chunks) => chunks,
+            Err(error) => return judge(&error, during),
+        };
+        let is_listing = during == During::StreamingList;
+        let mut stream = Stream::new(self.environment.clock.now(), timeout, is_listing);
+        self.heed();
+        // Only after the answer: an unreachable server is not asked.
+        self.begin_look(stream.opened);
+        let end = self.follow(&mut chunks, &mut stream).await;
+        *lived = self.environment.clock.now() - stream.opened;
+        end
+    }
+
+    /// Returns the time of the next check of the stream when nothing arrives.
+    fn wake(&self, stream: &Stream) -> Instant {
+        let resync = self.resync_at.filter(|_| !stream.is_listing);
+        let look = self.rollback.due().filter(|_| !stream.is_listing);
+        let again_at = self.machine.list_again_at();
+        [again_at, resync, look].into_iter().flatten().fold(stream.wake(), Instant::min)
+    }
+
+    /// Reads the stream until it ends, and checks it in between.
+    async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> AttemptEnd {
+        let clock = self.environment.clock.clone();
+        let mut frames = FrameDecoder::with_limit(self.options.frame_limit);
+        // The timer stays armed while pieces arrive, and may fire early: arming it anew for each
+        // piece would cost more than most pieces do.
+        let mut armed = self.wake(stream);
+        let mut alarm = pin!(clock.sleep_until(armed));
+        let habits = Arc::clone(&self.habits);
+        let mut call = pin!(habits.called());
+        loop {
+            let due = self.wake(stream);
+            if due < armed {
+                armed = due;
+                alarm.set(clock.sleep_until(armed));
+            }
+            let next = tokio::select! {
+                biased;
+                // Biased: the rare look goes first, then data; the timer and the call wait until no
+                // piece is ready.
+                told = self.rollback.told(), if self.rollback.is_looking() => Next::Looked(told),
+                next = chunks.next() => Next::Piece(next),
+                () = alarm.as_mut() => Next::Alarm,
+                () = call.as_mut() => Next::Called,
+            };
+            let outcome = match next {
+                Next::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
+                Next::Looked(told) => self.judge_look(told),
+                Next::Called => {
+                    // Registered before the check: a call that comes in between is not lost.
+                    call.set(habits.called());
+                    self.heed();
+                    Ok(())
+                }
+                Next::Alarm => {
+                    // The timer may fire for a deadline that has moved since.
+                    let outcome = match clock.now() >= due {
+                        true => self.look_up(stream, clock.now()).await,
+                        false => Ok(()),
+                    };
+                    armed = self.wake(stream);
+                    alarm.set(clock.sleep_until(armed));
+                    outcome
+                }
+            };
+            if let Err(end) = outcome {
+                return end;
+            }
+        }
+    }
+
+    /// Handles a piece; further pieces that are available at once are read and handed over with it.
+    async fn arrived(
+        &mut self,
+        first: Option<Result<Bytes, Error>>,
+        chunks: &mut Chunks,
+        frames: &mut FrameDecoder,
+        stream: &mut Stream,
+    ) -> Result<(), AttemptEnd> {
+        let now = self.environment.clock.now();
+        let before = stream.progress;
+        let mut outcome = Ok(());
+        let (mut next, mut pieces) = (Some(first), 0);
+        while let Some(piece) = next.take() {
+            outcome = match piece {
+                None => Err(self.ended(stream)),
+                Some(Err(error)) => Err(judge(&error, During::Watch)),
+                Some(Ok(piece)) => self.read(&piece, now, frames, stream),
+            };
+            pieces += 1;
+            if outcome.is_ok() && pieces < MOST_PIECES {
+                next = chunks.at_once().await;
+            }
+        }
+        let has_advanced = stream.progress > before;
+        self.status.heard(now, has_advanced);
+        self.count_items();
+        // One mark per read, not per event.
+        if has_advanced && let Some(version) = self.machine.resume() {
+            self.target.reached(StreamProgress::Reached, version);
+        }
+        self.room(stream).await;
+        // After the hand-over: events that were read before an error count.
+        outcome?;
+        // The `select!` prefers pieces, so a flood would starve the timer: deadlines are checked
+        // here, too.
+        if now >= self.wake(stream) { self.look_up(stream, now).await } else { Ok(()) }
+    }
+
+    /// Waits until the target takes more. The stream's deadlines are extended by that time, which
+    /// is not the server's.
+    async fn room(&mut self, stream: &mut Stream) {
+        let mut room = pin!(self.target.room());
+        // Usually there is space, and the clock need not be read.
+        if at_once(room.as_mut()).await.is_none() {
+            let began = self.environment.clock.now();
+            room.await;
+            stream.excuse(self.environment.clock.now() - began);
+        }
+    }
+
+    /// Reads one piece.
+    fn read(
+        &mut self,
+        piece: &Bytes,
+        now: Instant,
+        frames: &mut FrameDecoder,
+        stream: &mut Stream,
+    ) -> Result<(), AttemptEnd> {
+        self.confirm(stream);
+        let mut outcome = Ok(());
+        let mut has_ended_one = false;
+        frames.push(piece, &mut |part| {
+            has_ended_one = true;
+            if outcome.is_ok() {
+                // After a failure the rest of the piece is skipped, because the stream ends.
+                outcome = self.frame(part, now, stream);
+            }
+        });
+        stream.partial(now, frames.is_inside(), has_ended_one);
+        outcome
+    }
+
+    /// Checks everything that may be due at `now`: deadlines, reminders, looks and resyncs.
+    async fn look_up(&mut self, stream: &mut Stream, now: Instant) -> Result<(), AttemptEnd> {
+        if self.machine.list_again_at().is_some_and(|at| now >= at) {
+            return Err(AttemptEnd::InPart);
+        }
+        if now >= stream.deadline() {
+            return Err(self.silent(stream, now));
+        }
+        if let Some(since) = stream.overdue(now) {
+            tracing::warn!(
+                resource = self.subject.what,
+                seconds = since.as_secs(),
+                objects = self.machine.items(),
+                "the bookmark that ends the streaming list has not come yet"
+            );
+        }
+        if !stream.is_listing {
+            self.begin_look(now);
+        }
+        if self.resync_at.is_some_and(|at| now >= at) && !stream.is_listing {
+            self.resync(stream).await?;
+        }
+        if now - stream.opened >= super::stream::VERY_SHORT {
+            self.confirm(stream);
+        }
+        Ok(())
+    }
+
+    /// Asks the target for a resync and schedules the next one.
+    async fn resync(&mut self, stream: &mut Stream) -> Result<(), AttemptEnd> {
+        self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
+        if self.target.should_resync()
+            && let Err(error) = self.target.resync()
+        {
+            let why = format!("the resync of {} failed: {error}", self.subject.what);
+            return Err(AttemptEnd::Stale { cause: "resync", why });
+        }
+        self.room(stream).await;
+        Ok(())
+    }
+
+    /// Sets the healthy state once the watch has proved itself. A watch that is closed at once was
+    /// never healthy, and the state must not flap.
+    fn confirm(&self, stream: &mut Stream) {
+        if !stream.is_confirmed && !stream.is_listing {
+            self.status.set(self.machine.watching_state());
+        }
+        stream.is_confirmed = true;
+    }
+
+    /// Judges the end of a stream.
+    fn ended(&mut self, stream: &Stream) -> AttemptEnd {
+        let what = &self.subject.what;
+        if stream.is_listing {
+            let text = format!("the streaming list of {what} ended before its end mark");
+            return AttemptEnd::Failed(text);
+        }
+        let now = self.environment.clock.now();
+        if stream.was_very_short(now) {
+            let labels = [self.subject.resource.as_str()];
+            self.environment.metrics.count(&names::INFORMER_VERY_SHORT, &labels, 1);
+            return AttemptEnd::Failed(format!("the watch of {what} was closed at once"));
+        }
+        if !stream.was_orderly(now) {
+            self.rollback.raise(now);
+        }
+        AttemptEnd::Ended
+    }
+
+    /// Judges a stream whose deadline has passed.
+    fn silent(&self, stream: &Stream, now: Instant) -> AttemptEnd {
+        let what = &self.subject.what;
+        if stream.is_listing {
+            // B5 (no end of the initial events): servers that do not know streaming lists send the
+            // objects and no end mark.
+            return AttemptEnd::Unsupported(format!(
+                "the streaming list of {what} made no progress for {} s",
+                NO_PROGRESS.as_secs()
+            ));
+        }
+        let quiet = stream.quiet(now).as_secs();
+        AttemptEnd::Failed(format!("the watch of {what} brought no complete frame for {quiet} s"))
+    }
+
+    /// Handles one frame.
+    fn frame(
+        &mut self,
+        part: Part<'_>,
+        now: Instant,
+        stream: &mut Stream,
+    ) -> Result<(), AttemptEnd> {
+        let told = match part {
+            Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
+                stream.frame(now, frame.event == EventType::Added);
+                self.event(frame, skim, now, stream)
+            }),
+            Part::TooLarge(line) => {
+                stream.frame(now, true);
+                self.large_event(line, stream).map(Ok)
+            }
+        };
+        match told {
+            Ok(outcome) => outcome,
+            Err(why) => {
+                stream.frame(now, true);
+                self.unreadable(&why);
+                // In a list the other items still count. In a watch the change behind the frame can
+                // be found only by a list.
+                if stream.is_listing {
+                    return Ok(());
+                }
+                let why = format!("a watch frame of {} cannot be read: {why}", self.subject.what);
+                Err(AttemptEnd::Stale { cause: "unreadable", why })
+            }
+        }
+    }
+
+    /// Handles an event whose object is too large, by its beginning.
+    fn large_event(&mut self, line: &[u8], stream: &mut Stream) -> Result<(), Malformed> {
+        let frame = Frame::of_beginning(line)?;
+        let skim = MetadataScan::of_beginning(frame.object)?;
+        let seen = RawObject::new(&skim, frame.object);
+        match frame.event {
+            EventType::Deleted => self.target.deleted(&seen),
+            _ => self.too_large(&seen),
+        }
+        self.machine.count_item();
+        self.advance(&skim.resource_version, stream);
+        Ok(())
+    }
+
+    /// Handles an event. The outer error is a frame that cannot be read, the inner one the end of
+    /// the watch.
+    fn event(
+        &mut self,
+        frame: Frame<'_>,
+        skim: Option<MetadataScan<'_>>,
+        now: Instant,
+        stream: &mut Stream,
+    ) -> Result<Result<(), AttemptEnd>, Malformed> {
+        match frame.event {
+            EventType::Error => {
+                let during = if stream.is_listing { During::StreamingList } else { During::Watch };
+                return Ok(Err(self.error_frame(&frame, during)));
+            }
+            EventType::Unknown => self.dropped("unknown_type"),
+            EventType::Bookmark => {
+                let skim = MetadataScan::version_of(frame.object)?;
+                if stream.is_listing && skim.ends_initial_events() {
+                    if skim.resource_version.is_empty() {
+                        return Err(Malformed::new("the end mark has no resourceVersion"));
+                    }
+                    stream.is_listing = false;
+                    return Ok(self.end_list(&skim.resource_version));
+                }
+                self.advance(&skim.resource_version, stream);
+            }
+            EventType::Added | EventType::Modified | EventType::Deleted => {
+                if let Some(other) = self.subject.expected.other(frame.object) {
+                    self.unexpected(&other);
+                    // Such a list is complete in part only.
+                    self.machine.count_unreadable();
+                    return Ok(Ok(()));
+                }
+                let skim = skim.map_or_else(|| MetadataScan::of(frame.object), Ok)?;
+                let seen = RawObject::new(&skim, frame.object);
+                if stream.is_listing {
+                    self.listed(frame.event, &seen);
+                    return Ok(Ok(()));
+                }
+                match frame.event {
+                    EventType::Deleted => self.target.deleted(&seen),
+                    // B6 (older or repeated frames): the store forgets a deletion with the next
+                    // list, and the oldest of many deletions, so the position decides.
+                    _ if self.machine.has_passed(&skim.resource_version) => {
+                        self.repeated(&skim.resource_version, now);
+                    }
+                    _ => self.target.changed(&seen),
+                }
+                self.advance(&skim.resource_version, stream);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Handles an event of the first part of a streaming list.
+    fn listed(&mut self, event: EventType, seen: &RawObject<'_>) {
+        self.machine.count_item();
+        match event {
+            EventType::Deleted => self.target.deleted(seen),
+            _ => self.target.listed(seen),
+        }
+    }
+
+    /// Drops a repeated frame. A frame from before the position at which the watch began need not
+    /// be sent by any server; a server that was set back may send it.
+    fn repeated(&mut self, version: &str, now: Instant) {
+        self.dropped("not_newer");
+        if self.machine.is_before_stream(version) {
+            self.rollback.sign(now);
+        }
+    }
+
+    /// Advances the position to `version`. During the first part of a streaming list the version
+    /// has no meaning yet, because objects come in no order.
+    fn advance(&mut self, version: &str, stream: &mut Stream) {
+        if !stream.is_listing && self.machine.advance(version) {
+            stream.progress += 1;
+        }
+    }
+
+    /// Judges an ERROR frame.
+    fn error_frame(&self, frame: &Frame<'_>, during: During) -> AttemptEnd {
+        let status = frame.status();
+        if status.code == 0 && status.reason.is_empty() {
+            let why = format!("an ERROR frame that is no Status: {}", status.message);
+            return AttemptEnd::Stale { cause: "refused", why };
+        }
+        let tried = tried(Verb::Watch, &self.subject.info, self.subject.namespace.as_deref());
+        judge(&Error::from_status(&tried, status), during)
+    }
+}

@@ -1,0 +1,170 @@
+//! The untyped store: its locks, and the changes that callers may make.
+//!
+//! Only the informer's task changes slots, so that the events which listeners receive are exactly
+//! the changes that it made. User code (index functions, decoding) never runs under the lock, and
+//! neither bytes nor index values are prepared or freed under it.
+
+use std::cmp::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+
+use super::stats::{Sizes, StoreStats};
+use crate::store::encoding::{Encoder, Mode, Transform};
+use crate::store::index::Table;
+use crate::store::object::{Object, StoreShared};
+use crate::store::slots::{Id, Parts};
+use crate::store::state::State;
+use crate::store::version::order;
+use windlass_core::clock::Clock;
+use windlass_core::resource::{ClusterId, ObjectKey, ResourceInfo};
+use windlass_core::sync::ShardedRwLock;
+use windlass_core::wire::MetadataScan;
+
+/// Called when an object is first found not to decode, and when the reason changes. It must not
+/// block, and may be called on a reader's thread.
+pub(crate) type Observer = Box<dyn Fn(&Arc<Object>, &Arc<str>) + Send + Sync>;
+
+/// The order of keys at the last list of all objects.
+#[derive(Default)]
+pub(in crate::store) struct Order {
+    pub(super) membership: u64,
+    pub(super) ids: Arc<[Id]>,
+}
+
+/// The cache of one kind.
+pub struct Core {
+    /// State that objects reference, too. Its findings about objects that do not decode are locked
+    /// after `state`.
+    pub(in crate::store) home: Arc<StoreShared>,
+    pub(super) encoder: Encoder,
+    pub(super) clock: Clock,
+    pub(in crate::store) state: ShardedRwLock<State>,
+    /// The order of keys at the last list of all objects. Locked after `state`.
+    pub(super) order: Mutex<Order>,
+    pub(super) observer: OnceLock<Observer>,
+}
+
+/// Breaks the reference cycles between the shared state and the objects that it holds.
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.home.close();
+    }
+}
+
+impl Core {
+    /// Builds a store that keeps compact bytes, with a fixed seed.
+    #[cfg(test)]
+    pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
+        Self::with_mode(info, clock, Mode::default(), 0)
+    }
+
+    /// Builds a store that keeps its objects as `mode` says. `seed` decides the layout in memory
+    /// and nothing else.
+    #[doc(hidden)]
+    pub fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
+        mode.warn(&info);
+        Arc::new_cyclic(|me: &Weak<Self>| {
+            let me = Weak::<Self>::clone(me);
+            let home = Arc::new(StoreShared::new(info, me, mode.is_part()));
+            Self {
+                encoder: Encoder::new(Arc::clone(&home), mode),
+                home,
+                clock,
+                state: ShardedRwLock::new(State::new(seed)),
+                order: Mutex::default(),
+                observer: OnceLock::new(),
+            }
+        })
+    }
+
+    pub(crate) fn info(&self) -> &ResourceInfo {
+        &self.home.info
+    }
+
+    /// Builds an object of this store's kind, without storing it. An object that is stored takes
+    /// over the key of the cached version ([`apply`](Self::apply)): looking those keys up for a
+    /// whole batch takes less time than one after the other.
+    #[doc(hidden)]
+    pub fn object(&self, skim: &MetadataScan<'_>) -> Arc<Object> {
+        let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster());
+        let transformed = self.encoder.transformed(&key, skim);
+        transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
+    }
+
+    /// The cluster in the keys of this store.
+    pub(crate) fn cluster(&self) -> ClusterId {
+        self.encoder.mode.cluster
+    }
+
+    /// Whether a function transforms objects before they are kept; it has to receive whole objects.
+    pub(crate) fn is_transformed_whole(&self) -> bool {
+        self.encoder.mode.transform.as_ref().is_some_and(Transform::is_function)
+    }
+
+    fn parts_of<'a>(&self, skim: &'a MetadataScan<'_>) -> Parts<'a> {
+        (self.cluster(), skim.namespace.as_deref(), &skim.name)
+    }
+
+    /// Returns the cached object with the name in `skim`, in any version.
+    pub(crate) fn seen_as(&self, skim: &MetadataScan<'_>) -> Option<Arc<Object>> {
+        let state = self.state.read();
+        state.slots.get(self.parts_of(skim)).map(|slot| Arc::clone(&slot.object))
+    }
+
+    /// Compares a listed object of this epoch with the cached object of that name. Returns the
+    /// cached object when its version is the same, and whether the listed version is older.
+    /// Allocates nothing.
+    #[doc(hidden)]
+    pub fn listed(&self, skim: &MetadataScan<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
+        let state = self.state.read();
+        let Some(slot) = state.slots.get(self.parts_of(skim)) else { return (None, false) };
+        let head = slot.object.head();
+        if head.resource_version() != skim.resource_version {
+            let order = order(&skim.resource_version, head.resource_version());
+            return (None, slot.run.epoch == epoch && order == Some(Ordering::Less));
+        }
+        let is_same = head.uid() == skim.uid && !skim.resource_version.is_empty();
+        (is_same.then(|| Arc::clone(&slot.object)), false)
+    }
+
+    /// Returns the number of objects that the watch has shown.
+    pub(crate) fn seen_len(&self) -> usize {
+        self.state.read().slots.len()
+    }
+
+    /// Sizes that the informer records after every batch; reading them costs nothing.
+    pub(crate) fn sizes(&self) -> Sizes {
+        let state = self.state.read();
+        Sizes {
+            objects: state.slots.len(),
+            bytes: state.payload,
+            index_entries: state.tables.iter().map(Table::entries).sum(),
+        }
+    }
+
+    /// Returns the newest version up to which everything was applied.
+    pub(crate) fn version(&self) -> Arc<str> {
+        Arc::clone(&self.state.read().version)
+    }
+
+    /// Returns the sizes of the store, in objects and in bytes.
+    pub(crate) fn stats(&self) -> StoreStats {
+        let state = self.state.read();
+        let ready = || state.tables.iter().filter(|table| table.is_ready);
+        let tables: usize = state.tables.iter().map(Table::resident).sum();
+        let structure = state.slots.resident() + state.namespaces.resident() + tables;
+        StoreStats {
+            objects: state.slots.len(),
+            namespaces: state.namespaces.len(),
+            payload_bytes: state.payload,
+            resident_bytes: state.resident + structure + self.home.spare(),
+            spare_bytes: self.home.spare(),
+            indexes: ready().count(),
+            index_values: ready().map(Table::values).sum(),
+            index_entries: ready().map(Table::entries).sum(),
+            tombstones: state.tombstones.len(),
+            own_writes: state.own.len(),
+        }
+    }
+}

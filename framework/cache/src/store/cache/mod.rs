@@ -1,0 +1,15 @@
+//! The untyped store: its locks, and the reads and changes that callers may make.
+
+mod apply;
+mod convert;
+mod core;
+mod indexing;
+mod invalid;
+mod own_writes;
+mod reads;
+mod stats;
+
+pub use core::Core;
+pub(in crate::store) use reads::At;
+pub use stats::Sizes;
+pub use stats::StoreStats;

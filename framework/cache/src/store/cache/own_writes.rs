@@ -1,0 +1,78 @@
+//! Own writes: laid over the state that the watch has shown.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use crate::store::index::Values;
+use crate::store::object::Object;
+use crate::store::slots::parts;
+use crate::store::state::{Shown, State, Unconfirmed};
+use windlass_core::resource::ObjectKey;
+
+impl Core {
+    /// Records that this process wrote `object`, whose type may have only some of the fields.
+    /// Ignored when the watch was faster.
+    ///
+    /// Returns true when the watch has shown a later state than the write. Then the watch was
+    /// quicker than the answer, or the server's store was set back.
+    pub(crate) fn wrote(&self, object: Arc<Object>) -> bool {
+        let object = self.keep_own(object);
+        self.lay(&object, &object)
+    }
+
+    /// As [`wrote`](Self::wrote), for an object as the API server returned it.
+    pub(crate) fn wrote_whole(&self, object: Arc<Object>) -> bool {
+        let kept = self.keep_whole(&object);
+        self.lay(&object, &kept)
+    }
+
+    /// Overlays an own write on the state that the watch has shown; index values are read from
+    /// `came`.
+    fn lay(&self, came: &Arc<Object>, object: &Arc<Object>) -> bool {
+        let (plan, tables) = {
+            let state = self.state.read();
+            (Arc::clone(&state.plan), state.tables.len())
+        };
+        // Evaluated without the lock: index functions are user code.
+        let mut values = Values::default();
+        let part = plan.evaluate(came, object, &mut values);
+        let mut state = self.state.write();
+        let shown = state.shown_beside(object);
+        if matches!(shown, Shown::Same | Shown::Later) {
+            return shown == Shown::Later;
+        }
+        let now = self.clock.now();
+        let own = Arc::clone(object);
+        state.own.wrote(own, (&values, &part, tables), now, shown == Shown::Void);
+        // An index was added meanwhile: its values were not computed, so the write counts as
+        // unindexed.
+        if !Arc::ptr_eq(&state.plan, &plan) {
+            state.own.unindex();
+        }
+        false
+    }
+
+    /// Returns the state of an own write to `key` that the watch has not shown.
+    pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unconfirmed> {
+        self.state.read().own.unseen(key, self.clock.now())
+    }
+
+    /// Sets how long a watch may be silent. Own writes that it has not shown are remembered for
+    /// twice as long, which leaves time to connect and to list anew.
+    pub(crate) fn silent_for_at_most(&self, silence: std::time::Duration) {
+        self.state.write().own.keep_for(silence.saturating_mul(2));
+    }
+
+    /// Records that this process deleted the object of that uid.
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
+        let mut state = self.state.write();
+        let State { slots, own, .. } = &mut *state;
+        let seen = slots.get(parts(key)).map(|slot| &*slot.object);
+        own.deleted(key, uid, seen, self.clock.now());
+    }
+
+    /// Whether the watch has not shown an own write in time.
+    pub(crate) fn is_stale(&self, key: &ObjectKey) -> bool {
+        self.state.read().own.is_stale(key, self.clock.now())
+    }
+}

@@ -1,0 +1,172 @@
+//! The encoder of one store: converts objects into the kept form, and transforms them before.
+//!
+//! An object arrives compact, and indexes on paths read it so; then it is converted, outside of
+//! every lock. An object that cannot be converted (it does not decode, it would not get smaller)
+//! stays compact: the next read returns the error, and the next version is tried anew.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::mode::{Encoding, Mode};
+#[cfg(feature = "cold")]
+use super::press::Press;
+use crate::store::object::{Content, DecodedObject, InternedMeta, Object, Shared, StoreShared};
+use windlass_core::resource::ObjectKey;
+use windlass_core::wire::{MetadataScan, object_at_path};
+
+/// Converts the objects of one store, as its mode says.
+pub(in crate::store) struct Encoder {
+    pub(super) home: Arc<StoreShared>,
+    pub(in crate::store) mode: Mode,
+    #[cfg(feature = "cold")]
+    press: Press,
+    /// Heads of decoded objects.
+    heads: InternedMeta<Box<[u8]>>,
+}
+
+impl Encoder {
+    pub(in crate::store) fn new(home: Arc<StoreShared>, mode: Mode) -> Self {
+        Self {
+            home,
+            mode,
+            #[cfg(feature = "cold")]
+            press: Press::default(),
+            heads: InternedMeta::default(),
+        }
+    }
+
+    /// Converts `object` into the form of this store. `before` is the object that it replaces,
+    /// `outside` the index values to keep beside it.
+    ///
+    /// # Errors
+    /// The reason for which the object does not decode into the type that is kept.
+    pub(in crate::store) fn keep(
+        &self,
+        object: &Arc<Object>,
+        before: Option<&Object>,
+        outside: &[u8],
+    ) -> Result<Arc<Object>, String> {
+        let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
+        match &self.mode.form {
+            Encoding::Compact => Ok(Arc::clone(object)),
+            Encoding::Part(selection) => Ok(self.part(object, body, selection, outside)),
+            Encoding::Metadata => Ok(self.metadata_of(object, body)),
+            Encoding::Cold => Ok(self.cold(object, body, before)),
+            Encoding::Decoded(decoded) => {
+                let value = (decoded.decode)(object)?;
+                Ok(self.kept(object, value, body.len(), before, outside))
+            }
+        }
+    }
+
+    /// Builds an object that keeps the decoded `value`; `body` is the length of its JSON.
+    fn kept(
+        &self,
+        object: &Object,
+        value: Shared,
+        body: usize,
+        before: Option<&Object>,
+        outside: &[u8],
+    ) -> Arc<Object> {
+        let (mut own, mut shared) = (Vec::new(), Vec::new());
+        let outline = object.head().lifted(&mut own, &mut shared);
+        let weight = value.weight(own.len() + shared.len(), body);
+        let outside_at = own.len();
+        own.extend_from_slice(outside);
+        let head = self.home.memory.buffer(own.len(), |head| head.extend_from_slice(&own));
+        let common = self.common(&shared, before);
+        let kept = DecodedObject::new(head, common, value, weight, outside_at);
+        let content = Content::DecodedObject(Box::new(kept));
+        Object::of(object.key().clone(), outline, content, &self.home)
+    }
+
+    /// Returns the part of a head that objects share; that of the object before, if it is equal.
+    fn common(&self, head: &[u8], before: Option<&Object>) -> Arc<Box<[u8]>> {
+        match before.map(Object::content) {
+            Some(Content::DecodedObject(kept)) if **kept.common == *head => {
+                Arc::clone(&kept.common)
+            }
+            _ => self.heads.share(head, |_| true, |head| head.into()),
+        }
+    }
+
+    /// Returns the object without everything but its metadata.
+    fn metadata_of(&self, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
+        let Some(metadata) = object_at_path(body, &["metadata"]) else {
+            return Arc::clone(object);
+        };
+        const FRAME: [&[u8]; 2] = [b"{\"metadata\":", b"}"];
+        // The object consists of its metadata already.
+        if metadata.len() + FRAME[0].len() + FRAME[1].len() >= body.len() {
+            return Arc::clone(object);
+        }
+        let bytes = [FRAME[0], metadata, FRAME[1]].concat();
+        match MetadataScan::of(&bytes) {
+            Ok(skim) => Object::new(object.key().clone(), &skim, &self.home),
+            Err(_) => Arc::clone(object),
+        }
+    }
+
+    #[cfg(feature = "cold")]
+    fn cold(&self, object: &Arc<Object>, body: &[u8], before: Option<&Object>) -> Arc<Object> {
+        let (mut own, mut common) = (Vec::new(), Vec::new());
+        let outline = object.head().lifted(&mut own, &mut common);
+        let before = match before.map(Object::content) {
+            Some(Content::Cold(cold)) => Some(&**cold),
+            _ => None,
+        };
+        match self.press.pack(object, (&own, &common), body, before, &self.home.memory) {
+            Some(cold) => {
+                Object::of(object.key().clone(), outline, Content::Cold(Box::new(cold)), &self.home)
+            }
+            None => Arc::clone(object),
+        }
+    }
+
+    #[cfg(not(feature = "cold"))]
+    fn cold(&self, object: &Arc<Object>, _: &[u8], _: Option<&Object>) -> Arc<Object> {
+        Arc::clone(object)
+    }
+
+    /// Trains the dictionary of a cold kind if there are enough samples, which takes tens of
+    /// milliseconds. Returns the objects that waited for it.
+    #[cfg(feature = "cold")]
+    pub(in crate::store) fn train(&self) -> Vec<Arc<Object>> {
+        self.press.train()
+    }
+
+    /// Returns the object that `skim` shows, after the kind's transform; `None` without a
+    /// transform, or if it fails.
+    pub(in crate::store) fn transformed(
+        &self,
+        key: &ObjectKey,
+        skim: &MetadataScan<'_>,
+    ) -> Option<Arc<Object>> {
+        let transform = self.mode.transform.as_ref().filter(|_| skim.is_whole())?;
+        let compact = skim.compact();
+        let kept = transform.apply(&compact);
+        let object = kept.and_then(|kept: Cow<'_, [u8]>| {
+            let changed =
+                MetadataScan::of(&kept).map_err(|_| "the transformed object has no name")?;
+            // The store finds and orders objects by these four: a transform must not move an object
+            // to another key or version.
+            let is_same = changed.name == skim.name
+                && changed.namespace == skim.namespace
+                && changed.uid == skim.uid
+                && changed.resource_version == skim.resource_version;
+            if !is_same {
+                return Err("the transform changed name, namespace, uid or resourceVersion");
+            }
+            Ok(Object::new(key.clone(), &changed, &self.home))
+        });
+        object
+            .map_err(|why| {
+                tracing::error!(
+                    resource = %self.home.info, namespace = skim.namespace.as_deref(),
+                    name = &*skim.name, version = &*skim.resource_version, why,
+                    "the object cannot be transformed: it is kept as it came"
+                );
+            })
+            .ok()
+    }
+}

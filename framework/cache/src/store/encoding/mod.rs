@@ -1,0 +1,17 @@
+//! Conversion of objects into the forms in which their kinds are kept.
+//!
+//! Settings ([`Mode`], [`Representation`], [`Transform`]), and the encoder that follows them.
+
+mod encoder;
+mod fields;
+mod mode;
+#[cfg(feature = "cold")]
+mod press;
+mod projected;
+mod representation;
+mod transform;
+
+pub(in crate::store) use encoder::Encoder;
+pub use mode::Mode;
+pub use representation::Representation;
+pub use transform::Transform;

@@ -1,0 +1,89 @@
+//! Objects of which a part is kept: the bytes of the fields that a projection names.
+//!
+//! A decoded projection is some forty blocks of the process's allocator. An update takes new blocks
+//! in the arena of the thread that decodes and frees the old ones in that of another, so that
+//! resident memory doubles while the objects stay the same. The bytes take half the memory in one
+//! buffer of the store's own, and decoding them later costs no more than decoding at once.
+//!
+//! Not here: the fields of a projection (`Resource::projected`), and finding them in the bytes
+//! (`wire::Only`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::encoder::Encoder;
+use super::fields::Selection;
+use crate::store::object::{Content, Object, Part};
+use windlass_core::wire::{Head, MetadataScan, object_at_path, without};
+
+impl Encoder {
+    /// Returns `own`, which was written through a type that skips labels, with the labels of
+    /// `shown`, the same object before. Labels with a field in the type keep their written value.
+    /// `None` if `own` is complete.
+    pub(in crate::store) fn labelled(
+        &self,
+        own: &Arc<Object>,
+        shown: &Object,
+    ) -> Option<Arc<Object>> {
+        let picked = self.mode.fields()?.picked_labels()?;
+        if own.head().uid() != shown.head().uid() {
+            return None;
+        }
+        let body = own.body();
+        let (mut labels, written) = (labels(shown.head()), labels(own.head()));
+        labels.retain(|key, _| !picked.contains(key));
+        labels.extend(written);
+        let bytes = with_labels(&body, &serde_json::to_vec(&labels).ok()?)?;
+        let skim = MetadataScan::of(&bytes).ok()?;
+        Some(Object::new(own.key().clone(), &skim, &self.home))
+    }
+
+    /// Returns the members of `object` that `selection` keeps; `body` are its compact bytes. The
+    /// whole object if the members cannot be found.
+    pub(super) fn part(
+        &self,
+        object: &Arc<Object>,
+        body: &[u8],
+        selection: &Selection,
+        outside: &[u8],
+    ) -> Arc<Object> {
+        let cuts = selection.only.cuts(body).unwrap_or_default();
+        if cuts.is_empty() && outside.is_empty() {
+            return Arc::clone(object);
+        }
+        let kept = body.len() - cuts.iter().map(|(start, end)| end - start).sum::<usize>();
+        let bytes = self.home.memory.buffer(kept + outside.len(), |bytes| {
+            let mut at = 0;
+            for (start, end) in &cuts {
+                bytes.extend_from_slice(&body[at..*start]);
+                at = *end;
+            }
+            bytes.extend_from_slice(&body[at..]);
+            bytes.extend_from_slice(outside);
+        });
+        let content = match u32::try_from(kept) {
+            _ if outside.is_empty() => Content::Compact(bytes),
+            Ok(outside) => Content::Part(Box::new(Part::new(bytes, outside))),
+            // Objects above 4 GiB have no outline, so they do not get here.
+            Err(_) => return Arc::clone(object),
+        };
+        Object::of(object.key().clone(), object.outline().without(&cuts), content, &self.home)
+    }
+}
+
+fn labels(head: Head<'_>) -> BTreeMap<String, String> {
+    head.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// Returns `body`, an object as serde wrote it, with other labels.
+fn with_labels(body: &[u8], labels: &[u8]) -> Option<Vec<u8>> {
+    let metadata = object_at_path(body, &["metadata"])?;
+    let cut = without(metadata, &[vec!["labels".to_owned()]]);
+    let metadata = cut.as_deref().unwrap_or(metadata).strip_prefix(b"{")?;
+    let rest = without(body, &[vec!["metadata".to_owned()]])?;
+    let rest = rest.strip_prefix(b"{")?;
+    let comma = |rest: &[u8]| -> &[u8] { if rest.starts_with(b"}") { b"" } else { b"," } };
+    let parts: [&[u8]; 6] =
+        [b"{\"metadata\":{\"labels\":", labels, comma(metadata), metadata, comma(rest), rest];
+    Some(parts.concat())
+}

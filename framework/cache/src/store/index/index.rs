@@ -1,0 +1,147 @@
+//! Indexes as typed handles, and the computation of their values.
+
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::store::object::{Decoded, Object};
+use windlass_core::resource::Resource;
+
+/// A value that an index can hold; compared by its text.
+pub trait IndexValue: Display + Send + Sync + 'static {}
+impl<V: Display + Send + Sync + 'static> IndexValue for V {}
+
+/// A handle to an index of `K` by values of type `V`. It carries the index's definition, so no
+/// lookup can name an index that does not exist: the first lookup builds it.
+#[derive(Debug)]
+pub struct Index<K, V> {
+    pub(crate) name: &'static str,
+    pub(crate) source: Source<K, V>,
+}
+
+/// The definition of an index.
+#[derive(Debug)]
+pub(crate) enum Source<K, V> {
+    /// A field path; evaluated without decoding the object. Lists along the path fan out.
+    Path(&'static [&'static str], PhantomData<fn() -> V>),
+    /// A function of the decoded object.
+    Function(fn(&K) -> Vec<V>),
+}
+
+impl<K, V> Clone for Index<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K, V> Copy for Index<K, V> {}
+impl<K, V> Clone for Source<K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K, V> Copy for Source<K, V> {}
+
+impl<K, V: IndexValue> Index<K, V> {
+    /// Defines an index on a field path, such as `&["spec", "host"]`; `#[index(…)]` generates such
+    /// a definition. Names are those of the JSON. A lookup does not find objects without the field,
+    /// or with null there.
+    ///
+    /// The path ends at a value, or at a list of values. An empty path, or one that ends at the
+    /// metadata or at its labels, annotations or owner references, could find nothing: the store
+    /// refuses it ([`Store::ensure_index`](crate::store::Store::ensure_index)). Other paths are not
+    /// checked: an index on a misspelt path, or on one that ends at an object, finds nothing. In
+    /// `#[index(…)]` the compiler checks a chain of fields, and `crd()` a path.
+    pub const fn on_path(name: &'static str, path: &'static [&'static str]) -> Self {
+        Self { name, source: Source::Path(path, PhantomData) }
+    }
+
+    /// Defines an index on the values that `values` returns for a decoded object. An object that
+    /// does not decode has no values, and neither has a field that was not kept: `values` receives
+    /// an object without it, so an index on a field that a projection or
+    /// [`Metadata`](crate::store::Representation::Metadata) leaves out finds nothing.
+    pub const fn new(name: &'static str, values: fn(&K) -> Vec<V>) -> Self {
+        Self { name, source: Source::Function(values) }
+    }
+
+    /// Returns the index's name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl<K: Resource, V: IndexValue> Index<K, V> {
+    pub(crate) fn id(&self) -> IndexId {
+        match self.source {
+            Source::Path(path, _) => IndexId::Path(path),
+            Source::Function(function) => IndexId::Function(self.name, function as usize),
+        }
+    }
+
+    pub(crate) fn evaluator(&self) -> Evaluator {
+        match self.source {
+            Source::Path(path, _) => Evaluator::Path(path),
+            Source::Function(function) => {
+                Evaluator::Function(Arc::new(ByFunction { name: self.name, function }))
+            }
+        }
+    }
+}
+
+/// Identity of an index: its definition, so that two indexes of one name do not answer for each
+/// other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexId {
+    Path(&'static [&'static str]),
+    Function(&'static str, usize),
+}
+
+/// Computes the values of one index.
+#[derive(Clone)]
+pub(crate) enum Evaluator {
+    /// The scalars at a field path.
+    Path(&'static [&'static str]),
+    /// User code.
+    Function(Arc<dyn Evaluate>),
+}
+
+/// Computes an object's values. Runs user code: never call it under a lock.
+pub(crate) trait Evaluate: Send + Sync {
+    /// Calls `each` for every value, and leaves the decoded object in `decoded` for the next
+    /// evaluator. Returns false on failure: the values passed so far do not count then.
+    fn values(
+        &self,
+        object: &Arc<Object>,
+        decoded: &mut Option<Decoded>,
+        each: &mut dyn FnMut(&dyn Display),
+    ) -> bool;
+}
+
+/// An index on the values of a user's function.
+struct ByFunction<K, V> {
+    name: &'static str,
+    function: fn(&K) -> Vec<V>,
+}
+
+impl<K: Resource, V: IndexValue> Evaluate for ByFunction<K, V> {
+    fn values(
+        &self,
+        object: &Arc<Object>,
+        decoded: &mut Option<Decoded>,
+        each: &mut dyn FnMut(&dyn Display),
+    ) -> bool {
+        let Ok(value) = object.decode::<K>() else { return false };
+        let shared: Decoded = Arc::<K>::clone(&value);
+        *decoded = Some(shared);
+        // A panic in the user's function must not stop the informer: the object has no values then.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            for value in (self.function)(&value) {
+                each(&value);
+            }
+        }));
+        if outcome.is_err() {
+            tracing::error!(index = self.name, object = %object.key(), "the index function panicked");
+        }
+        outcome.is_ok()
+    }
+}

@@ -1,0 +1,195 @@
+//! Index values: read from an object's bytes in one pass for all indexes, into memory that a batch
+//! shares.
+//!
+//! A Pod's bytes are scanned once for all declared paths, and members that lie on no path are
+//! skipped. Nothing is allocated per object.
+
+use std::fmt::{Display, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::index::{Evaluate, Evaluator};
+use crate::store::object::{Decoded, Object, Path};
+use windlass_core::wire::{PathTree, Scalar};
+
+/// Computation of the values of all indexes, by the number of the index.
+#[derive(Default)]
+pub(in crate::store) struct IndexPlan {
+    paths: PathTree,
+    /// The same paths as a list.
+    declared: Vec<(usize, Path)>,
+    functions: Vec<(usize, Arc<dyn Evaluate>)>,
+}
+
+/// One value of one object in one index.
+struct Value {
+    index: usize,
+    text: Range<usize>,
+}
+
+/// The values of some objects.
+#[derive(Default)]
+pub(in crate::store) struct Values {
+    text: String,
+    values: Vec<Value>,
+}
+
+/// The values of one object: a part of [`Values`].
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct Part(Range<usize>);
+
+impl IndexPlan {
+    /// Builds the plan of the evaluators, numbered in their order.
+    pub(in crate::store) fn new<'a>(evaluators: impl IntoIterator<Item = &'a Evaluator>) -> Self {
+        let mut plan = Self::default();
+        for (index, evaluator) in evaluators.into_iter().enumerate() {
+            match evaluator {
+                Evaluator::Path(path) => {
+                    plan.paths.add(path, index);
+                    plan.declared.push((index, path));
+                }
+                Evaluator::Function(function) => plan.functions.push((index, Arc::clone(function))),
+            }
+        }
+        plan
+    }
+
+    pub(in crate::store) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.functions.is_empty()
+    }
+
+    /// Returns the paths, each with the number of its index.
+    pub(in crate::store) fn declared(&self) -> &[(usize, Path)] {
+        &self.declared
+    }
+
+    /// Returns all paths as one tree.
+    pub(in crate::store) fn paths(&self) -> &PathTree {
+        &self.paths
+    }
+
+    /// Appends the object's values; those of each index are sorted and distinct. Paths are read
+    /// from the object as it `came`, functions get the object that is kept. May run user code:
+    /// never call it under a lock.
+    pub(in crate::store) fn evaluate(
+        &self,
+        came: &Object,
+        object: &Arc<Object>,
+        into: &mut Values,
+    ) -> Part {
+        let first = into.values.len();
+        if !self.paths.is_empty() {
+            // Values that are kept beside an object replace those in its bytes.
+            let told = came.outside().told(&self.declared);
+            came.visit(&self.paths, &mut |index, scalar| match scalar {
+                _ if told.iter().any(|(told, _)| *told == index) => {}
+                Scalar::Text(text) => into.add_text(index, &text),
+                number @ Scalar::Number(_) => into.add(index, &number),
+            });
+            for (index, values) in &told {
+                values.iter().for_each(|value| into.add_text(*index, value));
+            }
+        }
+        // Keeps the decoded object for the next function.
+        let mut decoded: Option<Decoded> = None;
+        for (index, function) in &self.functions {
+            let before = into.values.len();
+            if !function.values(object, &mut decoded, &mut |value| into.add(*index, value)) {
+                // The values of a function that failed do not count.
+                into.values.truncate(before);
+            }
+        }
+        into.settle(first)
+    }
+}
+
+impl Values {
+    fn add(&mut self, index: usize, value: &dyn Display) {
+        let start = self.text.len();
+        // A value whose `Display` fails is no value.
+        if write!(self.text, "{value}").is_ok() {
+            self.values.push(Value { index, text: start..self.text.len() });
+        }
+    }
+
+    fn add_text(&mut self, index: usize, text: &str) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.values.push(Value { index, text: start..self.text.len() });
+    }
+
+    /// Sorts the values that were added since `first`, and removes duplicates.
+    fn settle(&mut self, first: usize) -> Part {
+        let text = &self.text;
+        let key = |value: &Value| (value.index, &text[value.text.clone()]);
+        let added = &mut self.values[first..];
+        // Most objects have one value, or their values in order: nothing to sort then.
+        if !added.is_sorted_by(|a, b| key(a) < key(b)) {
+            added.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+            let mut kept = first;
+            for at in first..self.values.len() {
+                if at == first || key(&self.values[at]) != key(&self.values[kept - 1]) {
+                    self.values.swap(kept, at);
+                    kept += 1;
+                }
+            }
+            self.values.truncate(kept);
+        }
+        Part(first..self.values.len())
+    }
+
+    /// Returns the part of an object with these values in the first index.
+    #[cfg(test)]
+    pub(in crate::store) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
+        let first = self.values.len();
+        texts.for_each(|text| self.add(0, &text));
+        self.settle(first)
+    }
+
+    /// Returns the values of a part in one index, sorted.
+    pub(in crate::store) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
+        let values = self.values.get(part.0.clone()).unwrap_or_default();
+        let start = values.partition_point(|value| value.index < index);
+        let length = values[start..].partition_point(|value| value.index == index);
+        Texts { text: &self.text, values: &values[start..start + length] }
+    }
+}
+
+/// Sorted, distinct texts.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct Texts<'a> {
+    text: &'a str,
+    values: &'a [Value],
+}
+
+impl<'a> Texts<'a> {
+    pub(in crate::store) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(in crate::store) fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let Self { text, values } = *self;
+        values.iter().map(move |value| &text[value.text.clone()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_sorted_and_distinct_by_index() {
+        let mut values = Values::default();
+        let all = [(1, "b"), (0, "x"), (1, "a"), (1, "b"), (0, "w"), (3, "z"), (1, "a")];
+        values.add(0, &"before");
+        let first = values.values.len();
+        all.iter().for_each(|(index, text)| values.add(*index, text));
+        let part = values.settle(first);
+        let texts = |index| values.of(&part, index).iter().collect::<Vec<_>>();
+        assert_eq!(texts(0), ["w", "x"]);
+        assert_eq!(texts(1), ["a", "b"]);
+        assert!(texts(2).is_empty());
+        assert_eq!(texts(3), ["z"]);
+        assert_eq!(values.of(&Part::default(), 0).len(), 0);
+    }
+}

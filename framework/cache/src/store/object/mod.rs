@@ -1,0 +1,32 @@
+//! Objects and the memory that they take up.
+//!
+//! An object has a key, the offsets of its head, and its content in one of the kept forms. Buffers,
+//! blocks and decoded values are pooled or shared per store. Nothing here knows the store.
+
+mod buffer_pool;
+#[cfg(feature = "cold")]
+mod cold;
+mod content;
+mod decoded;
+mod decoded_cache;
+mod detached;
+mod interned_meta;
+mod invalid;
+#[expect(clippy::module_inception, reason = "the folder is named after its main type")]
+mod object;
+mod object_pool;
+mod part;
+
+#[cfg(feature = "cold")]
+pub(in crate::store) use buffer_pool::{Buffer, BufferPool};
+#[cfg(feature = "cold")]
+pub(in crate::store) use cold::{Cold, Dictionary, LENGTHS, Readers, Shared as ColdShared};
+pub(in crate::store) use content::Content;
+pub(in crate::store) use decoded::{DecodedObject, Shared};
+pub(in crate::store) use decoded_cache::Decoded;
+pub(in crate::store) use detached::Path;
+pub(in crate::store) use interned_meta::InternedMeta;
+pub use invalid::Invalid;
+pub(in crate::store) use invalid::{InvalidChange, InvalidSink};
+pub use object::{Object, StoreShared};
+pub(in crate::store) use part::Part;

@@ -1,0 +1,320 @@
+//! One object of the cache: key, offsets of its head, and content.
+
+use std::any::TypeId;
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+
+use super::buffer_pool::BufferPool;
+use super::content::Content;
+use super::decoded_cache::{Decoded, DecodedCache};
+use super::detached::DetachedIndexValues;
+use super::invalid::{Invalid, InvalidSink, Invalids};
+use super::object_pool::ObjectPool;
+use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+#[cfg(feature = "cold")]
+use windlass_core::wire::object_at_path;
+use windlass_core::wire::{
+    Head, HeadOffsets, MetadataScan, PathTree, Scalar, Undecodable, text_of, times,
+};
+
+/// An object of the cache; immutable.
+pub struct Object {
+    key: ObjectKey,
+    outline: HeadOffsets,
+    content: Content,
+    /// Unique among all objects that this store ever had.
+    serial: u64,
+    home: Arc<StoreShared>,
+}
+
+/// State that the objects of one store share: the kind, buffers and shared values, and the findings
+/// about objects that do not decode.
+pub struct StoreShared {
+    pub(crate) info: ResourceInfo,
+    /// Receives objects that do not decode. Weak, as objects may outlive their store.
+    store: Weak<dyn InvalidSink>,
+    pub(crate) memory: BufferPool,
+    pub(in crate::store) blocks: ObjectPool<Object>,
+    /// Whether objects hold the fields of a projection only.
+    is_part: bool,
+    pub(in crate::store) invalid: Invalids,
+    shares: DecodedCache,
+    serials: AtomicU64,
+}
+
+/// Bytes of an object beside its key and its content, with the two counters of an `Arc`.
+const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
+/// Bytes of a key's block, without its text.
+const ABOUT: usize = 3 * size_of::<usize>();
+
+impl StoreShared {
+    pub(in crate::store) fn new(
+        info: ResourceInfo,
+        store: Weak<dyn InvalidSink>,
+        is_part: bool,
+    ) -> Self {
+        Self {
+            info,
+            store,
+            is_part,
+            memory: BufferPool::default(),
+            blocks: ObjectPool::default(),
+            invalid: Invalids::default(),
+            shares: DecodedCache::default(),
+            serials: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes of buffers and blocks that are kept for the next objects.
+    pub(in crate::store) fn spare(&self) -> usize {
+        self.memory.free() + self.blocks.len() * BLOCK
+    }
+
+    /// Breaks reference cycles when the store is dropped: pooled blocks, and the objects that do
+    /// not decode, hold this value, which holds them.
+    pub(in crate::store) fn close(&self) {
+        self.blocks.close();
+        self.invalid.clear();
+    }
+
+    /// Records that `object` was decoded into the type `of`.
+    fn note_valid(&self, object: &Object, of: TypeId) {
+        if self.invalid.heal(object, of) {
+            tracing::info!(
+                resource = %self.info, object = %object.key(), version = object.version(),
+                "the object decodes again"
+            );
+        }
+    }
+}
+
+impl Object {
+    /// Builds the object that `skim` shows, under `key`.
+    pub(crate) fn new(
+        key: ObjectKey,
+        skim: &MetadataScan<'_>,
+        home: &Arc<StoreShared>,
+    ) -> Arc<Self> {
+        let length = skim.compact_len();
+        let bytes = home.memory.buffer(length, |bytes| skim.compact_into(bytes));
+        Self::of(key, skim.outline(), Content::Compact(bytes), home)
+    }
+
+    /// Builds an object from its parts; `outline` points into the content's head bytes.
+    pub(crate) fn of(
+        key: ObjectKey,
+        outline: HeadOffsets,
+        content: Content,
+        home: &Arc<StoreShared>,
+    ) -> Arc<Self> {
+        // Relaxed: the number only has to be unique.
+        let serial = home.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        // `get_mut` fails only if the block got another reference, which pooled blocks do not have.
+        if let Some(mut block) = home.blocks.take()
+            && let Some(place) = Arc::get_mut(&mut block)
+        {
+            // `home` is set already: blocks are pooled per home.
+            (place.key, place.outline) = (key, outline);
+            (place.content, place.serial) = (content, serial);
+            return block;
+        }
+        Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
+    }
+
+    /// Reads one byte of the key's text and one of the content, to load both into the processor's
+    /// cache.
+    pub(in crate::store) fn nearby(&self) -> u8 {
+        let (own, _) = self.content.head_bytes();
+        let first = |bytes: &[u8]| bytes.first().copied().unwrap_or_default();
+        first(self.key.name().as_bytes()) ^ first(self.outline.resource_version.of(own))
+    }
+
+    /// Replaces the object's key by an equal one that other versions share, unless the object has
+    /// other references.
+    pub(in crate::store) fn adopt(object: &mut Arc<Self>, key: ObjectKey) {
+        if let Some(object) = Arc::get_mut(object) {
+            object.key = key;
+        }
+    }
+
+    /// Recycles the object's buffer and block, unless another reference to the object exists.
+    pub(in crate::store) fn give_back(mut object: Arc<Self>) {
+        let Some(dead) = Arc::get_mut(&mut object) else { return };
+        let home = Arc::clone(&dead.home);
+        home.memory.give_back(dead.content.take_buffer());
+        dead.content = Content::default();
+        dead.outline.plain = None;
+        home.blocks.keep(object);
+    }
+
+    #[doc(hidden)]
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    #[doc(hidden)]
+    pub fn head(&self) -> Head<'_> {
+        let (own, common) = self.content.head_bytes();
+        self.outline.head_apart(own, common)
+    }
+
+    #[doc(hidden)]
+    pub fn version(&self) -> &str {
+        self.head().resource_version()
+    }
+
+    /// Whether the two are the same state, byte by byte. False for decoded and compressed objects,
+    /// which are not compared.
+    pub(in crate::store) fn is_same(&self, other: &Self) -> bool {
+        self.version() == other.version() && self.content.is_same(&other.content)
+    }
+
+    /// Returns the object as JSON, as far as it is kept.
+    #[doc(hidden)]
+    pub fn body(&self) -> Cow<'_, [u8]> {
+        self.content.body()
+    }
+
+    pub(in crate::store) fn outline(&self) -> &HeadOffsets {
+        &self.outline
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// Calls `each` with the scalars at some paths, as far as they are kept.
+    pub(in crate::store) fn visit(
+        &self,
+        paths: &PathTree,
+        each: &mut dyn FnMut(usize, Scalar<'_>),
+    ) {
+        match &self.content {
+            Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
+            Content::Part(part) => paths.visit_known(part.body(), &self.outline, each),
+            content => paths.visit(&content.body(), each),
+        }
+    }
+
+    /// Returns the index values of fields that the object came with and that are not kept.
+    pub(in crate::store) fn outside(&self) -> DetachedIndexValues<'_> {
+        match &self.content {
+            Content::Part(part) => part.outside(),
+            Content::DecodedObject(kept) => kept.outside(),
+            _ => DetachedIndexValues::default(),
+        }
+    }
+
+    /// Bytes of the object, without its place in the store.
+    pub(crate) fn resident(&self) -> usize {
+        // A reference count and the key's header precede its text.
+        let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
+        let key = key + self.key.name().len();
+        let fixed = BLOCK + ABOUT + key;
+        fixed + self.content.capacity() + self.outline.heap()
+    }
+
+    /// Returns an annotation's value.
+    #[doc(hidden)]
+    pub fn annotation(&self, key: &str) -> Option<String> {
+        match &self.content {
+            Content::Compact(_) | Content::Part(_) => self.head().annotation(key),
+            Content::DecodedObject(kept) => kept.annotation(key),
+            #[cfg(feature = "cold")]
+            Content::Cold(cold) => {
+                let body = cold.unpacked();
+                let path = ["metadata", "annotations", key];
+                serde_json::from_slice(object_at_path(&body, &path)?).ok()
+            }
+        }
+    }
+
+    /// Decodes the object into a `K`, or returns the value that another reader holds. The failure
+    /// of a cached version is remembered: it is not decoded again.
+    pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
+        if let Content::DecodedObject(kept) = &self.content
+            && let Some(value) = kept.value::<K>()
+        {
+            return Ok(value);
+        }
+        if let Some(Ok(shared)) = self.home.shares.get(self.serial).map(Arc::downcast::<K>) {
+            return Ok(shared);
+        }
+        if let Some(message) = self.home.invalid.of(self, TypeId::of::<K>()) {
+            return Err(Invalid { message });
+        }
+        match self.parse::<K>() {
+            Ok(value) => {
+                let value = Arc::new(value);
+                let shared: Decoded = Arc::<K>::clone(&value);
+                // Two readers may decode the same object at once; the later value replaces the
+                // earlier.
+                self.home.shares.put(self.serial, &shared);
+                self.home.note_valid(self, TypeId::of::<K>());
+                Ok(value)
+            }
+            Err(message) => {
+                let message: Arc<str> = Arc::from(message);
+                if let Some(store) = self.home.store.upgrade() {
+                    store.note_invalid(self, TypeId::of::<K>(), &message);
+                }
+                Err(Invalid { message })
+            }
+        }
+    }
+
+    /// Decodes the object without looking for a shared value; a panic of the type's code is an
+    /// error.
+    pub(in crate::store) fn parse<K: Resource>(&self) -> Result<K, String> {
+        let body = self.body();
+        let named;
+        // Types with a static kind need not parse these members; dynamic ones would lose their kind
+        // without them.
+        let bytes = if K::static_info().is_none() {
+            named = self.named(&body);
+            &named
+        } else {
+            &*body
+        };
+        let is_part = self.home.is_part;
+        let decode = || times::decoded(bytes, |bytes| decode::<K>(bytes, is_part));
+        match catch_unwind(AssertUnwindSafe(decode)) {
+            Ok(decoded) => {
+                decoded.map_err(|error| Undecodable::explain::<K>(bytes, &error).to_string())
+            }
+            Err(_) => Err("decoding it panicked".to_owned()),
+        }
+    }
+
+    /// Returns the body with `apiVersion` and `kind`.
+    fn named(&self, body: &[u8]) -> Vec<u8> {
+        let info = &self.home.info;
+        let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
+        let mut bytes = serde_json::to_vec(&serde_json::json!({
+            "apiVersion": info.api_version(),
+            "kind": info.kind,
+        }))
+        .unwrap_or_default();
+        bytes.pop();
+        if !rest.trim_ascii_start().starts_with(b"}") {
+            bytes.push(b',');
+        }
+        bytes.extend_from_slice(rest);
+        bytes
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.home.memory.give_back(self.content.take_buffer());
+    }
+}
+
+/// Decodes a value. A projection skips most of a whole object; a part holds only its fields.
+fn decode<K: Resource>(bytes: &[u8], is_part: bool) -> serde_json::Result<K> {
+    let text = text_of(bytes)?;
+    let lean = if is_part { None } else { K::decode_lean(text) };
+    lean.map_or_else(|| serde_json::from_str(text), Ok)
+}

@@ -1,0 +1,143 @@
+//! Input and output of the store: observed objects and marks of a stream, and the changes that they
+//! make.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::object::Object;
+use super::version::order;
+use crate::delta::Keyed;
+use windlass_core::resource::ObjectKey;
+
+/// One pass over a scope: a list and the watch that follows it. Run numbers count up. A new epoch
+/// begins when the server's versions went backwards; versions of two epochs do not compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListGeneration {
+    /// Counts the times that the server's versions went backwards.
+    pub(crate) epoch: u32,
+    #[doc(hidden)]
+    pub number: u32,
+}
+
+/// An object as a reflector received it.
+#[derive(Clone)]
+pub struct Observed {
+    #[doc(hidden)]
+    pub object: Arc<Object>,
+    #[doc(hidden)]
+    pub run: ListGeneration,
+    /// The first list showed it.
+    #[doc(hidden)]
+    pub is_initial: bool,
+}
+
+impl Keyed for Observed {
+    fn key(&self) -> &ObjectKey {
+        self.object.key()
+    }
+
+    fn order(&self, other: &Self) -> Option<Ordering> {
+        match self.run.epoch.cmp(&other.run.epoch) {
+            Ordering::Equal => order(self.object.version(), other.object.version()),
+            epoch => Some(epoch),
+        }
+    }
+
+    fn seen_again(&mut self, again: &Self) {
+        self.run = self.run.max(again.run);
+    }
+}
+
+/// A milestone of a scope's stream, in order with the stream's objects.
+#[derive(Clone, Debug)]
+pub struct StreamMark {
+    /// The reflector that sent it.
+    pub(crate) scope: usize,
+    /// Its namespace; `None` for all.
+    pub(crate) namespace: Option<Arc<str>>,
+    pub(crate) run: ListGeneration,
+    pub(crate) resource_version: Arc<str>,
+    pub(crate) what: MarkKind,
+}
+
+impl StreamMark {
+    /// Whether objects may be gone for which no deletion was delivered.
+    pub(in crate::store) fn sweeps(&self) -> bool {
+        matches!(self.what, MarkKind::Listed | MarkKind::Absent)
+    }
+
+    /// Whether an object that was last seen in `run` is gone.
+    pub(in crate::store) fn takes(&self, run: ListGeneration) -> bool {
+        run < self.run || self.what == MarkKind::Absent
+    }
+}
+
+/// The kind of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkKind {
+    /// Everything up to this version was delivered.
+    Reached,
+    /// The list is complete: objects that it did not show are gone.
+    Listed,
+    /// The list is complete but for items whose name could not be read: objects that it did not
+    /// show stay.
+    ListedInPart,
+    /// The kind is not served: all its objects are gone.
+    Absent,
+    /// The server's versions went backwards: earlier own writes cannot be waited for.
+    NewEpoch,
+}
+
+/// A change of one object.
+#[derive(Clone)]
+pub enum Event {
+    Added { new: Arc<Object>, is_initial: bool },
+    Updated { old: Arc<Object>, new: Arc<Object> },
+    Deleted { last: Arc<Object>, final_state_unknown: bool },
+}
+
+impl Event {
+    #[doc(hidden)]
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Added { new, .. } | Self::Updated { new, .. } => new.key(),
+            Self::Deleted { last, .. } => last.key(),
+        }
+    }
+}
+
+/// The outcome of a batch.
+#[derive(Default)]
+pub struct BatchOutcome {
+    /// Changes in order.
+    #[doc(hidden)]
+    pub events: Vec<Event>,
+    /// Marks in order; the events of all deltas before a mark are in `events`.
+    pub(crate) marks: Vec<StreamMark>,
+    /// States that were not newer than the cached ones.
+    pub(crate) dropped: u64,
+    /// Dropped states; freed with this value, outside of the lock.
+    pub(in crate::store) stale: Vec<Observed>,
+}
+
+/// Recycles objects that were replaced, deleted or dropped, unless a listener still holds them.
+impl Drop for BatchOutcome {
+    fn drop(&mut self) {
+        for event in self.events.drain(..) {
+            match event {
+                Event::Added { .. } => {}
+                Event::Updated { old, .. } => Object::give_back(old),
+                Event::Deleted { last, .. } => Object::give_back(last),
+            }
+        }
+        self.stale.drain(..).for_each(|seen| Object::give_back(seen.object));
+    }
+}
+
+impl BatchOutcome {
+    /// Counts a state that was not newer, and keeps it to be freed outside of the lock.
+    pub(in crate::store) fn drop_stale(&mut self, seen: Observed) {
+        self.dropped += 1;
+        self.stale.push(seen);
+    }
+}

@@ -1,0 +1,79 @@
+//! A typed handle to one cached object.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::store::object::{Invalid, Object};
+use windlass_core::resource::{ObjectKey, Resource};
+use windlass_core::wire::Head;
+
+/// A cached object: head and compact bytes, decoded on first use. Cheap to clone; a clone does not
+/// change when the cache does.
+pub struct Cached<K> {
+    pub(in crate::store) object: Arc<Object>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Cached<K> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.object))
+    }
+}
+
+/// Key and version only: the content may be a Secret's.
+impl<K> fmt::Debug for Cached<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.object.key(), self.object.version())
+    }
+}
+
+impl<K> Cached<K> {
+    #[doc(hidden)]
+    pub fn new(object: Arc<Object>) -> Self {
+        Self { object, kind: PhantomData }
+    }
+}
+
+impl<K: Resource> Cached<K> {
+    /// Namespace and name.
+    pub fn key(&self) -> &ObjectKey {
+        self.object.key()
+    }
+
+    /// Metadata that is read without decoding the object.
+    pub fn head(&self) -> Head<'_> {
+        self.object.head()
+    }
+
+    /// Returns the object; decoded on first use and shared for as long as a caller holds it.
+    ///
+    /// # Errors
+    /// [`Invalid`] when the bytes do not decode into `K`; logged once and counted by the informer.
+    pub fn get(&self) -> Result<Arc<K>, Invalid> {
+        self.object.decode()
+    }
+
+    /// Returns the compact JSON: the server's bytes without `apiVersion`, `kind` and
+    /// `metadata.managedFields`.
+    ///
+    /// A cold object is decompressed (2 µs for a Pod), and an object that is kept decoded is
+    /// encoded again, with the fields that its type has. For a projection these are its fields and
+    /// the members that the head is read from; for metadata it is `{"metadata": …}`. See
+    /// [`Representation`](crate::store::Representation).
+    pub fn raw(&self) -> Cow<'_, [u8]> {
+        self.object.body()
+    }
+
+    /// Returns an annotation's value, read from the bytes, or from the decoded value where that is
+    /// kept. A projection that skips annotations has those that its fields name.
+    pub fn annotation(&self, key: &str) -> Option<String> {
+        self.object.annotation(key)
+    }
+
+    /// Whether the two are the same state in memory, and not just equal.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.object, &other.object)
+    }
+}

@@ -1,0 +1,387 @@
+//! Typed read views: of a store, and of one moment of it.
+
+use std::any::Any;
+use std::borrow::Borrow;
+use std::fmt;
+use std::fmt::{Display, Write};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::cached::Cached;
+use crate::store::cache::{At, Core, StoreStats};
+use crate::store::index::{Index, IndexValue};
+use crate::store::object::{Invalid, Object};
+use crate::store::state::{SnapshotDiff, Unconfirmed};
+use windlass_core::error::Error;
+use windlass_core::resource::{ObjectKey, Resource, Selector};
+
+/// A read view of the cached objects of one kind; cheap to clone. Each call answers from one
+/// moment; take a [`snapshot`](Self::snapshot) for several calls.
+pub struct Store<K> {
+    core: Arc<Core>,
+    /// Keeps the informer alive that fills this store.
+    holder: Option<Arc<dyn Any + Send + Sync>>,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// The content of a store at one moment, own writes included: all its answers are from then.
+///
+/// Taking a snapshot copies nothing. For each snapshot that is held the store keeps the old version
+/// of each key that changes, one per key: hold it for a reconcile, not for the life of the process.
+pub struct Snapshot<K> {
+    core: Arc<Core>,
+    moment: Arc<SnapshotDiff>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Store<K> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core), holder: self.holder.clone(), kind: PhantomData }
+    }
+}
+
+impl<K> Clone for Snapshot<K> {
+    fn clone(&self) -> Self {
+        let (core, moment) = (Arc::clone(&self.core), Arc::clone(&self.moment));
+        Self { core, moment, kind: PhantomData }
+    }
+}
+
+impl<K> fmt::Debug for Store<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({}, {} objects)", self.core.info(), self.core.len(At::Now))
+    }
+}
+
+impl<K> fmt::Debug for Snapshot<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let objects = self.core.len(At::SnapshotDiff(&self.moment));
+        write!(f, "Snapshot({}, {objects} objects)", self.core.info())
+    }
+}
+
+impl<K: Resource> Store<K> {
+    #[doc(hidden)]
+    pub fn new(core: Arc<Core>) -> Self {
+        Self { core, holder: None, kind: PhantomData }
+    }
+
+    /// Returns the store with `holder`, which is kept alive for as long as the store or a clone of
+    /// it lives.
+    pub(crate) fn held_by(self, holder: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { holder: Some(holder), ..self }
+    }
+
+    /// Returns a view of the same cache that does not keep its informer running.
+    ///
+    /// Once no other user of the informer is left, the view keeps showing the last state. Meant for
+    /// callers that the informer itself holds, such as a listener that is kept
+    /// (`Registration::keep`) and reads the cache that it listens to: with an ordinary store the
+    /// two would keep each other alive for as long as the registry runs.
+    #[must_use]
+    pub fn unheld(&self) -> Self {
+        Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
+    }
+
+    pub(in crate::store) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Returns the object of that name.
+    pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
+        self.core.get(key, At::Now).map(Cached::new)
+    }
+
+    /// Returns all objects, in key order.
+    pub fn list(&self) -> Vec<Cached<K>> {
+        cached(self.core.collect(None, At::Now))
+    }
+
+    /// Returns the objects of a namespace (`None`: all) that `labels` matches, in key order.
+    pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
+        select(self.core.collect(namespace, At::Now), labels)
+    }
+
+    /// Returns the objects whose index value is `value`, in key order: by namespace, then by name.
+    ///
+    /// Key order is alphabetical and implies neither age nor priority, and users of the cluster
+    /// choose the values. When one of several objects with the same value is to win, compare their
+    /// ages ([`is_older_than`](windlass_core::resource::ResourceExt::is_older_than)), or look within one
+    /// namespace.
+    ///
+    /// An index that the store does not have yet is built by this call and kept. A value of another
+    /// type than the index has does not compile:
+    ///
+    /// ```compile_fail,E0277
+    /// # extern crate windlass_cache as windlass;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use windlass::store::{Index, Store};
+    ///
+    /// const BY_PRIORITY: Index<Pod, i32> = Index::on_path("priority", &["spec", "priority"]);
+    /// fn urgent(pods: &Store<Pod>) -> usize {
+    ///     pods.by_index(BY_PRIORITY, "high").len()
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// When the index cannot be built, with the error that [`ensure_index`](Self::ensure_index)
+    /// returns to callers that check first: an empty answer would be taken for the truth. In a
+    /// reconcile a panic is caught, logged and retried, and stops nothing else.
+    pub fn by_index<V: IndexValue + Borrow<Q>, Q: ?Sized + Display>(
+        &self,
+        index: Index<K, V>,
+        value: &Q,
+    ) -> Vec<Cached<K>> {
+        self.by_text(index, value)
+    }
+
+    /// As [`by_index`](Self::by_index), by the text of a value.
+    #[doc(hidden)]
+    pub fn by_text<V: IndexValue, Q: ?Sized + Display>(
+        &self,
+        index: Index<K, V>,
+        text: &Q,
+    ) -> Vec<Cached<K>> {
+        by_index(&self.core, At::Now, index, text)
+    }
+
+    /// Builds an index now, so that no lookup has to. Objects may be in the store already, and may
+    /// change meanwhile.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) in three cases:
+    ///
+    /// - The index is on an empty path, or on the metadata or its labels, annotations or owner
+    ///   references, which are no values.
+    /// - Only metadata are read, and the path is outside of `metadata`.
+    /// - Objects are in the store already and the field was not kept of them, because a projection
+    ///   does not have it. Of a [`Typed`](crate::store::Representation::Typed) kind no path outside
+    ///   of `metadata` is known to be kept, unless it is read as
+    ///   [`DynamicObject`](windlass_core::resource::DynamicObject). An index by a function, and one that
+    ///   is declared before the first list, may be on any field.
+    pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
+        self.core.ensure_index(index.id(), &index.evaluator())
+    }
+
+    /// Returns the objects with an owner reference to this uid, in key order, from an ordinary
+    /// index.
+    ///
+    /// An owner reference is a claim: any user who may create such an object in the namespace can
+    /// refer to any uid that the user can read. Do not decide by it alone that an object exists, or
+    /// how many there are; compare names, or the applied content.
+    ///
+    /// # Panics
+    /// As [`by_index`](Self::by_index).
+    pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
+        self.by_index(owner_index(), uid)
+    }
+
+    /// Returns the objects that are known not to decode into their type, in key order, each with
+    /// its error. An object that was never read is not known to be invalid, unless the kind's cache
+    /// validates eagerly ([`Validate::Eager`](crate::informer::Validate::Eager)) or keeps decoded
+    /// values.
+    pub fn invalid(&self) -> Vec<(Cached<K>, Invalid)> {
+        let found = self.core.invalid_list().into_iter();
+        found.map(|(object, message)| (Cached::new(object), Invalid { message })).collect()
+    }
+
+    /// Returns the number of objects.
+    pub fn len(&self) -> usize {
+        self.core.len(At::Now)
+    }
+
+    /// Whether the store has no objects.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes a snapshot, for several reads that must agree with each other.
+    pub fn snapshot(&self) -> Snapshot<K> {
+        let moment = self.core.moment();
+        Snapshot { core: Arc::clone(&self.core), moment, kind: PhantomData }
+    }
+
+    /// Returns the newest resourceVersion up to which the store has received everything: that of
+    /// the last list, event or bookmark. Empty before the first list. Of several namespaces the
+    /// newest counts.
+    pub fn resource_version(&self) -> String {
+        self.core.version().to_string()
+    }
+
+    /// Returns the sizes of the store, in objects and in bytes.
+    pub fn stats(&self) -> StoreStats {
+        self.core.stats()
+    }
+
+    /// Whether this process wrote the object more than 10 s ago and the watch has not shown the
+    /// write yet. [`get`](Self::get) then returns a state that is older than that write.
+    pub fn is_stale(&self, key: &ObjectKey) -> bool {
+        self.core.is_stale(key)
+    }
+
+    /// Returns the state of an own write to `key` that the watch has not shown.
+    #[doc(hidden)]
+    pub fn unseen(&self, key: &ObjectKey) -> Option<Unconfirmed> {
+        self.core.unseen(key)
+    }
+
+    /// As [`get`](Self::get), but only the state that the watch has shown, without own writes.
+    pub fn get_seen(&self, key: &ObjectKey) -> Option<Cached<K>> {
+        self.core.get_seen(key).map(Cached::new)
+    }
+}
+
+impl<K: Resource> Snapshot<K> {
+    /// Returns the object of that name.
+    pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
+        self.core.get(key, self.at()).map(Cached::new)
+    }
+
+    /// Returns all objects, in key order.
+    pub fn list(&self) -> Vec<Cached<K>> {
+        cached(self.core.collect(None, self.at()))
+    }
+
+    /// Returns the objects of a namespace (`None`: all) that `labels` matches, in key order.
+    pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
+        select(self.core.collect(namespace, self.at()), labels)
+    }
+
+    /// Returns the objects whose index value is `value`, in key order.
+    ///
+    /// # Panics
+    /// As [`Store::by_index`], when the index cannot be built.
+    pub fn by_index<V: IndexValue + Borrow<Q>, Q: ?Sized + Display>(
+        &self,
+        index: Index<K, V>,
+        value: &Q,
+    ) -> Vec<Cached<K>> {
+        by_index(&self.core, self.at(), index, value)
+    }
+
+    /// Returns the objects with an owner reference to this uid, in key order; these are claims, as
+    /// those of [`Store::owned_by`].
+    ///
+    /// # Panics
+    /// As [`Store::by_index`].
+    pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
+        self.by_index(owner_index(), uid)
+    }
+
+    /// Returns the number of objects.
+    pub fn len(&self) -> usize {
+        self.core.len(self.at())
+    }
+
+    /// Whether the snapshot has no objects.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn at(&self) -> At<'_> {
+        At::SnapshotDiff(&self.moment)
+    }
+}
+
+fn cached<K>(objects: Vec<Arc<Object>>) -> Vec<Cached<K>> {
+    objects.into_iter().map(Cached::new).collect()
+}
+
+fn select<K>(mut objects: Vec<Arc<Object>>, labels: &Selector) -> Vec<Cached<K>> {
+    if !labels.is_empty() {
+        objects.retain(|object| {
+            let head = object.head();
+            labels.matches_with(&|key| head.label(key))
+        });
+    }
+    cached(objects)
+}
+
+/// The index of [`Store::owned_by`].
+fn owner_index<K: Resource>() -> Index<K, String> {
+    Index::on_path("owner", &["metadata", "ownerReferences", "uid"])
+}
+
+/// Looks an index value up, and builds the index if the store lacks it.
+fn by_index<K: Resource, V: IndexValue>(
+    core: &Core,
+    at: At<'_>,
+    index: Index<K, V>,
+    value: &(impl ?Sized + Display),
+) -> Vec<Cached<K>> {
+    let mut term = Term::default();
+    if write!(term, "{value}").is_err() {
+        return Vec::new();
+    }
+    let id = index.id();
+    if let Some(found) = core.lookup(id, term.text(), at) {
+        return cached(found);
+    }
+    if let Err(error) = core.ensure_index(id, &index.evaluator()) {
+        // An empty answer would be believed, and acted upon.
+        panic!("{error}");
+    }
+    cached(core.lookup(id, term.text(), at).unwrap_or_default())
+}
+
+/// Longest value that is formatted without the heap, in bytes; names and uids fit.
+const TERM: usize = 128;
+
+/// A value's text, without an allocation when it is short.
+struct Term {
+    short: [u8; TERM],
+    length: usize,
+    long: String,
+}
+
+impl Default for Term {
+    fn default() -> Self {
+        Self { short: [0; TERM], length: 0, long: String::new() }
+    }
+}
+
+impl Term {
+    fn text(&self) -> &str {
+        if self.long.is_empty() {
+            // Only whole `&str`s were written, so the bytes are UTF-8.
+            return std::str::from_utf8(&self.short[..self.length]).unwrap_or_default();
+        }
+        &self.long
+    }
+}
+
+impl Write for Term {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        if self.long.is_empty() && end <= TERM {
+            self.short[self.length..end].copy_from_slice(text.as_bytes());
+            self.length = end;
+            return Ok(());
+        }
+        // Not enough space left in `short`: all text so far moves to the heap.
+        if self.long.is_empty() {
+            let short = self.text().to_owned();
+            self.long = short;
+        }
+        self.long.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_holds_texts_of_any_length() {
+        for lengths in [&[0][..], &[1, 127], &[128], &[129], &[100, 0, 28, 1, 0, 500]] {
+            let (mut term, mut plain) = (Term::default(), String::new());
+            for length in lengths {
+                let text = "é".repeat(*length);
+                write!(term, "{text}").unwrap();
+                plain.push_str(&text);
+            }
+            assert_eq!(term.text(), plain);
+        }
+    }
+}

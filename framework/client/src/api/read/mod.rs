@@ -1,0 +1,239 @@
+//! Reads of one object, one page or a whole list; watches, and waits for a state.
+
+mod follow;
+mod pages;
+mod wait;
+mod watch;
+
+pub use pages::ListStream;
+pub use wait::Condition;
+pub use watch::{ResumingWatch, Watch, WatchEvent, WatchStream};
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use super::ApiFuture;
+use super::decode::{self, Decoder};
+use super::draft::Draft;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::Resource;
+
+/// Default number of objects on a page, as in client-go's pager.
+const PAGE: u32 = 500;
+
+/// A read of one object, sent when it is awaited.
+///
+/// # Errors
+/// [`NotFound`](ErrorKind::NotFound) when the object does not exist, and those of
+/// [`Client::send`](crate::client::Client::send).
+/// # Cancel safety
+/// Dropping the future cancels the request.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct Get<T> {
+    draft: Draft,
+    decode: Decoder<T>,
+}
+
+impl<T> Get<T> {
+    pub(crate) fn new(draft: Draft, decode: Decoder<T>) -> Self {
+        Self { draft, decode }
+    }
+
+    /// Accepts no version older than this; `0` accepts any version of the server's cache. Default:
+    /// the newest.
+    pub fn resource_version(mut self, version: &str) -> Self {
+        self.draft.set("resourceVersion", version);
+        self
+    }
+
+    /// Total time for the call with all retries. Default: the client's, 30 s.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+
+    /// Sends the request; `None` when the object does not exist.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`](crate::client::Client::send), without `NotFound`.
+    pub async fn opt(self) -> Result<Option<T>, Error> {
+        match self.draft.send(self.decode).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<T: 'static> IntoFuture for Get<T> {
+    type Output = Result<T, Error>;
+    type IntoFuture = ApiFuture<'static, T>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.draft.send(self.decode))
+    }
+}
+
+impl<T> fmt::Debug for Get<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Get").field("draft", &self.draft).finish_non_exhaustive()
+    }
+}
+
+/// Meaning of the version in a list request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VersionMatch {
+    /// Exactly that version.
+    Exact,
+    /// That version or a newer one.
+    NotOlderThan,
+}
+
+/// A page or a whole list.
+#[derive(Clone, Debug)]
+pub struct ObjectList<K> {
+    /// The objects.
+    pub items: Vec<K>,
+    /// The version of the collection that the objects are from.
+    pub resource_version: String,
+    /// Token of the next page; `None` on the last one.
+    pub continue_token: Option<String>,
+    /// Approximate number of objects on later pages. Servers send it for lists without selectors.
+    pub remaining: Option<u64>,
+}
+
+/// A list, requested when it is awaited, as a whole; or a [`stream`](Self::stream).
+///
+/// # Errors
+/// Those of [`Client::send`](crate::client::Client::send); [`Decode`](ErrorKind::Decode) names an
+/// object that does not decode.
+/// # Cancel safety
+/// Dropping the future cancels the current request.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct List<K> {
+    draft: Draft,
+    one_page: bool,
+    page_size: u32,
+    decode: Decoder<ObjectList<K>>,
+}
+
+impl<K: Resource> List<K> {
+    pub(crate) fn new(draft: Draft) -> Self {
+        Self { draft, one_page: false, page_size: PAGE, decode: decode::list }
+    }
+
+    /// Returns the objects one by one, read page by page as they are taken; see [`ListStream`].
+    pub fn stream(self) -> ListStream<K> {
+        ListStream::new(self.draft, self.page_size)
+    }
+}
+
+impl<K> List<K> {
+    fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.draft.set(key, value);
+        self
+    }
+
+    /// Selects by labels, in kubectl's notation.
+    pub fn labels(self, selector: &str) -> Self {
+        self.set("labelSelector", selector)
+    }
+
+    /// Selects by fields.
+    pub fn fields(self, selector: &str) -> Self {
+        self.set("fieldSelector", selector)
+    }
+
+    /// Reads one page of at most `limit` objects; the answer's
+    /// [`continue_token`](ObjectList::continue_token) leads to the next.
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.one_page = true;
+        self.page_size = limit;
+        self.set("limit", limit.to_string())
+    }
+
+    /// Reads the page after an earlier one.
+    pub fn continue_token(mut self, token: &str) -> Self {
+        self.one_page = true;
+        self.set("continue", token)
+    }
+
+    /// Objects on a page of a whole list or of a stream. Default: 500.
+    pub fn page_size(mut self, objects: u32) -> Self {
+        // For API servers, 0 is no limit.
+        self.page_size = objects.max(1);
+        self
+    }
+
+    /// Accepts no version older than this; `0` accepts any version of the server's cache. Default:
+    /// the newest.
+    pub fn resource_version(self, version: &str) -> Self {
+        self.set("resourceVersion", version)
+    }
+
+    /// Reads exactly this version, or one not older than it, according to `how`.
+    pub fn at_version(self, version: &str, how: VersionMatch) -> Self {
+        let how = match how {
+            VersionMatch::Exact => "Exact",
+            VersionMatch::NotOlderThan => "NotOlderThan",
+        };
+        self.set("resourceVersion", version).set("resourceVersionMatch", how)
+    }
+
+    /// Total time for a page with all retries. Default: the client's, 30 s.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+}
+
+impl<K: Resource> IntoFuture for List<K> {
+    type Output = Result<ObjectList<K>, Error>;
+    type IntoFuture = ApiFuture<'static, ObjectList<K>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            if self.one_page {
+                return self.draft.send(self.decode).await;
+            }
+            self.every_page().await
+        })
+    }
+}
+
+impl<K: Resource> List<K> {
+    /// Reads the pages to the end. After an expired token it starts anew without pages: a whole
+    /// list has one version.
+    async fn every_page(self) -> Result<ObjectList<K>, Error> {
+        let (draft, decode) = (self.draft, self.decode);
+        let mut first = draft.clone();
+        first.set("limit", self.page_size.to_string());
+        let mut list: ObjectList<K> = first.clone().send(decode).await?;
+        while let Some(token) = list.continue_token.take() {
+            match first.next_page(&token).send(decode).await {
+                Ok(more) => {
+                    list.items.extend(more.items);
+                    list.continue_token = more.continue_token;
+                    // A server that returns the token of the request would make the list endless.
+                    if list.continue_token.as_ref() == Some(&token) {
+                        return Err(first.repeated_token());
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Expired => {
+                    // Without a limit: one answer has one version.
+                    return draft.send(decode).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        list.remaining = None;
+        Ok(list)
+    }
+}
+
+impl<K> fmt::Debug for List<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List").field("draft", &self.draft).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,206 @@
+//! Typed watches, of one connection, or across several (`resume`). Informers do not use them: they
+//! list, too, and decode late.
+
+mod resume;
+mod rollback;
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::api::ApiFuture;
+use crate::api::decode;
+use crate::api::draft::{Draft, Target};
+use crate::client::{RawEvent, RawWatch};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::Resource;
+use windlass_core::wire::{EventType, Undecodable};
+
+pub use resume::ResumingWatch;
+pub(in crate::api) use resume::{compare, passes};
+
+/// Annotation of the bookmark after the initial events.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// One event of a watch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WatchEvent<K> {
+    /// The object is new, or existed when the watch began.
+    Added(K),
+    /// The object changed.
+    Modified(K),
+    /// The object is gone; this is its last state.
+    Deleted(K),
+    /// Nothing changed up to this version.
+    Bookmark {
+        /// A watch from this version misses nothing.
+        resource_version: String,
+        /// Whether this bookmark ends the objects that existed at the beginning.
+        initial_events_end: bool,
+    },
+}
+
+/// A watch, started when it is awaited.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct Watch<K> {
+    draft: Draft,
+    frame_limit: Option<usize>,
+    _kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Watch<K> {
+    pub(crate) fn new(mut draft: Draft) -> Self {
+        draft.set("watch", "true");
+        // Bookmarks advance the version while no object changes.
+        draft.set("allowWatchBookmarks", "true");
+        Self { draft, frame_limit: None, _kind: PhantomData }
+    }
+
+    fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.draft.set(key, value);
+        self
+    }
+
+    /// Selects by labels, in kubectl's notation.
+    pub fn labels(self, selector: &str) -> Self {
+        self.set("labelSelector", selector)
+    }
+
+    /// Selects by fields.
+    pub fn fields(self, selector: &str) -> Self {
+        self.set("fieldSelector", selector)
+    }
+
+    /// Starts with events after this version. Default: every object as it is now, then later
+    /// changes.
+    pub fn resource_version(self, version: &str) -> Self {
+        self.set("resourceVersion", version)
+    }
+
+    /// Sends every object as it is, then a bookmark that ends them
+    /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then later changes: a
+    /// list and a watch in one. Servers before 1.32 may not support it, and refuse it as `Invalid`.
+    pub fn initial_events(self) -> Self {
+        self.set("sendInitialEvents", "true").set("resourceVersionMatch", "NotOlderThan")
+    }
+
+    /// Time up to the beginning of the answer. Default: the client's, 30 s.
+    pub fn open_within(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+
+    /// Time after which the server ends the watch, in whole seconds. Default: the server's choice.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.set("timeoutSeconds", timeout.as_secs().to_string())
+    }
+
+    /// Largest event in bytes; a larger one is an error of its own, and the next follows. Default:
+    /// 16 MiB, as client-go.
+    pub fn frame_limit(mut self, bytes: usize) -> Self {
+        self.frame_limit = Some(bytes);
+        self
+    }
+}
+
+impl<K: Resource> IntoFuture for Watch<K> {
+    type Output = Result<WatchStream<K>, Error>;
+    type IntoFuture = ApiFuture<'static, WatchStream<K>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let target = self.draft.target.clone();
+            let (what, mut raw) = self.draft.watch().await?;
+            if let Some(bytes) = self.frame_limit {
+                raw = raw.limited(bytes);
+            }
+            Ok(WatchStream { raw, what, target, _kind: PhantomData })
+        })
+    }
+}
+
+impl<K> fmt::Debug for Watch<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("draft", &self.draft).finish_non_exhaustive()
+    }
+}
+
+/// A running watch. Dropping it ends the request.
+pub struct WatchStream<K> {
+    raw: RawWatch,
+    what: String,
+    target: Arc<Target>,
+    _kind: PhantomData<fn() -> K>,
+}
+
+/// The content of a bookmark.
+#[derive(Deserialize)]
+struct Mark {
+    metadata: MarkMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MarkMeta {
+    resource_version: String,
+    #[serde(default)]
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+impl<K: Resource> WatchStream<K> {
+    /// Returns the next event; `None` when the server ended the watch, and after every error but
+    /// [`Decode`](ErrorKind::Decode).
+    ///
+    /// # Errors
+    /// [`Expired`](ErrorKind::Expired) when the version is too old, and any other error event of
+    /// the server; [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one
+    /// follows; [`Transport`](ErrorKind::Transport) when the connection broke;
+    /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the requested
+    /// duration of the watch (an hour if none was requested), or an event that had begun did not
+    /// end within 30 s.
+    /// # Cancel safety
+    /// Safe: no event is lost.
+    pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
+        Some(self.raw.next().await?.and_then(|event| self.event(&event)))
+    }
+
+    fn undecodable(&self, why: impl fmt::Display) -> Error {
+        let text = format!("cannot {}: an event does not decode: {why}", self.what);
+        Error::new(ErrorKind::Decode, text)
+    }
+
+    /// Decodes an event of the wire.
+    fn event(&self, event: &RawEvent) -> Result<WatchEvent<K>, Error> {
+        let text = std::str::from_utf8(&event.object).map_err(|error| self.undecodable(error))?;
+        let object = || decode::item(&self.what, text, &self.target.info);
+        match event.kind {
+            EventType::Added => object().map(WatchEvent::Added),
+            EventType::Modified => object().map(WatchEvent::Modified),
+            EventType::Deleted => object().map(WatchEvent::Deleted),
+            EventType::Bookmark => {
+                let mark: Mark = serde_json::from_str(text).map_err(|error| {
+                    self.undecodable(Undecodable::explain::<Mark>(text.as_bytes(), &error))
+                })?;
+                let ended = mark.metadata.annotations.get(INITIAL_EVENTS_END);
+                Ok(WatchEvent::Bookmark {
+                    initial_events_end: ended.is_some_and(|value| value == "true"),
+                    resource_version: mark.metadata.resource_version,
+                })
+            }
+            _ => Err(self.undecodable("its type is unknown")),
+        }
+    }
+}
+
+impl<K> fmt::Debug for WatchStream<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchStream").field("raw", &self.raw).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! Changes a copy of an object and sends exactly the differences.
+//!
+//! Other fields are not sent: other writers' changes to them stay, unless they should be a
+//! conflict. This is no server-side apply: the fields are changed once, and not owned.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::api::patch::merge_diff;
+use crate::api::{Api, Patch};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{Resource, ResourceExt, Whole};
+use windlass_core::wire::Undecodable;
+
+/// Metadata that the API server maintains: differences in it are not sent.
+const SERVER_FIELDS: [&str; 8] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// A copy of an object to change freely; [`send`](Self::send) sends the differences.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::apps::v1::Deployment;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let deployments = client.namespace::<Deployment>("shop");
+/// let mut web = deployments.patcher(&deployments.get("web").await?);
+/// web.spec.get_or_insert_default().replicas = Some(3);
+/// web.metadata.labels.get_or_insert_default().insert("tier".into(), "front".into());
+/// let is_written = web.send().await?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Patcher<K> {
+    api: Api<K>,
+    /// The object as it was read, or written last.
+    base: K,
+    object: K,
+    /// Whether a write fails when another writer was first.
+    is_locked: bool,
+}
+
+/// Shows the object's name only: it may be a Secret.
+impl<K: Resource> fmt::Debug for Patcher<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patcher")
+            .field("api", &self.api)
+            .field("object", &self.base.key())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K> Deref for Patcher<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.object
+    }
+}
+
+impl<K> DerefMut for Patcher<K> {
+    fn deref_mut(&mut self) -> &mut K {
+        &mut self.object
+    }
+}
+
+impl<K: Whole> Api<K> {
+    /// Returns a copy of `object` to change; [`Patcher::send`] sends the differences.
+    pub fn patcher(&self, object: &K) -> Patcher<K> {
+        let api = self.near(object);
+        Patcher { api, base: object.clone(), object: object.clone(), is_locked: true }
+    }
+}
+
+/// Differences of the object and of its status, as merge patches.
+struct Changes {
+    object: Option<Value>,
+    status: Option<Value>,
+    wanted_status: Value,
+}
+
+impl<K: Whole> Patcher<K> {
+    /// Sends the changes even if the object was written since it was read: a field that both
+    /// changed gets this value, and a list is replaced as a whole. Otherwise that is a conflict. An
+    /// object of another uid is never touched.
+    pub fn unlocked(mut self) -> Self {
+        self.is_locked = false;
+        self
+    }
+
+    /// Returns the object as it was read, or as the last write left it.
+    pub fn original(&self) -> &K {
+        &self.base
+    }
+
+    /// Whether [`send`](Self::send) would send anything.
+    pub fn is_changed(&self) -> bool {
+        // `send` reports an object that does not become JSON.
+        self.changes().map_or(true, |changes| changes.object.or(changes.status).is_some())
+    }
+
+    /// Sends the changes since the object was read, or sent last; returns whether there were any.
+    ///
+    /// The object is one JSON merge patch, and its status, which is a subresource, another one
+    /// after it. Nothing is sent without a change. Fields that were removed are sent as `null`,
+    /// lists as a whole. Fields that the API server maintains (uid, resourceVersion, managedFields,
+    /// …) are not sent.
+    ///
+    /// The copy then holds the API server's answer, and may be changed and sent again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the object was written since it was read, or another object has
+    /// its name (also [`ErrorKind::Invalid`], when it is [unlocked](Self::unlocked)): read it, and
+    /// change that. [`ErrorKind::NotFound`] when it is gone, or a status was changed and the kind
+    /// has no such subresource; [`ErrorKind::Usage`] when the name or the namespace was changed.
+    /// When the object was written and its status was not, the status is still to be sent.
+    pub async fn send(&mut self) -> Result<bool, Error> {
+        self.send_telling(|_, _, _| {}).await
+    }
+
+    /// As [`send`](Self::send). Calls `told` after each write with the version that the write was
+    /// based on (`None` when the API server did not check one), the written object, and the answer.
+    #[doc(hidden)]
+    pub async fn send_telling(
+        &mut self,
+        mut told: impl FnMut(Option<&str>, &K, &[u8]) + Send,
+    ) -> Result<bool, Error> {
+        self.check_unmoved()?;
+        let Changes { object, status, wanted_status } = self.changes()?;
+        let is_written = object.is_some() || status.is_some();
+        if let Some(patch) = object {
+            let from = self.locked_at().map(str::to_owned);
+            let (written, answer) = self.write(patch, false).await?;
+            told(from.as_deref(), &written, &answer);
+            // Stored at once: if writing the status fails, only the status is still to be sent.
+            self.object = written.clone();
+            self.base = written;
+            if status.is_some() {
+                // The answer has the old status: the changed one is kept, to be sent next.
+                self.object = with_status(&self.base, wanted_status)?;
+            }
+        }
+        if let Some(status) = status {
+            let from = self.locked_at().map(str::to_owned);
+            let (written, answer) = self.write(json!({ "status": status }), true).await?;
+            told(from.as_deref(), &written, &answer);
+            self.base = written;
+        }
+        self.object = self.base.clone();
+        Ok(is_written)
+    }
+
+    /// The only version that the next write accepts; `None` accepts any.
+    fn locked_at(&self) -> Option<&str> {
+        Some(self.base.resource_version()).filter(|version| self.is_locked && !version.is_empty())
+    }
+
+    /// Sends one patch, bound to the uid and, if locked, to the version that was read.
+    async fn write(&self, mut patch: Value, is_status: bool) -> Result<(K, Bytes), Error> {
+        let version = self.base.resource_version();
+        // Makes the patch fail as a conflict if the object was written since.
+        if let Some(version) = self.locked_at() {
+            patch["metadata"]["resourceVersion"] = version.into();
+        }
+        // Another object of the same name is never touched.
+        if !self.base.uid().is_empty() {
+            patch["metadata"]["uid"] = self.base.uid().into();
+        }
+        let write = self.api.patch(self.base.name(), Patch::Merge(patch));
+        let write = if is_status { write.status() } else { write };
+        write.answered().await.map_err(|error| match error.is_conflict() {
+            true => error.note(&format!("it was read at resourceVersion {version}")),
+            false => error,
+        })
+    }
+
+    /// The differences between the copy and the object that was read.
+    fn changes(&self) -> Result<Changes, Error> {
+        let (mut base, mut wanted) = (json(&self.base)?, json(&self.object)?);
+        let base_status = take(&mut base, "status");
+        let wanted_status = take(&mut wanted, "status");
+        for object in [&mut base, &mut wanted] {
+            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+                metadata.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
+            }
+        }
+        let status = match (&base_status, &wanted_status) {
+            (Value::Null, Value::Null) => None,
+            // A status cannot be removed: a removed one is emptied.
+            (base, Value::Null) => merge_diff(base, &Map::new().into()),
+            (base, wanted) => merge_diff(base, wanted),
+        };
+        Ok(Changes { object: merge_diff(&base, &wanted), status, wanted_status })
+    }
+
+    /// Refuses a copy with another name or namespace.
+    fn check_unmoved(&self) -> Result<(), Error> {
+        let (base, object) = (&self.base, &self.object);
+        if (base.name(), base.namespace()) == (object.name(), object.namespace()) {
+            return Ok(());
+        }
+        let what = self.api.info().group_resource();
+        let text = format!(
+            "cannot patch {what} \"{}\": the copy was given another name or namespace",
+            base.name()
+        );
+        Err(Error::new(ErrorKind::Usage, text))
+    }
+}
+
+/// Removes a field; null when it is absent.
+fn take(object: &mut Value, field: &str) -> Value {
+    object.as_object_mut().and_then(|object| object.remove(field)).unwrap_or_default()
+}
+
+fn json<K: Resource>(object: &K) -> Result<Value, Error> {
+    serde_json::to_value(object).map_err(|error| unusable(object, Undecodable::of(&error)))
+}
+
+/// The object with another status.
+fn with_status<K: Resource>(object: &K, status: Value) -> Result<K, Error> {
+    let mut value = json(object)?;
+    if let Value::Object(value) = &mut value {
+        value.insert("status".to_owned(), status);
+    }
+    // Through a text: decoding from a `Value` would be a second copy of the kind's decoder.
+    serde_json::from_str(&value.to_string())
+        .map_err(|error| unusable(object, Undecodable::explain_value::<K>(&value, &error)))
+}
+
+/// The error of a copy that cannot be converted.
+fn unusable<K: Resource>(object: &K, error: Undecodable) -> Error {
+    let text = format!("cannot patch \"{}\": it does not become JSON and back", object.key());
+    Error::new(ErrorKind::Usage, text).because(error)
+}

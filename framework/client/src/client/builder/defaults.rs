@@ -1,0 +1,201 @@
+//! Setters of the defaults of calls: media types, timeout, rate limit, backoff, warnings.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+
+use super::ClientBuilder;
+use crate::client::call::{Defaults, SHOWN};
+use crate::client::policy::backoff::{self, BackoffFactory, UrlBackoff};
+use crate::client::policy::{RateLimiter, TokenBucket};
+use crate::client::request::{LogWarnings, WarningHandler};
+use windlass_core::clock::Clock;
+
+/// Timeout of a call that names none.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Requests that may be sent at once under a rate limit; client-go's value.
+const BURST: u32 = 10;
+const JSON: &str = "application/json";
+
+/// Settings of the builder, before the environment and the defaults fill the gaps.
+#[derive(Default)]
+pub(in crate::client) struct Wishes {
+    timeout: Option<Duration>,
+    accept: Option<String>,
+    content_type: Option<String>,
+    /// Requests a second, in the long run.
+    qps: Option<f64>,
+    /// Requests that may be sent at once.
+    burst: Option<u32>,
+    limiter: Option<Arc<dyn RateLimiter>>,
+    backoff: Option<BackoffFactory>,
+    /// First and longest wait of the backoff that the environment asks for.
+    env_backoff: Option<(Duration, Duration)>,
+    warnings: Option<Arc<dyn WarningHandler>>,
+    /// Bytes of a body that are shown at TRACE level.
+    shown: Option<usize>,
+}
+
+impl Wishes {
+    /// Reads the variables of the backoff, which count where the builder sets none.
+    pub(in crate::client) fn read_env(&mut self, variable: &dyn Fn(&str) -> Option<String>) {
+        self.env_backoff = backoff::from_env(variable);
+    }
+
+    /// Returns the effective settings.
+    pub(in crate::client) fn defaults(self, clock: &Clock) -> Defaults {
+        Defaults {
+            timeout: self.timeout.unwrap_or(TIMEOUT),
+            asked_timeout: self.timeout,
+            accept: self.accepted(),
+            content_type: self.media_type().to_owned(),
+            limiter: self.limiter.clone().or_else(|| self.bucket(clock)),
+            backoff: self.backoff.or_else(|| {
+                let ((base, max), clock) = (self.env_backoff?, clock.clone());
+                let manager = move || UrlBackoff::new(base, max, clock.clone());
+                Some(Arc::new(move || Arc::new(manager())))
+            }),
+            warnings: self.warnings.unwrap_or_else(|| Arc::new(LogWarnings::default())),
+            shown: self.shown.unwrap_or(SHOWN),
+        }
+    }
+
+    /// Returns the token bucket of `qps` and `burst`, if there is a limit.
+    fn bucket(&self, clock: &Clock) -> Option<Arc<dyn RateLimiter>> {
+        // Zero or less means no limit.
+        let qps = self.qps.filter(|qps| *qps > 0.0)?;
+        let burst = self.burst.unwrap_or(BURST);
+        Some(Arc::new(TokenBucket::new(qps, burst, clock.clone())))
+    }
+
+    /// Returns the header `Accept`: the media types set by [`ClientBuilder::accept`], else the
+    /// content type and `*/*`.
+    fn accepted(&self) -> Option<HeaderValue> {
+        let text = match (self.accept.as_deref().unwrap_or_default(), self.media_type()) {
+            ("", "") => return None,
+            ("", content_type) => format!("{content_type}, */*"),
+            (accept, _) => accept.to_owned(),
+        };
+        // Media types that fit no header are dropped: the server then chooses.
+        HeaderValue::try_from(text).ok()
+    }
+
+    /// Returns the media type of bodies that name none.
+    fn media_type(&self) -> &str {
+        self.content_type.as_deref().unwrap_or(JSON)
+    }
+}
+
+impl fmt::Debug for Wishes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wishes")
+            .field("timeout", &self.timeout)
+            .field("qps", &self.qps)
+            .field("burst", &self.burst)
+            .field("limiter", &self.limiter)
+            .field("warnings", &self.warnings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Defaults of calls.
+impl ClientBuilder {
+    /// Sets the total time of a call that names none, with all its retries. Default: 30 s.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.wishes.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the media types of answers. Default: the [content type](Self::content_type), and `*/*`.
+    #[must_use]
+    pub fn accept(mut self, media_types: &str) -> Self {
+        self.wishes.accept = Some(media_types.to_owned());
+        self
+    }
+
+    /// Sets the media type of bodies that name none. Default: `application/json`. When both the
+    /// content type and [`accept`](Self::accept) are empty, no header `Accept` is sent.
+    #[must_use]
+    pub fn content_type(mut self, media_type: &str) -> Self {
+        self.wishes.content_type = Some(media_type.to_owned());
+        self
+    }
+
+    /// Limits the rate to `qps` requests a second in the long run, watches not counted; zero or
+    /// less means no limit. Default: no limit, since API servers have priority and fairness.
+    #[must_use]
+    pub fn qps(mut self, qps: f64) -> Self {
+        self.wishes.qps = Some(qps);
+        self
+    }
+
+    /// Sets the number of requests that may be sent at once under a limit by [`qps`](Self::qps).
+    /// Default: 10.
+    #[must_use]
+    pub fn burst(mut self, burst: u32) -> Self {
+        self.wishes.burst = Some(burst);
+        self
+    }
+
+    /// Sets the rate limiter, in place of [`qps`](Self::qps) and [`burst`](Self::burst). All clones
+    /// of the client share it.
+    #[must_use]
+    pub fn rate_limiter(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
+        self.wishes.limiter = Some(limiter);
+        self
+    }
+
+    /// Sets the factory of the backoff manager of each request. A factory that returns clones of
+    /// one manager makes requests share it. Default: no backoff, unless `KUBE_CLIENT_BACKOFF_BASE`
+    /// and `KUBE_CLIENT_BACKOFF_DURATION` ask for one (first and longest wait in whole seconds).
+    #[must_use]
+    pub fn backoff(mut self, factory: BackoffFactory) -> Self {
+        self.wishes.backoff = Some(factory);
+        self
+    }
+
+    /// Sets the handler of the warnings of API servers. Default: logs each text once.
+    #[must_use]
+    pub fn warning_handler(mut self, handler: Arc<dyn WarningHandler>) -> Self {
+        self.wishes.warnings = Some(handler);
+        self
+    }
+
+    /// Sets the number of bytes of a body that are shown at TRACE level, target
+    /// `windlass::client::body`. Default: 1024.
+    #[must_use]
+    pub fn trace_bodies(mut self, bytes: usize) -> Self {
+        self.wishes.shown = Some(bytes);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mechanism_11_a_builder_that_was_told_a_backoff_does_not_ask_the_environment() {
+        let env = |_: &str| Some("3".to_owned());
+        let clock = Clock::system();
+        let url = "https://a/".parse().unwrap();
+        let delay = |wishes: Wishes| {
+            let manager = wishes.defaults(&clock).backoff.map(|make| make())?;
+            manager.observe(&url, Some(500));
+            Some(manager.delay(&url).as_secs())
+        };
+        assert_eq!(delay(Wishes::default()), None);
+        let mut wishes = Wishes::default();
+        wishes.read_env(&env);
+        assert_eq!(delay(wishes), Some(3));
+        let mut wishes = Wishes {
+            backoff: Some(Arc::new(|| Arc::new(backoff::NoBackoff))),
+            ..Wishes::default()
+        };
+        wishes.read_env(&env);
+        assert_eq!(delay(wishes), Some(0));
+    }
+}

@@ -1,0 +1,282 @@
+//! The HTTP client of an API server: paths, credentials, TLS, retries, deadlines and back-pressure.
+//!
+//! A call becomes one or more attempts (the module `retry` decides). Each attempt passes the layers
+//! that the user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from the
+//! clock of [`Environment`] and randomness from a fork of their entropy, so that a run in memory is
+//! reproducible. Not here: the cache of discovery, and typed objects.
+//!
+//! A request has these shapes on its way:
+//!
+//! | shape | contents | made by |
+//! |---|---|---|
+//! | object, intent | a value of the caller | the caller |
+//! | [`Prepared`] | verb, path, query, headers, body | [`Request`] for any path, [`Api`] for a kind |
+//! | `Call` | a `Prepared`, its deadline and attempts | [`Client::send`], [`Client::stream`] |
+//! | [`HttpRequest`] | one attempt with credentials, as layers see it | `Call` |
+//!
+//! [`Api`]: crate::api::Api
+
+mod auth;
+mod builder;
+mod call;
+mod config;
+mod new_server;
+mod policy;
+mod request;
+mod secret;
+#[cfg(any(test, feature = "test-support"))]
+#[doc(hidden)]
+pub mod test_support;
+mod transport;
+
+pub use auth::{ExecPlugin, ExecPolicy, InteractiveMode};
+pub use builder::ClientBuilder;
+#[cfg(feature = "ws")]
+pub(crate) use call::Upgraded;
+pub use config::{ClientConfig, Impersonation};
+#[doc(hidden)]
+pub use new_server::NewServer;
+#[doc(hidden)]
+pub use policy::InFlightWrites;
+pub use policy::{
+    AlwaysAllow, Backoff, BackoffFactory, BackoffManager, NeverAllow, NoBackoff, Permit,
+    RateLimiter, TokenBucket, UrlBackoff, WriteGate, WritePermit,
+};
+#[doc(hidden)]
+pub use request::{Address, at_once};
+pub use request::{
+    Body, ByteStream, Encoded, LogWarnings, NoWarnings, PatchType, Prepared, RawEvent, RawWatch,
+    Request, Response, Warning, WarningHandler, WriteWarnings,
+};
+pub use secret::Secret;
+#[doc(hidden)]
+pub use transport::inflate;
+pub use transport::{
+    BodyReader, BoxIo, Connect, HttpRequest, HttpResponse, Io, Opened, Opening, RequestBody,
+    ResponseBody, Stack,
+};
+pub use windlass_core::resource::Verb;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+use tower::layer::layer_fn;
+
+use call::Shared;
+use windlass_core::environment::Environment;
+use windlass_core::error::Error;
+
+/// A client of one API server; cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    /// Connections, credentials and defaults, shared by all handles.
+    shared: Arc<Shared>,
+    /// Check that every write passes before it is sent.
+    gate: Option<Arc<dyn WriteGate>>,
+    /// Field manager of writes that name none.
+    manager: Arc<str>,
+    /// Namespaces that this handle is restricted to, the latest last. Two different namespaces
+    /// allow no namespaced request.
+    bounds: Arc<[Arc<str>]>,
+    /// Whether writes are sent as dry runs.
+    dry_run: bool,
+    /// Whether requests bypass the rate limiter and the backoff that other handles share.
+    is_urgent: bool,
+    /// State of a server that this process started; set by the code that started it.
+    new_server: Option<Arc<NewServer>>,
+    /// Whether writes are periodic and logged under a target of their own, which the default log
+    /// level omits.
+    is_routine: bool,
+}
+
+impl Client {
+    /// Reads `KUBECONFIG`, the in-cluster configuration or `~/.kube/config`, whichever exists
+    /// first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when nothing is configured, or it is wrong.
+    pub async fn infer() -> Result<Self, Error> {
+        Self::new(ClientConfig::infer()?)
+    }
+
+    /// Creates a client for the cluster of `config`. No request is sent yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when certificates cannot be read, or
+    /// credentials would be sent in the clear.
+    pub fn new(config: ClientConfig) -> Result<Self, Error> {
+        Self::builder().config(config).build()
+    }
+
+    /// Returns a builder, for layers, seams, a connector or a TLS provider of the caller's own.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// Creates a client that speaks plain HTTP/1.1 over the streams that `connector` opens.
+    pub fn over(connector: Arc<dyn Connect>, environment: Environment) -> Self {
+        Self::builder().environment(environment).build_over(connector)
+    }
+
+    /// Creates a client without a server: every request fails at once. For code that needs a client
+    /// but no cluster, such as the printing of an operator's manifests.
+    pub fn offline() -> Self {
+        Self::builder()
+            // The layer answers before a connection is opened, so no call waits or retries.
+            .layer(layer_fn(transport::Offline::new))
+            .build_over(Arc::new(transport::Nowhere))
+    }
+
+    /// Returns the clock, the randomness and the metrics of this client.
+    pub fn environment(&self) -> &Environment {
+        &self.shared.environment
+    }
+
+    /// Returns the namespace that the client is restricted to, or that of the context, or
+    /// `default`.
+    pub fn default_namespace(&self) -> &str {
+        self.bound_namespace().unwrap_or(&self.shared.namespace)
+    }
+
+    /// Returns the API server's host and port, the label of the client's metrics.
+    pub fn host(&self) -> &str {
+        &self.shared.host
+    }
+
+    /// Returns a handle of the same connections whose writes first ask `gate`, instead of an
+    /// earlier gate.
+    #[must_use]
+    pub fn gated(&self, gate: Arc<dyn WriteGate>) -> Self {
+        Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// Returns the gate that writes ask before they are sent.
+    #[doc(hidden)]
+    pub fn gate(&self) -> Option<&Arc<dyn WriteGate>> {
+        self.gate.as_ref()
+    }
+
+    /// Returns a handle of the same connections whose requests wait neither for a permit of the
+    /// client's limiter nor for its backoff. For requests that must not queue behind all others and
+    /// are paced by their caller: leader election.
+    #[doc(hidden)]
+    pub fn urgent(&self) -> Self {
+        // An election repeats its writes every few seconds, so they are routine as well.
+        Self { is_urgent: true, is_routine: true, ..self.clone() }
+    }
+
+    /// Returns a handle of the same connections whose writes are logged under
+    /// `windlass::client::routine`, a target that the default log level omits.
+    #[doc(hidden)]
+    pub fn routine(&self) -> Self {
+        Self { is_routine: true, ..self.clone() }
+    }
+
+    /// Returns the field manager of writes that name none.
+    #[doc(hidden)]
+    pub fn manager(&self) -> &str {
+        &self.manager
+    }
+
+    /// Returns a handle of the same connections, marked as belonging to a server that this process
+    /// started.
+    #[doc(hidden)]
+    pub fn of_new_server(self, server: &Arc<NewServer>) -> Self {
+        Self { new_server: Some(Arc::clone(server)), ..self }
+    }
+
+    /// Returns the state of elections on the server, if this process started the server.
+    #[doc(hidden)]
+    pub fn new_server(&self) -> Option<&NewServer> {
+        self.new_server.as_deref()
+    }
+
+    /// Returns a handle of the same connections whose writes carry `manager` as field manager
+    /// unless they name one.
+    #[must_use]
+    pub fn field_manager(&self, manager: &str) -> Self {
+        Self { manager: Arc::from(manager), ..self.clone() }
+    }
+
+    /// Returns the timeout that the builder was given, which servers receive as well.
+    pub(crate) fn asked_timeout(&self) -> Option<Duration> {
+        self.shared.defaults.asked_timeout
+    }
+
+    /// Creates a backoff manager for one request, unless the handle is urgent.
+    pub(crate) fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
+        let backoff = self.shared.defaults.backoff.as_ref().filter(|_| !self.is_urgent);
+        backoff.map(|make| make())
+    }
+
+    /// Returns the media type of bodies that name none.
+    fn content_type(&self) -> &str {
+        &self.shared.defaults.content_type
+    }
+
+    /// Returns the value of this type that all handles of the client share; the first call creates
+    /// it. For state of modules above the client, whose types this one does not know.
+    pub(crate) fn extension<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        Arc::clone(self.shared.extensions.lock().get_or_insert_default::<Arc<T>>())
+    }
+
+    /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.
+    ///
+    /// # Errors
+    /// By the answer's status; [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) when it is unknown
+    /// whether a write was executed; [`Timeout`](windlass_core::ErrorKind::Timeout),
+    /// [`Connect`](windlass_core::ErrorKind::Connect) or [`Transport`](windlass_core::ErrorKind::Transport) without
+    /// an answer; [`NotLeader`](windlass_core::ErrorKind::NotLeader) when the gate refused.
+    /// # Cancel safety
+    /// Dropping the future cancels the request; a write may have been executed.
+    pub async fn send(&self, request: Prepared) -> Result<Response, Error> {
+        call::send(self, request).await
+    }
+
+    /// Sends a request and streams the answer's body; error answers become errors.
+    ///
+    /// The deadline covers the time up to the answer's head, not the stream.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
+    pub async fn stream(&self, request: Prepared) -> Result<ByteStream, Error> {
+        call::stream(self, request).await
+    }
+
+    /// Sends the request of a watch. The watch is empty when the server was reached but did not
+    /// answer, or the connection broke.
+    pub(crate) async fn watch(&self, request: Prepared) -> Result<RawWatch, Error> {
+        let what = request.what.clone();
+        Ok(RawWatch::new(call::watch(self, request).await?, what))
+    }
+
+    /// Returns the absolute URI of a request, after the restrictions of this handle.
+    fn uri(&self, request: Prepared) -> Result<Uri, Error> {
+        call::uri(self, &self.dress(request)?)
+    }
+
+    /// Returns a `curl` command line for a request, after the restrictions of this handle.
+    fn curl(&self, request: Prepared) -> Result<String, Error> {
+        call::curl(self, &self.dress(request)?)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("host", &self.shared.host)
+            .field("namespace", &self.shared.namespace)
+            .field("manager", &self.manager)
+            .field("gate", &self.gate)
+            .field("bounds", &self.bounds)
+            .field("dry_run", &self.dry_run)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

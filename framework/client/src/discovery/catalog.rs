@@ -1,0 +1,169 @@
+//! The catalog: groups, versions and resources of an API server, as plain data.
+
+use windlass_core::resource::ResourceInfo;
+
+/// Everything that an API server served at one moment.
+///
+/// Lookups here send no request: [`Discovery`](super::Discovery) has the same ones, which read the
+/// server again when a name is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalog {
+    pub(super) groups: Vec<ApiGroup>,
+}
+
+/// An API group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiGroup {
+    /// Name; empty for the core group.
+    pub name: String,
+    /// Its versions: first the one that the server prefers, then stable before beta before alpha,
+    /// and the higher number first.
+    pub versions: Vec<ApiVersion>,
+}
+
+/// One version of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiVersion {
+    /// Name of the group; empty for the core group.
+    pub group: String,
+    /// Name, such as `v1`.
+    pub name: String,
+    /// Whether it could be read.
+    pub freshness: Freshness,
+    /// Its resources; empty when it could not be read.
+    pub resources: Vec<ApiResource>,
+}
+
+/// Whether a group version could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Freshness {
+    /// It was read now.
+    Current,
+    /// The server behind it does not answer; the resources are from an earlier answer.
+    Stale,
+    /// It could not be read, for this reason.
+    Failed(String),
+}
+
+/// A resource and its sub-resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiResource {
+    /// Group, version, kind, plural and scope. The kind is empty when only sub-resources are
+    /// served.
+    pub info: ResourceInfo,
+    /// Singular name; the kind in lower case when the server names none.
+    pub singular: String,
+    /// Supported verbs, such as `list`.
+    pub verbs: Vec<String>,
+    /// Short names, such as `deploy`.
+    pub short_names: Vec<String>,
+    /// Categories, such as `all`.
+    pub categories: Vec<String>,
+    /// Its sub-resources.
+    pub subresources: Vec<Subresource>,
+}
+
+/// A sub-resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Subresource {
+    /// Name, such as `scale`.
+    pub name: String,
+    /// Group of its body, such as `autoscaling`; empty for the core group.
+    pub group: String,
+    /// Version of its body.
+    pub version: String,
+    /// Kind of its body, such as `Scale`.
+    pub kind: String,
+    /// Supported verbs.
+    pub verbs: Vec<String>,
+}
+
+impl Catalog {
+    /// The groups, in the server's order.
+    pub fn groups(&self) -> &[ApiGroup] {
+        &self.groups
+    }
+
+    /// A group by its name; the core group's is empty.
+    pub fn group(&self, name: &str) -> Option<&ApiGroup> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// A version of a group.
+    pub fn version(&self, group: &str, version: &str) -> Option<&ApiVersion> {
+        self.group(group)?.versions.iter().find(|candidate| candidate.name == version)
+    }
+
+    /// Every resource in every version.
+    pub fn resources(&self) -> impl Iterator<Item = &ApiResource> {
+        self.versions().flat_map(|version| &version.resources)
+    }
+
+    /// Every resource once, in the first version of its group that has it.
+    pub fn preferred(&self) -> impl Iterator<Item = &ApiResource> {
+        self.groups.iter().flat_map(|group| {
+            group.versions.iter().enumerate().flat_map(|(at, version)| {
+                let earlier = &group.versions[..at];
+                version.resources.iter().filter(move |resource| {
+                    let plural = &resource.info.plural;
+                    !earlier.iter().any(|version| version.resource(plural).is_some())
+                })
+            })
+        })
+    }
+
+    /// Group versions that could not be read, or not lately.
+    pub fn unread(&self) -> impl Iterator<Item = &ApiVersion> {
+        self.versions().filter(|version| version.freshness != Freshness::Current)
+    }
+
+    /// Whether exactly this group, version, plural, kind and scope is served.
+    pub fn serves(&self, info: &ResourceInfo) -> bool {
+        let version = self.version(&info.group, &info.version);
+        version.and_then(|version| version.resource(&info.plural)).is_some_and(|r| r.info == *info)
+    }
+
+    fn versions(&self) -> impl Iterator<Item = &ApiVersion> {
+        self.groups.iter().flat_map(|group| &group.versions)
+    }
+}
+
+impl ApiGroup {
+    /// The version that the server prefers.
+    pub fn preferred(&self) -> Option<&ApiVersion> {
+        self.versions.first()
+    }
+}
+
+impl ApiVersion {
+    /// `group/version`, or the version alone for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}/{}", self.group, self.name)
+        }
+    }
+
+    /// A resource by its plural name.
+    pub fn resource(&self, plural: &str) -> Option<&ApiResource> {
+        self.resources.iter().find(|resource| resource.info.plural == plural)
+    }
+}
+
+impl ApiResource {
+    /// Whether the resource supports `verb`.
+    pub fn supports(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|known| known == verb)
+    }
+
+    /// A sub-resource by its name.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+}

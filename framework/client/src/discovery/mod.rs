@@ -1,0 +1,316 @@
+//! Discovery of the groups, versions, kinds and resources of an API server, by all their names.
+//!
+//! A kind that is known at run time only needs a path before it can be read or written.
+//! [`Discovery`] asks the server once, in one request per root if it supports aggregated discovery
+//! and in one per group version otherwise, and answers from a [`Catalog`] that all clones of a
+//! client share. A group version that cannot be read never hides the others: it is reported by
+//! name.
+//!
+//! Not here: a copy on disk, OpenAPI v2, and a watch of discovery (no server offers one).
+
+mod cache;
+mod catalog;
+mod document;
+mod fetch;
+mod lookup;
+mod openapi;
+mod served;
+#[cfg(test)]
+mod tests;
+mod version;
+
+pub use catalog::{ApiGroup, ApiResource, ApiVersion, Catalog, Freshness, Subresource};
+pub use lookup::{Ambiguity, NoMatch};
+pub use openapi::OpenApiIndex;
+pub use version::ServerVersion;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Client;
+use cache::Cache;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::ResourceInfo;
+
+/// Age at which a catalog is read anew: two small answers if nothing changed.
+const DEFAULT_MAX_AGE: Duration = Duration::from_secs(600);
+/// Least age of a catalog that is read anew for a missing name: a name that does not exist cannot
+/// make a client send requests without end.
+const MISS_AGE: Duration = Duration::from_secs(5);
+
+/// Discovery of an API server's resources on demand; cheap to clone.
+///
+/// Made by [`Client::discovery`]; all handles of a client and its clones share one [`Catalog`].
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn run(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let info = client.discovery().find("deploy").await?;
+/// assert_eq!(info.kind, "Deployment");
+/// for object in client.dynamic(info, Some("shop")).list().await?.items {
+///     println!("{}", object.metadata.name.unwrap_or_default());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Discovery {
+    client: Client,
+    cache: Arc<Cache>,
+    max_age: Duration,
+}
+
+/// The kinds that the server has.
+impl Client {
+    /// Returns the discovery of the kinds that the API server serves. All clones of this client
+    /// share its cache.
+    pub fn discovery(&self) -> Discovery {
+        Discovery::new(self.clone(), self.extension())
+    }
+}
+
+impl Discovery {
+    pub(crate) fn new(client: Client, cache: Arc<Cache>) -> Self {
+        Self { client, cache, max_age: DEFAULT_MAX_AGE }
+    }
+
+    /// Greatest age of the catalog that this handle and its clones use. Default: 10 min, because
+    /// kinds come and go rarely, and a missing name leads to a new read in any case.
+    #[must_use]
+    pub fn max_age(mut self, max_age: Duration) -> Self {
+        self.max_age = max_age;
+        self
+    }
+
+    /// Returns the whole catalog: from memory, or from the server if there is none in memory, or it
+    /// is [too old](Self::max_age) or was [invalidated](Self::invalidate).
+    ///
+    /// At most one read runs per client; other callers that need its result wait for it and share
+    /// it. An aged catalog that cannot be renewed stays in use, with a log line.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode) when the answer is no
+    /// discovery document. Each request has a deadline of 32 s, or 10 s for one group version.
+    /// # Cancel safety
+    /// Safe: dropping the future cancels the requests; another waiting caller starts anew.
+    pub async fn catalog(&self) -> Result<Arc<Catalog>, Error> {
+        let want = self.cache.want(self.oldest());
+        Ok(self.cache.get(&self.client, want).await?.catalog)
+    }
+
+    /// Returns the whole catalog, read after this call.
+    ///
+    /// # Errors
+    /// Those of [`catalog`](Self::catalog).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn refresh(&self) -> Result<Arc<Catalog>, Error> {
+        let want = self.cache.want_newer();
+        Ok(self.cache.get(&self.client, want).await?.catalog)
+    }
+
+    /// Discards all reads so far, for all handles of this client.
+    pub fn invalidate(&self) {
+        self.cache.invalidate();
+    }
+
+    /// Returns the resource that a user's `argument` names, by kubectl's rules: a plural, singular
+    /// or short name or a kind, in any case, alone (`deploy`), with its group (`deployments.apps`)
+    /// or with version and group (`deployments.v1.apps`; `pods.v1.` for the core group).
+    ///
+    /// Without a version it is the one that the server prefers. Without a group the core group goes
+    /// first, so `events` and `pods` mean the same with and without a metrics server. Unlike
+    /// kubectl, it accepts no shortened group, and never picks one of several other groups.
+    ///
+    /// # Errors
+    /// [`NotFound`](windlass_core::ErrorKind::NotFound) when it is not served, or
+    /// [`Server`](windlass_core::ErrorKind::Server) when it may be, in a group version that could not be
+    /// read; both have a [`NoMatch`] as their source. [`Usage`](windlass_core::ErrorKind::Usage) with an
+    /// [`Ambiguity`] when several groups serve it. Those of [`catalog`](Self::catalog).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn find(&self, argument: &str) -> Result<ResourceInfo, Error> {
+        self.lookup(|catalog| catalog.find(argument)).await
+    }
+
+    /// Returns the resource of a kind, in any group and version if they are `None`; `Some("")` is
+    /// the core group.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn resource_for(
+        &self,
+        kind: &str,
+        group: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<ResourceInfo, Error> {
+        self.lookup(|catalog| catalog.resource_for(kind, group, version)).await
+    }
+
+    /// Returns the resource of an object, by its `apiVersion` and `kind`.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn run(client: windlass::client::Client, object: windlass::resource::DynamicObject)
+    /// # -> Result<(), windlass::Error> {
+    /// let info = client.discovery().resource_of(&object.api_version, &object.kind).await?;
+    /// client.dynamic(info, object.metadata.namespace.as_deref()).create(&object).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn resource_of(&self, api_version: &str, kind: &str) -> Result<ResourceInfo, Error> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        // Neither `/v1` nor `apps/` is an `apiVersion`.
+        let is_group = group.is_empty() != api_version.contains('/');
+        if !is_group || !document::is_segment(version) {
+            let text = format!(
+                "cannot find the kind {kind:?} of {api_version:?}: that is no apiVersion, such as \
+                 `v1` or `apps/v1`"
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        self.resource_for(kind, Some(group), Some(version)).await
+    }
+
+    /// Returns the kind of a resource by its plural name, in any group and version if they are
+    /// `None`.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn kind_for(
+        &self,
+        plural: &str,
+        group: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<ResourceInfo, Error> {
+        self.lookup(|catalog| catalog.kind_for(plural, group, version)).await
+    }
+
+    /// Waits until `info` is served under its path, for at most `limit`. This client's catalog has
+    /// it then, too. The first check is at once, later ones at most 5 s apart.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn run(client: windlass::client::Client, info: windlass::resource::ResourceInfo)
+    /// # -> Result<(), windlass::Error> {
+    /// client.discovery().wait_served(&info, std::time::Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Timeout`](windlass_core::ErrorKind::Timeout), with the last answer;
+    /// [`Usage`](windlass_core::ErrorKind::Usage) when group or version is no valid name.
+    /// # Cancel safety
+    /// Safe: dropping the future stops the wait.
+    pub async fn wait_served(&self, info: &ResourceInfo, limit: Duration) -> Result<(), Error> {
+        served::wait(self, &served::Wanted::of(info), limit).await.map(drop)
+    }
+
+    /// Waits until a kind is served, for at most `limit`, and returns its resource; an empty group
+    /// is the core group. Otherwise as [`wait_served`](Self::wait_served).
+    ///
+    /// # Errors
+    /// Those of [`wait_served`](Self::wait_served).
+    /// # Cancel safety
+    /// Safe: dropping the future stops the wait.
+    pub async fn wait_for_kind(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        limit: Duration,
+    ) -> Result<ResourceInfo, Error> {
+        let wanted = served::Wanted { group, version, kind, resource: None };
+        served::wait(self, &wanted, limit).await
+    }
+
+    /// Requests the version of the API server, anew in each call.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn run(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let version = client.discovery().server_version().await?;
+    /// println!("{version}, streaming lists: {}", version.at_least(1, 34));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode).
+    /// # Cancel safety
+    /// Safe.
+    pub async fn server_version(&self) -> Result<ServerVersion, Error> {
+        version::fetch(&self.client).await
+    }
+
+    /// Requests the index of OpenAPI v3 documents, anew in each call.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode).
+    /// # Cancel safety
+    /// Safe.
+    pub async fn openapi_v3(&self) -> Result<OpenApiIndex, Error> {
+        openapi::index(&self.client).await
+    }
+
+    /// Requests one OpenAPI v3 document: by its path in the [index](Self::openapi_v3), or by its
+    /// group version (`apps/v1`, `v1`). For tools: a document may have megabytes, and none is
+    /// cached here. The request contains the document's hash, so that HTTP caches can keep it.
+    ///
+    /// # Errors
+    /// [`NotFound`](windlass_core::ErrorKind::NotFound) when the index does not have it; those of
+    /// [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode).
+    /// # Cancel safety
+    /// Safe.
+    pub async fn openapi_v3_document(&self, path: &str) -> Result<serde_json::Value, Error> {
+        openapi::document(&self.client, path).await
+    }
+
+    /// Searches the catalog, and once more a new one if the first is old enough.
+    async fn lookup<F>(&self, look: F) -> Result<ResourceInfo, Error>
+    where
+        F: Fn(&Catalog) -> Result<&ApiResource, Error>,
+    {
+        let kept = self.cache.get(&self.client, self.cache.want(self.oldest())).await?;
+        let missed = match look(&kept.catalog) {
+            Ok(found) => return Ok(found.info.clone()),
+            // Only a missing name can appear in a newer catalog.
+            Err(error) if NoMatch::of(&error).is_some() => error,
+            Err(error) => return Err(error),
+        };
+        let now = self.client.environment().clock.now();
+        // Fresh enough: a wrong name must not cause a read in each call.
+        if now.saturating_duration_since(kept.asked_at) < MISS_AGE {
+            return Err(missed);
+        }
+        let want = self.cache.want_after(kept.number, now.checked_sub(MISS_AGE));
+        let kept = self.cache.get(&self.client, want).await?;
+        look(&kept.catalog).map(|found| found.info.clone())
+    }
+
+    /// Start of the oldest accepted read; `None` accepts any.
+    fn oldest(&self) -> Option<tokio::time::Instant> {
+        self.client.environment().clock.now().checked_sub(self.max_age)
+    }
+}
+
+impl fmt::Debug for Discovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Discovery")
+            .field("host", &self.client.host())
+            .field("max_age", &self.max_age)
+            .field("cache", &self.cache)
+            .finish()
+    }
+}

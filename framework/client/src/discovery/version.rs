@@ -1,0 +1,167 @@
+//! Order of API versions, and the version of the server itself.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::fetch::{TIMEOUT, get};
+use crate::client::Client;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::wire::Undecodable;
+
+/// Compares by Kubernetes' version priority: `v10` before `v2` before `v1beta1` before `v1alpha2`,
+/// and other names alphabetically after them.
+pub(super) fn by_priority(a: &str, b: &str) -> Ordering {
+    rank(b).cmp(&rank(a)).then_with(|| a.cmp(b))
+}
+
+/// Stability, major and minor number; `None`, the lowest, for other names.
+fn rank(version: &str) -> Option<(u8, u64, u64)> {
+    let rest = version.strip_prefix('v')?;
+    for (stability, word) in [(1, "beta"), (0, "alpha")] {
+        if let Some((major, minor)) = rest.split_once(word) {
+            return Some((stability, number(major)?, number(minor)?));
+        }
+    }
+    Some((2, number(rest)?, 0))
+}
+
+/// Parses digits only: `parse` alone would accept a sign.
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// The version of an API server. `Display` is its `gitVersion`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerVersion {
+    /// Major version.
+    pub major: u32,
+    /// Minor version, also of a server that reports `36+`.
+    pub minor: u32,
+    /// Full version, such as `v1.36.3` or `v1.36.3-gke.100`.
+    pub git_version: String,
+    /// Commit of the build; empty when the server does not send it.
+    pub git_commit: String,
+    /// Operating system and architecture; empty when the server does not send them.
+    pub platform: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Wire {
+    major: String,
+    minor: String,
+    git_version: String,
+    git_commit: String,
+    platform: String,
+}
+
+impl ServerVersion {
+    /// Whether the server has this version or a later one.
+    pub fn at_least(&self, major: u32, minor: u32) -> bool {
+        (self.major, self.minor) >= (major, minor)
+    }
+
+    /// `None` when neither the numbers nor the full version contain a version.
+    fn of(wire: Wire) -> Option<Self> {
+        let told = leading(&wire.major).zip(leading(&wire.minor));
+        let (major, minor) = told.or_else(|| {
+            let (major, rest) = wire.git_version.strip_prefix('v')?.split_once('.')?;
+            leading(major).zip(leading(rest))
+        })?;
+        let Wire { git_version, git_commit, platform, .. } = wire;
+        Some(Self { major, minor, git_version, git_commit, platform })
+    }
+}
+
+/// The number at the beginning of `text`: 36 of `36+`.
+fn leading(text: &str) -> Option<u32> {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+impl fmt::Display for ServerVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.git_version.is_empty() {
+            write!(f, "v{}.{}", self.major, self.minor)
+        } else {
+            f.write_str(&self.git_version)
+        }
+    }
+}
+
+pub(super) async fn fetch(client: &Client) -> Result<ServerVersion, Error> {
+    let what = "read the version of the API server";
+    let answer = client.send(get("/version", what, TIMEOUT)).await?;
+    let wire: Wire = serde_json::from_slice(&answer.body).map_err(|error| {
+        let text = format!("cannot {what}: the answer does not decode");
+        Error::new(ErrorKind::Decode, text).because(Undecodable::of(&error))
+    })?;
+    ServerVersion::of(wire).ok_or_else(|| {
+        let text = format!("cannot {what}: the answer tells no version; is it an API server?");
+        Error::new(ErrorKind::Decode, text)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_sort_as_kubernetes_ranks_them() {
+        let mut versions = [
+            "foo10",
+            "v1",
+            "v11alpha2",
+            "foo1",
+            "v3beta1",
+            "v12alpha1",
+            "v10",
+            "v2",
+            "v10beta3",
+            "v11beta2",
+            "v+5",
+            "v1beta",
+        ];
+        versions.sort_by(|a, b| by_priority(a, b));
+        let order = [
+            "v10",
+            "v2",
+            "v1",
+            "v11beta2",
+            "v10beta3",
+            "v3beta1",
+            "v12alpha1",
+            "v11alpha2",
+            "foo1",
+            "foo10",
+            "v+5",
+            "v1beta",
+        ];
+        assert_eq!(versions, order);
+    }
+
+    fn version(major: &str, minor: &str, git: &str) -> Option<ServerVersion> {
+        let (major, minor, git_version) = (major.into(), minor.into(), git.into());
+        ServerVersion::of(Wire { major, minor, git_version, ..Wire::default() })
+    }
+
+    #[test]
+    fn a_vendors_plus_does_not_hide_the_minor_version() {
+        let gke = version("1", "36+", "v1.36.3-gke.100").unwrap();
+        assert_eq!((gke.major, gke.minor, gke.to_string().as_str()), (1, 36, "v1.36.3-gke.100"));
+        assert!(gke.at_least(1, 36) && gke.at_least(0, 99) && !gke.at_least(1, 37));
+        assert!(!gke.at_least(2, 0));
+    }
+
+    #[test]
+    fn the_full_version_tells_what_the_numbers_do_not() {
+        let bare = version("", "", "v1.33.1+k3s1").unwrap();
+        assert_eq!((bare.major, bare.minor), (1, 33));
+        assert_eq!(version("1", "30", "").unwrap().to_string(), "v1.30");
+        assert_eq!(version("", "x", "latest"), None);
+        assert_eq!(version("99999999999", "1", ""), None);
+    }
+}

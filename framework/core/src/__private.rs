@@ -1,0 +1,325 @@
+//! Functions for the derive macros and for tests behind the public API. Not public API: it may
+//! change in any release.
+
+mod projected;
+mod status;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use k8s_openapi;
+pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+pub use serde;
+
+pub use projected::{
+    Base, Members, Part, PartOf, Picks, base_info, picked, read_below, read_metadata, read_nothing,
+    read_part, read_root, shrunk, whole_info, with_picks, write_part, write_part_option,
+};
+
+pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
+
+/// Decodes a projection with the scanner; `None` when that fails.
+pub fn lean<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
+    crate::wire::partial_decode::decoded(text)
+}
+
+pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
+
+/// The only type that `metadata` can have.
+#[diagnostic::on_unimplemented(
+    message = "`metadata` is an `ObjectMeta` of `k8s_openapi`, not a `{Self}`",
+    label = "write `ObjectMeta` here"
+)]
+pub trait Meta: Sized {
+    /// Returns the metadata.
+    fn get(&self) -> &ObjectMeta;
+    /// Returns the metadata, to change.
+    fn get_mut(&mut self) -> &mut ObjectMeta;
+    /// Creates metadata with that name.
+    fn named(name: String) -> Self;
+}
+
+impl Meta for ObjectMeta {
+    fn get(&self) -> &ObjectMeta {
+        self
+    }
+
+    fn get_mut(&mut self) -> &mut ObjectMeta {
+        self
+    }
+
+    fn named(name: String) -> Self {
+        Self { name: Some(name), ..Self::default() }
+    }
+}
+
+/// [`Serialize`], with an error text of its own for the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a resource: it is not `Serialize`",
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
+)]
+pub trait Written: Serialize {}
+
+// Not recommended: the compiler then shows the text of the trait, and not this bound.
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> Written for T {}
+
+/// [`Deserialize`], with an error text of its own for the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a resource: it is not `Deserialize`",
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
+)]
+pub trait Readable<'de>: Deserialize<'de> {}
+
+#[diagnostic::do_not_recommend]
+impl<'de, T: Deserialize<'de>> Readable<'de> for T {}
+
+/// [`JsonSchema`], with an error text of its own for the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a resource: it is not `JsonSchema`",
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`",
+    note = "for a type of another crate see `windlass::crd::shapes`"
+)]
+pub trait Described: JsonSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema> Described for T {}
+
+/// The schema of a field's type.
+pub fn schema_of<T: Described>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// Begins an object with `apiVersion` and `kind`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn begin<S: Serializer>(
+    serializer: S,
+    kind: &'static str,
+    api_version: &'static str,
+    fields: usize,
+) -> Result<S::SerializeStruct, S::Error> {
+    let mut out = serializer.serialize_struct(kind, fields)?;
+    out.serialize_field("apiVersion", api_version)?;
+    out.serialize_field("kind", kind)?;
+    Ok(out)
+}
+
+/// Writes one field.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn write<S: SerializeStruct, T: Written>(
+    out: &mut S,
+    name: &'static str,
+    value: &T,
+) -> Result<(), S::Error> {
+    out.serialize_field(name, value)
+}
+
+/// Writes one field, left out when absent.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn write_option<S: SerializeStruct, T: Written>(
+    out: &mut S,
+    name: &'static str,
+    value: &Option<T>,
+) -> Result<(), S::Error> {
+    match value {
+        Some(value) => out.serialize_field(name, value),
+        None => out.skip_field(name),
+    }
+}
+
+/// Reads the next name in `fields` and returns its position; `None` behind the last. Other fields
+/// are skipped, `apiVersion` and `kind` checked: they may be empty (items of lists have none) and
+/// the version another one, but not the group or the kind.
+///
+/// # Errors
+/// Those of the deserializer; another group or kind.
+pub fn next_field<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    api_version: &'static str,
+    kind: &'static str,
+    fields: &'static [&'static str],
+) -> Result<Option<usize>, A::Error> {
+    while let Some(name) = map.next_key_seed(Names(fields))? {
+        match name {
+            Name::Field(place) => return Ok(Some(place)),
+            // Only the group: an object of another version is read, too.
+            Name::ApiVersion => {
+                map.next_value_seed(Same { expected: group(api_version), found: group })?;
+            }
+            Name::Kind => map.next_value_seed(Same { expected: kind, found: |text| text })?,
+            // The server may know fields that the type does not have.
+            Name::Other => drop(map.next_value::<IgnoredAny>()?),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads the value of field `name`.
+///
+/// # Errors
+/// Those of the deserializer; a duplicate field.
+pub fn read<'de, A: MapAccess<'de>, T: Readable<'de>>(
+    map: &mut A,
+    name: &'static str,
+    into: &mut Option<T>,
+) -> Result<(), A::Error> {
+    if into.is_some() {
+        return Err(A::Error::duplicate_field(name));
+    }
+    *into = Some(map.next_value()?);
+    Ok(())
+}
+
+/// Returns the value of a required field.
+///
+/// # Errors
+/// The field is absent.
+pub fn required<T, E: serde::de::Error>(value: Option<T>, name: &'static str) -> Result<T, E> {
+    value.ok_or_else(|| E::missing_field(name))
+}
+
+/// A recognised name.
+enum Name {
+    Field(usize),
+    ApiVersion,
+    Kind,
+    Other,
+}
+
+/// Recognises field names without copying them.
+struct Names(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Names {
+    type Value = Name;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Names {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Name, E> {
+        Ok(match name {
+            "apiVersion" => Name::ApiVersion,
+            "kind" => Name::Kind,
+            name => self.0.iter().position(|known| *known == name).map_or(Name::Other, Name::Field),
+        })
+    }
+}
+
+/// The group of an `apiVersion`; empty for the core group.
+fn group(api_version: &str) -> &str {
+    api_version.rsplit_once('/').map_or("", |(group, _)| group)
+}
+
+/// A text that must equal `expected`, or be empty.
+struct Same {
+    expected: &'static str,
+    found: fn(&str) -> &str,
+}
+
+impl<'de> DeserializeSeed<'de> for Same {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for Same {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        if text.is_empty() || (self.found)(text) == self.expected {
+            Ok(())
+        } else {
+            Err(E::invalid_value(Unexpected::Str(text), &self.expected))
+        }
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// A field that can be indexed by values of type `V`.
+#[diagnostic::on_unimplemented(
+    message = "an index of `{V}` cannot be made of a field of type `{Self}`",
+    label = "this field is a `{Self}`",
+    note = "name the type of the values: `#[index(by_port: i32 = spec.port)]`",
+    note = "look into options and lists: `#[index(by_host = spec.tls?.hosts[])]`"
+)]
+pub trait IndexField<V> {
+    /// Values under which the index finds the object.
+    fn index_values(&self) -> Vec<V>;
+}
+
+impl<V: Clone> IndexField<V> for V {
+    fn index_values(&self) -> Vec<V> {
+        vec![self.clone()]
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: Clone> IndexField<V> for Option<V> {
+    fn index_values(&self) -> Vec<V> {
+        self.iter().cloned().collect()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: Clone> IndexField<V> for Vec<V> {
+    fn index_values(&self) -> Vec<V> {
+        self.clone()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V: Clone> IndexField<V> for BTreeSet<V> {
+    fn index_values(&self) -> Vec<V> {
+        self.iter().cloned().collect()
+    }
+}
+
+/// Holds if both types are the same.
+#[diagnostic::on_unimplemented(
+    message = "the controller is `for = {K}`, but its reconciler's `Object` is `{Self}`",
+    label = "its reconciler works on `{Self}`",
+    note = "`#[controller(for = …)]` and `type Object = …` of the `Reconciler` name the same kind"
+)]
+pub trait Is<K> {}
+
+impl<K> Is<K> for K {}
+
+/// A kind without objects, on which each derived controller is granted everything.
+///
+/// With a single impl of a grant the compiler would assume the kind of that impl, and report
+/// mismatched types instead of the missing grant.
+#[derive(Clone, Copy, Debug)]
+pub enum Nothing {}
+
+/// As [`Nothing`]: the second impl if nothing else is granted.
+#[derive(Clone, Copy, Debug)]
+pub enum Neither {}

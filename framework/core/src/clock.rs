@@ -1,0 +1,184 @@
+//! Time that tests can move.
+//!
+//! The framework reads time only here. Monotonic time is tokio's, so a paused runtime moves it;
+//! wall time is the system's, or in a simulation a fixed epoch plus the monotonic time that passed.
+//! There is no third way to wait.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// A source of monotonic and wall time; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    wall: Arc<Wall>,
+}
+
+/// Source of wall time.
+#[derive(Debug)]
+enum Wall {
+    System,
+    Simulated { epoch: Timestamp, started: Instant, slept: Mutex<Duration> },
+}
+
+/// A reading of every clock of the machine at one moment, so that a stopped process or machine, or
+/// a changed wall clock, cannot make a duration look shorter than it was.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockReading {
+    steady: Instant,
+    boot: Option<Duration>,
+    wall: Timestamp,
+}
+
+impl ClockReading {
+    /// Returns a mark from its three readings; `boot` is the time since the machine started, sleep
+    /// included, if the machine reports it. Made by [`Clock::mark`]; public for simulations.
+    pub fn new(steady: Instant, boot: Option<Duration>, wall: Timestamp) -> Self {
+        Self { steady, boot, wall }
+    }
+
+    /// Returns the longest time that can have passed until `later`: the largest of monotonic,
+    /// boot-time and wall-clock difference. For deadlines, which must not be exceeded.
+    pub fn longest_until(&self, later: &ClockReading) -> Duration {
+        let boot = match (self.boot, later.boot) {
+            (Some(from), Some(to)) => to.saturating_sub(from),
+            _ => Duration::ZERO,
+        };
+        // A wall clock that was set back counts as no time.
+        let wall = Duration::try_from(later.wall.duration_since(self.wall)).unwrap_or_default();
+        self.steady_until(later).max(boot).max(wall)
+    }
+
+    /// Returns the time that the monotonic clock counted until `later`; it may leave out the
+    /// machine's sleep. For waits, which must be long enough.
+    pub fn steady_until(&self, later: &ClockReading) -> Duration {
+        later.steady.saturating_duration_since(self.steady)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+impl Clock {
+    /// Returns the machine's clock.
+    pub fn system() -> Self {
+        Self { wall: Arc::new(Wall::System) }
+    }
+
+    /// Returns a clock whose wall time is `epoch` plus the runtime's elapsed time: with a paused
+    /// runtime it is the same in every run. To be called inside the runtime that it serves.
+    pub fn simulated(epoch: Timestamp) -> Self {
+        let started = Instant::now();
+        Self { wall: Arc::new(Wall::Simulated { epoch, started, slept: Mutex::default() }) }
+    }
+
+    /// Returns the current monotonic time.
+    pub fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Returns the monotonic time `time` from now; a time that no clock can represent counts as a
+    /// century.
+    #[doc(hidden)]
+    pub fn after(&self, time: Duration) -> Instant {
+        const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+        self.now().checked_add(time).unwrap_or_else(|| self.now() + CENTURY)
+    }
+
+    /// Returns the current wall-clock time, for time stamps in objects; never for measuring
+    /// durations.
+    pub fn wall(&self) -> Timestamp {
+        match &*self.wall {
+            Wall::System => Timestamp::now(),
+            Wall::Simulated { epoch, started, slept } => {
+                let elapsed = started.elapsed() + *slept.lock();
+                let elapsed = jiff::SignedDuration::try_from(elapsed).unwrap_or_default();
+                epoch.checked_add(elapsed).unwrap_or(*epoch)
+            }
+        }
+    }
+
+    /// Reads every clock.
+    pub fn mark(&self) -> ClockReading {
+        let boot = match &*self.wall {
+            Wall::System => boot_time(),
+            Wall::Simulated { started, slept, .. } => Some(started.elapsed() + *slept.lock()),
+        };
+        ClockReading { steady: self.now(), boot, wall: self.wall() }
+    }
+
+    /// Makes a simulated clock behave as if the machine had slept: boot time and wall time move
+    /// ahead, the monotonic clock does not. The system's clock ignores the call.
+    pub fn sleep_machine(&self, duration: Duration) {
+        if let Wall::Simulated { slept, .. } = &*self.wall {
+            *slept.lock() += duration;
+        }
+    }
+
+    /// Waits for `duration`.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
+    pub async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+
+    /// Waits until `deadline`.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
+    pub async fn sleep_until(&self, deadline: Instant) {
+        tokio::time::sleep_until(deadline).await;
+    }
+
+    /// Runs `future` for at most `limit`; `None` when it did not finish in time (it is dropped).
+    pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        tokio::time::timeout(limit, future).await.ok()
+    }
+}
+
+/// Returns the time since the machine started, sleep included, in steps of 10 ms; `None` where
+/// `/proc/uptime` cannot be read.
+fn boot_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_slept_shows_in_the_longest_but_not_in_the_steady_time() {
+        let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
+        let before = clock.mark();
+        clock.sleep(Duration::from_secs(2)).await;
+        clock.sleep_machine(Duration::from_secs(60));
+        let after = clock.mark();
+        assert_eq!(before.steady_until(&after), Duration::from_secs(2));
+        assert_eq!(before.longest_until(&after), Duration::from_secs(62));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wall_clock_set_back_shortens_nothing() {
+        let steady = Instant::now();
+        let before = ClockReading::new(steady, None, Timestamp::from_second(1_000).unwrap());
+        let later = steady + Duration::from_secs(5);
+        let after = ClockReading::new(later, None, Timestamp::from_second(10).unwrap());
+        assert_eq!(before.longest_until(&after), Duration::from_secs(5));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_machine_tells_its_boot_time() {
+        assert!(boot_time().is_some_and(|since| since > Duration::ZERO));
+    }
+}

@@ -1,0 +1,252 @@
+//! Conditions: statements about an object, with the time and the reason of their last change.
+//!
+//! `met`, `unmet` and `unknown` make one, [`Conditions`] keeps one entry per type as Kubernetes
+//! expects. `Context::set_condition` writes them.
+//!
+//! Absent: any opinion on the types that a kind should have.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+/// Longest message that the API server accepts, in bytes.
+const MESSAGE_LIMIT: usize = 32_768;
+
+/// The condition `type_` is true.
+///
+/// `reason` is one word in `CamelCase`, for programs; `message` is for people and may be empty.
+pub fn met(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
+    condition(type_, "True", reason, message.into())
+}
+
+/// The condition `type_` is false; as [`met`] otherwise.
+pub fn unmet(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
+    condition(type_, "False", reason, message.into())
+}
+
+/// The state of the condition `type_` is unknown; as [`met`] otherwise.
+pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
+    condition(type_, "Unknown", reason, message.into())
+}
+
+fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: crate::text::shorten(message, MESSAGE_LIMIT),
+        observed_generation: None,
+        // `Conditions::set` replaces this time.
+        last_transition_time: Time(Timestamp::UNIX_EPOCH),
+    }
+}
+
+/// The conditions of a status: `pub conditions: Conditions`.
+///
+/// At most one per type; in the schema a list with map semantics by `type`, so that several
+/// writers can each own theirs. An absent or null field means no conditions: the field needs no
+/// `#[serde(default)]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Conditions(Vec<Condition>);
+
+impl<'de> Deserialize<'de> for Conditions {
+    /// Reads an `Option`, because serde accepts an absent field for that type.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(|list| Self(list.unwrap_or_default()))
+    }
+}
+
+impl Conditions {
+    /// No conditions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The condition of that type.
+    pub fn get(&self, type_: &str) -> Option<&Condition> {
+        self.0.iter().find(|condition| condition.type_ == type_)
+    }
+
+    /// Whether the condition of that type is true. False when there is none.
+    pub fn is_met(&self, type_: &str) -> bool {
+        self.get(type_).is_some_and(|condition| condition.status == "True")
+    }
+
+    /// Replaces the condition of the same type by `condition`, or appends it.
+    ///
+    /// Its transition time becomes `now` when the status differs from before, and stays as it was
+    /// otherwise. Returns true when anything but the transition time changed.
+    pub fn set(&mut self, mut condition: Condition, now: Timestamp) -> bool {
+        condition.last_transition_time = Time(now);
+        let Some(old) = self.0.iter_mut().find(|old| old.type_ == condition.type_) else {
+            self.0.push(condition);
+            return true;
+        };
+        if old.status == condition.status {
+            condition.last_transition_time = old.last_transition_time.clone();
+        }
+        if *old == condition {
+            return false;
+        }
+        *old = condition;
+        true
+    }
+
+    /// Removes the condition of that type; returns true when there was one.
+    pub fn remove(&mut self, type_: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|condition| condition.type_ != type_);
+        before != self.0.len()
+    }
+}
+
+impl Deref for Conditions {
+    type Target = [Condition];
+
+    fn deref(&self) -> &[Condition] {
+        &self.0
+    }
+}
+
+impl FromIterator<Condition> for Conditions {
+    /// The last condition of each type wins.
+    fn from_iter<I: IntoIterator<Item = Condition>>(conditions: I) -> Self {
+        let mut kept = Self::default();
+        for condition in conditions {
+            kept.remove(&condition.type_);
+            kept.0.push(condition);
+        }
+        kept
+    }
+}
+
+impl JsonSchema for Conditions {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Conditions".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "description": "What is true of this object, since when, and why.",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+            "items": {
+                "type": "object",
+                "required": ["type", "status", "reason", "message", "lastTransitionTime"],
+                "properties": {
+                    "type": {
+                        "type": "string",
+                        "description": "What this is about, in CamelCase.",
+                        "maxLength": 316,
+                        "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+                    },
+                    "status": {
+                        "type": "string",
+                        "description": "True, False or Unknown.",
+                        "enum": ["True", "False", "Unknown"],
+                    },
+                    "reason": {
+                        "type": "string",
+                        "description": "Why, as one word in CamelCase, for programs.",
+                        "minLength": 1,
+                        "maxLength": 1024,
+                        "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                    },
+                    "message": {
+                        "type": "string",
+                        "description": "Why, for people; may be empty.",
+                        "maxLength": 32768,
+                    },
+                    "observedGeneration": {
+                        "type": "integer",
+                        "format": "int64",
+                        "description": "The generation of the object that this is about.",
+                        "minimum": 0,
+                    },
+                    "lastTransitionTime": {
+                        "type": "string",
+                        "format": "date-time",
+                        "description": "When the status last changed.",
+                    },
+                },
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("in range")
+    }
+
+    #[test]
+    fn the_transition_time_moves_only_when_the_status_changes() {
+        let mut conditions = Conditions::new();
+        assert!(conditions.set(met("Ready", "Serving", ""), at(1)));
+        assert!(conditions.set(met("Ready", "StillServing", "all well"), at(2)));
+        assert_eq!(conditions[0].last_transition_time, Time(at(1)));
+        assert!(conditions.set(unmet("Ready", "HostTaken", "a.example"), at(3)));
+        assert_eq!(conditions[0].last_transition_time, Time(at(3)));
+    }
+
+    #[test]
+    fn setting_the_same_condition_again_changes_nothing() {
+        let mut conditions = Conditions::new();
+        conditions.set(met("Ready", "Serving", ""), at(1));
+        let before = conditions.clone();
+        assert!(!conditions.set(met("Ready", "Serving", ""), at(9)));
+        assert_eq!(conditions, before);
+    }
+
+    #[test]
+    fn a_new_observed_generation_is_a_change_but_no_transition() {
+        let mut conditions = Conditions::new();
+        conditions.set(met("Ready", "Serving", ""), at(1));
+        let newer = Condition { observed_generation: Some(2), ..met("Ready", "Serving", "") };
+        assert!(conditions.set(newer, at(2)));
+        assert_eq!(conditions[0].last_transition_time, Time(at(1)));
+    }
+
+    #[test]
+    fn other_types_stay_in_their_places() {
+        let mut conditions: Conditions =
+            [met("A", "X", ""), met("B", "X", ""), met("C", "X", "")].into_iter().collect();
+        conditions.set(unmet("B", "Y", ""), at(1));
+        assert_eq!(
+            conditions.iter().map(|c| c.type_.as_str()).collect::<Vec<_>>(),
+            ["A", "B", "C"]
+        );
+        assert!(conditions.is_met("A") && !conditions.is_met("B") && !conditions.is_met("Z"));
+    }
+
+    #[test]
+    fn the_schema_is_a_map_list_by_type() {
+        let schema = schemars::schema_for!(Conditions);
+        let schema = schema.as_value();
+        assert_eq!(schema["x-kubernetes-list-type"], "map");
+        assert_eq!(schema["x-kubernetes-list-map-keys"][0], "type");
+    }
+
+    #[test]
+    fn conditions_serialize_as_a_plain_list() {
+        let conditions: Conditions = [met("Ready", "Serving", "yes")].into_iter().collect();
+        let json = serde_json::to_value(&conditions).expect("serializes");
+        assert_eq!(json[0]["type"], "Ready");
+        assert_eq!(serde_json::from_value::<Conditions>(json).expect("reads"), conditions);
+    }
+}

@@ -1,0 +1,96 @@
+//! Schemas for fields whose type has none: functions for `#[schemars(schema_with = "…")]`.
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use k8s_openapi::api::core::v1::PodTemplateSpec;
+//!
+//! #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+//! struct Spec {
+//!     #[schemars(schema_with = "windlass::crd::object")]
+//!     template: PodTemplateSpec,
+//! }
+//! ```
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// Any object; the API server keeps every field of it and checks none. For embedded types such as
+/// `PodTemplateSpec`, `ResourceRequirements` or `LabelSelector`.
+pub fn object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// A list of [`object`]s, replaced as a whole by server-side apply.
+pub fn objects(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": object(generator),
+        "x-kubernetes-list-type": "atomic"
+    })
+}
+
+/// Any value at all, null included.
+pub fn any(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "x-kubernetes-preserve-unknown-fields": true, "nullable": true })
+}
+
+/// A whole Kubernetes object with `apiVersion`, `kind` and `metadata`, which the API server checks.
+pub fn embedded_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-embedded-resource": true,
+        "x-kubernetes-preserve-unknown-fields": true
+    })
+}
+
+/// A number or a text: `IntOrString`.
+pub fn int_or_string(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "x-kubernetes-int-or-string": true })
+}
+
+/// An amount such as `500m` or `2Gi`: `Quantity`.
+pub fn quantity(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "x-kubernetes-int-or-string": true,
+        "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+    })
+}
+
+/// A point in time: `Time` or `MicroTime`.
+pub fn time(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "date-time" })
+}
+
+/// Status conditions: a list keyed by `type`, so that several controllers can each apply their own.
+pub fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": { "type": "string", "description": "What it is about.", "maxLength": 316 },
+                "status": { "type": "string", "enum": ["True", "False", "Unknown"] },
+                "observedGeneration": {
+                    "type": "integer",
+                    "format": "int64",
+                    "minimum": 0,
+                    "nullable": true,
+                    "description": "The generation that the condition was computed from."
+                },
+                "lastTransitionTime": {
+                    "type": "string",
+                    "format": "date-time",
+                    "description": "When the status changed last."
+                },
+                "reason": {
+                    "type": "string",
+                    "description": "Why, in one CamelCase word.",
+                    "maxLength": 1024
+                },
+                "message": { "type": "string", "description": "Why, in words.", "maxLength": 32768 }
+            }
+        }
+    })
+}

@@ -1,0 +1,362 @@
+//! Metrics: counters, gauges and histograms under controller-runtime's exact names, in one registry
+//! per operator (never a global one, so that several operators in one process stay apart).
+//!
+//! [`names`] is the whole catalogue; a metric that is not in the catalogue cannot be fed.
+
+mod feeders;
+mod gathered;
+mod histogram;
+pub mod names;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use self::feeders::Feeders;
+#[doc(hidden)]
+pub use self::gathered::{Durations, Gathers};
+use self::histogram::Histogram;
+
+/// Definition of a metric: name without the `_total` of counters, help text, label names and kind.
+#[derive(Debug)]
+pub struct Def {
+    /// Name; counters get `_total` appended by the encoder.
+    pub name: &'static str,
+    /// Help text, without the final full stop.
+    pub help: &'static str,
+    /// Label names, in the order in which values are given.
+    pub labels: &'static [&'static str],
+    /// Kind of the metric.
+    pub shape: Shape,
+}
+
+/// The three kinds of metrics.
+#[derive(Debug)]
+pub enum Shape {
+    /// A value that only grows.
+    Counter,
+    /// A value that goes up and down.
+    Gauge,
+    /// A distribution over these upper bounds.
+    Histogram(fn() -> Vec<f64>),
+}
+
+/// Label names and values of one series.
+type Labels = Vec<(&'static str, String)>;
+
+/// The series of one metric.
+enum Instrument {
+    Counter(Family<Labels, Counter>),
+    Gauge(Family<Labels, Gauge<f64, AtomicU64>>),
+    Histogram(Family<Labels, Histogram, Buckets>),
+}
+
+#[derive(Clone)]
+struct Buckets(fn() -> Vec<f64>);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new((self.0)())
+    }
+}
+
+/// One series of a counter. Feeding it costs no look-up. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct CounterSeries(Option<Counter>);
+
+impl CounterSeries {
+    /// Adds `n`.
+    pub fn count(&self, n: u64) {
+        if let Some(counter) = &self.0 {
+            counter.inc_by(n);
+        }
+    }
+}
+
+/// One series of a gauge. Feeding it costs no look-up. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct GaugeSeries(Option<Gauge<f64, AtomicU64>>);
+
+impl GaugeSeries {
+    /// Sets the value.
+    pub fn set(&self, value: f64) {
+        if let Some(gauge) = &self.0 {
+            gauge.set(value);
+        }
+    }
+
+    /// Adds to the value; a negative number lowers it.
+    pub fn add(&self, value: f64) {
+        if let Some(gauge) = &self.0 {
+            gauge.inc_by(value);
+        }
+    }
+}
+
+/// One series of a histogram. Feeding it costs no look-up. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct HistogramSeries(Option<Histogram>);
+
+impl HistogramSeries {
+    /// Records a duration, in seconds.
+    pub fn observe(&self, duration: Duration) {
+        self.record(duration.as_secs_f64());
+    }
+
+    /// Records a value that is not a duration, such as a size in bytes.
+    pub fn record(&self, value: f64) {
+        if let Some(histogram) = &self.0 {
+            histogram.observe(value);
+        }
+    }
+
+    /// Returns an empty collection for durations that are [added](Self::gather) to this series
+    /// later.
+    #[doc(hidden)]
+    pub fn gathering(&self) -> Durations {
+        Durations::new(self.0.as_ref().map(Histogram::bounds).unwrap_or_default())
+    }
+
+    /// Records all collected durations.
+    #[doc(hidden)]
+    pub fn gather(&self, durations: &Durations) {
+        if let Some(histogram) = &self.0 {
+            histogram.merge(durations.counts(), durations.sum());
+        }
+    }
+}
+
+/// The metrics of one operator; cheap to clone.
+#[derive(Clone)]
+pub struct Metrics {
+    inner: Arc<Inner>,
+}
+
+/// The registry behind all handles.
+struct Inner {
+    registry: Registry,
+    kept: BTreeMap<&'static str, Instrument>,
+    /// Sources that add their numbers when the metrics are read.
+    sources: Mutex<Vec<Weak<dyn Gathers>>>,
+    feeders: Feeders,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").field("families", &self.inner.kept.len()).finish()
+    }
+}
+
+impl Metrics {
+    /// Returns a registry with every family of [`names`] and no series yet.
+    pub fn new() -> Self {
+        let mut registry = Registry::default();
+        let mut kept = BTreeMap::new();
+        for def in names::ALL {
+            let family = match def.shape {
+                Shape::Counter => {
+                    let family = Family::default();
+                    registry.register(def.name, def.help, family.clone());
+                    Instrument::Counter(family)
+                }
+                Shape::Gauge => {
+                    let family = Family::default();
+                    registry.register(def.name, def.help, family.clone());
+                    Instrument::Gauge(family)
+                }
+                Shape::Histogram(buckets) => {
+                    let family = Family::new_with_constructor(Buckets(buckets));
+                    registry.register(def.name, def.help, family.clone());
+                    Instrument::Histogram(family)
+                }
+            };
+            kept.insert(def.name, family);
+        }
+        Self {
+            inner: Arc::new(Inner {
+                registry,
+                kept,
+                sources: Mutex::default(),
+                feeders: Feeders::default(),
+            }),
+        }
+    }
+
+    /// Registers a source, which adds its numbers before each reading, for as long as it exists.
+    #[doc(hidden)]
+    pub fn gather_from(&self, source: Weak<dyn Gathers>) {
+        let mut sources = self.inner.sources.lock();
+        // Dropped sources are removed here, because nothing else removes them.
+        sources.retain(|known| known.strong_count() > 0);
+        sources.push(source);
+    }
+
+    /// Returns the feeders of the series of informers.
+    #[doc(hidden)]
+    pub fn feeders(&self) -> &Feeders {
+        &self.inner.feeders
+    }
+
+    /// Lets all sources add their numbers.
+    fn gather(&self) {
+        // Upgraded under the lock, used and dropped outside of it: the last reference to a source
+        // may be dropped here, and `tell` takes locks of its own.
+        let sources: Vec<_> = self.inner.sources.lock().iter().filter_map(Weak::upgrade).collect();
+        sources.iter().for_each(|source| source.tell());
+    }
+
+    /// Returns the series of a counter with these label values, which is visible from now on.
+    pub fn counter(&self, def: &Def, values: &[&str]) -> CounterSeries {
+        CounterSeries(match self.inner.kept.get(def.name) {
+            Some(Instrument::Counter(family)) => {
+                Some(family.get_or_create_owned(&labels(def, values)))
+            }
+            // A metric that is not in the catalogue feeds nothing.
+            _ => None,
+        })
+    }
+
+    /// Returns the series of a gauge with these label values, which is visible from now on.
+    pub fn gauge(&self, def: &Def, values: &[&str]) -> GaugeSeries {
+        GaugeSeries(match self.inner.kept.get(def.name) {
+            Some(Instrument::Gauge(family)) => {
+                Some(family.get_or_create_owned(&labels(def, values)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Returns the series of a histogram with these label values, which is visible from now on.
+    pub fn histogram(&self, def: &Def, values: &[&str]) -> HistogramSeries {
+        HistogramSeries(match self.inner.kept.get(def.name) {
+            Some(Instrument::Histogram(family)) => {
+                Some(family.get_or_create_owned(&labels(def, values)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Adds `n` to a counter; 0 makes the series visible.
+    pub fn count(&self, def: &Def, values: &[&str], n: u64) {
+        self.counter(def, values).count(n);
+    }
+
+    /// Sets a gauge.
+    pub fn set(&self, def: &Def, values: &[&str], value: f64) {
+        self.gauge(def, values).set(value);
+    }
+
+    /// Removes a gauge's or a histogram's series, because the thing that it measured is gone.
+    pub fn forget(&self, def: &Def, values: &[&str]) {
+        match self.inner.kept.get(def.name) {
+            Some(Instrument::Gauge(family)) => drop(family.remove(&labels(def, values))),
+            Some(Instrument::Histogram(family)) => drop(family.remove(&labels(def, values))),
+            _ => {}
+        }
+    }
+
+    /// Returns the value of a gauge's series; `None` when there is no such series. For tests and
+    /// debug dumps.
+    pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
+        self.gather();
+        match self.inner.kept.get(def.name) {
+            Some(Instrument::Gauge(family)) => {
+                family.get(&labels(def, values)).map(|gauge| gauge.get())
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds to a gauge; negative values lower it.
+    pub fn add(&self, def: &Def, values: &[&str], value: f64) {
+        self.gauge(def, values).add(value);
+    }
+
+    /// Records a duration, in seconds.
+    pub fn observe(&self, def: &Def, values: &[&str], duration: Duration) {
+        self.histogram(def, values).observe(duration);
+    }
+
+    /// Records a value that is not a duration, such as a size in bytes.
+    pub fn record(&self, def: &Def, values: &[&str], value: f64) {
+        self.histogram(def, values).record(value);
+    }
+
+    /// Returns the value of a counter's series; 0 when nothing was counted. For tests and debug
+    /// dumps.
+    pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
+        self.gather();
+        match self.inner.kept.get(def.name) {
+            Some(Instrument::Counter(family)) => {
+                family.get(&labels(def, values)).map_or(0, |counter| counter.get())
+            }
+            _ => 0,
+        }
+    }
+
+    /// Returns all series in the OpenMetrics text format.
+    pub fn encode(&self) -> String {
+        self.gather();
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = encode(&mut text, &self.inner.registry);
+        text
+    }
+}
+
+fn labels(def: &Def, values: &[&str]) -> Labels {
+    debug_assert_eq!(def.labels.len(), values.len(), "label values of {}", def.name);
+    def.labels.iter().copied().zip(values.iter().map(|value| (*value).to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_printed_under_controller_runtimes_name() {
+        let metrics = Metrics::new();
+        metrics.count(&names::RECONCILE, &["website", "success"], 2);
+        let text = metrics.encode();
+        assert!(
+            text.contains(
+                r#"controller_runtime_reconcile_total{controller="website",result="success"} 2"#
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_series_found_once_feeds_the_metric_of_its_labels() {
+        let metrics = Metrics::new();
+        let series = metrics.counter(&names::RECONCILE, &["website", "success"]);
+        series.count(2);
+        series.clone().count(1);
+        assert_eq!(metrics.counted(&names::RECONCILE, &["website", "success"]), 3);
+        assert_eq!(metrics.counted(&names::RECONCILE, &["website", "error"]), 0);
+    }
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut all: Vec<_> = names::ALL.iter().map(|def| def.name).collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+}

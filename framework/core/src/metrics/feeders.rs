@@ -1,0 +1,91 @@
+//! Owners of series for which several components may ask under the same labels.
+
+use std::collections::BTreeMap;
+
+use crate::sync::Mutex;
+
+/// The owners of series whose first label is a name.
+#[derive(Default)]
+#[doc(hidden)]
+pub struct Feeders(Mutex<BTreeMap<Vec<String>, Feeder>>);
+
+/// The owner of a series, and the number of its registrations.
+struct Feeder {
+    owner: usize,
+    /// The name that the owner asked for.
+    wanted: String,
+    count: usize,
+}
+
+impl Feeders {
+    /// Registers `owner` as the feeder of the series with these labels; repeated calls with the
+    /// same labels are counted. If another owner has the series, the first label becomes that of
+    /// the first free number: `Pod #2`.
+    #[doc(hidden)]
+    pub fn enter(&self, owner: usize, labels: &mut [String]) {
+        let mut feeders = self.0.lock();
+        let name = labels.first().cloned().unwrap_or_default();
+        let mut number = 1_u32;
+        while feeders
+            .get(&*labels)
+            .is_some_and(|feeder| (feeder.owner, &feeder.wanted) != (owner, &name))
+            && let Some(first) = labels.first_mut()
+        {
+            number += 1;
+            *first = format!("{name} #{number}");
+        }
+        let feeder = Feeder { owner, wanted: name, count: 0 };
+        feeders.entry(labels.to_vec()).or_insert(feeder).count += 1;
+    }
+
+    /// Undoes one [`enter`](Self::enter). After the last one, calls `forget` before another owner
+    /// can enter.
+    #[doc(hidden)]
+    pub fn leave(&self, labels: &[String], forget: impl FnOnce()) {
+        let mut feeders = self.0.lock();
+        match feeders.get_mut(labels) {
+            Some(feeder) if feeder.count > 1 => feeder.count -= 1,
+            _ => {
+                feeders.remove(labels);
+                // Under the lock: a new owner of the same labels would otherwise lose its fresh
+                // series.
+                forget();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_owners_of_one_name_have_series_of_their_own() {
+        let feeders = Feeders::default();
+        let mut names = Vec::new();
+        for owner in [1, 1, 2, 3] {
+            let mut labels = ["Pod".to_owned(), "pods".to_owned()];
+            feeders.enter(owner, &mut labels);
+            names.push(labels);
+        }
+        let first = names.iter().map(|labels| labels[0].as_str()).collect::<Vec<_>>();
+        assert_eq!(first, ["Pod", "Pod", "Pod #2", "Pod #3"]);
+        let mut forgotten = 0;
+        names.iter().for_each(|labels| feeders.leave(labels, || forgotten += 1));
+        assert_eq!(forgotten, 3, "with the last of each");
+        let mut labels = ["Pod".to_owned(), "pods".to_owned()];
+        feeders.enter(2, &mut labels);
+        assert_eq!(labels[0], "Pod");
+    }
+
+    #[test]
+    fn a_name_that_has_a_number_already_is_not_that_of_one_that_got_it() {
+        let feeders = Feeders::default();
+        let given = [(1, "Pod"), (2, "Pod"), (2, "Pod #2"), (2, "Pod")].map(|(owner, name)| {
+            let mut labels = [name.to_owned()];
+            feeders.enter(owner, &mut labels);
+            labels[0].clone()
+        });
+        assert_eq!(given, ["Pod", "Pod #2", "Pod #2 #2", "Pod #2"]);
+    }
+}

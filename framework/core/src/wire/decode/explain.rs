@@ -1,0 +1,99 @@
+//! Errors of JSON that does not decode into a type, without the values in it.
+//!
+//! serde quotes the offending input (`invalid type: string "…"`, `unknown variant`, `unknown
+//! field`), and types put values into texts of their own (`cannot parse "…" as a time`). A value
+//! that a user wrote into an object may be a password in the wrong place, and logs, Events and
+//! debug pages have other readers than the object.
+//!
+//! So the input is decoded once more, with an error type that receives the parts of the error and
+//! keeps those that come from the type: the path, the kind of value at it, and the type's
+//! expectation. Names of unknown fields and variants are data, and so are the keys of maps (`*` in
+//! a path), since serde does not distinguish a misspelt name from a value. Texts of a type's own
+//! are left out, because no mark shows which part of them is a value.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::node::{Fault, Node};
+use super::times;
+
+/// The reason for which JSON does not decode. Its texts contain no value.
+pub struct Undecodable {
+    text: String,
+}
+
+impl Undecodable {
+    /// Builds the error without the input: its place, and for invalid JSON the reason.
+    #[doc(hidden)]
+    pub fn of(error: &serde_json::Error) -> Self {
+        let text = if error.is_data() {
+            let (line, column) = (error.line(), error.column());
+            format!("a value at line {line}, column {column} is not as its type wants it")
+        } else {
+            error.to_string()
+        };
+        Self { text }
+    }
+
+    /// Builds the error of `bytes`, which gave `error` when they were decoded into a `T`.
+    #[doc(hidden)]
+    pub fn explain<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> Self {
+        // For every category: serde_json counts a key that is no number as an error of syntax.
+        let value = serde_json::from_slice(bytes).ok();
+        let told = value.and_then(|mut value| {
+            bring_near(&mut value);
+            fault::<T>(&value)
+        });
+        told.unwrap_or_else(|| Self::of(error))
+    }
+
+    /// Builds the error of `value`, which gave `error` when it was decoded into a `T`.
+    #[doc(hidden)]
+    pub fn explain_value<T: DeserializeOwned>(value: &Value, error: &serde_json::Error) -> Self {
+        fault::<T>(value).unwrap_or_else(|| Self::of(error))
+    }
+}
+
+impl fmt::Display for Undecodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Undecodable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Undecodable {}
+
+/// Replaces times that are too late to be held, because they are not the fault.
+fn bring_near(value: &mut Value) {
+    match value {
+        Value::String(text) => times::near(text).into_iter().for_each(|near| *text = near),
+        Value::Array(items) => items.iter_mut().for_each(bring_near),
+        Value::Object(members) => members.values_mut().for_each(bring_near),
+        _ => {}
+    }
+}
+
+/// Returns the fault of `value` as a `T`; `None` when none is found, or only one that must not be
+/// shown.
+fn fault<T: DeserializeOwned>(value: &Value) -> Option<Undecodable> {
+    // The type's own code runs a second time, and may panic.
+    let decoded = catch_unwind(AssertUnwindSafe(|| T::deserialize(Node(value)).err()));
+    let Fault { mut path, reason } = decoded.ok()??;
+    // Steps were added from the value up.
+    path.reverse();
+    let reason = reason?;
+    let path = path.concat();
+    let text = if path.is_empty() { reason } else { format!("{path}: {reason}") };
+    Some(Undecodable { text })
+}
+
+#[cfg(test)]
+mod tests;

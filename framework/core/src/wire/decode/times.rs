@@ -1,0 +1,228 @@
+//! Times that jiff cannot hold.
+//!
+//! The API server stores times up to the end of the year 9999, and "never" is mostly written as
+//! 9999-12-31T23:59:59Z. `jiff::Timestamp`, in which k8s-openapi decodes times, ends a day earlier.
+//! Such a time is read as 9999-12-30T22:00:00 with its own fraction, which is as far away, and is
+//! written as the last second of the year with that fraction. So "never" stays "never" when it is
+//! read and written back unchanged. Only a document that does not decode otherwise pays for this,
+//! and only the refused value is replaced: other texts that look like times are left alone.
+//!
+//! Not covered: times before the year -9999, which no API server writes; fields behind
+//! `#[serde(flatten)]` or in untagged enums, for which serde does not report the place.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use memchr::memmem;
+use serde::de::DeserializeOwned;
+
+use crate::wire::text_of;
+
+/// The last second of which every fraction can be held.
+const LAST: &str = "9999-12-30T22:00:00";
+/// The last second that can be written.
+const NEVER: &str = "9999-12-31T23:59:59";
+/// Most such times in one object; more are an error.
+const MOST: usize = 64;
+
+/// Parses a time; one that is too late becomes the last that can be held.
+#[doc(hidden)]
+pub fn read(text: &str) -> Option<Timestamp> {
+    text.parse().ok().or_else(|| near(text)?.parse().ok())
+}
+
+/// Returns the replacement of a time that is too late to be held.
+pub(crate) fn near(text: &str) -> Option<String> {
+    Some(format!("{LAST}{}Z", far(text)?))
+}
+
+/// Returns the fraction, with its point, of a time that is too late to be held; `None` for other
+/// texts.
+fn far(text: &str) -> Option<&str> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let (year, rest) = text.split_at(digits(text));
+    // Go writes years after 9999 with more digits, after adding the offset.
+    if year.len() < 4 || (year.len() == 4 && year != "9999") || year.starts_with('0') {
+        return None;
+    }
+    let (time, zone) = rest.split_at_checked("-12-31T23:59:59".len())?;
+    let fraction = zone.strip_prefix('.').map_or(0, |rest| 1 + digits(rest));
+    let (fraction, zone) = zone.split_at(fraction);
+    let is_zone = zone == "Z" || format!("2026-01-01T00:00:00{zone}").parse::<Timestamp>().is_ok();
+    let is_time = time.starts_with('-') && format!("9996{time}").parse::<DateTime>().is_ok();
+    // Nanoseconds have nine digits.
+    let is_fraction = fraction.is_empty() || (2..=10).contains(&fraction.len());
+    (is_zone && is_time && is_fraction).then_some(fraction)
+}
+
+/// Decodes `json`; times that are too late to be held are read as the last that can.
+#[doc(hidden)]
+pub fn decoded<T>(
+    json: &[u8],
+    decode: impl Fn(&[u8]) -> serde_json::Result<T>,
+) -> serde_json::Result<T> {
+    let mut error = match decode(json) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let mut json = Cow::Borrowed(json);
+    for _ in 0..MOST {
+        // Without such a time the error is that of the original bytes: replacing keeps all
+        // positions.
+        let Some((start, near)) = refused(&json, &error) else { break };
+        json.to_mut()[start..start + near.len()].copy_from_slice(near.as_bytes());
+        match decode(&json) {
+            Ok(value) => return Ok(value),
+            Err(next) => error = next,
+        }
+    }
+    Err(error)
+}
+
+/// Decodes `json`, also with times that are too late to be held.
+#[doc(hidden)]
+pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    decoded(json, |json| serde_json::from_str(text_of(json)?))
+}
+
+/// Returns the refused text, if it is such a time: its start, and its replacement.
+fn refused(json: &[u8], error: &serde_json::Error) -> Option<(usize, String)> {
+    let lines = json.split_inclusive(|byte| *byte == b'\n');
+    let line: usize = lines.take(error.line().checked_sub(1)?).map(<[u8]>::len).sum();
+    let before = json.get(..line + error.column())?.strip_suffix(b"\"")?;
+    let start = memchr::memrchr(b'"', before)?;
+    let text = std::str::from_utf8(&before[start + 1..]).ok()?;
+    let near = format!("\"{}\"", near(text)?);
+    // A shorter replacement is padded outside of the quotes, so that later positions stay.
+    Some((start, format!("{near:<width$}", width = text.len() + 2)))
+}
+
+/// Replaces the last time that can be held by the last that can be written.
+#[doc(hidden)]
+pub fn encoded(mut json: Vec<u8>) -> Vec<u8> {
+    let mut at = 0;
+    while let Some(found) = memmem::find(&json[at..], LAST.as_bytes()) {
+        let start = at + found;
+        at = start + LAST.len();
+        let rest = &json[at..];
+        let fraction = match rest {
+            [b'.', digits @ ..] => {
+                1 + digits.iter().take_while(|byte| byte.is_ascii_digit()).count()
+            }
+            _ => 0,
+        };
+        let is_whole = start > 0 && json[start - 1] == b'"' && rest[fraction..].starts_with(b"Z\"");
+        // Only whole texts: the same digits inside another text are no time.
+        if is_whole {
+            json[start..at].copy_from_slice(NEVER.as_bytes());
+        }
+    }
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::coordination::v1::LeaseSpec;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+    use serde_json::json;
+
+    use super::*;
+
+    fn round_trip<T>(value: &serde_json::Value) -> serde_json::Value
+    where
+        T: DeserializeOwned + serde::Serialize,
+    {
+        let decoded: T = from_slice(value.to_string().as_bytes()).unwrap();
+        serde_json::from_slice(&encoded(serde_json::to_vec(&decoded).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn never_is_read_and_written_back_as_it_was() {
+        for text in ["9999-12-31T23:59:59Z", "2026-01-02T03:04:05Z", "0001-01-01T00:00:00Z"] {
+            assert_eq!(round_trip::<Time>(&json!(text)), text);
+            assert_eq!(round_trip::<Timestamp>(&json!(text)), text);
+        }
+        let text = "9999-12-31T23:59:59.999999Z";
+        assert_eq!(round_trip::<MicroTime>(&json!(text)), text);
+        let spec = json!({ "acquireTime": text, "renewTime": "9999-12-31T23:59:59.000000Z" });
+        assert_eq!(round_trip::<LeaseSpec>(&spec), spec);
+    }
+
+    #[test]
+    fn whatever_an_api_server_writes_is_read() {
+        let last = "9999-12-30T22:00:00Z";
+        for (text, read_as) in [
+            ("9999-12-31T23:59:59Z", last),
+            ("9999-12-31T00:00:00+02:00", "9999-12-30T22:00:00Z"),
+            ("9999-12-31T23:59:59-12:00", last),
+            ("10000-01-01T11:59:59Z", last),
+            ("9999-12-31T23:59:59.999999Z", "9999-12-30T22:00:00.999999Z"),
+            ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+            ("2026-01-02T03:04:05+02:00", "2026-01-02T01:04:05Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+            ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
+        ] {
+            let expected: Timestamp = read_as.parse().unwrap();
+            assert_eq!(read(text), Some(expected), "{text}");
+            let json = json!({ "renewTime": text }).to_string();
+            let spec: LeaseSpec = from_slice(json.as_bytes()).unwrap();
+            assert_eq!(spec.renew_time, Some(MicroTime(expected)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_as_before() {
+        for text in [
+            "never",
+            "",
+            "9999",
+            "9999-12-31",
+            "9999-13-31T23:59:59Z",
+            "9999-12-31T23:59:59",
+            "9999-12-31T23:59:59.Z",
+            "9999-12-31T23:59:59X",
+            "9998-12-31T23:59:59X",
+            "9999-12-31T23:59:5\u{e9}9Z",
+            "9999-12-31T23:59:59\u{e9}",
+            "9999-12-31T23:59:59.\u{e9}Z",
+            "99999999999",
+        ] {
+            assert_eq!(read(text), None, "{text}");
+            let json = json!({ "acquireTime": "9999-12-31T23:59:59Z", "renewTime": text });
+            let spec = from_slice::<LeaseSpec>(json.to_string().as_bytes());
+            assert!(spec.is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_look_like_times_stay_as_they_are() {
+        let map = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "data": { "until": "9999-12-31T23:59:59Z" },
+            "metadata": {
+                "annotations": { "quoted": "say \"9999-12-30T22:00:00Z\"" },
+                "creationTimestamp": "9999-12-31T23:59:59Z",
+            },
+        });
+        assert_eq!(round_trip::<ConfigMap>(&map), map);
+    }
+
+    #[test]
+    fn an_error_beside_a_far_time_keeps_its_place() {
+        let json =
+            "{\n\"acquireTime\":\"9999-12-31T23:59:59.999999Z\",\n\"leaseTransitions\": \"x\"}";
+        let error = from_slice::<LeaseSpec>(json.as_bytes()).unwrap_err();
+        assert_eq!((error.line(), error.column()), (3, 23));
+    }
+
+    #[test]
+    fn as_many_as_one_object_has_are_read() {
+        let times = |count| json!(vec!["9999-12-31T23:59:59Z"; count]).to_string();
+        let read = |text: String| from_slice::<Vec<Time>>(text.as_bytes());
+        assert_eq!(read(times(64)).unwrap().len(), 64);
+        assert!(read(times(65)).is_err(), "with a limit");
+    }
+}

@@ -1,0 +1,335 @@
+//! Splitting of a LIST body into its items while it streams; holds one unfinished item at most.
+
+use super::carry::{Carry, Part};
+use crate::wire::scanner::members::{object_at_path, text};
+use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
+
+/// The members of a list beside its items.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListMeta {
+    #[doc(hidden)]
+    pub resource_version: String,
+    #[doc(hidden)]
+    pub continue_token: Option<String>,
+}
+
+/// The position of the splitter: the token that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Start,
+    FirstName,
+    Name,
+    Colon,
+    Value,
+    AfterValue,
+    FirstItem,
+    Item,
+    AfterItem,
+    End,
+}
+
+/// The member of the list whose value comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Items,
+    Metadata,
+    Other,
+}
+
+/// The splitter of one list; feed it the body's pieces in order, then `finish`.
+#[derive(Debug)]
+pub struct ListSplitter {
+    at: At,
+    field: Field,
+    scan: Option<ValueScan>,
+    carry: Carry,
+    meta: ListMeta,
+    has_items: bool,
+}
+
+impl ListSplitter {
+    #[cfg(test)]
+    pub(crate) fn new() -> Self {
+        Self::with_limit(super::carry::MAX_PIECE)
+    }
+
+    /// Creates a splitter for items of at most `limit` bytes.
+    #[doc(hidden)]
+    pub fn with_limit(limit: usize) -> Self {
+        Self {
+            at: At::Start,
+            field: Field::Other,
+            scan: None,
+            carry: Carry::new(limit),
+            meta: ListMeta::default(),
+            has_items: false,
+        }
+    }
+
+    /// Takes the next piece and calls `each` for every item that ends in it.
+    #[doc(hidden)]
+    pub fn push(&mut self, piece: &[u8], each: &mut dyn FnMut(Part<'_>)) -> Result<(), Malformed> {
+        let mut at = 0;
+        while at < piece.len() {
+            if let Some(scan) = &mut self.scan {
+                let Some(length) = scan.feed(&piece[at..]) else {
+                    // The value goes on in the next piece.
+                    self.carry.extend(&piece[at..]);
+                    return Ok(());
+                };
+                self.scan = None;
+                // Moved out, because `complete` borrows it while `token` changes `self`.
+                let mut carry = std::mem::take(&mut self.carry);
+                let outcome = self.token(carry.complete(&piece[at..at + length]), each);
+                carry.clear();
+                self.carry = carry;
+                outcome?;
+                at += length;
+            } else if is_space(piece[at]) {
+                at += 1;
+            } else {
+                at += self.punctuation(piece[at])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles a byte between values; returns 0 when it begins a value.
+    fn punctuation(&mut self, byte: u8) -> Result<usize, Malformed> {
+        let (next, used) = match (self.at, byte) {
+            (At::Start, b'{') => (At::FirstName, 1),
+            (At::FirstName | At::AfterValue, b'}') => (At::End, 1),
+            (At::FirstName | At::Name, b'"') => (At::Name, 0),
+            (At::Colon, b':') => (At::Value, 1),
+            (At::Value, b'[') if self.field == Field::Items => (At::FirstItem, 1),
+            (At::Value, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => (At::Value, 0),
+            (At::AfterValue, b',') => (At::Name, 1),
+            (At::FirstItem | At::AfterItem, b']') => (At::AfterValue, 1),
+            // A value that is no object is an item nevertheless: one bad item does not end a list.
+            (At::FirstItem | At::Item, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => {
+                (At::Item, 0)
+            }
+            (At::AfterItem, b',') => (At::Item, 1),
+            (at, byte) => {
+                let byte = char::from(byte).escape_default().to_string();
+                return Err(Malformed::new(format!("unexpected `{byte}` in a list at {at:?}")));
+            }
+        };
+        self.has_items |= next == At::FirstItem;
+        self.at = next;
+        // The byte begins a value: the scan receives it again.
+        if used == 0 {
+            self.scan = Some(ValueScan::default());
+        }
+        Ok(used)
+    }
+
+    /// Handles a complete name, item or value.
+    fn token(&mut self, part: Part<'_>, each: &mut dyn FnMut(Part<'_>)) -> Result<(), Malformed> {
+        match self.at {
+            At::Name => {
+                self.field = match part {
+                    Part::Whole(b"\"items\"") => Field::Items,
+                    Part::Whole(b"\"metadata\"") => Field::Metadata,
+                    _ => Field::Other,
+                };
+                self.at = At::Colon;
+            }
+            At::Item => {
+                each(part);
+                self.at = At::AfterItem;
+            }
+            _ => {
+                self.value(part)?;
+                self.at = At::AfterValue;
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles the value of a member beside the items.
+    fn value(&mut self, part: Part<'_>) -> Result<(), Malformed> {
+        match (self.field, part) {
+            // Go writes a nil slice as null.
+            (Field::Items, Part::Whole(b"null")) => self.has_items = true,
+            (Field::Items, _) => return Err(Malformed::new("items is not an array")),
+            (Field::Metadata, Part::Whole(metadata)) => {
+                let field = |name| {
+                    object_at_path(metadata, &[name])
+                        .and_then(text)
+                        .unwrap_or_default()
+                        .into_owned()
+                };
+                self.meta.resource_version = field("resourceVersion");
+                self.meta.continue_token =
+                    Some(field("continue")).filter(|token| !token.is_empty());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the members beside the items; an error when the body ended early or was no list.
+    #[doc(hidden)]
+    pub fn finish(self) -> Result<ListMeta, Malformed> {
+        if self.at != At::End {
+            return Err(Malformed::new("the list ended before its closing brace"));
+        }
+        if !self.has_items {
+            return Err(Malformed::new("the answer has no `items`: it is not a list"));
+        }
+        if self.meta.resource_version.is_empty() {
+            return Err(Malformed::new("the list has no resourceVersion"));
+        }
+        Ok(self.meta)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    type Split = Result<(Vec<Value>, ListMeta), Malformed>;
+
+    fn split(body: &[u8], cuts: &[usize]) -> Split {
+        let mut splitter = ListSplitter::new();
+        let mut items = Vec::new();
+        let mut from = 0;
+        for cut in cuts.iter().copied().chain([body.len()]) {
+            splitter.push(&body[from..cut.max(from)], &mut |part| match part {
+                Part::Whole(item) => items.push(serde_json::from_slice(item).unwrap()),
+                Part::TooLarge(_) => panic!("nothing here is large"),
+            })?;
+            from = cut.max(from);
+        }
+        splitter.finish().map(|meta| (items, meta))
+    }
+
+    #[test]
+    fn a_list_splits_the_same_wherever_it_is_cut() {
+        let items = [json!({"a": "}\\\"]{"}), json!({"b": [{}, [], "é"]}), json!({})];
+        let body = json!({"kind": "L", "items": items, "metadata":
+            {"resourceVersion": "5", "continue": "t\"k"}, "n": [1, -2.5e3, null, true]})
+        .to_string();
+        let body = body.replace(',', " ,\r\n\t");
+        let expected = split(body.as_bytes(), &[]).unwrap();
+        assert_eq!(expected.0.len(), 3);
+        assert_eq!(expected.1.continue_token.as_deref(), Some("t\"k"));
+        for cut in 0..body.len() {
+            assert_eq!(split(body.as_bytes(), &[cut]).unwrap(), expected, "cut at {cut}");
+        }
+        let bytewise: Vec<_> = (0..body.len()).collect();
+        assert_eq!(split(body.as_bytes(), &bytewise).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_list_that_ends_early_is_no_list() {
+        let body = br#"{"metadata":{"resourceVersion":"1"},"items":[{"a":1},{"a":2}]}"#;
+        for end in 0..body.len() {
+            assert!(split(&body[..end], &[]).is_err(), "end at {end}");
+        }
+    }
+
+    #[test]
+    fn null_items_are_an_empty_list_and_other_bodies_are_refused() {
+        let meta = r#""metadata":{"resourceVersion":"1","continue":""}"#;
+        let (items, meta_read) =
+            split(format!(r#"{{"items":null,{meta}}}"#).as_bytes(), &[]).unwrap();
+        assert!(items.is_empty());
+        assert_eq!(meta_read.continue_token, None);
+        for body in [
+            format!("{{{meta}}}"),
+            format!(r#"{{{meta},"items":7}}"#),
+            format!(r#"{{{meta},"items":[7,]}}"#),
+            format!(r#"{{{meta},"items":[,7]}}"#),
+            r#"{"items":[]}"#.to_owned(),
+            "[]".to_owned(),
+            "<html>".to_owned(),
+        ] {
+            assert!(split(body.as_bytes(), &[]).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn items_that_are_no_objects_are_items_all_the_same() {
+        let items = json!([null, {"a": 1}, 7, -1.5e3, "a,]}\"", [], [{}, 2], true, {"b": 2}]);
+        let body = format!(r#"{{"items":{items},"metadata":{{"resourceVersion":"1"}}}}"#);
+        for cut in 0..body.len() {
+            assert_eq!(json!(split(body.as_bytes(), &[cut]).unwrap().0), items, "cut at {cut}");
+        }
+    }
+
+    /// A13 (one huge object): an object beyond the limit does not affect the others.
+    #[test]
+    fn an_item_beyond_the_limit_is_identified_by_its_beginning_and_the_others_come_whole() {
+        let big = "x".repeat(300);
+        let body = format!(
+            r#"{{"items":[{{"a":1}},{{"n":"big","v":"{big}"}},{{"b":2}}],"metadata":{{"resourceVersion":"1"}}}}"#
+        );
+        for step in [1, 7, 64, body.len()] {
+            let mut splitter = ListSplitter::with_limit(100);
+            let mut seen = Vec::new();
+            for piece in body.as_bytes().chunks(step) {
+                splitter
+                    .push(piece, &mut |part| {
+                        seen.push(match part {
+                            Part::Whole(item) => String::from_utf8_lossy(item).into_owned(),
+                            Part::TooLarge(item) => {
+                                assert!(item.starts_with(br#"{"n":"big""#));
+                                "large".to_owned()
+                            }
+                        });
+                    })
+                    .unwrap();
+            }
+            splitter.finish().unwrap();
+            assert_eq!(seen, [r#"{"a":1}"#, "large", r#"{"b":2}"#]);
+        }
+    }
+
+    fn json_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[\\PC\"\\\\{}\\[\\],:]{0,12}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map("[a-z\"\\\\]{0,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn chunking_does_not_matter(
+            items in proptest::collection::vec(
+                proptest::collection::btree_map("[a-z]{1,4}", json_value(), 0..4), 0..5),
+            pretty in any::<bool>(),
+            mut cuts in proptest::collection::vec(0_usize..2000, 0..12),
+        ) {
+            let body = json!({"items": items, "metadata": {"resourceVersion": "9"}, "x": [items.len()]});
+            let body = if pretty { serde_json::to_vec_pretty(&body) } else { serde_json::to_vec(&body) };
+            let body = body.unwrap();
+            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(body.len()));
+            cuts.sort_unstable();
+            let (split, _) = split(&body, &cuts).unwrap();
+            prop_assert_eq!(json!(split), json!(items));
+        }
+
+        #[test]
+        fn any_bytes_split_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let mut body = br#"{"items":["#.to_vec();
+            body.extend_from_slice(&bytes);
+            let mut splitter = ListSplitter::with_limit(20);
+            let _ = splitter.push(&body, &mut |_| {});
+            let _ = splitter.finish();
+        }
+    }
+}

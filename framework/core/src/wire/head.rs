@@ -1,0 +1,405 @@
+//! An object's metadata, read without decoding it: a view on the object's own bytes.
+//!
+//! The metadata are in the object's bytes already, so the cache keeps only their offsets: sixty
+//! bytes instead of one allocation per label. The metadata of a rare object that cannot be read in
+//! place (escaped characters, labels out of order, a frame that was cut off) are copied out once.
+//!
+//! Annotations are read in place; there is no list of them.
+
+use std::fmt;
+
+use super::scanner::members::{Cursor, Elements, Member, members, text};
+
+/// A range of an object's bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct Span {
+    pub(crate) start: u32,
+    pub(crate) length: u32,
+}
+
+impl Span {
+    /// Returns the range from `start` to `end`; `None` beyond 4 GiB.
+    pub(crate) fn new(start: usize, end: usize) -> Option<Self> {
+        let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
+        Some(Self { start, length: end.checked_sub(start)? })
+    }
+
+    /// Returns the bytes of the range; empty if it lies outside of `bytes`.
+    #[doc(hidden)]
+    pub fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        let start = self.start as usize;
+        bytes.get(start..start + self.length as usize).unwrap_or_default()
+    }
+
+    fn text<'a>(&self, bytes: &'a [u8]) -> &'a str {
+        std::str::from_utf8(self.of(bytes)).unwrap_or_default()
+    }
+}
+
+/// Offsets of an object's metadata in its stored bytes.
+#[derive(Debug, Default)]
+pub struct HeadOffsets {
+    /// Without its quotes.
+    pub(crate) uid: Span,
+    /// Without its quotes.
+    #[doc(hidden)]
+    pub resource_version: Span,
+    pub(crate) labels: Span,
+    pub(crate) annotations: Span,
+    pub(crate) finalizers: Span,
+    pub(crate) owners: Span,
+    /// All of `metadata`; empty if the bytes are those of the head alone.
+    pub(crate) metadata: Span,
+    pub(crate) state: Revision,
+    /// Copies of the metadata, for bytes that cannot be read in place; replaces the spans of all
+    /// but annotations.
+    #[doc(hidden)]
+    pub plain: Option<Box<Plain>>,
+}
+
+/// Generation and deletion mark, in eight bytes: every object has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Revision(i64);
+
+impl Revision {
+    /// Packs the two. A generation counts changes, so it never needs the last bit.
+    pub(crate) fn new(generation: i64, is_terminating: bool) -> Self {
+        Self(generation.wrapping_shl(1) | i64::from(is_terminating))
+    }
+
+    fn generation(self) -> i64 {
+        self.0 >> 1
+    }
+
+    fn is_terminating(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+impl HeadOffsets {
+    /// Returns the head; `bytes` are those that the outline was made for.
+    #[doc(hidden)]
+    pub fn head<'a>(&'a self, bytes: &'a [u8]) -> Head<'a> {
+        Head { outline: self, bytes, common: bytes }
+    }
+
+    /// Returns the head of an object whose labels, finalizers and owners are in other bytes.
+    #[doc(hidden)]
+    pub fn head_apart<'a>(&'a self, bytes: &'a [u8], common: &'a [u8]) -> Head<'a> {
+        Head { outline: self, bytes, common }
+    }
+
+    /// Returns the outline after these ranges, which are in order, were cut from the bytes.
+    #[doc(hidden)]
+    pub fn without(&self, cuts: &[(usize, usize)]) -> Self {
+        let after = |position: u32| {
+            let position = position as usize;
+            let before = cuts.iter().take_while(|(start, _)| *start < position);
+            position - before.map(|(start, end)| (*end).min(position) - start).sum::<usize>()
+        };
+        let moved = |span: Span| {
+            let (start, end) = (after(span.start), after(span.start + span.length));
+            Span::new(start, end).unwrap_or_default()
+        };
+        Self {
+            uid: moved(self.uid),
+            resource_version: moved(self.resource_version),
+            labels: moved(self.labels),
+            annotations: moved(self.annotations),
+            finalizers: moved(self.finalizers),
+            owners: moved(self.owners),
+            metadata: moved(self.metadata),
+            state: self.state,
+            plain: self.plain.clone(),
+        }
+    }
+
+    /// Bytes on the heap, without the outline's own.
+    #[doc(hidden)]
+    pub fn heap(&self) -> usize {
+        self.plain.as_ref().map_or(0, |plain| size_of::<Plain>() + plain.heap())
+    }
+}
+
+/// Metadata that were copied out of the bytes.
+#[derive(Clone, Debug, Default)]
+#[doc(hidden)]
+pub struct Plain {
+    pub(crate) uid: Box<str>,
+    pub(crate) resource_version: Box<str>,
+    /// Sorted by key.
+    pub(crate) labels: Vec<(Box<str>, Box<str>)>,
+    pub(crate) finalizers: Vec<Box<str>>,
+    pub(crate) owners: Vec<PlainOwner>,
+}
+
+impl Plain {
+    fn heap(&self) -> usize {
+        let labels = self.labels.iter().map(|(key, value)| 32 + key.len() + value.len());
+        let finalizers = self.finalizers.iter().map(|finalizer| 16 + finalizer.len());
+        let owners = self.owners.iter().map(|owner| size_of_val(owner) + owner.length());
+        let texts = self.uid.len() + self.resource_version.len();
+        texts + labels.chain(finalizers).chain(owners).sum::<usize>()
+    }
+}
+
+/// A copied owner reference.
+#[derive(Clone, Debug)]
+pub(crate) struct PlainOwner {
+    pub(crate) api_version: Box<str>,
+    pub(crate) kind: Box<str>,
+    pub(crate) name: Box<str>,
+    pub(crate) uid: Box<str>,
+    pub(crate) controller: bool,
+}
+
+impl PlainOwner {
+    fn length(&self) -> usize {
+        self.api_version.len() + self.kind.len() + self.name.len() + self.uid.len()
+    }
+
+    fn view(&self) -> OwnerRef<'_> {
+        OwnerRef {
+            api_version: &self.api_version,
+            kind: &self.kind,
+            name: &self.name,
+            uid: &self.uid,
+            controller: self.controller,
+        }
+    }
+}
+
+/// The metadata that decide about an object: identity, version, deletion, labels, owners,
+/// finalizers. A view: reading it copies and allocates nothing.
+#[derive(Clone, Copy)]
+pub struct Head<'a> {
+    outline: &'a HeadOffsets,
+    /// The bytes of uid, resourceVersion and annotations.
+    bytes: &'a [u8],
+    /// The bytes of labels, finalizers and owners.
+    common: &'a [u8],
+}
+
+/// One owner reference, read in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerRef<'a> {
+    /// `group/version`.
+    pub api_version: &'a str,
+    /// Kind.
+    pub kind: &'a str,
+    /// Name.
+    pub name: &'a str,
+    /// Uid.
+    pub uid: &'a str,
+    /// Whether it is the managing controller.
+    pub controller: bool,
+}
+
+impl<'a> Head<'a> {
+    /// Returns the uid; empty only for servers that set none.
+    pub fn uid(&self) -> &'a str {
+        match &self.outline.plain {
+            Some(plain) => &plain.uid,
+            None => self.outline.uid.text(self.bytes),
+        }
+    }
+
+    /// Whether the two have the same uid. Cheaper than comparing the texts.
+    #[doc(hidden)]
+    pub fn has_uid_of(&self, other: &Head<'_>) -> bool {
+        match (&self.outline.plain, &other.outline.plain) {
+            // Without copies the bytes have no escapes: equal bytes are equal uids.
+            (None, None) => self.outline.uid.of(self.bytes) == other.outline.uid.of(other.bytes),
+            _ => self.uid() == other.uid(),
+        }
+    }
+
+    /// Returns the resourceVersion.
+    pub fn resource_version(&self) -> &'a str {
+        match &self.outline.plain {
+            Some(plain) => &plain.resource_version,
+            None => self.outline.resource_version.text(self.bytes),
+        }
+    }
+
+    /// Returns the generation; 0 when the kind has none.
+    pub fn generation(&self) -> i64 {
+        self.outline.state.generation()
+    }
+
+    /// Whether the object is marked for deletion.
+    pub fn is_terminating(&self) -> bool {
+        self.outline.state.is_terminating()
+    }
+
+    /// Returns the labels, sorted by key.
+    pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let plain = self.outline.plain.as_deref();
+        let copied = plain.into_iter().flat_map(|plain| &plain.labels);
+        copied
+            .map(|(key, value)| (&**key, &**value))
+            .chain(Pairs::of(self.part(self.outline.labels)))
+    }
+
+    /// Returns a label's value.
+    pub fn label(&self, key: &str) -> Option<&'a str> {
+        self.labels().find(|(known, _)| *known == key).map(|(_, value)| value)
+    }
+
+    /// Returns the finalizers, in the object's order.
+    pub fn finalizers(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let plain = self.outline.plain.as_deref();
+        let copied = plain.into_iter().flat_map(|plain| &plain.finalizers).map(|text| &**text);
+        let shown = Elements::of(self.part(self.outline.finalizers));
+        copied.chain(shown.filter_map(|(_, value)| plain_text(value)))
+    }
+
+    /// Returns the owner references, in the object's order.
+    pub fn owners(&self) -> impl Iterator<Item = OwnerRef<'a>> + use<'a> {
+        let plain = self.outline.plain.as_deref();
+        let copied = plain.into_iter().flat_map(|plain| &plain.owners).map(PlainOwner::view);
+        let shown = Elements::of(self.part(self.outline.owners));
+        copied.chain(shown.filter_map(|(_, value)| owner(value, &plain_text)))
+    }
+
+    /// Returns the owner that manages the object.
+    pub fn controller(&self) -> Option<OwnerRef<'a>> {
+        self.owners().find(|owner| owner.controller)
+    }
+
+    /// Returns an annotation's value, unescaped.
+    #[doc(hidden)]
+    pub fn annotation(&self, key: &str) -> Option<String> {
+        let mut found = None;
+        // Members before a fault count even if the rest is malformed.
+        let _ = members(self.outline.annotations.of(self.bytes), &mut |member| {
+            if member.name == key.as_bytes() {
+                found = text(member.value).map(std::borrow::Cow::into_owned);
+            }
+            found.is_none()
+        });
+        found
+    }
+
+    /// Copies the head, without annotations, into bytes of its own: uid and resourceVersion into
+    /// `own`; labels, finalizers and owners, which other objects may share, into `common`. Both
+    /// must be empty.
+    #[doc(hidden)]
+    pub fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> HeadOffsets {
+        let mut lifted = HeadOffsets {
+            state: self.outline.state,
+            plain: self.outline.plain.clone(),
+            ..HeadOffsets::default()
+        };
+        // The copies replace the bytes: nothing would be read from them.
+        if lifted.plain.is_some() {
+            return lifted;
+        }
+        let lift = |bytes: &[u8], into: &mut Vec<u8>| {
+            let start = into.len();
+            into.extend_from_slice(bytes);
+            Span::new(start, into.len()).unwrap_or_default()
+        };
+        lifted.uid = lift(self.outline.uid.of(self.bytes), own);
+        lifted.resource_version = lift(self.outline.resource_version.of(self.bytes), own);
+        lifted.labels = lift(self.outline.labels.of(self.common), common);
+        lifted.finalizers = lift(self.outline.finalizers.of(self.common), common);
+        lifted.owners = lift(self.outline.owners.of(self.common), common);
+        lifted
+    }
+
+    /// Returns the bytes of a span; empty if copies replace the bytes.
+    fn part(&self, span: Span) -> &'a [u8] {
+        if self.outline.plain.is_some() { &[] } else { span.of(self.common) }
+    }
+}
+
+/// Identity only: labels may hold more than a log should show.
+impl fmt::Debug for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Head({}@{})", self.uid(), self.resource_version())
+    }
+}
+
+impl PartialEq for Head<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let numbers = |head: &Self| (head.generation(), head.is_terminating());
+        let texts = |head: &Self| (head.uid(), head.resource_version());
+        numbers(self) == numbers(other)
+            && texts(self) == texts(other)
+            && self.labels().eq(other.labels())
+            && self.finalizers().eq(other.finalizers())
+            && self.owners().eq(other.owners())
+    }
+}
+
+impl Eq for Head<'_> {}
+
+/// The members of an object whose values are texts without escapes.
+struct Pairs<'a> {
+    bytes: &'a [u8],
+    cursor: Option<Cursor<'a>>,
+}
+
+impl<'a> Pairs<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, cursor: Cursor::open(bytes).ok() }
+    }
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let cursor = self.cursor.as_mut()?;
+            let name = cursor.name().ok()??;
+            // Ends the iterator: a retry at the same place would fail again.
+            let Ok(end) = cursor.skip() else {
+                self.cursor = None;
+                return None;
+            };
+            let key = std::str::from_utf8(name.name);
+            if let (Ok(key), Some(value)) = (key, plain_text(&self.bytes[name.value..end])) {
+                return Some((key, value));
+            }
+        }
+    }
+}
+
+/// Returns the text of a JSON string without escapes.
+pub(crate) fn plain_text(value: &[u8]) -> Option<&str> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    std::str::from_utf8(inner).ok()
+}
+
+/// Reads an owner reference; `None` when it is no object, or when `read` fails for one of its
+/// texts. Missing members are empty.
+pub(crate) fn owner<'a>(
+    value: &'a [u8],
+    read: &dyn Fn(&'a [u8]) -> Option<&'a str>,
+) -> Option<OwnerRef<'a>> {
+    let mut owner = OwnerRef { api_version: "", kind: "", name: "", uid: "", controller: false };
+    let mut is_good = true;
+    let outcome = members(value, &mut |Member { name, value, .. }| {
+        let field = match name {
+            b"apiVersion" => &mut owner.api_version,
+            b"kind" => &mut owner.kind,
+            b"name" => &mut owner.name,
+            b"uid" => &mut owner.uid,
+            b"controller" => {
+                owner.controller = value == b"true";
+                is_good &= matches!(value, b"true" | b"false" | b"null");
+                return true;
+            }
+            _ => return true,
+        };
+        match read(value) {
+            Some(text) => *field = text,
+            None => is_good = false,
+        }
+        true
+    });
+    (is_good && outcome.is_ok()).then_some(owner)
+}

@@ -1,0 +1,498 @@
+//! Scanning of an object's metadata, and removal of the members that the cache does not keep.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memmem};
+use serde::Deserialize;
+
+use super::head::{HeadOffsets, Plain, PlainOwner, Revision, Span};
+use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
+use super::scanner::scan::{Malformed, text_end};
+
+/// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
+/// it is new there.
+#[derive(Debug, Default)]
+pub struct MetadataScan<'a> {
+    #[doc(hidden)]
+    pub name: Cow<'a, str>,
+    #[doc(hidden)]
+    pub namespace: Option<Cow<'a, str>>,
+    #[doc(hidden)]
+    pub uid: Cow<'a, str>,
+    #[doc(hidden)]
+    pub resource_version: Cow<'a, str>,
+    generation: i64,
+    terminating: bool,
+    /// Spans of the values in `read`.
+    spans: Spans,
+    /// Whether the labels cannot be read in place: escaped, out of order, no texts.
+    has_bent_labels: bool,
+    /// The bytes that were scanned.
+    read: &'a [u8],
+    /// The bytes to keep, except for the cuts.
+    bytes: &'a [u8],
+    cuts: Cuts,
+}
+
+/// Spans of the metadata's values, quotes included.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spans {
+    uid: Span,
+    resource_version: Span,
+    labels: Span,
+    annotations: Span,
+    finalizers: Span,
+    owners: Span,
+    metadata: Span,
+}
+
+/// The annotation of the bookmark that ends the first part of a streaming list.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+impl<'a> MetadataScan<'a> {
+    /// Reads the metadata of a complete object.
+    #[doc(hidden)]
+    pub fn of(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let skim = Self::version_of(bytes)?;
+        if skim.name.is_empty() {
+            return Err(Malformed::new("metadata.name is missing or empty"));
+        }
+        Ok(skim)
+    }
+
+    /// As [`of`](Self::of), for bookmarks, which have no name.
+    #[doc(hidden)]
+    pub fn version_of(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let (mut skim, outcome) = Self::scan(bytes);
+        outcome?;
+        skim.bytes = bytes;
+        Ok(skim)
+    }
+
+    /// Reads the available metadata of an object that is cut off. Its `compact` is an empty object.
+    #[doc(hidden)]
+    pub fn of_beginning(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let (mut skim, _) = Self::scan(bytes);
+        skim.bytes = b"{}";
+        skim.cuts = Cuts::default();
+        if skim.name.is_empty() {
+            return Err(Malformed::new("metadata is not in the part that was kept"));
+        }
+        Ok(skim)
+    }
+
+    /// Scans an object; on a fault the metadata that were read before it remain.
+    fn scan(bytes: &'a [u8]) -> (Self, Result<(), Malformed>) {
+        let mut skim = Self::default();
+        let mut metadata = Err(Malformed::new("there is no metadata"));
+        let outcome = skim.top(bytes, &mut metadata).and(metadata);
+        skim.read = bytes;
+        (skim, outcome)
+    }
+
+    /// Scans the members of the object.
+    fn top(
+        &mut self,
+        bytes: &'a [u8],
+        metadata: &mut Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        let mut cursor = Cursor::open(bytes)?;
+        let mut cutter = Cutter::new(bytes);
+        let mut seen = [false; 3];
+        let mut looks = MOST_LOOKS;
+        while let Some(member) = cursor.name()? {
+            let at = match member.name {
+                b"apiVersion" => Some(0),
+                b"kind" => Some(1),
+                b"metadata" => Some(2),
+                _ => None,
+            };
+            // Of repeated metadata the first counts, as in lookups by path.
+            let end = if at == Some(2) && !seen[2] {
+                self.read_metadata(bytes, &mut cursor, &member, metadata)?
+            } else {
+                cursor.skip()?
+            };
+            cutter.member(member.start, end, matches!(at, Some(0 | 1)), &mut self.cuts);
+            if let Some(at) = at {
+                seen[at] = true;
+            }
+            // Metadata come first as a rule: once no member of interest can follow, the rest is not
+            // scanned.
+            if seen[2] && cutter.pending.is_none() && looks > 0 {
+                looks -= 1;
+                if holds_nothing(&seen, &bytes[end..]) {
+                    return Ok(());
+                }
+            }
+        }
+        cutter.close(cursor.close(), &mut self.cuts);
+        Ok(())
+    }
+
+    /// Reads the metadata and finds their end in one pass.
+    fn read_metadata(
+        &mut self,
+        bytes: &'a [u8],
+        cursor: &mut Cursor<'a>,
+        member: &Name<'a>,
+        outcome: &mut Result<(), Malformed>,
+    ) -> Result<usize, Malformed> {
+        match self.metadata(&bytes[member.value..], member.value) {
+            Ok(length) => {
+                *outcome = Ok(());
+                let span = Span::new(member.value, member.value + length);
+                self.spans.metadata = span.unwrap_or_default();
+                cursor.skip_to(member.value + length);
+                Ok(member.value + length)
+            }
+            Err(why) => {
+                // Metadata that were read half may have a name without its namespace.
+                *self = Self::default();
+                *outcome = Err(why);
+                cursor.skip()
+            }
+        }
+    }
+
+    /// Reads the metadata that begin here; returns their length.
+    fn metadata(&mut self, bytes: &'a [u8], offset: usize) -> Result<usize, Malformed> {
+        let mut cutter = Cutter::new(bytes);
+        let mut cuts = Cuts::default();
+        let mut cursor = Cursor::open(bytes)?;
+        while let Some(Name { name, start, value, .. }) = cursor.name()? {
+            let (mut end, mut is_plain) = (None, false);
+            if bytes.get(value) == Some(&b'"') {
+                let text = text_end(bytes, value)?;
+                (end, is_plain) = (Some(text.end), text.is_plain);
+            } else if name == b"labels" {
+                end = usual_labels(bytes, value);
+                // Labels that are no object are absent, and need no copy.
+                self.has_bent_labels = end.is_none() && bytes.get(value) == Some(&b'{');
+            }
+            let end = match end {
+                Some(end) => cursor.skip_to(end),
+                None => cursor.skip()?,
+            };
+            cutter.member(start, end, name == b"managedFields", &mut cuts);
+            let span = Span::new(offset + value, offset + end)
+                .ok_or_else(|| Malformed::new("the object is larger than 4 GiB"))?;
+            self.field(name, (&bytes[value..end], is_plain), span);
+        }
+        cutter.close(cursor.close(), &mut cuts);
+        for (start, end) in cuts.iter() {
+            self.cuts.add(start + offset, end + offset);
+        }
+        Ok(cursor.close() + 1)
+    }
+
+    /// Stores a member of the metadata; `is_plain` is true for a text without escapes.
+    fn field(&mut self, name: &[u8], (value, is_plain): (&'a [u8], bool), span: Span) {
+        let read = || if is_plain { seen_text(value, true) } else { text(value) };
+        match name {
+            b"name" => self.name = read().unwrap_or_default(),
+            b"namespace" => self.namespace = read().filter(|text| !text.is_empty()),
+            b"uid" => {
+                self.uid = read().unwrap_or_default();
+                self.spans.uid = span;
+            }
+            b"resourceVersion" => {
+                self.resource_version = read().unwrap_or_default();
+                self.spans.resource_version = span;
+            }
+            b"generation" => {
+                self.generation = serde_json::from_slice(value).unwrap_or_default();
+            }
+            b"deletionTimestamp" => self.terminating = value != b"null",
+            b"labels" => self.spans.labels = span,
+            b"annotations" => self.spans.annotations = span,
+            b"finalizers" => self.spans.finalizers = span,
+            b"ownerReferences" => self.spans.owners = span,
+            _ => {}
+        }
+    }
+
+    /// Whether this bookmark ends the first part of a streaming list.
+    #[doc(hidden)]
+    pub fn ends_initial_events(&self) -> bool {
+        let mut ends = false;
+        let _ = members(self.spans.annotations.of(self.read), &mut |member| {
+            ends |= member.name == INITIAL_EVENTS_END.as_bytes()
+                && text(member.value).is_some_and(|value| value == "true");
+            true
+        });
+        ends
+    }
+
+    /// Returns the object's bytes behind its metadata; `None` without metadata.
+    pub(crate) fn behind_metadata(&self) -> Option<&'a [u8]> {
+        let Span { start, length } = self.spans.metadata;
+        let end = start as usize + length as usize;
+        if length == 0 { None } else { self.read.get(end..) }
+    }
+
+    /// Returns the offsets of the metadata in the bytes of [`compact`](Self::compact).
+    #[doc(hidden)]
+    pub fn outline(&self) -> HeadOffsets {
+        let mut outline = HeadOffsets {
+            state: Revision::new(self.generation, self.terminating),
+            ..HeadOffsets::default()
+        };
+        let spans = &self.spans;
+        if self.is_whole() {
+            outline.annotations = self.kept(spans.annotations);
+        }
+        if !self.is_whole() || !self.is_plain() {
+            outline.plain = Some(Box::new(self.copied()));
+            return outline;
+        }
+        outline.uid = self.kept(unquoted(spans.uid, &self.uid));
+        outline.resource_version =
+            self.kept(unquoted(spans.resource_version, &self.resource_version));
+        outline.labels = self.kept(spans.labels);
+        outline.finalizers = self.kept(spans.finalizers);
+        outline.owners = self.kept(spans.owners);
+        outline.metadata = self.kept_metadata();
+        outline
+    }
+
+    /// Whether all scanned bytes are kept.
+    #[doc(hidden)]
+    pub fn is_whole(&self) -> bool {
+        self.read.len() == self.bytes.len()
+    }
+
+    /// Whether the head can be read in place.
+    fn is_plain(&self) -> bool {
+        let spans = &self.spans;
+        let is_borrowed = |text: &Cow<'_, str>| matches!(text, Cow::Borrowed(_));
+        is_borrowed(&self.uid)
+            && is_borrowed(&self.resource_version)
+            && !self.has_bent_labels
+            && [spans.finalizers, spans.owners]
+                .iter()
+                .all(|span| span.length == 0 || memchr(b'\\', span.of(self.read)).is_none())
+    }
+
+    /// Copies metadata that cannot be read in place.
+    fn copied(&self) -> Plain {
+        let part = |span: Span| span.of(self.read);
+        Plain {
+            uid: self.uid.as_ref().into(),
+            resource_version: self.resource_version.as_ref().into(),
+            labels: pairs(part(self.spans.labels)),
+            finalizers: Elements::of(part(self.spans.finalizers))
+                .filter_map(|(_, value)| text(value).map(|text| text.as_ref().into()))
+                .collect(),
+            owners: owners(part(self.spans.owners)),
+        }
+    }
+
+    /// Returns the span of a value after the cuts. The cuts in the metadata lie outside of such
+    /// values.
+    fn kept(&self, span: Span) -> Span {
+        if span.length == 0 {
+            return Span::default();
+        }
+        let start = self.kept_at(span.start as usize);
+        Span::new(start, start + span.length as usize).unwrap_or_default()
+    }
+
+    /// Returns the span of the metadata after the cuts, some of which are inside.
+    fn kept_metadata(&self) -> Span {
+        let Span { start, length } = self.spans.metadata;
+        let (start, end) = (start as usize, start as usize + length as usize);
+        Span::new(self.kept_at(start), self.kept_at(end)).unwrap_or_default()
+    }
+
+    /// Returns a position after the cuts.
+    fn kept_at(&self, position: usize) -> usize {
+        let (mut cut, mut at) = (0, 0);
+        for (from, to) in self.cuts.iter() {
+            let (from, to) = (from.max(at).min(position), to.min(position));
+            cut += to.saturating_sub(from);
+            at = at.max(to);
+        }
+        position - cut
+    }
+
+    /// Returns the object's bytes without `apiVersion`, `kind` and `metadata.managedFields`,
+    /// exact-size.
+    #[doc(hidden)]
+    pub fn compact(&self) -> Box<[u8]> {
+        let mut bytes = Vec::with_capacity(self.compact_len());
+        self.compact_into(&mut bytes);
+        bytes.into_boxed_slice()
+    }
+
+    /// Returns the length of [`compact`](Self::compact).
+    #[doc(hidden)]
+    pub fn compact_len(&self) -> usize {
+        self.cuts.complement(self.bytes.len()).map(|(start, end)| end - start).sum()
+    }
+
+    /// Appends the bytes of [`compact`](Self::compact).
+    #[doc(hidden)]
+    pub fn compact_into(&self, bytes: &mut Vec<u8>) {
+        for (start, end) in self.cuts.complement(self.bytes.len()) {
+            bytes.extend_from_slice(&self.bytes[start..end]);
+        }
+    }
+}
+
+/// Most searches of an object's rest. Each may read all of it, and an object may have a hundred
+/// thousand members.
+const MOST_LOOKS: u32 = 8;
+
+/// Whether the rest of the object has no more members of interest. They come first as a rule; items
+/// of a list do not have them.
+fn holds_nothing(seen: &[bool; 3], rest: &[u8]) -> bool {
+    let has = |name: &[u8]| memmem::find(rest, name).is_some();
+    (seen[0] || !has(b"\"apiVersion\"")) && (seen[1] || !has(b"\"kind\""))
+}
+
+/// Returns the span of a text without its quotes; empty for an empty text, or no text.
+fn unquoted(span: Span, text: &str) -> Span {
+    if text.is_empty() {
+        return Span::default();
+    }
+    Span { start: span.start + 1, length: span.length.saturating_sub(2) }
+}
+
+/// Returns the end of the labels that begin at `at`, if they are as API servers write them: texts
+/// without escapes, sorted by key.
+fn usual_labels(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut cursor = Cursor::open_at(bytes, at).ok()?;
+    let mut last: Option<&[u8]> = None;
+    while let Some(member) = cursor.name().ok()? {
+        let goes_up = last.is_none_or(|last| last < member.name);
+        if !goes_up || !member.is_plain || bytes.get(member.value) != Some(&b'"') {
+            return None;
+        }
+        let value = text_end(bytes, member.value).ok().filter(|value| value.is_plain)?;
+        last = Some(member.name);
+        cursor.skip_to(value.end);
+    }
+    Some(cursor.close() + 1)
+}
+
+/// Returns the labels; values that are no strings are left out here and found when the object is
+/// decoded.
+fn pairs(bytes: &[u8]) -> Vec<(Box<str>, Box<str>)> {
+    let mut pairs: Vec<(Box<str>, Box<str>)> = Vec::new();
+    let _ = members(bytes, &mut |member| {
+        let quoted = &bytes[member.start..member.start + member.name.len() + 2];
+        if let (Some(key), Some(value)) = (text(quoted), text(member.value)) {
+            pairs.push((key.into(), value.into()));
+        }
+        true
+    });
+    pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+    // The last of several equal keys counts, as for decoders.
+    pairs.reverse();
+    pairs.dedup_by(|(a, _), (b, _)| a == b);
+    pairs.reverse();
+    pairs
+}
+
+fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
+    let read = |(_, value): (usize, &[u8])| {
+        // An array of the right length would decode, too.
+        let value = value.starts_with(b"{").then_some(value)?;
+        let owner: RawOwner<'_> = serde_json::from_slice(value).ok()?;
+        Some(PlainOwner {
+            api_version: owner.api_version.into(),
+            kind: owner.kind.into(),
+            name: owner.name.into(),
+            uid: owner.uid.into(),
+            controller: owner.controller.unwrap_or_default(),
+        })
+    };
+    Elements::of(bytes).filter_map(read).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct RawOwner<'a> {
+    #[serde(borrow)]
+    api_version: Cow<'a, str>,
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+    controller: Option<bool>,
+}
+
+/// Most members that are cut; further ones (repeated names) stay.
+const MOST_CUTS: usize = 4;
+
+/// Byte ranges to leave out, by start; they may overlap.
+#[derive(Debug, Default)]
+struct Cuts {
+    ranges: [(usize, usize); MOST_CUTS],
+    count: usize,
+}
+
+impl Cuts {
+    fn add(&mut self, start: usize, end: usize) {
+        if self.count < MOST_CUTS {
+            self.ranges[self.count] = (start, end);
+            self.count += 1;
+            // The cut of a member is known at the next one, after the cuts inside that one.
+            self.ranges[..self.count].sort_unstable();
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.ranges[..self.count].iter().copied()
+    }
+
+    /// Returns the ranges that are kept of `length` bytes.
+    fn complement(&self, length: usize) -> impl Iterator<Item = (usize, usize)> {
+        let mut at = 0;
+        self.iter().chain([(length, length)]).filter_map(move |(start, end)| {
+            let kept = (at, start);
+            at = at.max(end);
+            (kept.0 < kept.1).then_some(kept)
+        })
+    }
+}
+
+/// Computes cuts that leave valid commas: up to the next member, or from the end of the last one
+/// kept.
+struct Cutter {
+    kept_end: usize,
+    pending: Option<usize>,
+}
+
+impl Cutter {
+    fn new(bytes: &[u8]) -> Self {
+        let brace = super::scanner::scan::skip_space(bytes, 0);
+        Self { kept_end: brace + 1, pending: None }
+    }
+
+    /// Handles the next member of the object.
+    fn member(&mut self, start: usize, end: usize, cut: bool, cuts: &mut Cuts) {
+        if let Some(cut_from) = self.pending.take() {
+            cuts.add(cut_from, start);
+        }
+        if cut {
+            self.pending = Some(start);
+        } else {
+            self.kept_end = end;
+        }
+    }
+
+    /// Ends an object whose closing brace is at `close`.
+    fn close(&mut self, close: usize, cuts: &mut Cuts) {
+        if self.pending.take().is_some() {
+            cuts.add(self.kept_end, close);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! A queue that hands out all changes of a key since its last pop.
+//!
+//! It compares lists with the queued and the known objects, and makes tombstones for missing ones.
+//! Deltas of one key are kept, not merged (except for two deletions in a row), so its size is
+//! bounded only by the speed of the consumer; [`DeltaQueue`](windlass_cache::delta::DeltaQueue) has a bound.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+use super::contract::{Queue, Replacement, Taken};
+use super::known::Known;
+use super::object_delta::{Deleted, ObjectDelta};
+use super::rules::Rules;
+use windlass_core::error::BoxError;
+
+/// The changes of one key, oldest first; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deltas<K, T> {
+    /// The object's key.
+    pub key: K,
+    /// Its changes.
+    pub deltas: Vec<ObjectDelta<T>>,
+}
+
+impl<K, T> Deltas<K, T> {
+    /// Returns the last change.
+    pub fn newest(&self) -> Option<&ObjectDelta<T>> {
+        self.deltas.last()
+    }
+}
+
+/// Deltas by key, in the order in which the keys first came.
+///
+/// - A pop hands out all deltas of one key, oldest first.
+/// - Of two deletions in a row one stays: a deletion that was seen beats a tombstone.
+/// - A deletion of a key that is neither queued nor known is ignored.
+/// - [`replace`](Queue::replace) queues a `Replaced` for each listed object, and a tombstone for
+///   each queued or known object that the list lacks. Only `replace` makes tombstones.
+/// - [`resync`](Queue::resync) queues a `Sync` for each known key that has no delta, so that no
+///   older state ever follows a newer one.
+/// - The queue has synced when the keys of the first list, its tombstones included, were taken out;
+///   at once when an object was added before any list.
+/// - Requeued deltas go back to the end if their key is not queued. If it is, the queued deltas win
+///   and the requeued ones are dropped, including deletions; they no longer count for `has_synced`.
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use std::collections::BTreeMap;
+/// use windlass::fifo::{DeltaFifo, Deleted, ObjectDelta, Outcome, Queue};
+///
+/// let mut queue = DeltaFifo::new(|pod: &(&'static str, u32)| Ok(pod.0));
+/// let mut store = BTreeMap::from([("web-0", ("web-0", 1)), ("web-1", ("web-1", 1))]);
+/// queue.replace(vec![("web-1", 2)], "7", &store);
+///
+/// let mut popped = Vec::new();
+/// while queue.pop(|item, _| { popped.push(item.clone()); Outcome::<()>::Done }).is_some() {}
+/// assert_eq!(popped[0].deltas, [ObjectDelta::Replaced(("web-1", 2))]);
+/// assert_eq!(popped[1].deltas, [ObjectDelta::Deleted(Deleted::missed(Some(("web-0", 1))))]);
+/// ```
+pub struct DeltaFifo<K, T> {
+    rules: Rules<K, T>,
+    order: VecDeque<K>,
+    places: BTreeMap<K, Place<T>>,
+    is_populated: bool,
+    /// Places of the first list that were not taken out.
+    initial: usize,
+    lists_as_sync: bool,
+}
+
+/// The waiting deltas of one key.
+struct Place<T> {
+    deltas: Vec<ObjectDelta<T>>,
+    is_initial: bool,
+}
+
+impl<K, T> fmt::Debug for DeltaFifo<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaFifo")
+            .field("keys", &self.order.len())
+            .field("initial", &self.initial)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
+    /// Creates an empty queue of objects that `key` names.
+    pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
+        Self {
+            rules: Rules::new(key),
+            order: VecDeque::new(),
+            places: BTreeMap::new(),
+            is_populated: false,
+            initial: 0,
+            lists_as_sync: false,
+        }
+    }
+
+    /// Every object that is added, updated, deleted or listed passes `transform` once. Tombstones
+    /// and syncs do not: their objects have passed it before.
+    #[must_use]
+    pub fn transform(
+        mut self,
+        transform: impl Fn(T) -> Result<T, BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        self.rules = self.rules.transform(transform);
+        self
+    }
+
+    /// Queues listed objects as `Sync` instead of `Replaced`, as client-go once did.
+    #[must_use]
+    pub fn lists_as_sync(mut self) -> Self {
+        self.lists_as_sync = true;
+        self
+    }
+
+    /// Returns the waiting deltas of `key`, oldest first.
+    pub fn get(&self, key: &K) -> Option<&[ObjectDelta<T>]> {
+        self.places.get(key).map(|place| &*place.deltas)
+    }
+
+    fn push(&mut self, key: K, delta: ObjectDelta<T>, is_initial: bool) {
+        if let Some(place) = self.places.get_mut(&key) {
+            return merge(&mut place.deltas, delta);
+        }
+        self.order.push_back(key.clone());
+        self.places.insert(key, Place { deltas: vec![delta], is_initial });
+        self.initial += usize::from(is_initial);
+    }
+
+    /// Queues tombstones for all objects that `listed` lacks.
+    fn bury(&mut self, listed: &BTreeSet<K>, known: &dyn Known<K, T>, is_initial: bool) {
+        let queued: Vec<K> =
+            self.order.iter().filter(|key| !listed.contains(key)).cloned().collect();
+        for key in queued {
+            let newest = self.places.get(&key).and_then(|place| place.deltas.last());
+            let last_known = newest.and_then(ObjectDelta::object).cloned();
+            self.push(key, ObjectDelta::Deleted(Deleted::missed(last_known)), is_initial);
+        }
+        for key in known.keys() {
+            // Queued keys got their tombstones above.
+            if !listed.contains(&key) && !self.places.contains_key(&key) {
+                let last_known = known.get(&key);
+                self.push(key, ObjectDelta::Deleted(Deleted::missed(last_known)), is_initial);
+            }
+        }
+    }
+}
+
+/// Adds a delta; of two deletions in a row the one that was seen wins.
+fn merge<T>(deltas: &mut Vec<ObjectDelta<T>>, delta: ObjectDelta<T>) {
+    match (deltas.last_mut(), delta) {
+        (Some(ObjectDelta::Deleted(before)), ObjectDelta::Deleted(after)) => {
+            // A later tombstone was made from the queued state: it adds nothing.
+            if after.certain {
+                *before = after;
+            }
+        }
+        (_, delta) => deltas.push(delta),
+    }
+}
+
+impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
+    type Key = K;
+    type Object = T;
+    type Popped = Deltas<K, T>;
+
+    fn rules(&self) -> &Rules<K, T> {
+        &self.rules
+    }
+
+    fn enter(&mut self, key: K, delta: ObjectDelta<T>, known: &dyn Known<K, T>) {
+        self.is_populated = true;
+        let is_deletion = matches!(delta, ObjectDelta::Deleted(_));
+        // The consumer does not know the object, so there is nothing to delete.
+        if is_deletion && !self.places.contains_key(&key) && !known.contains(&key) {
+            return;
+        }
+        self.push(key, delta, false);
+    }
+
+    fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn Known<K, T>) {
+        let is_initial = !self.is_populated;
+        self.is_populated = true;
+        let listed: BTreeSet<K> = list.objects.iter().map(|(key, _)| key.clone()).collect();
+        for (key, object) in list.objects {
+            let delta = if self.lists_as_sync {
+                ObjectDelta::Sync(object)
+            } else {
+                ObjectDelta::Replaced(object)
+            };
+            self.push(key, delta, is_initial);
+        }
+        if list.is_whole {
+            self.bury(&listed, known, is_initial);
+        }
+    }
+
+    fn resync(&mut self, known: &dyn Known<K, T>) {
+        for key in known.keys() {
+            // A `Sync` behind queued deltas would bring an older state back.
+            if !self.places.contains_key(&key)
+                && let Some(object) = known.get(&key)
+            {
+                self.push(key, ObjectDelta::Sync(object), false);
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<Taken<Deltas<K, T>>> {
+        loop {
+            let key = self.order.pop_front()?;
+            let Some(Place { deltas, is_initial }) = self.places.remove(&key) else { continue };
+            self.initial -= usize::from(is_initial);
+            return Some(Taken { item: Deltas { key, deltas }, is_initial });
+        }
+    }
+
+    fn give_back(&mut self, taken: Taken<Deltas<K, T>>) {
+        let Deltas { key, deltas } = taken.item;
+        // Deltas that were queued meanwhile are newer, and win.
+        if !self.places.contains_key(&key) {
+            self.order.push_back(key.clone());
+            self.places.insert(key, Place { deltas, is_initial: false });
+        }
+    }
+
+    fn states(item: &Deltas<K, T>) -> Vec<(K, Option<T>)> {
+        vec![(item.key.clone(), item.newest().and_then(ObjectDelta::state).cloned())]
+    }
+
+    fn has_synced(&self) -> bool {
+        self.is_populated && self.initial == 0
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+}

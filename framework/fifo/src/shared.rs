@@ -1,0 +1,507 @@
+//! The wrapper with which several tasks use one queue: waiting, waking, closing.
+//!
+//! Producers never wait for a consumer's processing, only for room. One item is processed at a
+//! time, outside of the lock. While a list or a resync is compared with the consumer's store, the
+//! effects of the item in process count as done already, so its objects do not seem unknown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+
+use super::closed::Closed;
+use super::contract::{Admitted, Outcome, Queue, Replacement, Taken};
+use super::known::{Known, View};
+use super::object_delta::{Deleted, ObjectDelta};
+use super::rules::{Refused, Rules};
+use windlass_core::sync::{Mutex, Notify};
+
+/// A queue for several tasks. Share it in an [`Arc`].
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use windlass::fifo::{Fifo, Outcome, Shared};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let pods = Shared::new("pods", Fifo::new(|pod: &(&'static str, u32)| Ok(pod.0)));
+/// pods.replace(vec![("web-0", 1), ("web-1", 1)], "7", &()).await;
+/// assert!(!pods.has_synced());
+/// for _ in 0..2 {
+///     pods.pop(|(name, _), _is_initial| {
+///         println!("{name}");
+///         Outcome::<()>::Done
+///     })
+///     .await?;
+/// }
+/// pods.synced().await?;
+/// pods.close();
+/// assert!(pods.pop(|_, _| Outcome::<()>::Done).await.is_err());
+/// # Ok::<(), windlass::fifo::Closed>(())
+/// # }).unwrap();
+/// ```
+pub struct Shared<Q: Queue> {
+    name: Arc<str>,
+    rules: Rules<Q::Key, Q::Object>,
+    state: Mutex<State<Q>>,
+    /// One permit: an item can be popped.
+    filled: Notify,
+    /// Notifies all tasks that wait for room.
+    room: Notify,
+    /// Notifies all tasks that wait for the first list.
+    synced: Notify,
+}
+
+/// The state that the lock protects.
+struct State<Q: Queue> {
+    queue: Q,
+    is_closed: bool,
+    /// The item that is being processed.
+    flight: Option<Flight<Q>>,
+    /// Number of tasks that are reading the consumer's store for a list or a resync.
+    readers: usize,
+    /// States that were processed during such a read.
+    settled: States<Q>,
+}
+
+/// States by key; `None` for deleted objects.
+type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
+
+/// The item that is being processed, and the guard of its processing.
+pub(super) type Begun<'a, Q, P> = (Taken<P>, Popping<'a, Q>);
+
+/// The item in process: its effect once it is done.
+struct Flight<Q: Queue> {
+    is_initial: bool,
+    states: States<Q>,
+}
+
+impl<Q: Queue> State<Q> {
+    fn has_synced(&self) -> bool {
+        let is_in_flight = self.flight.as_ref().is_some_and(|flight| flight.is_initial);
+        self.queue.has_synced() && !is_in_flight
+    }
+}
+
+impl<Q: Queue> fmt::Debug for Shared<Q> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock();
+        f.debug_struct("Shared")
+            .field("name", &self.name)
+            .field("len", &state.queue.len())
+            .field("is_closed", &state.is_closed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<Q: Queue> Shared<Q> {
+    /// Shares `queue` under a name, which errors report.
+    pub fn new(name: &str, queue: Q) -> Self {
+        Self {
+            name: Arc::from(name),
+            rules: queue.rules().clone(),
+            state: Mutex::new(State {
+                queue,
+                is_closed: false,
+                flight: None,
+                readers: 0,
+                settled: BTreeMap::new(),
+            }),
+            filled: Notify::new(),
+            room: Notify::new(),
+            synced: Notify::new(),
+        }
+    }
+
+    /// Returns the queue's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of waiting items, without one that is being processed.
+    pub fn len(&self) -> usize {
+        self.state.lock().queue.len()
+    }
+
+    /// Whether no item waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the first list was processed whole. Also true when an object was added before any
+    /// list.
+    pub fn has_synced(&self) -> bool {
+        self.state.lock().has_synced()
+    }
+
+    /// Waits for [`has_synced`](Self::has_synced).
+    ///
+    /// # Errors
+    /// The queue was closed before.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn synced(&self) -> Result<(), Closed> {
+        loop {
+            let mut synced = pin!(self.synced.notified());
+            // Registered before the state is read, so that no wake-up is lost in between.
+            synced.as_mut().enable();
+            if let Some(end) = self.look_synced() {
+                return end;
+            }
+            synced.await;
+        }
+    }
+
+    /// Returns the end of the wait in `synced`, if it is over.
+    fn look_synced(&self) -> Option<Result<(), Closed>> {
+        let state = self.state.lock();
+        if state.has_synced() {
+            return Some(Ok(()));
+        }
+        state.is_closed.then(|| Err(self.closed()))
+    }
+
+    /// Closes the queue: it accepts nothing more, and all waiters are woken. Queued items can still
+    /// be popped.
+    pub fn close(&self) {
+        self.state.lock().is_closed = true;
+        // After the flag is set: each woken task finds the queue closed.
+        self.filled.notify_waiters();
+        self.room.notify_waiters();
+        self.synced.notify_waiters();
+    }
+
+    /// Queues a new object. Waits for room in a bounded queue.
+    ///
+    /// # Errors
+    /// The object was refused.
+    ///
+    /// # Cancel safety
+    /// Safe: dropped while it waits, nothing is queued and the object is gone.
+    pub async fn add(&self, object: Q::Object) -> Result<(), Refused<Q::Object>> {
+        self.enter(object, ObjectDelta::Added).await
+    }
+
+    /// Queues a changed object. As [`add`](Self::add).
+    ///
+    /// # Errors
+    /// The object was refused.
+    pub async fn update(&self, object: Q::Object) -> Result<(), Refused<Q::Object>> {
+        self.enter(object, ObjectDelta::Updated).await
+    }
+
+    /// Queues a deletion; `object` is the final state. As [`add`](Self::add).
+    ///
+    /// # Errors
+    /// The object was refused.
+    pub async fn delete(
+        &self,
+        object: Q::Object,
+        known: &(impl Known<Q::Key, Q::Object> + Sync),
+    ) -> Result<(), Refused<Q::Object>> {
+        let (key, object) = self.rules.admit(object)?;
+        let mut object = Some(object);
+        let entered = self.compare(
+            || View::of_key(&key, known),
+            |state, view| {
+                if let Some(object) = object.take() {
+                    let deleted = ObjectDelta::Deleted(Deleted::seen(object));
+                    state.queue.enter(key.clone(), deleted, view);
+                }
+            },
+        );
+        let is_open = entered.await.is_ok();
+        match object {
+            // The queue was closed before the step took the object.
+            Some(object) if !is_open => Err(Refused::Closed(object)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Queues a list at `resource_version`, which shows these objects and no others; see
+    /// [`Queue::replace`]. Waits for room in a bounded queue.
+    ///
+    /// # Cancel safety
+    /// Safe: dropped while it waits, nothing is queued.
+    pub async fn replace(
+        &self,
+        list: Vec<Q::Object>,
+        resource_version: &str,
+        known: &(impl Known<Q::Key, Q::Object> + Sync),
+    ) -> Vec<Refused<Q::Object>> {
+        let (list, mut refused) = Replacement::admit(&self.rules, list, resource_version);
+        let mut list = Some(list);
+        let entered = self.compare(
+            || View::of(known),
+            |state, view| {
+                if let Some(list) = list.take() {
+                    state.queue.enter_list(list, view);
+                }
+            },
+        );
+        let _ = entered.await;
+        let objects = list.into_iter().flat_map(|list| list.objects);
+        // Left over if the queue was closed before the step took the list.
+        refused.extend(objects.map(|(_, object)| Refused::Closed(object)));
+        refused
+    }
+
+    /// Queues the known objects again, except for keys that are queued or being processed. Waits
+    /// for room in a bounded queue.
+    ///
+    /// # Errors
+    /// The queue is closed.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn resync(
+        &self,
+        known: &(impl Known<Q::Key, Q::Object> + Sync),
+    ) -> Result<(), Closed> {
+        self.compare(
+            || View::of(known),
+            |state, view| {
+                if let Some(flight) = &state.flight {
+                    view.hide(flight.states.keys());
+                }
+                state.queue.resync(view);
+            },
+        )
+        .await
+    }
+
+    /// Waits for an item, passes it to `process` outside of the lock, and returns the outcome; see
+    /// [`Outcome`]. One item is processed at a time, even with several consumers. If `process`
+    /// panics the item counts as processed, and the panic goes on.
+    ///
+    /// # Errors
+    /// The queue is closed, and nothing waits.
+    ///
+    /// # Cancel safety
+    /// Safe: no item is lost when the future is dropped while it waits.
+    pub async fn pop<E>(
+        &self,
+        process: impl FnOnce(&Q::Popped, bool) -> Outcome<E>,
+    ) -> Result<Outcome<E>, Closed> {
+        let (taken, popping) = self.taken(Q::take, |item| Q::states(item)).await?;
+        let outcome = process(&taken.item, taken.is_initial);
+        let back = matches!(outcome, Outcome::Requeue).then_some(taken);
+        popping.end(|queue| back.into_iter().for_each(|taken| queue.give_back(taken)));
+        Ok(outcome)
+    }
+
+    /// Waits for room and queues a change.
+    async fn enter(
+        &self,
+        object: Q::Object,
+        change: fn(Q::Object) -> ObjectDelta<Q::Object>,
+    ) -> Result<(), Refused<Q::Object>> {
+        let mut entry = self.rules.admit(object)?;
+        loop {
+            let mut room = pin!(self.room.notified());
+            // Registered before the state is read, so that no wake-up is lost in between.
+            room.as_mut().enable();
+            match self.try_enter(entry, change)? {
+                None => return Ok(()),
+                Some(back) => entry = back,
+            }
+            room.await;
+        }
+    }
+
+    /// Queues an object; returns it when there is no room.
+    fn try_enter(
+        &self,
+        (key, object): Admitted<Q>,
+        change: fn(Q::Object) -> ObjectDelta<Q::Object>,
+    ) -> Result<Option<Admitted<Q>>, Refused<Q::Object>> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return Err(Refused::Closed(object));
+        }
+        if !state.queue.has_room() {
+            return Ok(Some((key, object)));
+        }
+        state.queue.enter(key, change(object), &());
+        self.entered(state);
+        Ok(None)
+    }
+
+    /// Waits for room, reads the known objects without the lock, and runs `step` on the queue and
+    /// them.
+    async fn compare(
+        &self,
+        read: impl Fn() -> View<Q::Key, Q::Object>,
+        mut step: impl FnMut(&mut State<Q>, &mut View<Q::Key, Q::Object>),
+    ) -> Result<(), Closed> {
+        loop {
+            let mut room = pin!(self.room.notified());
+            // Registered before the state is read, so that no wake-up is lost in between.
+            room.as_mut().enable();
+            if self.try_compare(&read, &mut step)? {
+                return Ok(());
+            }
+            room.await;
+        }
+    }
+
+    /// One attempt of `compare`; false without room.
+    fn try_compare(
+        &self,
+        read: impl Fn() -> View<Q::Key, Q::Object>,
+        step: impl FnOnce(&mut State<Q>, &mut View<Q::Key, Q::Object>),
+    ) -> Result<bool, Closed> {
+        let Some(_reading) = self.read()? else { return Ok(false) };
+        // Without the lock: the consumer's store is foreign code and may be slow.
+        let mut view = read();
+        let mut state = self.state.lock();
+        // Looked at again: the queue was unlocked during the read.
+        if state.is_closed {
+            return Err(self.closed());
+        }
+        if !state.queue.has_room() {
+            return Ok(false);
+        }
+        // The read may have missed items that were processed meanwhile, and the one in process.
+        view.overlay(&state.settled);
+        if let Some(flight) = &state.flight {
+            view.overlay(&flight.states);
+        }
+        step(&mut state, &mut view);
+        self.entered(state);
+        Ok(true)
+    }
+
+    /// Registers a reader: from now on processed states are recorded. `None` without room.
+    fn read(&self) -> Result<Option<Reading<'_, Q>>, Closed> {
+        let mut state = self.state.lock();
+        if state.is_closed {
+            return Err(self.closed());
+        }
+        if !state.queue.has_room() {
+            return Ok(None);
+        }
+        state.readers += 1;
+        Ok(Some(Reading { shared: self }))
+    }
+
+    /// Wakes waiters after items may have been queued.
+    fn entered(&self, state: impl std::ops::DerefMut<Target = State<Q>>) {
+        let (is_filled, has_synced) = (!state.queue.is_empty(), state.has_synced());
+        // Released before the wake-ups: woken tasks take the same lock.
+        drop(state);
+        if is_filled {
+            self.filled.notify_one();
+        }
+        if has_synced {
+            self.synced.notify_waiters();
+        }
+    }
+
+    /// Waits until `take` returns an item and no other item is in process.
+    pub(super) async fn taken<P>(
+        &self,
+        take: impl Fn(&mut Q) -> Option<Taken<P>>,
+        states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
+    ) -> Result<Begun<'_, Q, P>, Closed> {
+        loop {
+            let mut filled = pin!(self.filled.notified());
+            // Registered before the state is read, so that no wake-up is lost in between.
+            filled.as_mut().enable();
+            if let Some(begun) = self.try_take(&take, &states)? {
+                return Ok(begun);
+            }
+            filled.await;
+        }
+    }
+
+    /// One attempt of `taken`; `None` if there is nothing to take.
+    fn try_take<P>(
+        &self,
+        take: impl Fn(&mut Q) -> Option<Taken<P>>,
+        states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
+    ) -> Result<Option<Begun<'_, Q, P>>, Closed> {
+        let mut state = self.state.lock();
+        // One item at a time: `flight` describes the effects of a single item.
+        let taken = if state.flight.is_none() { take(&mut state.queue) } else { None };
+        if let Some(taken) = taken {
+            let states = states(&taken.item).into_iter().collect();
+            state.flight = Some(Flight { is_initial: taken.is_initial, states });
+            drop(state);
+            // All producers: each looks at the room itself.
+            self.room.notify_waiters();
+            return Ok(Some((taken, Popping { shared: self, is_over: false })));
+        }
+        let is_over = state.is_closed && state.queue.is_empty();
+        // The entries that were skipped may have been the last of the first list.
+        let has_synced = state.has_synced();
+        drop(state);
+        if has_synced {
+            self.synced.notify_waiters();
+        }
+        if is_over { Err(self.closed()) } else { Ok(None) }
+    }
+
+    fn closed(&self) -> Closed {
+        Closed { name: Arc::clone(&self.name) }
+    }
+}
+
+/// A task that reads the consumer's store.
+struct Reading<'a, Q: Queue> {
+    shared: &'a Shared<Q>,
+}
+
+impl<Q: Queue> Drop for Reading<'_, Q> {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.readers -= 1;
+        // The last reader is done: no view will be overlaid with these states any more.
+        if state.readers == 0 {
+            state.settled.clear();
+        }
+    }
+}
+
+/// Guard of an item in process; if it is dropped early, the item counts as processed.
+pub(super) struct Popping<'a, Q: Queue> {
+    shared: &'a Shared<Q>,
+    is_over: bool,
+}
+
+impl<Q: Queue> Popping<'_, Q> {
+    /// Ends the processing, and runs `step` on the queue under the same lock.
+    pub(super) fn end(mut self, step: impl FnOnce(&mut Q)) {
+        self.is_over = true;
+        self.shared.processed(step);
+    }
+}
+
+impl<Q: Queue> Drop for Popping<'_, Q> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.processed(|_| {});
+        }
+    }
+}
+
+impl<Q: Queue> Shared<Q> {
+    /// Ends the processing of the item in flight.
+    fn processed(&self, step: impl FnOnce(&mut Q)) {
+        let mut state = self.state.lock();
+        // A reader may have read the store before this item changed it: it overlays these states.
+        if let Some(flight) = state.flight.take()
+            && state.readers > 0
+        {
+            state.settled.extend(flight.states);
+        }
+        // Before the wake-up below: a requeued item is in the queue when the next consumer looks.
+        step(&mut state.queue);
+        let is_over = state.is_closed && state.queue.is_empty();
+        self.entered(state);
+        // Other consumers find the queue closed and empty, and end.
+        if is_over {
+            self.filled.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Settings of a builder for the causes of reconciles, and their filters.
+
+use std::time::Duration;
+
+use super::{ControllerBuilder, static_info};
+use crate::controller::Reconciler;
+use crate::controller::source::{
+    BackgroundSource, Polled, Predicate, Resync, Timer, TimerSource, Trigger, watches,
+};
+use windlass_cache::store::{Cached, Index, IndexValue};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::rbac;
+use windlass_core::resource::{ObjectKey, Resource};
+
+impl<C: Reconciler> ControllerBuilder<C> {
+    /// Lets only changes of the reconciled kind that pass `predicate` reconcile an object. After
+    /// several calls a change has to pass all predicates. See
+    /// [`predicates`](crate::controller::predicates).
+    ///
+    /// An object that is marked for deletion is reconciled whatever a predicate returns, and so is
+    /// an object whose [pause](crate::controller::PAUSED) begins or ends; the task of a deleted
+    /// object ends. Resyncs, timers and polls apply to the objects that pass as found at the start,
+    /// or as shown once more unchanged. Triggers, children and watched objects are not filtered.
+    pub fn when(mut self, predicate: Predicate<C::Object>) -> Self {
+        self.when = Some(match self.when.take() {
+            Some(before) => before.and(predicate),
+            None => predicate,
+        });
+        self
+    }
+
+    /// As [`owns`](Self::owns), for changes that pass `predicate`.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn owns_when<K: Resource>(mut self, predicate: Predicate<K>) -> Self {
+        let info = static_info::<K>();
+        let reason = self.names.add(format!("owned {}", info.group_resource()));
+        self.rules.extend(rbac::owned_rules(&info));
+        self.sources.push(watches::owned::<K>(self.info.clone(), reason, Some(predicate)));
+        self
+    }
+
+    /// As [`watches`](Self::watches), for changes that pass `predicate`.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn watches_when<K: Resource>(
+        mut self,
+        predicate: Predicate<K>,
+        mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
+    ) -> Self {
+        let reason = self.watching::<K>();
+        self.sources.push(watches::watched::<K>(mapper, reason, Some(predicate)));
+        self
+    }
+
+    /// As [`watches_by`](Self::watches_by), for changes that pass `predicate`.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn watches_by_when<K: Resource, V: IndexValue>(
+        mut self,
+        predicate: Predicate<K>,
+        index: Index<C::Object, V>,
+    ) -> Self {
+        let reason = self.watching::<K>();
+        let source = watches::watched_by::<K, C::Object, V>(index, reason, Some(predicate));
+        self.sources.push(source);
+        self
+    }
+
+    /// Reconciles the keys that are sent to `trigger`.
+    pub fn triggered_by(mut self, trigger: &Trigger<C::Object>) -> Self {
+        let reason = self.names.add(format!("trigger {}", trigger.name()));
+        let target = trigger.target(reason);
+        self.background_sources.push(target.clone());
+        self.sources.push(Box::new(move |at| {
+            target.attach::<C::Object>(at);
+            Ok(Vec::new())
+        }));
+        self
+    }
+
+    /// Reconciles objects whose value in `polled` appears, changes or disappears. A poll has one
+    /// controller: a second controller that is wired to it does not start.
+    pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &Polled<V>) -> Self {
+        let reason = self.names.add(format!("poll {}", polled.name()));
+        match polled.background_source(reason) {
+            Some(source) => self.background_sources.push(source),
+            None => {
+                // A builder method cannot fail: the error is returned when the sources are
+                // attached.
+                let text = format!(
+                    "poll {} is wired to a controller already: share its `Polled`, and wake the other \
+                     controller by a `Trigger`",
+                    polled.name()
+                );
+                self.sources
+                    .push(Box::new(move |_| Err(Error::new(ErrorKind::Usage, text.clone()))));
+            }
+        }
+        self
+    }
+
+    /// Reconciles each object at intervals, whether anything changed or not.
+    pub fn timer(mut self, timer: Timer) -> Self {
+        let reason = self.names.add_quiet(format!("timer {}", timer.name()));
+        let timer_source = TimerSource::new(timer, reason);
+        let source: std::sync::Arc<dyn BackgroundSource> = timer_source.clone();
+        self.background_sources.push(source);
+        self.sources.push(Box::new(move |at| Ok(vec![timer_source.attach::<C::Object>(at)])));
+        self
+    }
+
+    /// Reconciles every object once per `period` (at least 1 s) without a change: spread over the
+    /// period, and at a lower priority than changes. Default: 10 h, controller-runtime's
+    /// `SyncPeriod`.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(Resync::every(period));
+        self
+    }
+
+    /// Disables the periodic resync.
+    pub fn without_resync(mut self) -> Self {
+        self.resync = None;
+        self
+    }
+
+    /// Reconciles an object once `quiet` has passed without a further cause, and at the latest
+    /// after `most`: a burst of changes is one reconcile. Objects found at the start, retries,
+    /// requeues and timers start no such wait; if they are due during one, they join it. Default:
+    /// no wait.
+    pub fn debounce(mut self, quiet: Duration, most: Duration) -> Self {
+        self.debounce = Some((quiet, most));
+        self
+    }
+}

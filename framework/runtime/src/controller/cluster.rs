@@ -1,0 +1,281 @@
+//! Another cluster that controllers read and write: its client, its caches, its name.
+//!
+//! The reconciled kind of a controller lives in the operator's own cluster. Other watched kinds may
+//! live in other clusters: [`ControllerBuilder::watches_in`](super::ControllerBuilder::watches_in).
+//! A [`Cluster`] is made once, given to the manager, which fills its caches, and kept by the
+//! controllers that use it. Its writes require the operator's one lease, as all writes do.
+//!
+//! Absent: clusters that come and go, and controllers whose reconciled kind is in another cluster.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use windlass_cache::informer::InformerRegistry;
+use windlass_cache::store::Store;
+use windlass_client::client::{Client, WriteGate, WritePermit};
+use windlass_core::environment::Environment;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{ClusterId, Resource};
+use windlass_core::sync::Mutex;
+
+/// Another cluster: a client, caches, and a name for logs, probes and metrics. Cheap to clone.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::{client::{Client, ClientConfig}, controller::Cluster, manager::Manager};
+/// # fn example(here: Client) -> Result<Manager, windlass::Error> {
+/// let config = ClientConfig::from_file("/etc/east/kubeconfig", None)?;
+/// let east = Cluster::new("east", Client::builder().config(config).build()?);
+/// let manager = Manager::new(here).cluster(&east);
+/// # Ok(manager)
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+/// State that all clones of a [`Cluster`] share.
+struct Inner {
+    name: Arc<str>,
+    id: ClusterId,
+    client: Client,
+    namespaces: Vec<String>,
+    informers: OnceLock<InformerRegistry>,
+    door: Arc<Door>,
+    /// Whether a manager runs its caches and fences its writes.
+    is_managed: AtomicBool,
+}
+
+impl Cluster {
+    /// Creates a handle to the cluster that `client` reaches, watched in all namespaces. The name
+    /// distinguishes it from the operator's other clusters; the operator's own cluster is called
+    /// `local`.
+    pub fn new(name: impl Into<String>, client: Client) -> Self {
+        Self::in_namespaces(name, client, Vec::<String>::new())
+    }
+
+    /// As [`new`](Self::new), watched in these namespaces only; none given means all.
+    pub fn in_namespaces<N: Into<String>>(
+        name: impl Into<String>,
+        client: Client,
+        namespaces: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let name: Arc<str> = Arc::from(name.into());
+        let door = Arc::new(Door { cluster: Arc::clone(&name), state: Mutex::default() });
+        // All clones of the client share this gate, in every term.
+        let client = client.gated(Arc::clone(&door) as Arc<dyn WriteGate>);
+        let namespaces = namespaces.into_iter().map(Into::into).collect();
+        let id = ClusterId(number(&name));
+        let (informers, is_managed) = (OnceLock::new(), AtomicBool::new(false));
+        let inner = Inner { name, id, client, namespaces, informers, door, is_managed };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The cluster's name.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The id that the keys of its objects carry; derived from the name.
+    pub fn id(&self) -> ClusterId {
+        self.inner.id
+    }
+
+    /// The cluster's client. In an operator with leader election its writes are refused unless this
+    /// process leads.
+    pub fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    /// The cluster's caches; they run while the operator does.
+    pub fn informers(&self) -> &InformerRegistry {
+        self.registry(self.inner.client.environment())
+    }
+
+    /// The cache of kind `K`.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    pub fn store<K: Resource>(&self) -> Store<K> {
+        self.informers().informer::<K>().store()
+    }
+
+    /// Marks the cluster as managed: a manager runs the caches and fences the writes. The caches
+    /// use the manager's clock and metrics, if they were not requested before.
+    pub(crate) fn managed_by(&self, environment: &Environment) {
+        self.inner.is_managed.store(true, Ordering::SeqCst);
+        // An earlier `check_managed` may have shut the gate; the manager sets its own gate later by
+        // `fence`.
+        let mut state = self.inner.door.state.lock();
+        if matches!(*state, Admission::Unmanaged) {
+            *state = Admission::Free;
+        }
+        drop(state);
+        self.registry(environment);
+    }
+
+    /// Fails if no manager was given this cluster: its caches would never be filled, its watchers
+    /// never notified, and its writes not be fenced. Its writes are refused from then on.
+    pub(super) fn check_managed(&self) -> Result<(), Error> {
+        if self.inner.is_managed.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        *self.inner.door.state.lock() = Admission::Unmanaged;
+        let text = format!(
+            "cluster {} is watched, but was not given to the manager: call `Manager::cluster` with it",
+            self.name()
+        );
+        Err(Error::new(ErrorKind::Usage, text))
+    }
+
+    /// Returns the caches; the first call creates them, with its clock and metrics.
+    fn registry(&self, environment: &Environment) -> &InformerRegistry {
+        let inner = &self.inner;
+        inner.informers.get_or_init(|| {
+            let environment = environment.fork(&format!("informers of cluster {}", inner.name));
+            let place = (inner.id, Arc::clone(&inner.name));
+            InformerRegistry::elsewhere(
+                place,
+                inner.client.clone(),
+                environment,
+                inner.namespaces.clone(),
+            )
+        })
+    }
+
+    /// Sends the checks of all writes to `gate`; without a gate writes are refused.
+    pub(crate) fn fence(&self, gate: Option<Arc<dyn WriteGate>>) {
+        *self.inner.door.state.lock() = gate.map_or(Admission::Shut, Admission::Behind);
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("name", &self.inner.name)
+            .field("client", &self.inner.client)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the FNV-1a hash of the name, folded to 16 bits; never 0, the number of the operator's
+/// own cluster.
+fn number(name: &str) -> u16 {
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let folded = (hash >> 16) as u16 ^ (hash & 0xffff) as u16;
+    folded.max(1)
+}
+
+/// Write gate of the cluster, which forwards to the current term's gate.
+#[derive(Debug)]
+struct Door {
+    cluster: Arc<str>,
+    state: Mutex<Admission>,
+}
+
+/// State of the cluster's write gate.
+#[derive(Clone, Debug, Default)]
+enum Admission {
+    /// There is no leader election.
+    #[default]
+    Free,
+    /// There is an election, and this process does not lead.
+    Shut,
+    Behind(Arc<dyn WriteGate>),
+    /// A controller watches the cluster, and no manager was given it.
+    Unmanaged,
+}
+
+impl Door {
+    /// Returns the gate to ask now; `None` when every write may pass.
+    fn gate(&self) -> Result<Option<Arc<dyn WriteGate>>, Error> {
+        match self.state.lock().clone() {
+            Admission::Free => Ok(None),
+            Admission::Behind(gate) => Ok(Some(gate)),
+            Admission::Shut => {
+                let text = format!(
+                    "refused to write to cluster {}: this process does not lead; the leader does \
+                     the work",
+                    self.cluster
+                );
+                Err(Error::new(ErrorKind::NotLeader, text))
+            }
+            Admission::Unmanaged => {
+                let text = format!(
+                    "refused to write to cluster {}: it was not given to the manager, which would \
+                     fence its writes; call `Manager::cluster` with it",
+                    self.cluster
+                );
+                Err(Error::new(ErrorKind::Usage, text))
+            }
+        }
+    }
+}
+
+impl WriteGate for Door {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        self.gate()?.map_or(Ok(None), |gate| gate.admit())
+    }
+
+    fn begin_write(&self) -> Result<WritePermit, Error> {
+        self.gate()?.map_or_else(|| Ok(WritePermit::within(None)), |gate| gate.begin_write())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_client::client::InFlightWrites;
+    use windlass_client::client::test_support::Counting;
+    use windlass_core::clock::Clock;
+
+    #[test]
+    fn a_cluster_has_a_number_that_follows_from_its_name_and_is_not_the_local_one() {
+        let cluster = |name: &str| Cluster::new(name, Client::offline());
+        assert_eq!(cluster("east").id(), cluster("east").id());
+        assert_ne!(cluster("east").id(), cluster("west").id());
+        assert_ne!(cluster("").id(), ClusterId::default());
+    }
+
+    #[test]
+    fn writes_elsewhere_ask_for_the_lease_once_there_is_an_election() {
+        let east = Cluster::new("east", Client::offline());
+        assert_eq!(east.inner.door.admit().unwrap(), None);
+        east.fence(None);
+        let error = east.inner.door.admit().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotLeader);
+        assert!(error.to_string().contains("cluster east"), "{error}");
+    }
+
+    #[test]
+    fn a_cluster_that_is_watched_and_that_no_manager_has_is_not_written_to() {
+        let east = Cluster::new("east", Client::offline());
+        let error = east.check_managed().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("Manager::cluster"), "{error}");
+        let error = east.inner.door.admit().unwrap_err();
+        assert!(error.to_string().contains("cluster east"), "{error}");
+        let west = Cluster::new("west", Client::offline());
+        west.managed_by(west.client().environment());
+        west.check_managed().unwrap();
+        assert_eq!(west.inner.door.admit().unwrap(), None);
+    }
+
+    #[test]
+    fn l8_a_write_elsewhere_counts_for_the_lease_that_let_it_out() {
+        let flights = InFlightWrites::new(Clock::system(), Duration::ZERO);
+        let east = Cluster::new("east", Client::offline());
+        east.fence(Some(Arc::new(Counting(flights.clone()))));
+        let out = east.inner.door.begin_write().unwrap();
+        east.fence(None);
+        assert_eq!(flights.doubts().0, 1, "whoever leads now");
+        drop(out);
+        assert_eq!(flights.doubts().0, 0);
+        assert!(east.inner.door.begin_write().is_err());
+    }
+}

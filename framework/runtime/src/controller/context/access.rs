@@ -1,0 +1,221 @@
+//! Reads and writes of other objects, limited to the controller's grants.
+
+use super::{is_controlled_by, is_namespaced};
+use crate::controller::state::{WriteEffect, WrittenKind};
+use crate::controller::{Context, Reconciler};
+use windlass_cache::store::Store;
+use windlass_client::api::{Api, ApiFuture, Delete, Patch};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::rbac::{
+    CanCreate, CanDelete, CanGet, CanList, CanPatch, CanUpdate, CanWatch, OwnsCache,
+};
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt, Selector, Whole};
+
+impl<C: Reconciler> Context<C> {
+    /// Returns the API of kind `K` in the object's namespace (in all namespaces when the object or
+    /// `K` has none), for requests that the checked methods do not cover. An escape hatch: no grant
+    /// is checked at compile time, so its use has to be listed in `can(…)` to be in the manifest. A
+    /// clone of it behaves as a clone of [`client`](Self::client).
+    pub fn api<K: Resource>(&self) -> Api<K> {
+        self.nearby_by(self.client())
+    }
+
+    /// Reads an object in the object's namespace from the API server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    pub fn get<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, K>
+    where
+        C: CanGet<K>,
+    {
+        // The boxed future has no `C` in its type: a missing grant is reported once, at the call.
+        Box::pin(async move { self.nearby::<K>().get(name).await })
+    }
+
+    /// Reads an object in the object's namespace from the API server; `None` when it does not
+    /// exist.
+    ///
+    /// # Errors
+    /// Any error of the API server.
+    pub fn get_opt<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, Option<K>>
+    where
+        C: CanGet<K>,
+    {
+        Box::pin(async move { self.nearby::<K>().get_opt(name).await })
+    }
+
+    /// Lists the objects in the object's namespace that `labels` matches, from the API server.
+    ///
+    /// # Errors
+    /// Any error of the API server.
+    pub fn list<'a, K: Resource>(&'a self, labels: &'a Selector) -> ApiFuture<'a, Vec<K>>
+    where
+        C: CanList<K>,
+    {
+        Box::pin(async move {
+            let mut list = self.nearby::<K>().list();
+            if !labels.is_empty() {
+                list = list.labels(&labels.to_string());
+            }
+            Ok(list.await?.items)
+        })
+    }
+
+    /// Creates an object in the object's namespace, without making it a child (see
+    /// [`create_owned`](Self::create_owned)).
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`](windlass_core::ErrorKind::AlreadyExists), and any error of the API
+    /// server.
+    pub fn create<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
+    where
+        C: CanCreate<K>,
+    {
+        Box::pin(async move { self.send_create(&self.nearby(), object).await })
+    }
+
+    /// Replaces an object in the object's namespace by `object`, which has to carry the
+    /// resourceVersion that it was derived from. Its status is not written where that is a
+    /// subresource.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`](windlass_core::ErrorKind::Conflict) when another client wrote since, and any
+    /// error of the API server.
+    pub fn replace<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
+    where
+        C: CanUpdate<K>,
+    {
+        Box::pin(async move {
+            let (replaced, answer) = self.answered(self.nearby::<K>().replace(object)).await?;
+            // The API server accepts a replace only upon the version that it carries.
+            match object.resource_version() {
+                from if self.is_own(object) && !from.is_empty() => {
+                    self.wrote_upon(from, &replaced, &answer)
+                }
+                _ => self.wrote(WriteEffect::Changed, &replaced, &answer),
+            }
+            Ok(replaced)
+        })
+    }
+
+    /// Sends a create and puts its answer into the cache. The fate of a child with a generated name
+    /// is recorded in any case: a reconcile that counts children depends on it.
+    pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
+        let clock = &self.shared.environment.clock;
+        let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
+        let kind = WrittenKind::of::<K>().filter(|_| is_unnamed);
+        let expectations = &self.shared.memory.applied.expectations;
+        // Before the request: the watch may show the child before the answer comes.
+        let flight = kind.map(|kind| expectations.creating(self.parent_ref(), kind, clock.now()));
+        match (self.answered(api.create(child)).await, flight) {
+            (Ok((created, answer)), Some(flight)) => {
+                self.show::<K>(&answer);
+                let key = created.key().in_cluster(self.key.cluster());
+                flight.landed(&key, created.uid(), clock.now());
+                Ok(created)
+            }
+            (Ok((created, answer)), None) => {
+                self.wrote(WriteEffect::Created, &created, &answer);
+                Ok(created)
+            }
+            (Err(error), flight) => {
+                if let Some(flight) = flight.filter(|_| is_refusal(&error)) {
+                    flight.refused();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Patches an object in the object's namespace. A patch of the reconciled object reconciles it
+    /// once more, because the version under the patch is not known. [`patcher`](Self::patcher)
+    /// avoids that.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    pub fn patch<'a, K: Resource>(&'a self, name: &'a str, patch: Patch) -> ApiFuture<'a, K>
+    where
+        C: CanPatch<K>,
+    {
+        Box::pin(async move {
+            let (patched, answer) = self.answered(self.nearby::<K>().patch(name, patch)).await?;
+            self.wrote(WriteEffect::Changed, &patched, &answer);
+            Ok(patched)
+        })
+    }
+
+    /// Deletes an object in the object's namespace; a missing object is no error.
+    ///
+    /// # Errors
+    /// Any error of the API server.
+    pub fn delete<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
+    where
+        C: CanDelete<K>,
+    {
+        Box::pin(async move {
+            let key = self.near_key::<K>(name);
+            self.send_delete::<K>(&key, self.nearby::<K>().delete(name)).await
+        })
+    }
+
+    /// Sends a deletion and applies it to the cache; a missing object is no error.
+    pub(super) async fn send_delete<K: Resource>(
+        &self,
+        key: &ObjectKey,
+        delete: Delete<K>,
+    ) -> Result<(), Error> {
+        // Read before the request: an object that is cached now is gone if the answer is a 404.
+        let known = self.cached_uid::<K>(key);
+        match delete.answer().await {
+            Ok(answer) => {
+                self.deleted::<K>(key, &answer);
+                Ok(())
+            }
+            Err(error) if error.code() == Some(404) => {
+                if let Some(uid) = known {
+                    self.gone::<K>(key, &uid);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether `object` is the reconciled object, as whatever type.
+    pub(super) fn is_own<K: Resource>(&self, object: &K) -> bool {
+        let kind = K::static_info().map(|info| info.group_resource());
+        kind.is_some_and(|kind| kind == self.shared.info.group_resource())
+            && object.name() == self.key.name()
+            && object.namespace().is_none_or(|namespace| Some(namespace) == self.key.namespace())
+    }
+
+    /// Returns the key of this name and kind `K` in the namespace that [`api`](Self::api) uses.
+    pub(super) fn near_key<K: Resource>(&self, name: &str) -> ObjectKey {
+        let namespace = self.key.namespace().filter(|_| is_namespaced::<K>());
+        ObjectKey::new(namespace, name).in_cluster(self.key.cluster())
+    }
+
+    /// The cache of an owned kind.
+    pub fn store_of<K: Resource>(&self) -> Store<K>
+    where
+        C: OwnsCache<K>,
+    {
+        self.shared.informers.pinned::<K>().store()
+    }
+
+    /// The cache of a kind that the controller watches, by `watches(…)` or by
+    /// `can(list watch …)`, in all namespaces of the operator. The cache is filled before the
+    /// first reconcile. Without `watches(…)` changes of these objects reconcile nothing.
+    pub fn watched<K: Resource>(&self) -> Store<K>
+    where
+        C: CanList<K> + CanWatch<K>,
+    {
+        self.shared.informers.pinned::<K>().store()
+    }
+}
+
+/// Whether it is certain that nothing was created. The client marks requests that may have been
+/// executed as ambiguous; an answer that does not decode proves an execution.
+fn is_refusal(error: &Error) -> bool {
+    !matches!(error.kind(), ErrorKind::Ambiguous | ErrorKind::Decode)
+}

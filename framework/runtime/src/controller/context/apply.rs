@@ -1,0 +1,331 @@
+//! Apply of a child: creates it or updates an owned one, and never overwrites a foreign object.
+//!
+//! The API server decides whether a child exists and is owned, when it executes the apply, and not
+//! the cache: each apply carries a resourceVersion, and a uid for an existing child. A child that
+//! the cache shows as owned is applied upon the cached version. A child that is not cached is
+//! applied upon a version that no object ever has: API servers ignore it when there is no such
+//! object, and answer 409 when there is one.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::{Value, json};
+
+use super::is_controlled_by;
+use crate::controller::state::{Found, WriteEffect, content, fingerprint};
+use crate::controller::{Context, Reconciler};
+use crate::events::{Normal, Warning};
+use windlass_cache::store::Cached;
+use windlass_client::api::{Api, ApiFuture, Patch};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
+
+/// Most checks of the object in the child's place while others keep writing.
+pub(super) const TRIES: u32 = 5;
+/// A version that no object ever has: API servers count in 63 bits, from 1.
+const NO_VERSION: &str = "9223372036854775807";
+
+/// Decides whether an existing object may become a child.
+type MayAdopt<'a, K> = Box<dyn Fn(&K) -> bool + Send + Sync + 'a>;
+
+/// A child about to be applied, from [`Context::apply_owned`]; await it for the stored child.
+#[must_use = "nothing is applied until it is awaited"]
+pub struct ApplyOwned<'a, C: Reconciler, K> {
+    cx: &'a Context<C>,
+    child: K,
+    may_adopt: Option<MayAdopt<'a, K>>,
+}
+
+impl<C: Reconciler, K> fmt::Debug for ApplyOwned<'_, C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApplyOwned").field("cx", self.cx).finish_non_exhaustive()
+    }
+}
+
+impl<'a, C: Reconciler, K: Whole> ApplyOwned<'a, C, K> {
+    pub(super) fn new(cx: &'a Context<C>, child: K) -> Self {
+        Self { cx, child, may_adopt: None }
+    }
+
+    /// Takes over any existing object of that kind and name, unless another object controls it: it
+    /// becomes a child, its fields are set as in the child, and it is deleted with the reconciled
+    /// object. For children that were restored from a backup, or orphaned on purpose.
+    ///
+    /// If users choose the name of the child through the object, they thereby choose which object
+    /// is overwritten, with the rights of the operator: [`adopt_if`](Self::adopt_if) limits that to
+    /// objects that opt in.
+    pub fn adopt(self) -> Self {
+        self.adopt_if(|_| true)
+    }
+
+    /// As [`adopt`](Self::adopt), for objects for which `may` returns true; it is given the object
+    /// as stored in the API server, and the object is taken over at exactly that version.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, Reconciler, Result};
+    /// # use windlass::prelude::*;
+    /// # struct Sites;
+    /// # impl windlass::rbac::Owns<ConfigMap> for Sites {}
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// # async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+    /// # let page = ConfigMap::default();
+    /// let is_ours = |map: &ConfigMap| map.label("app.kubernetes.io/managed-by") == Some("sites");
+    /// cx.apply_owned(page).adopt_if(is_ours).await?;
+    /// # Ok(Action::done())
+    /// # }
+    /// # }
+    /// ```
+    pub fn adopt_if(mut self, may: impl Fn(&K) -> bool + Send + Sync + 'a) -> Self {
+        self.may_adopt = Some(Box::new(may));
+        self
+    }
+}
+
+impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
+    type Output = Result<K, Error>;
+    type IntoFuture = ApiFuture<'a, K>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let Self { cx, child, may_adopt } = self;
+            let (child, intent, owner) = cx.intent(child)?;
+            let hash = fingerprint(&intent);
+            Apply { cx, child, intent, owner, hash, may_adopt }.run().await
+        })
+    }
+}
+
+/// The object found in the place of the child.
+enum There<K> {
+    Nothing,
+    Ours(Version),
+    Other(Box<K>),
+}
+
+/// Identity and version of an owned child.
+struct Version {
+    uid: String,
+    resource_version: String,
+}
+
+impl Version {
+    fn of<K: Resource>(child: &K) -> Self {
+        let (uid, resource_version) = (child.uid().into(), child.resource_version().into());
+        Self { uid, resource_version }
+    }
+}
+
+/// One apply of a child, through all its tries.
+struct Apply<'a, C: Reconciler, K> {
+    cx: &'a Context<C>,
+    child: (ResourceInfo, ObjectKey),
+    intent: Value,
+    owner: OwnerReference,
+    hash: u64,
+    may_adopt: Option<MayAdopt<'a, K>>,
+}
+
+impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
+    /// Applies the child, and handles conflicts with the object in its place.
+    async fn run(mut self) -> Result<K, Error> {
+        let (cx, key) = (self.cx, &self.child.1);
+        // Whether an owned child was there. Its absence now may be the work of garbage collection.
+        let mut was_ours = false;
+        let mut there = match cx.cached::<K>(key) {
+            Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
+                Some(child) => return Ok(child),
+                None => There::Ours(Version {
+                    uid: cached.head().uid().to_owned(),
+                    resource_version: cached.head().resource_version().to_owned(),
+                }),
+            },
+            // Applied before, but not cached: the cache is limited to other objects, or lags
+            // behind.
+            None if cx.shared.memory.applied.knows(&cx.key, &self.child) => {
+                was_ours = true;
+                match self.api().get_opt(key.name()).await? {
+                    Some(live) if self.is_ours(&live) && self.is_current(&live) => return Ok(live),
+                    live => self.place(live),
+                }
+            }
+            _ => There::Nothing,
+        };
+        let mut refused = None;
+        for _ in 0..TRIES {
+            was_ours |= matches!(there, There::Ours(_));
+            let upon = match (there, refused.take()) {
+                (There::Ours(version), _) => Some(version),
+                (There::Other(live), Some(error)) => self.take_over(*live, error).await?,
+                // The child vanished: garbage collection may have removed it because its owner is
+                // gone.
+                (There::Nothing, _) if was_ours => {
+                    cx.ensure_alive(&self.what()).await?;
+                    None
+                }
+                (There::Nothing | There::Other(_), _) => {
+                    cx.before_making(&self.what()).await?;
+                    None
+                }
+            };
+            match self.send(upon).await {
+                Err(error) if error.code() == Some(409) => {
+                    there = self.place(self.api().get_opt(self.child.1.name()).await?);
+                    refused = Some(error);
+                }
+                answer => return answer,
+            }
+        }
+        let error = refused.unwrap_or_else(|| Error::new(ErrorKind::Conflict, self.what()));
+        Err(error.note(&format!("tried {TRIES} times: others keep writing")))
+    }
+
+    /// Returns the cached child, if the same intent was applied before and the child is unchanged
+    /// since.
+    fn unchanged(&self, cached: &Cached<K>) -> Option<K> {
+        let head = cached.head();
+        let found = Found { uid: head.uid(), resource_version: head.resource_version() };
+        let holds = || content(&*cached.get().ok()?);
+        let applied = &self.cx.shared.memory.applied;
+        if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, holds)) {
+            return None;
+        }
+        cached.get().ok().map(Arc::unwrap_or_clone)
+    }
+
+    /// As [`unchanged`](Self::unchanged), for the object in the API server.
+    fn is_current(&self, live: &K) -> bool {
+        let found = Found { uid: live.uid(), resource_version: live.resource_version() };
+        let applied = &self.cx.shared.memory.applied;
+        applied.is_current(&self.cx.key, &self.child, self.hash, (found, || content(live)))
+    }
+
+    /// Whether the reconciled object controls `live`.
+    fn is_ours(&self, live: &K) -> bool {
+        is_controlled_by(live, self.cx.object.uid())
+    }
+
+    /// Classifies the object in the child's place.
+    fn place(&self, live: Option<K>) -> There<K> {
+        match live {
+            None => There::Nothing,
+            Some(live) if self.is_ours(&live) => There::Ours(Version::of(&live)),
+            Some(live) => There::Other(Box::new(live)),
+        }
+    }
+
+    fn api(&self) -> Api<K> {
+        self.cx.api_of(&self.child.1)
+    }
+
+    /// Returns kind and key of the child, for messages.
+    fn what(&self) -> String {
+        format!("{} \"{}\"", self.child.0.kind, self.child.1)
+    }
+
+    /// Applies upon that version of an owned child; without a version, creates the child.
+    ///
+    /// The apply is forced: fields of a child belong to its controller, and foreign edits of them
+    /// are reset. Fields that others decide on, as an autoscaler on the number of replicas, are
+    /// left out of the child. A foreign object is never overwritten, because the version keeps it
+    /// from being touched.
+    async fn send(&mut self, upon: Option<Version>) -> Result<K, Error> {
+        let what = if upon.is_none() { WriteEffect::Created } else { WriteEffect::Changed };
+        let metadata = &mut self.intent["metadata"];
+        match upon {
+            Some(Version { uid, resource_version }) => {
+                metadata["uid"] = uid.into();
+                metadata["resourceVersion"] = resource_version.into();
+            }
+            None => {
+                metadata.as_object_mut().and_then(|metadata| metadata.remove("uid"));
+                metadata["resourceVersion"] = NO_VERSION.into();
+            }
+        }
+        let cx = self.cx;
+        let write = self.api().apply(self.child.1.name(), &self.intent);
+        let (child, answer) = cx.answered(write.manager(&cx.shared.controller).force()).await?;
+        if let Some(content) = content(&child) {
+            let found = Found { uid: child.uid(), resource_version: child.resource_version() };
+            cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, content), found);
+        }
+        cx.wrote(what, &child, &answer);
+        Ok(child)
+    }
+
+    /// Handles a foreign object in the place of the child: adopts it if that is allowed. `None`
+    /// when it changed meanwhile.
+    async fn take_over(&self, live: K, refused: Error) -> Result<Option<Version>, Error> {
+        let cx = self.cx;
+        // Children that are orphaned lose their owner reference before the owner is gone.
+        cx.ensure_alive(&self.what()).await?;
+        let owners = live.metadata().owner_references.iter().flatten();
+        let holder = owners.clone().find(|owner| owner.controller == Some(true));
+        let is_earlier = |owner: &&OwnerReference| {
+            let group =
+                |version: &str| version.split_once('/').map_or("", |(group, _)| group).to_owned();
+            (owner.kind.as_str(), owner.name.as_str()) == (&self.owner.kind, &self.owner.name)
+                && group(&owner.api_version) == group(&self.owner.api_version)
+        };
+        let is_left = holder.is_some_and(|holder| is_earlier(&holder));
+        if live.is_terminating() {
+            return Err(refused.note("it is being deleted, and is made anew when it is gone"));
+        }
+        match (&self.may_adopt, holder) {
+            (_, Some(holder)) if !is_left => {
+                let (kind, name) = (&holder.kind, &holder.name);
+                Err(self.taken(&format!("it is controlled by {kind} \"{name}\"; choose another name")))
+            }
+            (Some(may), _) if may(&live) => {
+                let kept = owners.filter(|owner| Some(*owner) != holder);
+                let references: Vec<_> = kept.chain([&self.owner]).collect();
+                self.adopt(&live, json!(references)).await
+            }
+            (_, Some(_)) => Err(refused.note(
+                "it is of an earlier object of the same name, and garbage collection deletes it soon",
+            )),
+            (Some(_), None) => Err(self.taken(
+                "it is there already, and is none that may be adopted; choose another name, delete \
+                 it, or mark it as one that may be",
+            )),
+            (None, None) => Err(self.taken(
+                "it is there already, and is none of its children; choose another name, delete it, or \
+                 take it over by `cx.apply_owned(…).adopt()`",
+            )),
+        }
+    }
+
+    /// Makes the object a child, in exactly the version that was checked, before any other field is
+    /// changed.
+    async fn adopt(&self, live: &K, references: Value) -> Result<Option<Version>, Error> {
+        let patch = json!({ "metadata": {
+            "resourceVersion": live.resource_version(),
+            "ownerReferences": references,
+        }});
+        let write = self.api().patch(live.name(), Patch::Merge(patch));
+        let cx = self.cx;
+        match cx.answered(write.manager(&cx.shared.controller)).await {
+            Ok((child, answer)) => {
+                cx.wrote(WriteEffect::Changed, &child, &answer);
+                let text = format!("{} was there already, and is a child from now on", self.what());
+                cx.event(Normal, "ChildAdopted", text);
+                Ok(Some(Version::of(&child)))
+            }
+            // The following create is refused, and the object is checked again.
+            Err(error) if error.code() == Some(409) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the error for a taken name, and reports it by an Event.
+    fn taken(&self, why: &str) -> Error {
+        let text =
+            format!("cannot make {} a child of {}: {why}", self.what(), self.cx.object_ref());
+        self.cx.event(Warning, "ChildTaken", &text);
+        Error::new(ErrorKind::Conflict, text)
+    }
+}

@@ -1,0 +1,378 @@
+//! Children of an object: applied as a whole, owned, and not written when nothing would change.
+//!
+//! An owner reference is only a claim: every user who may create an object can write one. So all
+//! consequences of an owner reference are limited to the object that carries it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::{Map, Value};
+
+use super::apply::{ApplyOwned, TRIES};
+use super::{is_controlled_by, is_namespaced};
+use crate::controller::{Context, Reconciler};
+use crate::owner::child_namespace;
+use windlass_cache::store::Cached;
+use windlass_client::api::{Api, ApiFuture, Propagation};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::rbac::Owns;
+use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
+
+/// Metadata that the API server fills in, or refuses in an apply.
+const SERVER_FIELDS: [&str; 7] = [
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "selfLink",
+];
+
+/// A child, the value that is applied for it, and its owner reference.
+type Intent = ((ResourceInfo, ObjectKey), Value, OwnerReference);
+
+impl<C: Reconciler> Context<C> {
+    /// Makes a child exist and match `child`, by server-side apply: fields that `child` names are
+    /// owned (taken over if need be), fields that it leaves out are left to others, and fields that
+    /// it named last time and leaves out now are removed. The child gets the object as controller
+    /// owner, and the object's namespace. Its status is not written.
+    ///
+    /// The child is created, or it is already a child of this very object (by uid): another object
+    /// of that name is left as it is, and reported by an Event `ChildTaken`, unless it may be
+    /// [adopted](ApplyOwned::adopt). For a child that an earlier object of the same name left, the
+    /// apply fails until garbage collection has deleted it.
+    ///
+    /// Costs no request when the same intent was applied before and nothing but the child's status
+    /// has changed since.
+    ///
+    /// Leave out fields that another controller decides on, as an autoscaler on `spec.replicas`:
+    /// every field that a child names is reset whenever others change it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the child has no name, or lies in a place where the object cannot
+    /// own it; [`ErrorKind::Conflict`] when an object of that name exists that is no child of this
+    /// one; [`ErrorKind::NotFound`] when the object itself turns out to be gone: such a reconcile
+    /// ends without being counted as a failure; any error of the API server.
+    /// # Cancel safety
+    /// Dropping it cancels the request; the request may have been executed, and is harmless when
+    /// repeated.
+    pub fn apply_owned<K: Whole>(&self, child: K) -> ApplyOwned<'_, C, K>
+    where
+        C: Owns<K>,
+    {
+        ApplyOwned::new(self, child)
+    }
+
+    /// Creates a child, with a name of its own or a name that the API server makes from
+    /// `generateName`. The child gets the object as controller owner, and the object's namespace.
+    /// For a child of a fixed name [`apply_owned`](Self::apply_owned) is better: it may be called
+    /// repeatedly.
+    ///
+    /// The next reconcile of the object finds the child in the cache. When it is not known whether
+    /// a child of a generated name was created, because no answer came or the reconcile was
+    /// dropped, [`expectations`](Self::expectations) include it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the child lies in a place where the object cannot own it;
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::Ambiguous`] when it may have been created; any
+    /// error of the API server.
+    /// # Cancel safety
+    /// Dropping it cancels the request; the child may have been created, and is expected if its
+    /// name is generated.
+    pub fn create_owned<K: Whole>(&self, child: K) -> ApiFuture<'_, K>
+    where
+        C: Owns<K>,
+    {
+        Box::pin(self.create_child(child))
+    }
+
+    /// Completes the child with namespace and owner, and creates it.
+    async fn create_child<K: Whole>(&self, mut child: K) -> Result<K, Error> {
+        let Some(info) = K::static_info() else {
+            return Err(Error::usage("cannot create a child whose type does not say its kind"));
+        };
+        let named = child.metadata().name.as_deref().or(child.metadata().generate_name.as_deref());
+        let name = named.unwrap_or_default().to_owned();
+        let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
+        let owner = self.object.controller_reference(&self.shared.info).ok_or_else(|| {
+            Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
+        })?;
+        let metadata = child.metadata_mut();
+        let owners = metadata.owner_references.get_or_insert_default();
+        // Replaces a reference to the same owner that the child already has.
+        owners.retain(|other| other.uid != owner.uid);
+        owners.push(owner);
+        metadata.namespace = namespace;
+        self.before_making(&format!("{} \"{name}\"", info.kind)).await?;
+        let api = self.api_of::<K>(&child.key());
+        self.send_create(&api, &child).await
+    }
+
+    /// Deletes the child of that name in the object's namespace, and all that the child owns; a
+    /// missing child is no error. An object of that name that the object does not control is left
+    /// alone, also when it stopped being a child a moment ago.
+    ///
+    /// For a cluster-scoped object children are looked up in all namespaces;
+    /// [`delete_owned_in`](Self::delete_owned_in) is better there. An owner reference is a claim
+    /// that every creator of an object can make, so a foreign namespace may contain an object that
+    /// claims to be a child of this name. Of several such objects, the deleted one is the object
+    /// that this process applied, or the only one that this controller applied by its
+    /// `managedFields`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when children of that name are in several namespaces and the meant one
+    /// cannot be determined; [`ErrorKind::Conflict`] when others keep writing to it; any error of
+    /// the API server.
+    pub fn delete_owned<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
+    where
+        C: Owns<K>,
+    {
+        Box::pin(async move {
+            let key = if self.key.namespace().is_none() && is_namespaced::<K>() {
+                match self.find_anywhere::<K>(name).await? {
+                    Some(key) => key,
+                    None => return Ok(()),
+                }
+            } else {
+                self.near_key::<K>(name)
+            };
+            self.delete_child::<K>(&key).await
+        })
+    }
+
+    /// Deletes a child in that namespace, as [`delete_owned`](Self::delete_owned); for the children
+    /// of cluster-scoped objects.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when `K` is cluster-scoped, or the object lies in another namespace;
+    /// otherwise as [`delete_owned`](Self::delete_owned).
+    pub fn delete_owned_in<'a, K: Resource>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> ApiFuture<'a, ()>
+    where
+        C: Owns<K>,
+    {
+        Box::pin(async move {
+            if !is_namespaced::<K>() || self.key.namespace().is_some_and(|own| own != namespace) {
+                let text = format!(
+                    "cannot delete a child \"{name}\" of {} in namespace \"{namespace}\": it can have \
+                     none there; call `delete_owned`",
+                    self.object_ref()
+                );
+                return Err(Error::new(ErrorKind::Usage, text));
+            }
+            let key = ObjectKey::new(Some(namespace), name).in_cluster(self.key.cluster());
+            self.delete_child::<K>(&key).await
+        })
+    }
+
+    /// Deletes the object at that key, in exactly the version that was checked, if it is a child.
+    async fn delete_child<K: Resource>(&self, key: &ObjectKey) -> Result<(), Error> {
+        let api = self.api_of::<K>(key);
+        let mut found = match self.cached::<K>(key) {
+            Some(child) if !self.controls(&child) => None,
+            Some(child) => {
+                let head = child.head();
+                Some((head.uid().to_owned(), head.resource_version().to_owned()))
+            }
+            // The cache may lag behind the API server.
+            None => self.live_child(&api, key.name()).await?,
+        };
+        if let Some(info) = K::static_info().filter(|_| found.is_some()) {
+            self.shared.memory.applied.forget_child(&self.key, &(info, key.clone()));
+        }
+        let mut tries = 0;
+        while let Some((uid, version)) = found {
+            let delete = api.delete(key.name()).propagation(Propagation::Background);
+            let delete = delete.uid(&uid).resource_version(&version);
+            tries += 1;
+            match self.send_delete::<K>(key, delete).await {
+                // Another client wrote since: the object is checked again before the next try.
+                Err(error) if error.code() == Some(409) && tries < TRIES => {
+                    found = self.live_child(&api, key.name()).await?;
+                }
+                answer => return answer,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns uid and version of the child of that name by the API server; `None` if it is no
+    /// child.
+    async fn live_child<K: Resource>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+    ) -> Result<Option<(String, String)>, Error> {
+        let child = api.get(name).opt().await?;
+        let child = child.filter(|child| is_controlled_by(child, self.object.uid()));
+        Ok(child.map(|child| (child.uid().to_owned(), child.resource_version().to_owned())))
+    }
+
+    /// Returns the key of the only child of that name in all namespaces.
+    async fn find_anywhere<K: Resource>(&self, name: &str) -> Result<Option<ObjectKey>, Error> {
+        let ours = self.shared.informers.pinned::<K>().store().owned_by(self.object.uid());
+        let ours = ours.iter().filter(|child| child.key().name() == name && self.controls(child));
+        let mut found: Vec<ObjectKey> = ours.clone().map(|child| child.key().clone()).collect();
+        // Several objects claim to be this child: only an applied one is certain to be it.
+        if found.len() > 1 && K::static_info().is_some() {
+            let applied = ours.filter(|child| self.has_applied::<K>(child));
+            found = applied.map(|child| child.key().clone()).collect();
+        }
+        if let [one] = found.as_slice() {
+            return Ok(Some(one.clone()));
+        }
+        // The cache may lag behind, and does not keep `managedFields`: the API server is asked.
+        let named = format!("metadata.name={name}");
+        let children = self.shared.client.all::<K>().list().fields(&named).await?.items;
+        let mut claims = children;
+        claims.retain(|child| child.name() == name && is_controlled_by(child, self.object.uid()));
+        if claims.len() > 1 {
+            let is_by_us = |child: &K| self.is_applied_by_us(child);
+            if claims.iter().filter(|child| is_by_us(child)).count() == 1 {
+                claims.retain(is_by_us);
+            }
+        }
+        if let [one, other, ..] = claims.as_slice() {
+            let text = format!(
+                "cannot tell which child \"{name}\" of {} to delete: there are \"{}\" and \"{}\"; \
+                 name the namespace, by `delete_owned_in`",
+                self.object_ref(),
+                one.key(),
+                other.key()
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        Ok(claims.pop().map(|child| child.key().in_cluster(self.key.cluster())))
+    }
+
+    /// Whether this process applied exactly this child.
+    fn has_applied<K: Resource>(&self, child: &Cached<K>) -> bool {
+        let Some(info) = K::static_info() else { return false };
+        let uid = self.shared.memory.applied.uid_of(&self.key, &(info, child.key().clone()));
+        uid.as_deref() == Some(child.head().uid())
+    }
+
+    /// Whether `managedFields` show an apply by this controller.
+    fn is_applied_by_us<K: Resource>(&self, child: &K) -> bool {
+        let mut entries = child.metadata().managed_fields.iter().flatten();
+        entries.any(|entry| {
+            entry.manager.as_deref() == Some(&*self.shared.controller)
+                && entry.operation.as_deref() == Some("Apply")
+        })
+    }
+
+    /// Whether the reconciled object is the child's controller owner.
+    pub(super) fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
+        let mut owners = child.head().owners();
+        owners.any(|owner| owner.controller && owner.uid == self.object.uid())
+    }
+
+    /// Returns the cached object of kind `K` at `key`.
+    pub(super) fn cached<K: Resource>(&self, key: &ObjectKey) -> Option<Cached<K>> {
+        self.shared.informers.pinned::<K>().store().get(key)
+    }
+
+    /// Returns the API of kind `K` in the namespace of `key`.
+    pub(super) fn api_of<K: Resource>(&self, key: &ObjectKey) -> Api<K> {
+        match key.namespace() {
+            Some(namespace) => self.shared.client.namespace(namespace),
+            None => self.shared.client.all(),
+        }
+    }
+
+    /// Returns the key and the complete value to apply for `child`, and its owner reference.
+    pub(super) fn intent<K: Resource>(&self, child: K) -> Result<Intent, Error> {
+        let info = K::static_info()
+            .ok_or_else(|| Error::usage("cannot apply a child whose type does not say its kind"))?;
+        let name = child.name().to_owned();
+        if name.is_empty() {
+            let kind = &info.kind;
+            return Err(Error::usage(format!(
+                "cannot apply a child {kind} of {} without a name; \
+                 set `metadata.name`, derived from the object's so that it is always the same",
+                self.object_ref()
+            )));
+        }
+        let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
+        let key = ObjectKey::new(namespace.as_deref(), &name).in_cluster(self.key.cluster());
+        let owner = self.object.controller_reference(&self.shared.info).ok_or_else(|| {
+            Error::usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
+        })?;
+        let mut intent = serde_json::to_value(&child).map_err(|error| {
+            Error::usage(format!("cannot turn {} \"{name}\" into JSON", info.kind)).because(error)
+        })?;
+        complete(&mut intent, &info, namespace, &owner);
+        Ok(((info, key), intent, owner))
+    }
+}
+
+/// Adds kind, namespace and owner reference to an intent, and removes fields that may not be
+/// applied.
+fn complete(
+    intent: &mut Value,
+    info: &ResourceInfo,
+    namespace: Option<String>,
+    owner: &OwnerReference,
+) {
+    let Value::Object(object) = intent else { return };
+    object.insert("apiVersion".into(), info.api_version().into());
+    object.insert("kind".into(), info.kind.as_ref().into());
+    object.remove("status");
+    let metadata = object.entry("metadata").or_insert_with(|| Map::new().into());
+    let Value::Object(metadata) = metadata else { return };
+    for field in SERVER_FIELDS {
+        metadata.remove(field);
+    }
+    if let Some(namespace) = namespace {
+        metadata.insert("namespace".into(), namespace.into());
+    }
+    let owners = metadata.entry("ownerReferences").or_insert_with(|| Vec::<Value>::new().into());
+    if let Value::Array(owners) = owners {
+        owners.retain(|other| other.get("uid").and_then(Value::as_str) != Some(&owner.uid));
+        owners.extend(serde_json::to_value(owner));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_intent_names_owner_and_kind_and_nothing_that_the_server_fills_in() {
+        let owner = OwnerReference {
+            api_version: "example.dev/v1".into(),
+            kind: "Website".into(),
+            name: "home".into(),
+            uid: "1".into(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        };
+        let mut intent = json!({
+            "metadata": { "name": "web", "resourceVersion": "7", "uid": "x", "managedFields": [] },
+            "spec": { "replicas": 2 },
+            "status": { "replicas": 1 },
+        });
+        let info = ResourceInfo::of::<Deployment>();
+        complete(&mut intent, &info, Some("shop".into()), &owner);
+        complete(&mut intent, &info, Some("shop".into()), &owner);
+        let expected = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {
+                "name": "web",
+                "namespace": "shop",
+                "ownerReferences": [{
+                    "apiVersion": "example.dev/v1", "kind": "Website", "name": "home", "uid": "1",
+                    "controller": true, "blockOwnerDeletion": true,
+                }],
+            },
+            "spec": { "replicas": 2 },
+        });
+        assert_eq!(intent, expected);
+    }
+}

@@ -1,0 +1,422 @@
+//! The context of a reconcile: reads, writes, events, requeues and grants.
+
+mod access;
+mod apply;
+mod children;
+mod expected;
+mod gone;
+mod patcher;
+mod status;
+mod task;
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use parking_lot::Mutex;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+pub use self::apply::ApplyOwned;
+pub use self::expected::Expectations;
+pub use self::patcher::ContextPatcher;
+use self::status::Latest;
+pub use self::task::TaskContext;
+use crate::controller::Reconciler;
+use crate::controller::source::{Reason, Reasons, TriggerNames};
+use crate::controller::state::{
+    Changes, ObjectMemory, SpecVersion, Watch, WriteEffect, WrittenKind,
+};
+use crate::controller::worker::ReconcileAttempt;
+use crate::events::{EventKind, Recorder};
+use crate::workqueue::WorkQueue;
+use windlass_cache::informer::InformerRegistry;
+use windlass_cache::store::{Cached, Store};
+use windlass_client::api::{Api, Write};
+use windlass_client::client::Client;
+use windlass_core::clock::Clock;
+use windlass_core::environment::Environment;
+use windlass_core::error::Error;
+use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo, Scope};
+use windlass_core::rng::Rng;
+
+/// The part of the answer to a deletion that is evaluated.
+#[derive(Deserialize)]
+struct Deleted {
+    #[serde(default)]
+    kind: String,
+    details: Option<Details>,
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
+/// The deleted object in an answer of kind `Status`.
+#[derive(Deserialize)]
+struct Details {
+    uid: Option<String>,
+}
+
+/// State that all reconciles of one run share; each worker has its own clone.
+#[derive(Clone)]
+pub(super) struct ControllerShared {
+    pub(super) controller: Arc<str>,
+    pub(super) info: ResourceInfo,
+    pub(super) client: Client,
+    pub(super) informers: InformerRegistry,
+    pub(super) recorder: Recorder,
+    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) memory: Arc<ObjectMemory>,
+    pub(super) trigger_names: Arc<TriggerNames>,
+    pub(super) environment: Environment,
+}
+
+/// Everything that a reconcile may use: its object, caches, writes, events. The grants are bounds
+/// on `C`.
+///
+/// Writes through the context carry the controller's name as field manager, and are refused once
+/// this process has lost its lease.
+pub struct Context<C: Reconciler> {
+    shared: Arc<ControllerShared>,
+    store: Arc<Store<C::Object>>,
+    object: Arc<C::Object>,
+    key: ObjectKey,
+    attempt: ReconcileAttempt,
+    latest: Mutex<Option<Latest>>,
+    /// The object as it was cached when the reconcile began.
+    cached_at_start: Cached<C::Object>,
+    /// The object at its last successful reconcile, if that state is kept.
+    before: Option<Cached<C::Object>>,
+    watch: OnceLock<Watch>,
+    /// Client for users' tasks that may outlive the reconcile; made at the first request.
+    detached_client: OnceLock<Client>,
+    /// Whether a read of this reconcile has shown that the object is gone, or being deleted.
+    has_ended: AtomicBool,
+}
+
+/// The object of a context, in its several states.
+pub(super) struct ReconcileSubject<K> {
+    pub(super) cached_at_start: Cached<K>,
+    pub(super) object: Arc<K>,
+    pub(super) before: Option<Cached<K>>,
+}
+
+/// Whether the object of that uid is the child's controller owner.
+fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
+    let owners = child.metadata().owner_references.iter().flatten();
+    owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
+}
+
+/// Whether kind `K` is namespaced; assumed for kinds that are known at run time only.
+fn is_namespaced<K: Resource>() -> bool {
+    K::static_info().is_none_or(|info| info.scope == Scope::Namespaced)
+}
+
+impl<C: Reconciler> fmt::Debug for Context<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("controller", &self.shared.controller)
+            .field("object", &self.key)
+            .field("attempt", &self.attempt.number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C: Reconciler> Context<C> {
+    pub(super) fn new(
+        shared: Arc<ControllerShared>,
+        store: Arc<Store<C::Object>>,
+        subject: ReconcileSubject<C::Object>,
+        attempt: ReconcileAttempt,
+    ) -> Self {
+        let ReconcileSubject { cached_at_start, object, before } = subject;
+        let key = cached_at_start.key().clone();
+        let (latest, watch, detached_client) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
+        let has_ended = AtomicBool::new(false);
+        Self {
+            shared,
+            store,
+            object,
+            key,
+            attempt,
+            latest,
+            cached_at_start,
+            before,
+            watch,
+            detached_client,
+            has_ended,
+        }
+    }
+
+    /// Returns the same context for a newer version of the object.
+    pub(super) fn with_object(self, object: C::Object) -> Self {
+        Self { object: Arc::new(object), latest: Mutex::new(None), ..self }
+    }
+
+    /// The reconciled object, to keep or to send to a task.
+    pub fn object(&self) -> &Arc<C::Object> {
+        &self.object
+    }
+
+    /// Returns kind, namespace, name and uid of the object.
+    pub fn object_ref(&self) -> ObjectRef {
+        let uid = Some(self.object.uid().to_owned());
+        ObjectRef { info: self.shared.info.clone(), key: self.key.clone(), uid }
+    }
+
+    /// The controller's name.
+    pub fn controller(&self) -> &str {
+        &self.shared.controller
+    }
+
+    /// The client, for requests that the methods of the context do not cover. No grant is checked
+    /// at compile time: its use has to be listed in `can(…)` to be in the manifest.
+    ///
+    /// A task may keep a clone of it. When the reconcile ends by itself, the clone may write for as
+    /// long as this process leads. When the reconcile is dropped (at its deadline, at the end of
+    /// the drain, or superseded), writes of the clone are refused with
+    /// [`ErrorKind::Cancelled`](windlass_core::ErrorKind::Cancelled) from then on.
+    pub fn client(&self) -> &Client {
+        self.detached_client
+            .get_or_init(|| self.attempt.cancel.gated(&self.shared.client, &self.key))
+    }
+
+    /// The cache of the reconciled kind.
+    pub fn store(&self) -> &Store<C::Object> {
+        &self.store
+    }
+
+    /// Reports an Event about the object, [`Normal`](crate::events::Normal) or
+    /// [`Warning`](crate::events::Warning): `reason` is one word in `CamelCase` for programs,
+    /// `note` a sentence for people. Never waits and never fails; a repeated event is counted. An
+    /// object may cause 25 different events at once and one more each 5 min, so that no object
+    /// fills the cluster with Events: further events are dropped, with a line in the log at the
+    /// level debug.
+    pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
+        self.shared.recorder.event(&self.object_ref(), kind, reason, note);
+    }
+
+    /// Enqueues another object of the reconciled kind, or this one again.
+    pub fn requeue(&self, key: ObjectKey) {
+        self.shared.queue.add_with(key, Reason::ASKED.adding());
+    }
+
+    /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
+    /// reconcile should then end soon. Until it is dropped, at its deadline or at the end of the
+    /// drain, it may still write, unless the lease was lost: then every write is refused.
+    ///
+    /// A task that the reconcile spawned is not dropped with it: give the task a clone of the
+    /// token, and let it end. Its later writes through a clone of [`client`](Self::client) are
+    /// refused.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.attempt.cancel.token()
+    }
+
+    /// Waits until the reconcile should end; see [`cancellation`](Self::cancellation).
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn cancelled(&self) {
+        self.attempt.cancel.token().cancelled().await;
+    }
+
+    /// Whether this reconcile is superseded: the object's spec changed since it began (by
+    /// `metadata.generation`; in kinds without a generation, by anything but metadata and status),
+    /// the object was marked for deletion, or it is gone. Further work would be for an outdated
+    /// state, and the object is reconciled again at once after this reconcile. A change of the spec
+    /// by this reconcile itself counts, too.
+    pub fn superseded(&self) -> bool {
+        let cached_at_start = SpecVersion::of(&self.cached_at_start);
+        self.store.get(&self.key).is_none_or(|now| SpecVersion::of(&now) != cached_at_start)
+    }
+
+    /// Waits until this reconcile is [superseded](Self::superseded).
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn until_superseded(&self) {
+        let all = &self.shared.memory.superseded;
+        let watch =
+            self.watch.get_or_init(|| all.watch(&self.key, SpecVersion::of(&self.cached_at_start)));
+        // A change between the start of the reconcile and the registration above cancels no token,
+        // so the cache is compared once after registering.
+        if !self.superseded() {
+            watch.token().cancelled().await;
+        }
+    }
+
+    /// Returns the changes since the last successful reconcile of this object; enabled by
+    /// [`ControllerBuilder::track_changes`](super::ControllerBuilder::track_changes).
+    ///
+    /// `None` when the last state is not known: at the first reconcile, after a restart or a change
+    /// of leaders, or because it did not fit the byte limit. Treat everything as changed then.
+    pub fn changes(&self) -> Option<Changes<C::Object>> {
+        let before = self.before.clone()?;
+        Some(Changes::between(before, self.cached_at_start.clone()))
+    }
+
+    /// The number of failed reconciles of this object in a row before this one, without those that
+    /// have a [delay of their own](super::Failure::retry_after).
+    pub fn attempt(&self) -> u32 {
+        self.attempt.number
+    }
+
+    /// Returns the reasons of this reconcile: all causes since the object was last reconciled. For
+    /// logs, and for work that only one source makes necessary; see [`Reasons`] for the limits.
+    pub fn reasons(&self) -> Reasons {
+        self.shared.trigger_names.named(self.attempt.reasons)
+    }
+
+    /// Returns `delay` plus up to a tenth, for
+    /// [`Action::requeue_after`](super::Action::requeue_after), so that objects which were
+    /// reconciled together drift apart.
+    pub fn spread(&self, delay: Duration) -> Duration {
+        delay.saturating_add(self.shared.environment.rng.jitter(delay / 10))
+    }
+
+    /// Whether a reconcile of this object wrote, more than 10 s ago, to the object itself or to
+    /// another cached object, and the watch has not shown the write yet. Reads of that object are
+    /// then older than the write.
+    pub fn stale(&self) -> bool {
+        let expectations = &self.shared.memory.applied.expectations;
+        self.store.is_stale(&self.key) || expectations.is_stale(&self.key, &self.shared.informers)
+    }
+
+    /// The clock of the operator.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.environment.clock
+    }
+
+    /// The source of randomness of the operator.
+    pub fn rng(&self) -> &Rng {
+        &self.shared.environment.rng
+    }
+
+    /// The object as it was cached when the reconcile began.
+    pub(super) fn cached_at_start(&self) -> &Cached<C::Object> {
+        &self.cached_at_start
+    }
+
+    /// Returns the API of the reconciled kind in the object's namespace.
+    pub(super) fn own_api(&self) -> Api<C::Object> {
+        self.nearby()
+    }
+
+    /// Returns the API of kind `K` in the object's namespace, or in all namespaces when either has
+    /// none. For calls that are dropped with the reconcile.
+    fn nearby<K: Resource>(&self) -> Api<K> {
+        self.nearby_by(&self.shared.client)
+    }
+
+    /// As [`nearby`](Self::nearby), with the given client.
+    fn nearby_by<K: Resource>(&self, client: &Client) -> Api<K> {
+        match self.key.namespace() {
+            Some(namespace) if is_namespaced::<K>() => client.namespace(namespace),
+            _ => client.all(),
+        }
+    }
+
+    /// Records that an own write on top of version `from` left the object in this state, by the API
+    /// server's answer.
+    pub(super) fn wrote_own(&self, from: &str, object: &C::Object, answer: &[u8]) {
+        self.wrote_upon(from, object, answer);
+    }
+
+    /// As [`wrote_own`](Self::wrote_own), for the same object as another type.
+    fn wrote_upon<K: Resource>(&self, from: &str, object: &K, answer: &[u8]) {
+        // A version other than the reconciled one holds changes that this reconcile has not seen:
+        // the echo of a write upon it must still enqueue the object.
+        let cached_at_start = if self.attempt.cancel.began_at(from) { from } else { "" };
+        let to = object.resource_version();
+        self.shared.memory.echoes.wrote(&self.key, cached_at_start, (from, to));
+        self.show::<K>(answer);
+    }
+
+    /// Puts the API server's answer to an own write into the caches before the watch delivers it.
+    /// Takes the answer's bytes, because the type may hold only a part of the object.
+    fn show<K: Resource>(&self, answer: &[u8]) {
+        // Only existing caches: a write alone does not start a cache.
+        for cache in self.shared.informers.all_caches_of::<K>() {
+            if let Err(error) = cache.wrote_answer(answer) {
+                // Not an error: the watch delivers the object later.
+                tracing::debug!(%error, "an own write is not shown before the watch does");
+            }
+        }
+    }
+
+    /// Sends a write. An answer that does not decode as `K` was executed all the same: it goes to
+    /// the caches, too.
+    async fn answered<K: Resource>(&self, write: Write<K>) -> Result<(K, Bytes), Error> {
+        let (decoded, answer) = write.executed().await?;
+        if decoded.is_err() {
+            self.show::<K>(&answer);
+        }
+        Ok((decoded?, answer))
+    }
+
+    /// As [`show`](Self::show), and expects the write until the watch has shown it.
+    fn wrote<K: Resource>(&self, what: WriteEffect, object: &K, answer: &[u8]) {
+        self.show::<K>(answer);
+        let key = object.key().in_cluster(self.key.cluster());
+        self.sent::<K>(what, &key, object.uid());
+    }
+
+    /// Expects a write until the watch has shown it.
+    fn sent<K: Resource>(&self, what: WriteEffect, key: &ObjectKey, uid: &str) {
+        let caches = self.shared.informers.caches_of::<K>();
+        // A change that no cache holds as an own write cannot be missing from a view.
+        let is_unshown = match what {
+            WriteEffect::Changed => caches.iter().any(|cache| cache.store().unseen(key).is_some()),
+            WriteEffect::Created | WriteEffect::Deleted => !caches.is_empty(),
+        };
+        if let Some(kind) = WrittenKind::of::<K>().filter(|_| is_unshown) {
+            let now = self.shared.environment.clock.now();
+            self.shared.memory.applied.expectations.sent(
+                self.parent_ref(),
+                kind,
+                (what, key, uid),
+                now,
+            );
+        }
+    }
+
+    /// Returns the uid of the cached object at `key`.
+    fn cached_uid<K: Resource>(&self, key: &ObjectKey) -> Option<String> {
+        let caches = self.shared.informers.caches_of::<K>();
+        let cached = caches.iter().find_map(|cache| cache.store().get(key));
+        cached.map(|cached| cached.head().uid().to_owned())
+    }
+
+    /// Applies the API server's answer to an own deletion to the caches.
+    fn deleted<K: Resource>(&self, key: &ObjectKey, answer: &[u8]) {
+        let Ok(said) = serde_json::from_slice::<Deleted>(answer) else { return };
+        let metadata = &said.metadata;
+        let is_held = metadata.finalizers.as_ref().is_some_and(|held| !held.is_empty())
+            || metadata.deletion_grace_period_seconds != Some(0);
+        let uid = if said.kind == "Status" {
+            said.details.and_then(|details| details.uid)
+        } else if metadata.deletion_timestamp.is_some() && is_held {
+            let uid = said.metadata.uid.unwrap_or_default();
+            self.show::<K>(answer);
+            return self.sent::<K>(WriteEffect::Deleted, key, &uid);
+        } else {
+            // Some kinds answer with the last state of the deleted object.
+            said.metadata.uid
+        };
+        if let Some(uid) = uid {
+            self.gone::<K>(key, &uid);
+        }
+    }
+
+    /// Removes the object with that uid from the caches.
+    fn gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
+        for cache in self.shared.informers.all_caches_of::<K>() {
+            if cache.covers(key.namespace()) {
+                cache.deleted(key, uid);
+            }
+        }
+        self.sent::<K>(WriteEffect::Deleted, key, uid);
+    }
+}

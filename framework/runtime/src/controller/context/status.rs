@@ -1,0 +1,267 @@
+//! Writes of the status: only differences, only upon the version that they were computed from.
+//!
+//! All writes go through one loop: compute the wanted status from the newest known one, send the
+//! difference as a merge patch that carries the resourceVersion, and on 409 read the object and try
+//! again. A merge patch, not a server-side apply, because it works for every kind, whether or not
+//! its schema declares `conditions` as a map; the resourceVersion guards the list as a whole.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::controller::{Context, Reconciler};
+use windlass_client::api::Patch;
+use windlass_core::conditions::{Condition, Conditions};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{DynamicObject, Resource, ResourceExt};
+use windlass_core::wire::Undecodable;
+
+/// Most tries of a status write against other writers.
+const TRIES: u32 = 5;
+
+/// The newest known status and its version.
+#[derive(Clone, Debug)]
+pub(super) struct Latest {
+    resource_version: String,
+    status: Value,
+}
+
+impl Latest {
+    fn of<K: Resource>(object: &K) -> Result<Self, Error> {
+        let mut value = serde_json::to_value(object).map_err(|error| {
+            let text = format!("cannot turn \"{}\" into JSON to read its status", object.key());
+            Error::new(ErrorKind::Usage, text).because(error)
+        })?;
+        let status = value.get_mut("status").map(Value::take).unwrap_or_default();
+        let status = if status.is_null() { Map::new().into() } else { status };
+        Ok(Self { resource_version: object.resource_version().to_owned(), status })
+    }
+}
+
+impl<C: Reconciler> Context<C> {
+    /// Puts `condition` into `status.conditions`, replacing the condition of the same type. It is
+    /// stamped with the reconciled generation (unless it names one), and with the time of its last
+    /// transition, which moves only when its status changes. Writes nothing when nothing changes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the object is gone, or has no status subresource;
+    /// [`ErrorKind::Invalid`] when the condition does not fit the schema (an empty reason, say);
+    /// [`ErrorKind::Conflict`] when others keep writing.
+    pub async fn set_condition(&self, mut condition: Condition) -> Result<(), Error> {
+        let generation = self.object.metadata().generation;
+        condition.observed_generation = condition.observed_generation.or(generation);
+        let now = self.clock().wall();
+        self.write_status(&move |status| {
+            let conditions = status.get("conditions").cloned().unwrap_or_default();
+            let conditions = read_conditions(&conditions)?;
+            let mut conditions = conditions.unwrap_or_default();
+            if !conditions.set(condition.clone(), now) {
+                return Ok(status.clone());
+            }
+            let mut status = status.clone();
+            status["conditions"] = serde_json::to_value(conditions)
+                .map_err(|e| unreadable_conditions(Undecodable::of(&e)))?;
+            Ok(status)
+        })
+        .await
+    }
+
+    /// Returns the condition of that type from the newest known status.
+    pub(in crate::controller) async fn condition(
+        &self,
+        type_: &str,
+    ) -> Result<Option<Condition>, Error> {
+        let latest = self.latest().await?;
+        let conditions = latest.status.get("conditions").cloned().unwrap_or_default();
+        let conditions = read_conditions(&conditions)?;
+        Ok(conditions.and_then(|conditions| conditions.get(type_).cloned()))
+    }
+
+    /// Replaces the status by `status`. Conditions stay as they are unless `status` contains some.
+    /// Writes nothing when nothing changes.
+    ///
+    /// # Errors
+    /// As [`set_condition`](Self::set_condition).
+    pub async fn set_status(&self, status: &impl Serialize) -> Result<(), Error> {
+        let mut wanted = serde_json::to_value(status).map_err(|error| {
+            Error::new(ErrorKind::Usage, "cannot turn the status into JSON").because(error)
+        })?;
+        drop_nulls(&mut wanted);
+        if !wanted.is_object() {
+            return Err(Error::new(ErrorKind::Usage, "cannot write a status that is no object"));
+        }
+        self.write_status(&move |status| {
+            let mut wanted = wanted.clone();
+            let brings_some = wanted["conditions"].as_array().is_some_and(|all| !all.is_empty());
+            // An absent or empty list means that the caller does not set conditions.
+            match status.get("conditions") {
+                Some(conditions) if !brings_some => wanted["conditions"] = conditions.clone(),
+                _ if wanted["conditions"].is_null() => drop_nulls(&mut wanted),
+                _ => {}
+            }
+            Ok(wanted)
+        })
+        .await
+    }
+
+    /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced). Writes
+    /// nothing when nothing changes.
+    ///
+    /// # Errors
+    /// As [`set_condition`](Self::set_condition).
+    pub async fn patch_status(&self, patch: Value) -> Result<(), Error> {
+        self.write_status(&move |status| {
+            let mut status = status.clone();
+            json_patch::merge(&mut status, &patch);
+            Ok(status)
+        })
+        .await
+    }
+
+    /// Applies `change` to the newest known status and sends the difference; repeats both after a
+    /// conflict.
+    async fn write_status(
+        &self,
+        change: &(dyn Fn(&Value) -> Result<Value, Error> + Send + Sync),
+    ) -> Result<(), Error> {
+        let mut tries = 1;
+        loop {
+            let latest = self.latest().await?;
+            let Some(difference) = difference(&latest.status, &change(&latest.status)?) else {
+                return Ok(());
+            };
+            let version = &latest.resource_version;
+            let body = json!({
+                "metadata": { "resourceVersion": version },
+                "status": difference,
+            });
+            let api = self.own_api();
+            let write = api.patch(self.key.name(), Patch::Merge(body)).status();
+            match self.answered(write).await {
+                Ok((object, answer)) => {
+                    // The next write of this reconcile starts from this version, and so is no
+                    // conflict.
+                    *self.latest.lock() = self.known(&object)?;
+                    self.wrote_own(version, &object, &answer);
+                    return Ok(());
+                }
+                Err(error) if error.is_conflict() && tries < TRIES => {
+                    tries += 1;
+                    let newest = api.get(self.key.name()).await?;
+                    // The status belongs to an object that is gone; its successor is reconciled on
+                    // its own.
+                    if newest.uid() != self.object.uid() {
+                        return Err(error);
+                    }
+                    *self.latest.lock() = self.known(&newest)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the newest known status; at first the status of the reconciled object.
+    async fn latest(&self) -> Result<Latest, Error> {
+        if let Some(latest) = self.latest.lock().clone() {
+            return Ok(latest);
+        }
+        let latest = match self.known(&*self.object)? {
+            Some(latest) => latest,
+            None => self.whole().await?,
+        };
+        *self.latest.lock() = Some(latest.clone());
+        Ok(latest)
+    }
+
+    /// Returns the status in `object`; `None` for a projection, which may contain only a part of
+    /// it.
+    fn known(&self, object: &C::Object) -> Result<Option<Latest>, Error> {
+        if C::Object::projection().is_some() { Ok(None) } else { Latest::of(object).map(Some) }
+    }
+
+    /// Reads the whole status from the API server, for an object that is cached in part.
+    async fn whole(&self) -> Result<Latest, Error> {
+        let api = self.shared.client.dynamic(self.shared.info.clone(), self.key.namespace());
+        let object: DynamicObject = api.get(self.key.name()).await?;
+        if object.uid() != self.object.uid() {
+            let text = format!(
+                "cannot write the status of \"{}\": another object has its name now",
+                self.key
+            );
+            return Err(Error::new(ErrorKind::Conflict, text));
+        }
+        Latest::of(&object)
+    }
+}
+
+/// Decodes `status.conditions`; `None` when there are none.
+fn read_conditions(value: &Value) -> Result<Option<Conditions>, Error> {
+    let read = Option::<Conditions>::deserialize(value);
+    read.map_err(|error| {
+        unreadable_conditions(Undecodable::explain_value::<Option<Conditions>>(value, &error))
+    })
+}
+
+fn unreadable_conditions(error: Undecodable) -> Error {
+    let text = "cannot read `status.conditions` as Kubernetes conditions; \
+                use `windlass::conditions::Conditions` in the status";
+    Error::new(ErrorKind::Usage, text).because(error)
+}
+
+/// Returns the merge patch that turns `from` into `to`; `None` when they are equal.
+fn difference(from: &Value, to: &Value) -> Option<Value> {
+    if from == to {
+        return None;
+    }
+    let (Value::Object(from), Value::Object(to)) = (from, to) else { return Some(to.clone()) };
+    let gone = from.keys().filter(|key| !to.contains_key(*key));
+    let mut patch: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
+    for (key, wanted) in to {
+        match from.get(key) {
+            Some(had) => patch.extend(difference(had, wanted).map(|sub| (key.clone(), sub))),
+            None => patch.extend([(key.clone(), wanted.clone())]),
+        }
+    }
+    Some(Value::Object(patch))
+}
+
+/// Removes nulls: in a merge patch `null` means "remove", so absent fields are left out.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_merged_into_the_old_gives_the_new() {
+        let cases = [
+            (json!({}), json!({ "a": 1 })),
+            (json!({ "a": 1, "b": 2 }), json!({ "b": 2 })),
+            (json!({ "a": { "x": 1, "y": 2 } }), json!({ "a": { "y": 3 } })),
+            (json!({ "a": [1, 2] }), json!({ "a": [2] })),
+            (json!({ "a": { "x": 1 } }), json!({ "a": 5 })),
+        ];
+        for (from, to) in cases {
+            let patch = difference(&from, &to).expect("they differ");
+            let mut merged = from.clone();
+            json_patch::merge(&mut merged, &patch);
+            assert_eq!(merged, to, "{patch}");
+        }
+    }
+
+    #[test]
+    fn a_difference_names_only_what_differs() {
+        let from = json!({ "a": { "x": 1, "y": 2 }, "b": [1] });
+        let to = json!({ "a": { "x": 1, "y": 3 }, "b": [1] });
+        assert_eq!(difference(&from, &to), Some(json!({ "a": { "y": 3 } })));
+        assert_eq!(difference(&to, &to), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! Error of a failed reconcile.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use windlass_core::error::{BoxError, Error};
+
+/// A failed reconcile. Any error becomes one through `?`; it is retried with backoff unless it says
+/// otherwise.
+///
+/// The attempted operations are kept with it, and shown outermost first in log, Event and
+/// condition:
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::controller::{Failure, ResultExt};
+///
+/// fn port(text: &str) -> Result<u16, Failure> {
+///     text.parse::<u16>().tried("reading the port")
+/// }
+/// let failure = port("x").tried("building the Service").unwrap_err();
+/// let text = "building the Service: reading the port: invalid digit found in string";
+/// assert_eq!(failure.to_string(), text);
+/// ```
+pub struct Failure {
+    pub(crate) source: BoxError,
+    pub(crate) retry: Retry,
+    /// Innermost first.
+    tried: Vec<Cow<'static, str>>,
+    /// The texts of failures at the same time.
+    beside: Vec<String>,
+    pub(super) gave_up: bool,
+}
+
+/// Retry schedule of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    Backoff,
+    After(Duration),
+    Never,
+}
+
+impl Failure {
+    fn new(source: BoxError, retry: Retry) -> Self {
+        Self { source, retry, tried: Vec::new(), beside: Vec::new(), gave_up: false }
+    }
+
+    /// Creates a failure that is not retried until the object changes.
+    pub fn terminal(source: impl Into<BoxError>) -> Self {
+        Self::new(source.into(), Retry::Never)
+    }
+
+    /// Creates a failure that is retried after `delay` instead of the backoff. For operations that
+    /// are known to take their time: such failures are not counted, and the object is never given
+    /// up for them.
+    pub fn retry_after(delay: Duration, source: impl Into<BoxError>) -> Self {
+        Self::new(source.into(), Retry::After(delay))
+    }
+
+    /// Adds the attempted operation in front of the known ones: `"creating the Deployment"`.
+    #[must_use]
+    pub fn tried(mut self, what: impl Into<Cow<'static, str>>) -> Self {
+        self.tried.push(what.into());
+        self
+    }
+
+    /// Adds another failure of the same time, whose text follows.
+    pub(super) fn and(mut self, other: &Self) -> Self {
+        self.beside.push(other.to_string());
+        self
+    }
+
+    /// The attempted operations, outermost first.
+    pub fn attempts(&self) -> impl Iterator<Item = &str> {
+        self.tried.iter().rev().map(AsRef::as_ref)
+    }
+
+    /// The error; its causes are behind its `source()`.
+    pub fn cause(&self) -> &(dyn std::error::Error + 'static) {
+        &*self.source
+    }
+
+    /// Whether it is not retried until the object changes.
+    pub fn is_terminal(&self) -> bool {
+        self.retry == Retry::Never
+    }
+
+    /// Whether it used up the retries of a
+    /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Set for failures that are
+    /// passed to [`OnFailure`](super::OnFailure).
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// Whether the API server answered 404, for whatever was missing.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.errors().any(|error| error.code() == Some(404))
+    }
+
+    /// The framework's errors among its causes, outermost first.
+    fn errors(&self) -> impl Iterator<Item = &Error> {
+        let causes = std::iter::successors(Some(self.cause()), |cause| cause.source());
+        causes.filter_map(|cause| cause.downcast_ref::<Error>())
+    }
+
+    /// Whether the API server refused a write because another client wrote first. Conflicts over
+    /// fields that another manager owns do not count: a retry does not help there.
+    pub(crate) fn lost_a_race(&self) -> bool {
+        let refused = self.errors().find(|error| error.is_conflict() && error.code() == Some(409));
+        refused.is_some_and(|error| !error.is_field_conflict())
+    }
+}
+
+impl<E: Into<BoxError>> From<E> for Failure {
+    fn from(source: E) -> Self {
+        Self::new(source.into(), Retry::Backoff)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for what in self.attempts() {
+            write!(f, "{what}: ")?;
+        }
+        write!(f, "{}", self.source)?;
+        let mut cause = self.source.source();
+        while let Some(source) = cause {
+            write!(f, ": {source}")?;
+            cause = source.source();
+        }
+        self.beside.iter().try_for_each(|other| write!(f, "; {other}"))
+    }
+}
+
+/// Adds the attempted operation to an error.
+pub trait ResultExt<T> {
+    /// Turns the error into a [`Failure`] that carries `what`:
+    /// `.tried("creating the Deployment")?`.
+    ///
+    /// # Errors
+    /// Returns the error as such a failure.
+    fn tried(self, what: impl Into<Cow<'static, str>>) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> ResultExt<T> for Result<T, E> {
+    fn tried(self, what: impl Into<Cow<'static, str>>) -> Result<T, Failure> {
+        self.map_err(|error| error.into().tried(what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_core::error::ErrorKind;
+
+    #[test]
+    fn a_failure_lists_its_attempted_actions_in_order_and_keeps_its_retry() {
+        let failure: Result<(), _> = Err(Failure::terminal("no such zone"));
+        let failure = failure.tried("asking the DNS").tried("publishing the host").unwrap_err();
+        assert_eq!(failure.to_string(), "publishing the host: asking the DNS: no such zone");
+        assert_eq!(failure.attempts().next(), Some("publishing the host"));
+        assert!(failure.is_terminal());
+        assert_eq!(failure.cause().to_string(), "no such zone");
+    }
+
+    #[test]
+    fn causes_are_shown_and_kept() {
+        let cause = std::io::Error::other("broken pipe");
+        let error = Error::new(ErrorKind::Usage, "cannot write").because(cause);
+        let failure = Failure::from(error).tried("saving");
+        assert_eq!(failure.to_string(), "saving: cannot write: broken pipe");
+        assert!(failure.cause().source().is_some());
+    }
+}

@@ -1,0 +1,259 @@
+//! Long-lived task for each object: a watchdog, a poller, a connection that an object needs for as
+//! long as it lives.
+//!
+//! The task of an object starts after its first successful reconcile and receives each reconciled
+//! version. It is cancelled and awaited before the object's clean-up runs, when the object is gone,
+//! and when the controller stops or loses its lease. A task that fails or panics is started again
+//! with backoff and affects nothing else.
+//!
+//! Absent: state. After a restart or a change of leaders every task starts anew.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
+
+use crate::controller::context::{ControllerShared, TaskContext};
+use crate::controller::plan::{MakeTask, TaskFuture};
+use crate::controller::worker::ABORT_LIMIT;
+use crate::controller::{Reconciler, Result};
+use crate::workqueue::RetryPolicy;
+use windlass_cache::store::Cached;
+use windlass_core::environment::Environment;
+use windlass_core::metrics::{CounterSeries, GaugeSeries, names};
+use windlass_core::panics::{caught, panic_text};
+use windlass_core::resource::ObjectKey;
+
+/// Time for a cancelled task to end before it is dropped.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// Longest wait before the first restart; the bound doubles up to `LONGEST_RESTART`.
+const FIRST_RESTART: Duration = Duration::from_secs(1);
+/// Longest wait before a restart.
+const LONGEST_RESTART: Duration = Duration::from_secs(300);
+
+/// Runs a task beside each object, for as long as the object lives; enabled by
+/// [`ControllerBuilder::task_per_object`](crate::controller::ControllerBuilder::task_per_object).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no task per object",
+    note = "implement `windlass::controller::ObjectTask`: `async fn run(&self, task)`"
+)]
+pub trait ObjectTask: Reconciler {
+    /// Runs the task of one object. It should end soon after [`TaskContext::cancelled`] returns; 10
+    /// s later it is dropped. When it returns `Ok` the object has no task until the controller
+    /// starts again; after an error or a panic it is started again with backoff (1 s to 5 min).
+    ///
+    /// # Cancel safety
+    /// The future is dropped when it does not end in time.
+    fn run(&self, task: TaskContext<Self>) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// Boxes the task of a controller, so that only controllers with tasks require [`ObjectTask`].
+pub(crate) fn boxed_task<C: ObjectTask>(controller: &C, task: TaskContext<C>) -> TaskFuture<'_> {
+    Box::pin(controller.run(task))
+}
+
+/// One object's task, running or ended by itself.
+struct Task<K> {
+    uid: String,
+    stop: CancellationToken,
+    latest: watch::Sender<Cached<K>>,
+    /// Aborts the task when it is dropped: a dropped wait for the task's end must not leave the
+    /// task running beside the object's clean-up.
+    handle: AbortOnDropHandle<()>,
+}
+
+/// The tasks of one run of a controller.
+pub(crate) struct Tasks<C: Reconciler> {
+    controller: Arc<C>,
+    make: MakeTask<C>,
+    shared: Arc<ControllerShared>,
+    stop: Arc<CancellationToken>,
+    running: GaugeSeries,
+    restarts: CounterSeries,
+    tasks: Mutex<BTreeMap<ObjectKey, Task<C::Object>>>,
+}
+
+impl<C: Reconciler> Tasks<C> {
+    pub(crate) fn new(
+        controller: Arc<C>,
+        make: MakeTask<C>,
+        shared: Arc<ControllerShared>,
+        stop: Arc<CancellationToken>,
+    ) -> Self {
+        let metrics = &shared.environment.metrics;
+        let running = metrics.gauge(&names::OBJECT_TASKS, &[&shared.controller]);
+        let restarts = metrics.counter(&names::OBJECT_TASK_RESTARTS, &[&shared.controller]);
+        let tasks = Mutex::default();
+        Self { controller, make, shared, stop, running, restarts, tasks }
+    }
+
+    /// Starts the task of a reconciled object, or passes the new version to it.
+    pub(crate) async fn reconciled(&self, object: &Cached<C::Object>) {
+        let uid = object.head().uid().to_owned();
+        // The lock is not held across the wait for a predecessor's end.
+        let known = self.tasks.lock().get(object.key()).map(|task| task.uid == uid);
+        match known {
+            Some(true) => {
+                if let Some(task) = self.tasks.lock().get(object.key()) {
+                    task.latest.send_replace(object.clone());
+                }
+                return;
+            }
+            // The task belongs to a predecessor of the same name.
+            Some(false) => self.end(object.key()).await,
+            None => {}
+        }
+        // A reconcile that ends during or after the drain must not start a task that `end_all`
+        // misses.
+        if !self.stop.is_cancelled() {
+            self.start(uid, object);
+        }
+    }
+
+    /// Spawns the task of an object.
+    fn start(&self, uid: String, object: &Cached<C::Object>) {
+        let (latest, receiver) = watch::channel(object.clone());
+        let stop = self.stop.child_token();
+        let key = object.key().clone();
+        let supervisor = Supervisor {
+            controller: Arc::clone(&self.controller),
+            make: self.make,
+            environment: self.shared.environment.clone(),
+            restarts: self.restarts.clone(),
+            _running: Running::new(&self.running),
+        };
+        let task = TaskContext::new(Arc::clone(&self.shared), receiver, key.clone(), stop.clone());
+        let span = tracing::info_span!(
+            "object_task",
+            controller = %self.shared.controller,
+            namespace = key.namespace().unwrap_or_default(),
+            name = key.name(),
+        );
+        let handle = tokio::spawn(supervisor.run(task).instrument(span));
+        self.tasks
+            .lock()
+            .insert(key, Task { uid, stop, latest, handle: AbortOnDropHandle::new(handle) });
+    }
+
+    /// Cancels the task of an object and waits for its end, at most 10 s.
+    ///
+    /// # Cancel safety
+    /// When it is dropped, the task is aborted.
+    pub(crate) async fn end(&self, key: &ObjectKey) {
+        let Some(mut task) = self.tasks.lock().remove(key) else { return };
+        task.stop.cancel();
+        if !self.gone(key, &mut task.handle, END_LIMIT).await {
+            // A task that blocks its thread cannot be dropped before it yields.
+            self.shared.environment.clock.timeout(ABORT_LIMIT, &mut task.handle).await;
+        }
+    }
+
+    /// Cancels all tasks and waits for them, at most `limit` for all together; true when they ended
+    /// by themselves.
+    pub(crate) async fn end_all(&self, limit: Duration) -> bool {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.values().for_each(|task| task.stop.cancel());
+        let clock = &self.shared.environment.clock;
+        let deadline = clock.after(limit.min(END_LIMIT));
+        let mut all_ended = true;
+        // All tasks are cancelled before the first wait, so that they end side by side.
+        for (key, mut task) in tasks {
+            let left = deadline.saturating_duration_since(clock.now());
+            all_ended &= self.gone(&key, &mut task.handle, left).await;
+        }
+        all_ended
+    }
+
+    /// Waits for the end of a task; aborts it after `limit` and returns false.
+    async fn gone(
+        &self,
+        key: &ObjectKey,
+        handle: &mut AbortOnDropHandle<()>,
+        limit: Duration,
+    ) -> bool {
+        if self.shared.environment.clock.timeout(limit, &mut *handle).await.is_some() {
+            return true;
+        }
+        tracing::warn!(
+            controller = %self.shared.controller,
+            object = %key,
+            "the task of an object was called off and did not end; it is dropped"
+        );
+        handle.abort();
+        false
+    }
+}
+
+impl<C: Reconciler> Drop for Tasks<C> {
+    /// Cancels the tasks of a run that was dropped.
+    fn drop(&mut self) {
+        for task in self.tasks.lock().values() {
+            task.stop.cancel();
+        }
+    }
+}
+
+/// Guard that counts one task as running.
+struct Running(GaugeSeries);
+
+impl Running {
+    fn new(gauge: &GaugeSeries) -> Self {
+        gauge.add(1.0);
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.add(-1.0);
+    }
+}
+
+/// Runs one object's task, and restarts it after failures.
+struct Supervisor<C: Reconciler> {
+    controller: Arc<C>,
+    make: MakeTask<C>,
+    environment: Environment,
+    restarts: CounterSeries,
+    _running: Running,
+}
+
+impl<C: Reconciler> Supervisor<C> {
+    /// Runs the task until it returns `Ok` or is cancelled.
+    async fn run(self, task: TaskContext<C>) {
+        let policy = RetryPolicy::forever().between(FIRST_RESTART, LONGEST_RESTART);
+        let mut failures = 0;
+        loop {
+            let began = self.environment.clock.now();
+            // The call itself is user code, too, and may panic.
+            let running = async { (self.make)(&self.controller, task.another()).await };
+            let why = match caught(running).await {
+                Ok(Ok(())) => return,
+                Ok(Err(failure)) => failure.to_string(),
+                Err(panic) => format!("it panicked: {}", panic_text(&*panic)),
+            };
+            if task.cancellation().is_cancelled() {
+                tracing::debug!(error = why, "the task of an object failed while it ended");
+                return;
+            }
+            let ran = self.environment.clock.now().saturating_duration_since(began);
+            // A task that ran this long counts as healthy before the failure.
+            failures = if ran >= LONGEST_RESTART { 1 } else { failures + 1 };
+            let bound = policy.bound(failures).unwrap_or(LONGEST_RESTART);
+            // At least half of the bound, so that restarts keep a distance.
+            let again_in = bound / 2 + self.environment.rng.jitter(bound / 2);
+            tracing::warn!(error = why, failures, ?again_in, "the task of an object failed");
+            tokio::select! {
+                biased;
+                () = task.cancelled() => return,
+                () = self.environment.clock.sleep(again_in) => self.restarts.count(1),
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Reports of failures: an Event, a condition in the status, a function of the user.
+//!
+//! A report is made at the first failure in a row and whenever the text changes, not at each retry:
+//! a status that is written every second causes work for all its watchers. Reports are limited in
+//! time, and their errors have no effect.
+
+use std::future::Future;
+
+use crate::controller::worker::{REASONS, RECONCILED, ReportFuture, ReportedFailure};
+use crate::controller::{Context, Failure, Reconciler, Result};
+use crate::events::Warning;
+use windlass_core::conditions::{Condition, met};
+use windlass_core::error::Error;
+
+/// Handler of failed reconciles; enabled by
+/// [`ControllerBuilder::report_failures`](crate::controller::ControllerBuilder::report_failures).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what to do at failures",
+    note = "implement `windlass::controller::OnFailure`: `async fn failed(&self, failure, cx)`"
+)]
+pub trait OnFailure: Reconciler {
+    /// Reports that the object was not reconciled: because of an error, a panic, or its deadline.
+    /// Called before the next attempt, for the first failure in a row, when the text differs from
+    /// the failure before, and when the object is given up ([`Failure::gave_up`]).
+    /// [`Context::attempt`] is the number of failures before. Not called for a lost race with
+    /// another writer.
+    ///
+    /// An error, a panic or a run of more than 10 s is logged, and has no other effect.
+    ///
+    /// # Cancel safety
+    /// The future is dropped after 10 s, and at the end of a drain.
+    fn failed(
+        &self,
+        failure: &Failure,
+        cx: &Context<Self>,
+    ) -> impl Future<Output = Result<()>> + Send;
+}
+
+pub(crate) fn boxed_report<'a, C: OnFailure>(
+    controller: &'a C,
+    failure: &'a Failure,
+    cx: &'a Context<C>,
+) -> ReportFuture<'a> {
+    Box::pin(controller.failed(failure, cx))
+}
+
+impl<C: Reconciler> Context<C> {
+    /// Reports by an Event that the object was given up.
+    pub(crate) fn report_gave_up(&self, reported: ReportedFailure<'_>) {
+        let text = format!("gave up after {} failures: {}", reported.failures, reported.failure);
+        self.event(Warning, "GaveUp", text);
+    }
+
+    /// Sets the condition of that type to success, unless the reconciler has set it with a reason
+    /// of its own.
+    pub(crate) async fn report_success(&self, type_: &str) -> Result<(), Error> {
+        // A condition with another reason was set by the reconciler itself.
+        let is_ours = |condition: &Condition| REASONS.contains(&condition.reason.as_str());
+        if self.condition(type_).await?.is_none_or(|condition| is_ours(&condition)) {
+            self.set_condition(met(type_, RECONCILED, "")).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,349 @@
+//! One reconcile of one object: looks it up, decodes it, handles its finalizer, calls the
+//! reconciler.
+
+use std::sync::Arc;
+
+use super::object_task::Tasks;
+use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
+use crate::controller::plan::{ControllerSpec, Finalizer};
+use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
+use crate::controller::worker::{
+    Outcome, ReconcileAttempt, ReportFuture, ReportedFailure, Step, StepFuture,
+};
+use crate::controller::{Action, Failure, Reconciler};
+use crate::events::Warning;
+use crate::finalizer::{self, Left};
+use windlass_cache::store::{Cached, Invalid, Store};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{ObjectKey, ObjectRef, ResourceExt};
+
+/// Reason for which a step stopped early.
+enum Stopped {
+    Failed(Failure),
+    Undecodable(Failure),
+    Superseded,
+    Paused,
+    /// The object is gone, or being deleted, and the cache does not show it yet.
+    Ended(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// The step of a controller for one kind of objects.
+pub(crate) struct ObjectStep<C: Reconciler> {
+    pub(crate) controller: Arc<C>,
+    pub(crate) store: Arc<Store<C::Object>>,
+    pub(crate) shared: Arc<ControllerShared>,
+    pub(crate) plan: Arc<ControllerSpec<C>>,
+    /// The objects at their last reconcile, if changes are tracked.
+    pub(crate) kept: Option<Arc<LastReconciled<C::Object>>>,
+    pub(crate) tasks: Option<Arc<Tasks<C>>>,
+}
+
+impl<C: Reconciler> Step for ObjectStep<C> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
+        Box::pin(async move {
+            match self.step(key, attempt).await {
+                Ok(Some(action)) => Outcome::Done(action),
+                Ok(None) => Outcome::Absent,
+                Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
+                Err(Stopped::Paused) => Outcome::Paused,
+                Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
+                Err(Stopped::Superseded) => Outcome::Superseded,
+                Err(Stopped::Ended(failure)) => Outcome::Ended(failure),
+            }
+        })
+    }
+
+    fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp> {
+        let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
+        self.shared.memory.echoes.is_own_echo(key, version)
+    }
+
+    fn finish(&self, key: &ObjectKey, how: FollowUp) {
+        self.shared.memory.echoes.finish(key, how);
+    }
+
+    fn spec_version(&self, key: &ObjectKey) -> Option<SpecVersion> {
+        self.store.get(key).map(|object| SpecVersion::of(&object))
+    }
+
+    fn failed<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        reported: ReportedFailure<'a>,
+        attempt: ReconcileAttempt,
+    ) -> Option<ReportFuture<'a>> {
+        let options = &self.plan.options;
+        let wants_condition = reported.is_new && options.outcome.is_some();
+        let wants_report =
+            options.report.is_some() && (reported.is_new || options.reports_every_failure);
+        let wanted = reported.gave_up || wants_condition || wants_report;
+        wanted.then(|| Box::pin(self.report(key, reported, attempt)) as ReportFuture<'a>)
+    }
+
+    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+        let (shared, store) = (ControllerShared::clone(&self.shared), Store::clone(&self.store));
+        Some(Arc::new(Self {
+            controller: Arc::clone(&self.controller),
+            store: Arc::new(store),
+            shared: Arc::new(shared),
+            plan: Arc::clone(&self.plan),
+            kept: self.kept.clone(),
+            tasks: self.tasks.clone(),
+        }))
+    }
+}
+
+impl<C: Reconciler> ObjectStep<C> {
+    /// Looks the object up and reconciles it; `None` when there is no such object.
+    async fn step(
+        &self,
+        key: &ObjectKey,
+        attempt: ReconcileAttempt,
+    ) -> Result<Option<Action>, Stopped> {
+        let memory = &self.shared.memory;
+        // Rare branches are boxed where they begin: this future is allocated for each reconcile,
+        // and their states would be most of its size.
+        let Some(cached) = self.store.get(key) else {
+            Box::pin(self.forget(key)).await;
+            return Ok(None);
+        };
+        if self.shared.trigger_names.paused.holds(&cached) {
+            return Err(Stopped::Paused);
+        }
+        let object = match cached.get() {
+            Ok(object) => object,
+            Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
+        };
+        // Before user code runs: the writes of this reconcile are recorded upon this version.
+        memory.echoes.begin(key, object.resource_version());
+        attempt.cancel.begins_at(object.resource_version());
+        let parent_ref = ParentRef { key, uid: object.uid() };
+        let now = self.shared.environment.clock.now();
+        memory.applied.expectations.begin(parent_ref, &self.shared.informers, now);
+        let cx = self.context(cached, object, attempt);
+        match &self.plan.finalizer {
+            _ if cx.object().is_terminating() => {
+                // The object's task ends before its clean-up runs, so that both never work at the
+                // same time.
+                if let Some(tasks) = &self.tasks {
+                    Box::pin(tasks.end(key)).await;
+                }
+                match Box::pin(self.terminate(&cx)).await {
+                    Ok(()) => Ok(Some(Action::done())),
+                    Err(failure) => Err(Box::pin(failed(&cx, failure)).await),
+                }
+            }
+            Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
+                Box::pin(self.begin(cx, finalizer)).await
+            }
+            _ => self.reconcile(&cx, None).await.map(Some),
+        }
+    }
+
+    /// Runs the first reconcile, after adding the finalizer.
+    async fn begin(
+        &self,
+        cx: Context<C>,
+        finalizer: &Finalizer<C>,
+    ) -> Result<Option<Action>, Stopped> {
+        let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
+        // The cached state of the version that the reconciler is given, taken before the reconciler
+        // writes.
+        let version = cx.object().resource_version();
+        let seen = self.store.get(cx.cached_at_start().key());
+        let seen = seen.filter(|cached| cached.head().resource_version() == version);
+        self.reconcile(&cx, seen).await.map(Some)
+    }
+
+    /// Creates the context of one attempt.
+    fn context(
+        &self,
+        cached_at_start: Cached<C::Object>,
+        object: Arc<C::Object>,
+        attempt: ReconcileAttempt,
+    ) -> Context<C> {
+        let before = self.kept.as_ref().and_then(|kept| kept.before(&cached_at_start));
+        let subject = ReconcileSubject { cached_at_start, object, before };
+        Context::new(Arc::clone(&self.shared), Arc::clone(&self.store), subject, attempt)
+    }
+
+    /// Forgets an object that is gone.
+    async fn forget(&self, key: &ObjectKey) {
+        self.shared.memory.forget(key);
+        self.shared.trigger_names.paused.forget(key);
+        if let Some(kept) = &self.kept {
+            kept.forget(key);
+        }
+        if let Some(tasks) = &self.tasks {
+            tasks.end(key).await;
+        }
+    }
+
+    /// Calls the reconciler, and does the follow-up of a success. `seen` is the reconciled state,
+    /// if it differs from the state at the start of the attempt.
+    async fn reconcile(
+        &self,
+        cx: &Context<C>,
+        seen: Option<Cached<C::Object>>,
+    ) -> Result<Action, Stopped> {
+        let object = Arc::clone(cx.object());
+        let superseded = &self.shared.memory.superseded;
+        let key = cx.cached_at_start().key();
+        let reconcile = self.controller.reconcile(&object, cx);
+        let result = if self.plan.options.drops_superseded && superseded.may_drop(key) {
+            // The result is polled first: a finished reconcile is never dropped.
+            tokio::select! {
+                biased;
+                result = reconcile => result,
+                () = cx.until_superseded() => {
+                    superseded.dropped(key);
+                    return Err(Stopped::Superseded);
+                }
+            }
+        } else {
+            reconcile.await
+        };
+        let action = match result {
+            Ok(action) => action,
+            Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
+        };
+        if self.plan.options.drops_superseded {
+            superseded.ended(key);
+        }
+        if let Some(type_) = &self.plan.options.outcome
+            && let Err(error) = Box::pin(cx.report_success(type_)).await
+        {
+            return Err(Box::pin(failed(cx, error.into())).await);
+        }
+        if let Some(kept) = &self.kept {
+            kept.reconciled(seen.as_ref().unwrap_or(cx.cached_at_start()));
+        }
+        if let Some(tasks) = &self.tasks {
+            Box::pin(tasks.reconciled(cx.cached_at_start())).await;
+        }
+        let clock = &self.shared.environment.clock;
+        let again = action.requeue_after.map(|delay| clock.after(delay));
+        self.finish(key, FollowUp { again, has_failed: false });
+        Ok(action)
+    }
+
+    /// Reports a failure as Event, condition and call of `OnFailure`, as far as wanted.
+    async fn report(
+        &self,
+        key: &ObjectKey,
+        reported: ReportedFailure<'_>,
+        attempt: ReconcileAttempt,
+    ) -> Result<(), Failure> {
+        let Some(cached) = self.store.get(key) else { return Ok(()) };
+        let Ok(object) = cached.get() else { return Ok(()) };
+        let cx = self.context(cached, object, attempt);
+        if reported.gave_up {
+            cx.report_gave_up(reported);
+        }
+        let options = &self.plan.options;
+        let mut outcome = Ok(());
+        if let Some(type_) = options.outcome.as_ref().filter(|_| reported.is_new) {
+            outcome = cx.set_condition(reported.condition(type_)).await;
+        }
+        if let Some(report) =
+            options.report.filter(|_| reported.is_new || options.reports_every_failure)
+        {
+            report(&self.controller, reported.failure, &cx).await?;
+        }
+        match outcome.map_err(Failure::from) {
+            // The object is gone, so its status cannot be written: no error.
+            Err(failure) if cx.has_ended(&failure).await => Ok(()),
+            outcome => outcome,
+        }
+    }
+
+    /// Cleans up and removes the finalizer, if the object carries it.
+    async fn terminate(&self, cx: &Context<C>) -> Result<(), Failure> {
+        let object = Arc::clone(cx.object());
+        let Some(finalizer) = &self.plan.finalizer else { return Ok(()) };
+        if !object.has_finalizer(&finalizer.name) {
+            return Ok(());
+        }
+        (finalizer.cleanup)(&self.controller, &object, cx).await?;
+        let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
+        if let Some(Left { object: left, from: Some(from), answer }) = left {
+            cx.wrote_own(&from, &left, &answer);
+        }
+        Ok(())
+    }
+
+    /// Reports an object that does not decode, once per version; it is not retried until it
+    /// changes.
+    fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
+        let (key, head) = (cached.key(), cached.head());
+        let info = &self.shared.info;
+        let mut advice = "It is left alone until it changes.".to_owned();
+        if head.is_terminating()
+            && let Some(Finalizer { name, .. }) = &self.plan.finalizer
+            && head.finalizers().any(|finalizer| finalizer == name)
+        {
+            advice = format!(
+                "Its clean-up cannot run: correct it, or remove the finalizer {name} by hand."
+            );
+        }
+        let text = format!("cannot decode {} \"{key}\": {}. {advice}", info.kind, invalid.message);
+        if self.shared.memory.first_report(key, head.resource_version()) {
+            let uid = Some(head.uid().to_owned());
+            let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
+            self.shared.recorder.event(&object, Warning, "Undecodable", &text);
+        }
+        Failure::terminal(Error::new(ErrorKind::Decode, text))
+    }
+}
+
+/// Classifies a failed reconcile: a failure because its object is gone is none.
+async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
+    if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
+}
+
+/// Returns the context with the finalizer on its object; `None` when the object is gone.
+async fn add_finalizer<C: Reconciler>(
+    cx: Context<C>,
+    finalizer: &Finalizer<C>,
+) -> Result<Option<Context<C>>, Failure> {
+    let object = Arc::clone(cx.object());
+    let held = finalizer::add_to(&cx.own_api(), &*object, &finalizer.name).await?;
+    let Some((held, answer)) = held else { return Ok(None) };
+    cx.wrote_own(object.resource_version(), &held, &answer);
+    Ok(Some(cx.with_object(held)))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+    use crate::controller::{Reconciler, Result};
+
+    struct Noop;
+
+    impl Reconciler for Noop {
+        type Object = ConfigMap;
+
+        async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+            Ok(Action::done())
+        }
+    }
+
+    fn size_of_future<A, B, F>(_: impl FnOnce(A, B, ReconcileAttempt) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_step_takes_up_no_more_than_allocators_hand_out_quickly() {
+        // The largest size that glibc caches for each thread; step and outcome are boxed together.
+        let size = size_of_future(ObjectStep::<Noop>::step);
+        assert!(size <= 1000, "{size} bytes");
+    }
+}

@@ -1,0 +1,274 @@
+//! A reconcile that is composed of named steps.
+//!
+//! Each step is a future, of the reconciler itself or of a shared component. The steps run one
+//! after the other; a step may end the reconcile, an error names the step that failed, and a
+//! condition may show the outcome of each step:
+//!
+//! ```
+//! # extern crate windlass_runtime as windlass;
+//! # use windlass::controller::{Action, Context, Flow, Reconciler, Result, Steps};
+//! # use k8s_openapi::api::core::v1::ConfigMap;
+//! # struct Sites;
+//! # impl Sites {
+//! #     async fn certificate(&self, _: &ConfigMap) -> Result<Flow> { Ok(Flow::Continue) }
+//! #     async fn service(&self, _: &ConfigMap) -> Result<()> { Ok(()) }
+//! #     async fn dns(&self, _: &ConfigMap) -> Result<Action> { Ok(Action::done()) }
+//! # }
+//! impl Reconciler for Sites {
+//!     type Object = ConfigMap;
+//!
+//!     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+//!         Steps::new(cx)
+//!             .step("certificate", self.certificate(site)).condition("CertificateReady")
+//!             .step("service", self.service(site))
+//!             .step("dns", self.dns(site))
+//!             .run()
+//!             .await
+//!     }
+//! }
+//! ```
+//!
+//! A step may consist of steps: `.step("dns", Steps::new(cx)….run())`. An inner step that stops
+//! ends that step with success; the outer sequence continues.
+//!
+//! Absent: values passed from step to step; results belong into the cluster or into the
+//! reconciler's own variables.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use crate::controller::failure::Retry;
+use crate::controller::{Action, Context, Failure, Reconciler, Result};
+use windlass_core::conditions::{Condition, met, unmet};
+use windlass_core::error::Error;
+use windlass_core::panics::{caught, panic_text};
+
+/// Continuation of a sequence after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Flow {
+    /// Continues with the next step.
+    Continue,
+    /// Continues with the next step; the object is reconciled again after this time at the latest.
+    Again(Duration),
+    /// Ends the reconcile with success and this action. For a step that waits for an external
+    /// condition.
+    Stop(Action),
+}
+
+impl From<()> for Flow {
+    fn from((): ()) -> Self {
+        Self::Continue
+    }
+}
+
+impl From<Action> for Flow {
+    /// The sequence continues; the object is reconciled again as the action says.
+    fn from(action: Action) -> Self {
+        action.requeue_after.map_or(Self::Continue, Self::Again)
+    }
+}
+
+type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Flow>> + Send + 'a>>;
+
+/// A named step with its condition.
+struct Step<'a> {
+    name: &'a str,
+    work: StepFuture<'a>,
+    condition: Option<&'a str>,
+}
+
+/// Steps of one reconcile, in order; the steps of one group run at the same time.
+#[must_use = "steps do nothing before `run`"]
+pub struct Steps<'a, C: Reconciler> {
+    cx: &'a Context<C>,
+    groups: Vec<Vec<Step<'a>>>,
+}
+
+impl<C: Reconciler> fmt::Debug for Steps<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.groups.iter().flatten().map(|step| step.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl<'a, C: Reconciler> Steps<'a, C> {
+    /// Creates an empty sequence.
+    pub fn new(cx: &'a Context<C>) -> Self {
+        Self { cx, groups: Vec::new() }
+    }
+
+    /// Adds a step that starts when the steps before have ended. Its name is part of its errors. It
+    /// returns `()`, an [`Action`] or a [`Flow`].
+    pub fn step<F>(
+        mut self,
+        name: &'a str,
+        work: impl Future<Output = Result<F>> + Send + 'a,
+    ) -> Self
+    where
+        F: Into<Flow>,
+    {
+        self.groups.push(vec![step(name, work)]);
+        self
+    }
+
+    /// Adds a step that runs at the same time as the step before it. The next [`step`](Self::step)
+    /// starts when all of them have ended; all run to their end, also when one fails or stops.
+    pub fn beside<F>(
+        mut self,
+        name: &'a str,
+        work: impl Future<Output = Result<F>> + Send + 'a,
+    ) -> Self
+    where
+        F: Into<Flow>,
+    {
+        let step = step(name, work);
+        match self.groups.last_mut() {
+            Some(group) => group.push(step),
+            None => self.groups.push(vec![step]),
+        }
+        self
+    }
+
+    /// Shows the outcome of the last added step in a condition of that type: true when it
+    /// succeeded, false when it failed (`StepFailed`, with the error) or stopped (`Waiting`). The
+    /// condition stays unchanged for a step that is not reached, and for a step that panics.
+    pub fn condition(mut self, type_: &'a str) -> Self {
+        if let Some(step) = self.groups.last_mut().and_then(|group| group.last_mut()) {
+            step.condition = Some(type_);
+        }
+        self
+    }
+
+    /// Runs the steps. The returned action requeues at the earliest time that a step asked for.
+    ///
+    /// # Errors
+    /// The failure of the first group in which a step failed, with the step's name. Of several
+    /// failures in a group it is one that is retried with backoff, else the failure with the
+    /// shortest delay: a terminal failure does not keep the other steps from being retried. The
+    /// texts of the other failures follow; an error of writing a condition precedes them. When no
+    /// step failed, such an error alone is returned.
+    ///
+    /// # Cancel safety
+    /// When it is dropped, so is the running step.
+    pub async fn run(self) -> Result<Action> {
+        let mut again: Option<Duration> = None;
+        for group in self.groups {
+            match run_group(self.cx, group).await? {
+                Flow::Continue => {}
+                Flow::Again(delay) => again = earliest(again, Some(delay)),
+                Flow::Stop(action) => {
+                    return Ok(Action { requeue_after: earliest(again, action.requeue_after) });
+                }
+            }
+        }
+        Ok(Action { requeue_after: again })
+    }
+}
+
+/// Boxes a step, and puts its name into the text of a panic.
+fn step<'a, F: Into<Flow>>(
+    name: &'a str,
+    work: impl Future<Output = Result<F>> + Send + 'a,
+) -> Step<'a> {
+    let work = Box::pin(async move {
+        match caught(work).await {
+            Ok(end) => end.map(Into::into),
+            // The panic goes on, with the step's name in its text.
+            Err(panic) => {
+                resume_unwind(Box::new(format!("step \"{name}\": {}", panic_text(&*panic))))
+            }
+        }
+    });
+    Step { name, work, condition: None }
+}
+
+fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    a.into_iter().chain(b).min()
+}
+
+/// Runs the steps of a group, and writes their conditions.
+async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> Result<Flow> {
+    let ends = all_ended(&mut group).await;
+    let mut flow = Flow::Continue;
+    let mut failures = Vec::new();
+    let mut unwritten: Option<Error> = None;
+    for (step, end) in group.into_iter().zip(ends) {
+        // Written one after the other: writes at the same time would conflict.
+        if let Some(type_) = step.condition
+            && let Err(error) = cx.set_condition(condition(type_, &end)).await
+        {
+            // The step's own outcome decides about the retry.
+            unwritten.get_or_insert(error);
+        }
+        match end {
+            Ok(next) => flow = merged(flow, next),
+            Err(error) => failures.push(error.tried(format!("step \"{}\"", step.name))),
+        }
+    }
+    match (soonest(failures), unwritten) {
+        (None, None) => Ok(flow),
+        (None, Some(error)) => Err(error.into()),
+        (Some(failure), None) => Err(failure),
+        (Some(failure), Some(error)) => {
+            Err(failure.tried(format!("(a condition was not written: {error}) and")))
+        }
+    }
+}
+
+/// Returns the failure that is retried first, with the texts of the others behind its own.
+fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
+    let order = |failure: &Failure| match failure.retry {
+        Retry::Backoff => (0, Duration::ZERO),
+        Retry::After(delay) => (1, delay),
+        Retry::Never => (2, Duration::ZERO),
+    };
+    let (at, _) = failures.iter().enumerate().min_by_key(|(_, failure)| order(failure))?;
+    let failure = failures.remove(at);
+    Some(failures.iter().fold(failure, Failure::and))
+}
+
+/// Runs futures at the same time, each to its end.
+async fn all_ended(group: &mut [Step<'_>]) -> Vec<Result<Flow>> {
+    let mut ends: Vec<Option<Result<Flow>>> = group.iter().map(|_| None).collect();
+    poll_fn(|task| {
+        // All unfinished futures are polled at each wake-up: they share the task's waker.
+        for (step, end) in group.iter_mut().zip(&mut ends) {
+            if end.is_none()
+                && let Poll::Ready(result) = step.work.as_mut().poll(task)
+            {
+                *end = Some(result);
+            }
+        }
+        if ends.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    ends.into_iter().flatten().collect()
+}
+
+/// Returns the condition for the end of a step.
+fn condition(type_: &str, end: &Result<Flow>) -> Condition {
+    match end {
+        Ok(Flow::Continue | Flow::Again(_)) => met(type_, "Succeeded", ""),
+        Ok(Flow::Stop(_)) => unmet(type_, "Waiting", ""),
+        Err(failure) => unmet(type_, "StepFailed", failure.to_string()),
+    }
+}
+
+/// Merges the flows of a group: a stop wins, and the earlier of two times.
+fn merged(a: Flow, b: Flow) -> Flow {
+    let after = |flow| match flow {
+        Flow::Continue => None,
+        Flow::Again(delay) => Some(delay),
+        Flow::Stop(action) => action.requeue_after,
+    };
+    let requeue_after = earliest(after(a), after(b));
+    match (a, b) {
+        (Flow::Stop(_), _) | (_, Flow::Stop(_)) => Flow::Stop(Action { requeue_after }),
+        _ => requeue_after.map_or(Flow::Continue, Flow::Again),
+    }
+}

@@ -1,0 +1,95 @@
+//! A controller on the debug page: its queue, its keys and their reasons, last errors.
+//!
+//! Every list is bounded and nothing is secret: names of objects, reasons, and the texts of errors
+//! as they stand in the log.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::erased::ControllerState;
+use crate::controller::source::TriggerNames;
+use crate::controller::state::LastError;
+use crate::controller::worker::HotKey;
+use crate::workqueue::KeyState;
+use windlass_core::resource::{ObjectKey, ResourceInfo};
+
+/// Snapshot of a controller for the debug page.
+pub(crate) struct DumpSource<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) info: &'a ResourceInfo,
+    pub(crate) workers: usize,
+    pub(crate) state: ControllerState,
+    /// Source of the names of reasons and of pauses.
+    pub(crate) trigger_names: &'a TriggerNames,
+    /// At most as many keys as the page may show.
+    pub(crate) keys: Vec<KeyState<ObjectKey>>,
+    /// The newest first.
+    pub(crate) errors: Vec<LastError>,
+    /// Objects that are reconciled endlessly.
+    pub(crate) hot: Vec<HotKey>,
+}
+
+impl DumpSource<'_> {
+    /// Returns the controller's part of the page.
+    pub(crate) fn print(&self, limit: usize) -> Value {
+        let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state;
+        let keys: Vec<Value> = self.keys.iter().take(limit).map(|key| self.key(key)).collect();
+        let errors: Vec<Value> = self.errors.iter().take(limit).map(error).collect();
+        json!({
+            "name": self.name,
+            "kind": self.info.group_resource(),
+            "workers": self.workers,
+            "reconciles": reconciles,
+            "queue": {
+                "queued": queued, "working": working,
+                "backingOff": backing_off, "delayed": delayed,
+            },
+            "keys": keys,
+            "lastErrors": errors,
+            "throttled": self.hot.iter().take(limit).map(|hot| self.hot(hot)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Describes an object that is reconciled endlessly.
+    fn hot(&self, hot: &HotKey) -> Value {
+        let reasons = self.trigger_names.named(hot.reasons);
+        json!({
+            "key": hot.key.to_string(),
+            "reconciles": hot.count,
+            "reasons": reasons.iter().collect::<Vec<_>>(),
+        })
+    }
+
+    /// Describes a key in the queue.
+    fn key(&self, state: &KeyState<ObjectKey>) -> Value {
+        let reasons = self.trigger_names.named(state.reasons);
+        json!({
+            "key": state.key.to_string(),
+            "state": state.stage.as_str(),
+            "forSeconds": state.age.map(seconds),
+            "dueInSeconds": state.due_in.map(seconds),
+            "againAfterwards": state.again,
+            "failures": state.failures,
+            "priority": state.priority.value(),
+            "reasons": reasons.iter().collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Describes an object's last error.
+fn error(error: &LastError) -> Value {
+    json!({
+        "key": error.key.to_string(),
+        "error": error.text,
+        "at": error.at.to_string(),
+        "failuresInARow": error.count,
+        "gaveUp": error.gave_up,
+        "reconciledSince": error.is_over,
+    })
+}
+
+/// Converts to seconds with three decimals.
+fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,94 @@
+//! A controller without type parameters, as the manager sees it.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::busy::BusyReport;
+use windlass_cache::informer::InformerRegistry;
+use windlass_client::client::Client;
+use windlass_core::error::Error;
+use windlass_core::rbac::Rule;
+
+/// The environment that the manager passes to a controller when it may start working.
+#[derive(Clone, Debug)]
+pub struct ControllerRun {
+    /// Client for writes; gated by leadership.
+    pub client: Client,
+    /// Running caches. Those of controllers built by
+    /// [`ControllerBuilder`](crate::controller::ControllerBuilder) may still be empty; such a
+    /// controller waits for its own caches. All others are synced.
+    pub informers: InformerRegistry,
+    /// No new reconcile starts once this is cancelled; running ones are notified.
+    pub stop: CancellationToken,
+    /// Time for running reconciles to end after `stop`.
+    pub drain: Duration,
+}
+
+/// State of a controller in numbers, for `settled()`, debug dumps and drains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControllerState {
+    /// Keys ready to be worked on.
+    pub queued: usize,
+    /// Keys in work.
+    pub working: usize,
+    /// Keys waiting for a retry after a failure.
+    pub backing_off: usize,
+    /// Keys waiting for a requeue after a success.
+    pub delayed: usize,
+    /// Reconciles finished since the start.
+    pub reconciles: u64,
+}
+
+/// A controller without its types, as held by [`Manager`](crate::manager::Manager).
+pub trait ErasedController: Debug + Send + Sync + 'static {
+    /// Returns the name, which labels metrics and logs.
+    fn name(&self) -> &str;
+
+    /// Returns the permissions that the controller needs.
+    fn rules(&self) -> Vec<Rule>;
+
+    /// Registers informers, indexes and listeners; called once, before the caches start. Keys are
+    /// queued from then on.
+    ///
+    /// # Errors
+    /// When an index of the controller cannot be built: the controller must not be started.
+    fn attach(&self, informers: &InformerRegistry) -> Result<(), Error>;
+
+    /// Works on keys, once the controller's caches are filled, until `run.stop`, then drains;
+    /// returns true when every reconcile ended within the drain. Called again after leadership was
+    /// lost and won.
+    fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
+
+    /// Returns the current state.
+    fn state(&self) -> ControllerState;
+
+    /// Overrides the number of objects that are reconciled at once; called once, before
+    /// [`attach`](Self::attach). Ignored by default.
+    fn limit_workers(&self, _workers: usize) {}
+
+    /// Returns the current state in detail, for the debug page: an object, each list in it with at
+    /// most `limit` entries, without secrets. Default: the name and the numbers of
+    /// [`state`](Self::state).
+    fn dump(&self, limit: usize) -> Value {
+        let _ = limit;
+        let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state();
+        json!({
+            "name": self.name(),
+            "reconciles": reconciles,
+            "queue": {
+                "queued": queued, "working": working,
+                "backingOff": backing_off, "delayed": delayed,
+            },
+        })
+    }
+
+    /// Returns a report of the objects that keep the controller from coming to rest.
+    fn busy_report(&self) -> BusyReport {
+        BusyReport::default()
+    }
+}

@@ -1,0 +1,371 @@
+//! A built controller: attaches its sources, runs its workers, stops them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::busy::BusyReport;
+use super::dump::DumpSource;
+use super::erased::{ControllerRun, ControllerState, ErasedController};
+use crate::controller::Reconciler;
+use crate::controller::context::ControllerShared;
+use crate::controller::plan::ControllerSpec;
+use crate::controller::reconcile::{ObjectStep, Tasks};
+use crate::controller::source::{
+    Allowed, Attach, BackgroundRun, Enqueuer, Opened, Reason, TriggerNames, background, watches,
+};
+use crate::controller::state::{LastErrors, LastReconciled, ObjectMemory};
+use crate::controller::worker::{
+    HotKey, LoopGuardState, Meter, Worker, run_workers, warn_of_aborts,
+};
+use crate::events::Recorder;
+use crate::workqueue::{QueueSettings, WorkQueue};
+use windlass_cache::informer::{InformerRegistry, Registration};
+use windlass_core::environment::Environment;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::metrics::names;
+use windlass_core::rbac::Rule;
+use windlass_core::resource::ObjectKey;
+
+/// Time for writing pending Events after the last reconcile.
+const EVENT_FLUSH: Duration = Duration::from_secs(2);
+/// Most objects named in a report of a controller that does not come to rest.
+const MAX_REPORTED: usize = 16;
+/// Time after which a controller that waits for its caches logs that.
+const WARN_AFTER: Duration = Duration::from_secs(30);
+
+/// A built controller, as the manager holds it.
+pub(crate) struct Handle<C: Reconciler> {
+    plan: Arc<ControllerSpec<C>>,
+    /// As wired, or as limited by the operator's settings.
+    workers: AtomicUsize,
+    controller: Arc<C>,
+    memory: Arc<ObjectMemory>,
+    loop_guard: Arc<LoopGuardState>,
+    last: Arc<LastErrors>,
+    trigger_names: Arc<TriggerNames>,
+    attached: OnceLock<Attached>,
+    /// Whether there was a run before.
+    has_run: AtomicBool,
+}
+
+/// The parts that need informers.
+struct Attached {
+    queue: WorkQueue<ObjectKey>,
+    enqueuer: Enqueuer,
+    meter: Meter,
+    informers: InformerRegistry,
+    /// Registrations that keep the caches running and deliver keys.
+    sources: Vec<Registration>,
+    /// The error of the first source that could not be attached.
+    refused: Option<Error>,
+}
+
+impl<C: Reconciler> Handle<C> {
+    pub(crate) fn new(plan: ControllerSpec<C>, controller: C) -> Self {
+        let trigger_names = TriggerNames::new(plan.names.clone(), plan.debounce);
+        Self {
+            workers: AtomicUsize::new(plan.workers),
+            loop_guard: Arc::new(LoopGuardState::new(plan.options.guard, plan.options.rate)),
+            plan: Arc::new(plan),
+            trigger_names: Arc::new(trigger_names),
+            controller: Arc::new(controller),
+            memory: Arc::default(),
+            last: Arc::default(),
+            attached: OnceLock::new(),
+            has_run: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the parts that need informers; the first call connects all sources.
+    fn attached(&self, informers: &InformerRegistry) -> &Attached {
+        self.attached.get_or_init(|| {
+            let plan = &self.plan;
+            // Relaxed: set by `limit_workers` before the controller is attached.
+            let workers = self.workers.load(Ordering::Relaxed);
+            let environment = informers.environment();
+            let settings = QueueSettings::new(plan.name.as_ref())
+                .workers(workers)
+                .retry(plan.retry)
+                .retried_for(Reason::RETRY.bit())
+                .requeued_for(Reason::REQUEUE.bit());
+            let queue = WorkQueue::of_objects(settings, environment);
+            let enqueuer = Enqueuer::new(
+                queue.clone(),
+                self.trigger_names.debounce(),
+                environment.clock.clone(),
+            );
+            let meter = Meter::new(&environment.metrics, &plan.name, workers);
+            self.trigger_names
+                .paused
+                .show_in(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
+            let applied = &self.memory.applied;
+            let at = Attach { controller: &plan.name, informers, enqueuer: &enqueuer, applied };
+            let echoes = Arc::clone(&self.memory.echoes);
+            let mut sources = vec![watches::main::<C::Object>(&at, echoes, plan.when.as_ref())];
+            let superseded = Arc::clone(&self.memory.superseded);
+            let running = informers.informer::<C::Object>().listen();
+            sources.push(running.inline(Box::new(move |events| superseded.observe(events))));
+            let mut refused = None;
+            for source in &plan.sources {
+                match source(&at) {
+                    Ok(source) => sources.extend(source),
+                    Err(error) => refused = refused.or(Some(error)),
+                }
+            }
+            sources.iter().for_each(Registration::is_awaited);
+            let informers = informers.clone();
+            Attached { queue, enqueuer, meter, informers, sources, refused }
+        })
+    }
+
+    /// Returns the environment of the background sources in one run.
+    fn background_run(&self, run: &ControllerRun, environment: &Environment) -> BackgroundRun {
+        BackgroundRun {
+            controller: Arc::clone(&self.plan.name),
+            enqueuer: self.attached(&run.informers).enqueuer.clone(),
+            objects: Arc::new(Allowed {
+                store: run.informers.informer::<C::Object>().store(),
+                when: self.plan.when.clone(),
+            }),
+            environment: environment.fork("pumps"),
+        }
+    }
+
+    /// Returns the template of one run's workers, and the tasks of its objects.
+    fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
+        let plan = &self.plan;
+        let Attached { queue, meter, .. } = self.attached(&run.informers);
+        let environment = run.client.environment().fork(&plan.name);
+        let shared = Arc::new(ControllerShared {
+            controller: Arc::clone(&plan.name),
+            info: plan.info.clone(),
+            client: run.client.field_manager(&plan.name),
+            informers: run.informers.clone(),
+            recorder,
+            queue: queue.clone(),
+            memory: Arc::clone(&self.memory),
+            trigger_names: Arc::clone(&self.trigger_names),
+            environment: environment.clone(),
+        });
+        let stop = Arc::new(run.stop.clone());
+        let tasks = plan.options.task.map(|make| {
+            let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
+            Arc::new(Tasks::new(controller, make, Arc::clone(&shared), stop))
+        });
+        let tracked = plan.options.tracked_bytes;
+        let step = ObjectStep {
+            controller: Arc::clone(&self.controller),
+            store: Arc::new(run.informers.informer::<C::Object>().store()),
+            shared,
+            plan: Arc::clone(plan),
+            kept: (tracked > 0).then(|| Arc::new(LastReconciled::new(tracked))),
+            tasks: tasks.clone(),
+        };
+        let worker = Worker {
+            controller: Arc::clone(&plan.name),
+            queue: queue.clone(),
+            step: Arc::new(step),
+            timeout: plan.timeout,
+            retry: plan.retry,
+            then: plan.options.then,
+            environment,
+            meter: meter.clone(),
+            loop_guard: Arc::clone(&self.loop_guard),
+            last: Arc::clone(&self.last),
+            trigger_names: Arc::clone(&self.trigger_names),
+            stop,
+            namespaces: Arc::default(),
+        };
+        (worker, tasks)
+    }
+
+    /// Starts to accept keys without bound, until the returned guard is dropped. In the first run
+    /// the queue holds all objects, unless it dropped some. In later runs all objects that the
+    /// predicate lets pass are enqueued, as after a start: another process may have led meanwhile
+    /// and stopped halfway, and each object's task has ended.
+    fn open(&self, run: &ControllerRun) -> Opened {
+        let enqueuer = &self.attached(&run.informers).enqueuer;
+        let (opened, has_dropped) = enqueuer.open();
+        if self.has_run.swap(true, Ordering::SeqCst) || has_dropped {
+            let mut objects = run.informers.informer::<C::Object>().store().list();
+            objects.retain(|object| {
+                let when = self.plan.when.as_ref();
+                object.head().is_terminating() || when.is_none_or(|when| when.allows(object))
+            });
+            let keys = objects.iter().map(|object| (object.key().clone(), Duration::ZERO));
+            enqueuer.enqueue_later(keys.collect(), Reason::STARTED);
+        }
+        opened
+    }
+
+    /// Waits until the controller's caches are filled; false when it was stopped first.
+    async fn filled(&self, run: &ControllerRun) -> bool {
+        let sources = &self.attached(&run.informers).sources;
+        let warn = async {
+            run.client.environment().clock.sleep(WARN_AFTER).await;
+            let missing: BTreeSet<_> = sources.iter().filter_map(Registration::missing).collect();
+            tracing::warn!(
+                controller = %self.plan.name,
+                ?missing,
+                "waits until its caches are filled; controllers with filled caches work meanwhile"
+            );
+            std::future::pending::<()>().await;
+        };
+        let filled = async {
+            for source in sources {
+                source.filled().await;
+            }
+        };
+        // Stop comes first, so that a stopped controller reports no missing caches. `warn` never
+        // ends.
+        tokio::select! {
+            biased;
+            () = run.stop.cancelled() => false,
+            () = filled => true,
+            () = warn => false,
+        }
+    }
+
+    /// Runs the controller for one term; false when reconciles were dropped at the end of the
+    /// drain.
+    async fn work(&self, run: ControllerRun) -> bool {
+        warn_of_aborts(&self.plan.name, cfg!(panic = "abort"));
+        if !self.filled(&run).await {
+            return true;
+        }
+        tracing::info!(controller = %self.plan.name, "its caches are filled; it begins");
+        let clock = run.client.environment().clock.clone();
+        let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
+        let flush = CancellationToken::new();
+        let mut writing = JoinSet::new();
+        writing.spawn(writer.run(flush.clone()));
+
+        let (worker, tasks) = self.worker(&run, recorder);
+        // Held for the whole run: without it the queue drops keys beyond a bound.
+        let _opened = self.open(&run);
+        let waits = Arc::clone(&worker.namespaces);
+        // Aborted with the run, when the set is dropped.
+        let mut waiting = JoinSet::new();
+        waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
+        let background_sources = &self.plan.background_sources;
+        // The background sources end when this is dropped.
+        let _background = background::start(
+            background_sources,
+            &self.background_run(&run, &worker.environment),
+            &run.stop,
+        )
+        .await;
+        let workers = self.workers.load(Ordering::Relaxed);
+        let mut drained = run_workers(&worker, workers, run.drain).await;
+        if let Some(tasks) = tasks {
+            // Cancelled together with the workers, so they had the whole drain to end already.
+            drained &= tasks.end_all(run.drain).await;
+        }
+        // The writer of Events ends after the last reconcile could have reported one.
+        flush.cancel();
+        // Otherwise the writer is aborted when `writing` is dropped: the drain has used up the
+        // time.
+        if drained {
+            clock.timeout(EVENT_FLUSH, writing.join_next()).await;
+        }
+        drained
+    }
+}
+
+impl<C: Reconciler> fmt::Debug for Handle<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("name", &self.plan.name)
+            .field("kind", &self.plan.info.group_resource())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C: Reconciler> ErasedController for Handle<C> {
+    fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        self.plan.rules.clone()
+    }
+
+    fn attach(&self, informers: &InformerRegistry) -> Result<(), Error> {
+        let attached = self.attached(informers);
+        if !attached.informers.is_same(informers) {
+            let text = format!(
+                "controller {} belongs to an operator that ran before; build another one",
+                self.plan.name
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        let Some(error) = &attached.refused else { return Ok(()) };
+        let text = format!("controller {} cannot start: {error}", self.plan.name);
+        Err(Error::new(error.kind(), text))
+    }
+
+    fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(self.work(run))
+    }
+
+    fn dump(&self, limit: usize) -> Value {
+        let keys = self.attached.get().map(|attached| attached.queue.describe(limit));
+        let look = DumpSource {
+            name: &self.plan.name,
+            info: &self.plan.info,
+            workers: self.workers.load(Ordering::Relaxed),
+            state: self.state(),
+            trigger_names: &self.trigger_names,
+            keys: keys.unwrap_or_default(),
+            errors: self.last.snapshot(),
+            hot: self.loop_guard.hot(limit),
+        };
+        look.print(limit)
+    }
+
+    fn limit_workers(&self, workers: usize) {
+        self.workers.store(workers.max(1), Ordering::Relaxed);
+    }
+
+    fn state(&self) -> ControllerState {
+        let Some(attached) = self.attached.get() else { return ControllerState::default() };
+        let counts = attached.queue.counts();
+        ControllerState {
+            queued: counts.queued,
+            working: counts.working,
+            backing_off: counts.backing_off,
+            delayed: counts.delayed,
+            reconciles: attached.meter.reconciles(),
+        }
+    }
+
+    fn busy_report(&self) -> BusyReport {
+        let sentence = |hot: &HotKey| {
+            format!(
+                "{}: reconciled {} times in a row though nobody changed its spec, and slowed down; \
+                 because: {}",
+                hot.key,
+                hot.count,
+                self.trigger_names.named(hot.reasons)
+            )
+        };
+        let endless: Vec<String> = self.loop_guard.hot(MAX_REPORTED).iter().map(sentence).collect();
+        let mut now = endless.clone();
+        let failing = self.last.snapshot().into_iter().filter(|error| !error.is_over);
+        now.extend(failing.take(MAX_REPORTED).map(|error| {
+            format!("{}: failed {} times in a row: {}", error.key, error.count, error.text)
+        }));
+        now.sort();
+        BusyReport { now, endless }
+    }
+}

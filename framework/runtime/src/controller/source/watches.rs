@@ -1,0 +1,287 @@
+//! Sources of keys: changes of the object, of its children, of other kinds.
+//!
+//! The object's own key and its children's owner are read from metadata when a change is applied,
+//! with the old and the new state at hand: the queue of keys is the only buffer. Mappers are user
+//! code: each runs on a task of its own, and a slow one delays no other source.
+
+use std::sync::Arc;
+
+use super::enqueue::{EnqueueReason, Enqueuer};
+use super::paused::is_switched;
+use super::predicates::Predicate;
+use super::reasons::Reason;
+use crate::controller::state::{ApplyCache, ObservedChild, OwnWriteFilter};
+use crate::owner::controller_key;
+use windlass_cache::informer::{Informer, InformerRegistry, Registration, states};
+use windlass_cache::store::{Cached, Event, Index, IndexValue, Object};
+use windlass_core::error::Error;
+use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+
+/// The environment that sources are connected to.
+pub(crate) struct Attach<'a> {
+    pub(crate) controller: &'a str,
+    pub(crate) informers: &'a InformerRegistry,
+    pub(crate) enqueuer: &'a Enqueuer,
+    pub(crate) applied: &'a Arc<ApplyCache>,
+}
+
+/// Connects one source, for as long as the returned registrations are held. Fails when the source
+/// cannot be built as wired.
+pub(crate) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
+
+/// Connects the reconciled kind; leaves out echoes of the controller's own writes, and changes that
+/// `when` does not pass.
+pub(crate) fn main<K: Resource>(
+    at: &Attach<'_>,
+    echoes: Arc<OwnWriteFilter>,
+    when: Option<&Predicate<K>>,
+) -> Registration {
+    let is_change = move |event: &Event| match event {
+        Event::Added { .. } | Event::Deleted { .. } => true,
+        Event::Updated { old, new } => {
+            // A successor of the same name is never an echo.
+            !old.head().has_uid_of(&new.head())
+                || !echoes.is_echo(new.key(), || (old.version(), new.version()))
+        }
+    };
+    let informer = at.informers.informer::<K>();
+    // The reconcile reports objects that do not decode, with advice on finalizers.
+    informer.is_reported_elsewhere();
+    let enqueuer = at.enqueuer.clone();
+    let Some(when) = when.cloned() else {
+        // No user code: runs where the change is applied, without a task.
+        return informer.listen().inline(Box::new(move |events| {
+            let mut keys = Vec::with_capacity(events.len());
+            let changes = events.iter().filter(|event| is_change(event));
+            keys.extend(changes.map(|event| (event.key().clone(), cause(event))));
+            enqueuer.enqueue(keys);
+        }));
+    };
+    let is_quick = when.is_quick();
+    let enqueue = move |events: &[Event], is_summed: bool| {
+        let changes = numbered(events, is_summed).filter(|(event, is_sum)| {
+            is_change(event) && (*is_sum || must_pass(event) || when.passes_event(event))
+        });
+        enqueuer.enqueue(changes.map(|(event, _)| (event.key().clone(), cause(event))).collect());
+    };
+    listen_by(&informer, is_quick, enqueue)
+}
+
+/// Numbers changes, and marks a change that is the sum of several: each of these might have passed
+/// by itself, so a sum passes without asking the predicate.
+fn numbered(events: &[Event], is_summed: bool) -> impl Iterator<Item = (&Event, bool)> {
+    // The first change is kept apart; the second one is the sum of the others.
+    events.iter().enumerate().map(move |(at, event)| (event, is_summed && at == 1))
+}
+
+/// Returns the changes that `when` passes.
+fn passing<'a, K: Resource>(
+    events: &'a [Event],
+    is_summed: bool,
+    when: &Predicate<K>,
+) -> impl Iterator<Item = &'a Event> {
+    let numbered = numbered(events, is_summed);
+    let passing = numbered.filter(move |(event, is_sum)| *is_sum || when.passes_event(event));
+    passing.map(|(event, _)| event)
+}
+
+/// Listens inline if `enqueue` runs only the framework's code; user code runs on a task of its own.
+fn listen_by<K: Resource>(
+    informer: &Informer<K>,
+    is_quick: bool,
+    enqueue: impl Fn(&[Event], bool) + Send + Sync + 'static,
+) -> Registration {
+    let listen = informer.listen().name("predicate of a controller");
+    if !is_quick {
+        return listen.on_steps(enqueue);
+    }
+    listen.inline(Box::new(move |events| enqueue(events, false)))
+}
+
+/// Returns the cause with which a change of an object enqueues it.
+fn cause(event: &Event) -> EnqueueReason {
+    match event {
+        Event::Added { is_initial: true, .. } => EnqueueReason::periodic(Reason::STARTED),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => {
+            EnqueueReason::periodic(Reason::RESYNC)
+        }
+        Event::Deleted { .. } => EnqueueReason::changed(Reason::DELETED),
+        _ => EnqueueReason::changed(Reason::CHANGED),
+    }
+}
+
+/// As [`cause`], for a change of an object that is mapped to another one.
+fn cause_for(event: &Event, reason: Reason) -> EnqueueReason {
+    match event {
+        Event::Added { is_initial: true, .. } => EnqueueReason::periodic(reason),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => EnqueueReason::periodic(reason),
+        _ => EnqueueReason::changed(reason),
+    }
+}
+
+/// Whether a change passes whatever the predicate returns: a clean-up may wait for it, or an object
+/// that was paused; and per-object state has to end with the object.
+fn must_pass(event: &Event) -> bool {
+    match event {
+        Event::Added { new, .. } => new.head().is_terminating(),
+        Event::Updated { old, new } => {
+            new.head().is_terminating() && !old.head().is_terminating() || is_switched(event)
+        }
+        Event::Deleted { .. } => true,
+    }
+}
+
+/// Connects children: a change enqueues the object that controls the child.
+pub(crate) fn owned<K: Resource>(
+    parent: ResourceInfo,
+    reason: Reason,
+    when: Option<Predicate<K>>,
+) -> Source {
+    Box::new(move |at| {
+        let informer = at.informers.informer::<K>();
+        let (enqueuer, applied, parent) =
+            (at.enqueuer.clone(), Arc::clone(at.applied), parent.clone());
+        let Some(when) = when.clone() else {
+            return Ok(vec![informer.listen().inline(Box::new(move |events| {
+                observe::<K>(events, &parent, &applied);
+                enqueuer.enqueue(concerned(events.iter(), &parent, reason));
+            }))]);
+        };
+        // Expectations need every event of a child, also those that the predicate drops.
+        let kind = parent.clone();
+        let observing = informer.listen().inline(Box::new(move |events| {
+            observe::<K>(events, &kind, &applied);
+        }));
+        let changes = listen_by(&informer, when.is_quick(), move |events, is_summed| {
+            enqueuer.enqueue(concerned(passing(events, is_summed, &when), &parent, reason));
+        });
+        Ok(vec![observing, changes])
+    })
+}
+
+/// Returns the parents that changes of children concern.
+fn concerned<'a>(
+    events: impl Iterator<Item = &'a Event>,
+    parent: &ResourceInfo,
+    reason: Reason,
+) -> Vec<(ObjectKey, EnqueueReason)> {
+    let owners = events.flat_map(|event| {
+        let cause = cause_for(event, reason);
+        owners(event, parent).into_iter().flatten().map(move |owner| (owner, cause))
+    });
+    owners.collect()
+}
+
+/// Returns the parents that a change of a child concerns: both, if the child changed its owner.
+fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
+    let owner = |child: &Object| controller_key(child.head().owners(), parent, child.key());
+    match event {
+        Event::Added { new, .. } => [owner(new), None],
+        Event::Updated { old, new } => {
+            let (before, after) = (owner(old), owner(new));
+            let before = before.filter(|before| after.as_ref() != Some(before));
+            [before, after]
+        }
+        Event::Deleted { last, .. } => [owner(last), None],
+    }
+}
+
+/// Records additions and deletions of children for the expectations.
+fn observe<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &ApplyCache) {
+    for event in events {
+        let (object, is_gone) = match event {
+            Event::Added { new, .. } => (new, false),
+            Event::Updated { .. } => continue,
+            Event::Deleted { last, .. } => (last, true),
+        };
+        let Some(owner) = controller_key(object.head().owners(), parent, object.key()) else {
+            continue;
+        };
+        let Some(info) = K::static_info() else { continue };
+        if is_gone {
+            applied.child_ended(&owner, &(info.clone(), object.key().clone()));
+        } else {
+            applied.expectations.observe_new(&owner, &info, object.head().uid());
+        }
+        let head = object.head();
+        let child = ObservedChild { key: object.key(), uid: head.uid(), is_gone };
+        applied.expectations.observe(&owner, &info, child);
+    }
+}
+
+/// Connects other objects: a change enqueues the keys that `mapper` returns for the object.
+pub(crate) fn watched<K: Resource>(
+    mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
+    reason: Reason,
+    when: Option<Predicate<K>>,
+) -> Source {
+    Box::new(move |at| {
+        Ok(vec![mapped(&at.informers.informer::<K>(), at.enqueuer, reason, when.clone(), mapper)])
+    })
+}
+
+/// Connects other objects: a change enqueues the parents whose index values name the object.
+pub(crate) fn watched_by<K: Resource, P: Resource, V: IndexValue>(
+    index: Index<P, V>,
+    reason: Reason,
+    when: Option<Predicate<K>>,
+) -> Source {
+    Box::new(move |at| {
+        let parents = at.informers.informer::<P>().store();
+        parents.ensure_index(index)?;
+        let mapper = move |other: &Cached<K>| {
+            let found = parents.by_text(index, other.key().name());
+            let keys = found.iter().map(|parent| parent.key().clone());
+            keys.filter(|key| near(key, other.key())).collect()
+        };
+        Ok(vec![mapped(&at.informers.informer::<K>(), at.enqueuer, reason, when.clone(), mapper)])
+    })
+}
+
+/// Whether both keys are in one namespace, as far as both have one.
+fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
+    a.namespace().is_none() || b.namespace().is_none() || a.namespace() == b.namespace()
+}
+
+/// Builds an index before the controller starts.
+pub(crate) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
+    Box::new(move |at| {
+        at.informers.pinned::<K>().store().ensure_index(index)?;
+        Ok(Vec::new())
+    })
+}
+
+/// Connects a mapper: enqueues the keys that it returns for each state that a reader of the cache
+/// could have seen.
+pub(crate) fn mapped<K: Resource>(
+    informer: &Informer<K>,
+    enqueuer: &Enqueuer,
+    reason: Reason,
+    when: Option<Predicate<K>>,
+    mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,
+) -> Registration {
+    let enqueuer = enqueuer.clone();
+    let listen = informer.listen().name("mapper of a controller");
+    // Every state: one in between may be mapped to other keys than the last one.
+    listen.on_steps(move |events, is_summed| {
+        let passed: Vec<Event>;
+        let events = match &when {
+            None => events,
+            Some(when) => {
+                passed = passing(events, is_summed, when).cloned().collect();
+                &passed
+            }
+        };
+        // The objects of a first list are no changes: their keys get low priority.
+        let is_change = events.iter().any(|event| cause_for(event, reason).is_change());
+        let cause = if is_change {
+            EnqueueReason::changed(reason)
+        } else {
+            EnqueueReason::periodic(reason)
+        };
+        for state in states(events) {
+            let keys = mapper(&Cached::new(Arc::clone(state)));
+            enqueuer.enqueue(keys.into_iter().map(|key| (key, cause)).collect());
+        }
+    })
+}

@@ -1,0 +1,262 @@
+//! Cache of the last apply to each child, so that a repeated apply costs no request.
+//!
+//! Losing an entry is always safe: the next apply is sent and changes nothing. Also holds the
+//! expectations and the parents that lost a child, because all three are updated by the same events
+//! of children.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::expectations::ExpectationTracker;
+use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
+
+/// Most children remembered per parent; a child beyond costs a request each time.
+const CHILDREN: usize = 4096;
+/// Most parents that lost a child and were not looked up since. An entry is removed when the parent
+/// makes a child again and when the parent is gone; the bound matters for parents that a predicate
+/// on children keeps from being reconciled.
+const BEREAVED: usize = 65_536;
+
+/// A child: its `plural.group` and its key.
+type Child = (String, ObjectKey);
+
+/// The last apply to one child.
+#[derive(Debug)]
+struct Last {
+    intent: u64,
+    uid: String,
+    resource_version: String,
+    /// Hash of the child after the apply, by [`content`].
+    content: u64,
+}
+
+/// Identity of a child as found: its uid and its resourceVersion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) uid: &'a str,
+    pub(crate) resource_version: &'a str,
+}
+
+/// The last apply to each child, by parent.
+#[derive(Debug, Default)]
+pub(crate) struct ApplyCache {
+    parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, Last>>>,
+    pub(crate) expectations: ExpectationTracker,
+    bereaved: Mutex<Bereaved>,
+}
+
+/// Parents of which the watch has shown the end of a child, each with the number of the last such
+/// event.
+#[derive(Debug, Default)]
+struct Bereaved {
+    parents: BTreeMap<ObjectKey, u64>,
+    events: u64,
+}
+
+impl ApplyCache {
+    /// Whether exactly `intent` was applied to this child, and the child is unchanged since.
+    /// `holds` is called when the version differs: a change of the status alone leaves the child
+    /// unchanged.
+    pub(crate) fn is_current(
+        &self,
+        parent: &ObjectKey,
+        child: &(ResourceInfo, ObjectKey),
+        intent: u64,
+        (found, holds): (Found<'_>, impl FnOnce() -> Option<u64>),
+    ) -> bool {
+        // Released before `holds`, which decodes and hashes the child.
+        let left = {
+            let parents = self.parents.lock();
+            let last = parents.get(parent).and_then(|children| children.get(&id(child)));
+            match last {
+                Some(last) if last.intent == intent && last.uid == found.uid => {
+                    if last.resource_version == found.resource_version {
+                        return true;
+                    }
+                    last.content
+                }
+                _ => return false,
+            }
+        };
+        let is_current = holds() == Some(left);
+        // Remembers the new version: the next check of it needs no hash.
+        if is_current {
+            self.note(parent, child, (intent, left), found);
+        }
+        is_current
+    }
+
+    /// Records that `intent` was applied, and left `content` at this uid and resourceVersion.
+    pub(crate) fn note(
+        &self,
+        parent: &ObjectKey,
+        child: &(ResourceInfo, ObjectKey),
+        (intent, content): (u64, u64),
+        Found { uid, resource_version }: Found<'_>,
+    ) {
+        let (uid, resource_version) = (uid.into(), resource_version.into());
+        let last = Last { intent, uid, resource_version, content };
+        let mut parents = self.parents.lock();
+        let children = parents.entry(parent.clone()).or_default();
+        let child = id(child);
+        // Any victim will do: its next apply is sent, and changes nothing.
+        if children.len() >= CHILDREN && !children.contains_key(&child) {
+            children.pop_first();
+        }
+        children.insert(child, last);
+    }
+
+    /// Whether this child was applied, and is not known to be gone.
+    pub(crate) fn knows(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) -> bool {
+        let parents = self.parents.lock();
+        parents.get(parent).is_some_and(|children| children.contains_key(&id(child)))
+    }
+
+    /// Returns the child's uid at its last apply.
+    pub(crate) fn uid_of(
+        &self,
+        parent: &ObjectKey,
+        child: &(ResourceInfo, ObjectKey),
+    ) -> Option<String> {
+        let parents = self.parents.lock();
+        parents.get(parent)?.get(&id(child)).map(|last| last.uid.clone())
+    }
+
+    /// Notes that the watch has shown the end of a child: the parent may be gone as well, before
+    /// its own cache shows that.
+    pub(crate) fn child_ended(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
+        let mut bereaved = self.bereaved.lock();
+        bereaved.events += 1;
+        let event = bereaved.events;
+        if bereaved.parents.len() >= BEREAVED && !bereaved.parents.contains_key(parent) {
+            bereaved.parents.pop_first();
+        }
+        bereaved.parents.insert(parent.clone(), event);
+        drop(bereaved);
+        self.forget_child(parent, child);
+    }
+
+    /// Returns the number of the last unchecked end of a child of this parent.
+    pub(crate) fn bereaved(&self, parent: &ObjectKey) -> Option<u64> {
+        self.bereaved.lock().parents.get(parent).copied()
+    }
+
+    /// Notes that the parent was found alive by a read that began after the event of that number.
+    pub(crate) fn is_alive(&self, parent: &ObjectKey, event: u64) {
+        // A later event has another number, and needs a lookup of its own.
+        let mut bereaved = self.bereaved.lock();
+        if bereaved.parents.get(parent) == Some(&event) {
+            bereaved.parents.remove(parent);
+        }
+    }
+
+    /// Forgets a child that is gone, or no longer wanted.
+    pub(crate) fn forget_child(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
+        let mut parents = self.parents.lock();
+        if let Some(children) = parents.get_mut(parent) {
+            children.remove(&id(child));
+            if children.is_empty() {
+                parents.remove(parent);
+            }
+        }
+    }
+
+    /// Forgets a parent that is gone.
+    pub(crate) fn forget(&self, parent: &ObjectKey) {
+        self.expectations.forget(parent);
+        self.bereaved.lock().parents.remove(parent);
+        self.parents.lock().remove(parent);
+    }
+}
+
+fn id((info, key): &(ResourceInfo, ObjectKey)) -> Child {
+    (info.group_resource(), key.clone())
+}
+
+/// Returns a hash of `intent`; equal values have equal hashes within a process.
+pub(crate) fn fingerprint(intent: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    intent.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns a hash of the child without its status and the fields that each write changes. `None`
+/// when it cannot be turned into JSON.
+pub(crate) fn content<K: Resource>(child: &K) -> Option<u64> {
+    let mut value = serde_json::to_value(child).ok()?;
+    let object = value.as_object_mut()?;
+    object.remove("status");
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        for field in ["managedFields", "resourceVersion", "generation"] {
+            metadata.remove(field);
+        }
+    }
+    Some(fingerprint(&value))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+
+    use super::*;
+
+    fn at<'a>(uid: &'a str, resource_version: &'a str) -> Found<'a> {
+        Found { uid, resource_version }
+    }
+
+    #[test]
+    fn only_the_same_intent_on_the_same_version_stands() {
+        let applied = ApplyCache::default();
+        let parent = ObjectKey::new(Some("shop"), "home");
+        let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
+        applied.note(&parent, &child, (1, 9), at("u", "7"));
+        let is_current = |intent, found, holds: Option<u64>| {
+            applied.is_current(&parent, &child, intent, (found, || holds))
+        };
+        assert!(is_current(1, at("u", "7"), None));
+        assert!(!is_current(2, at("u", "7"), Some(9)), "another intent");
+        assert!(!is_current(1, at("u", "8"), Some(8)), "another writer was first");
+        assert!(!is_current(1, at("v", "7"), Some(9)), "another object");
+        assert!(is_current(1, at("u", "8"), Some(9)), "its status alone moved");
+        assert!(is_current(1, at("u", "8"), None), "and is known from then on");
+        applied.forget(&parent);
+        assert!(!is_current(1, at("u", "8"), Some(9)));
+    }
+
+    #[test]
+    fn a_child_that_ends_while_its_parent_is_looked_up_is_looked_into_again() {
+        let applied = ApplyCache::default();
+        let parent = ObjectKey::new(Some("shop"), "home");
+        let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
+        assert_eq!(applied.bereaved(&parent), None);
+        applied.child_ended(&parent, &child);
+        let first = applied.bereaved(&parent).expect("it lost one");
+        applied.child_ended(&parent, &child);
+        applied.is_alive(&parent, first);
+        let second = applied.bereaved(&parent).expect("it lost another since");
+        applied.is_alive(&parent, second);
+        assert_eq!(applied.bereaved(&parent), None);
+    }
+
+    #[test]
+    fn children_that_are_gone_or_too_many_are_forgotten() {
+        let applied = ApplyCache::default();
+        let parent = ObjectKey::new(Some("shop"), "home");
+        let child = |n: usize| {
+            let key = ObjectKey::new(Some("shop"), &format!("web-{n:05}"));
+            (ResourceInfo::of::<Deployment>(), key)
+        };
+        applied.note(&parent, &child(0), (1, 9), at("u", "7"));
+        applied.forget_child(&parent, &child(0));
+        assert!(applied.parents.lock().is_empty());
+        for n in 0..=CHILDREN {
+            applied.note(&parent, &child(n), (1, 9), at("u", "7"));
+        }
+        assert_eq!(applied.parents.lock()[&parent].len(), CHILDREN);
+        let newest = (at("u", "7"), || None);
+        assert!(applied.is_current(&parent, &child(CHILDREN), 1, newest), "the newest is kept");
+    }
+}

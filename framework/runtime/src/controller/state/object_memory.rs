@@ -1,0 +1,37 @@
+//! Everything that a controller remembers of its objects between reconciles.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::apply_cache::ApplyCache;
+use super::own_write_filter::OwnWriteFilter;
+use super::superseded::Superseded;
+use windlass_core::resource::ObjectKey;
+
+/// Per-object state that a controller keeps between reconciles; losing it costs requests, not
+/// correctness.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectMemory {
+    pub(crate) applied: Arc<ApplyCache>,
+    pub(crate) echoes: Arc<OwnWriteFilter>,
+    pub(crate) superseded: Arc<Superseded>,
+    /// Versions that did not decode, and were reported.
+    undecodable: Mutex<BTreeMap<ObjectKey, String>>,
+}
+
+impl ObjectMemory {
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.applied.forget(key);
+        self.echoes.forget(key);
+        self.superseded.ended(key);
+        self.undecodable.lock().remove(key);
+    }
+
+    /// Whether this version of an object is found not to decode for the first time.
+    pub(crate) fn first_report(&self, key: &ObjectKey, version: &str) -> bool {
+        let mut reported = self.undecodable.lock();
+        reported.insert(key.clone(), version.to_owned()).is_none_or(|last| last != version)
+    }
+}

@@ -1,0 +1,171 @@
+//! Notification of a running reconcile that its object has a newer spec.
+//!
+//! A reconcile is superseded when the object's spec changed since it began (by
+//! `metadata.generation`; in kinds without one, by anything but metadata and status), when the
+//! object was marked for deletion, or when it is gone or replaced by another of the same name.
+//! Writes of others to its status or labels are no reason to drop unfinished work.
+//!
+//! Only reconciles that ask for the notification are registered, so that others cost nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::fast::FixedState;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::spec_version::SpecVersion;
+use windlass_cache::store::{Event, Object};
+use windlass_core::resource::ObjectKey;
+
+/// Most reconciles of one object in a row that are dropped; the next one runs to its end, because
+/// an object that keeps changing would never be reconciled otherwise.
+const IN_A_ROW: u32 = 5;
+
+/// A registered reconcile: the spec that it began with, and the token to cancel.
+#[derive(Debug)]
+struct Asked {
+    spec_version: SpecVersion,
+    token: CancellationToken,
+}
+
+/// The reconciles that wait for a notification.
+#[derive(Debug)]
+pub(crate) struct Superseded {
+    asked: Mutex<HashMap<ObjectKey, Asked, FixedState>>,
+    /// Length of `asked`, so that changes cost no lock while it is empty.
+    count: AtomicUsize,
+    /// Number of dropped reconciles in a row, by object.
+    dropped: Mutex<HashMap<ObjectKey, u32, FixedState>>,
+}
+
+impl Default for Superseded {
+    fn default() -> Self {
+        // Never iterated, so its order shows nowhere.
+        let empty = || HashMap::with_hasher(FixedState::with_seed(0));
+        Self {
+            asked: Mutex::new(empty()),
+            count: AtomicUsize::new(0),
+            dropped: Mutex::new(HashMap::with_hasher(FixedState::with_seed(0))),
+        }
+    }
+}
+
+impl Superseded {
+    /// Registers a reconcile of `key` that began with this spec, until the returned `Watch` is
+    /// dropped.
+    pub(crate) fn watch(self: &Arc<Self>, key: &ObjectKey, spec_version: SpecVersion) -> Watch {
+        let token = CancellationToken::new();
+        let mut asked = self.asked.lock();
+        asked.insert(key.clone(), Asked { spec_version, token: token.clone() });
+        self.count.store(asked.len(), Ordering::SeqCst);
+        Watch { all: Arc::clone(self), key: key.clone(), token }
+    }
+
+    /// Handles changes of the cache.
+    pub(crate) fn observe(&self, events: &[Event]) {
+        // The store holds the new state already: a reconcile that registers after this load finds
+        // it there itself (`Context::until_superseded`).
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        for event in events {
+            match event {
+                Event::Added { new, .. } | Event::Updated { new, .. } => self.changed(new),
+                Event::Deleted { last, .. } => self.gone(last.key()),
+            }
+        }
+    }
+
+    /// Cancels the registered reconcile of a changed object, if its spec changed.
+    fn changed(&self, new: &Object) {
+        let asked = self.asked.lock();
+        let Some(one) = asked.get(new.key()) else { return };
+        let (spec_version, token) = (one.spec_version, one.token.clone());
+        // Released before hashing, which may read the whole object.
+        drop(asked);
+        if SpecVersion::of_object(new) != spec_version {
+            token.cancel();
+        }
+    }
+
+    /// Cancels the registered reconcile of an object that is gone.
+    fn gone(&self, key: &ObjectKey) {
+        let token = self.asked.lock().get(key).map(|asked| asked.token.clone());
+        if let Some(token) = token {
+            token.cancel();
+        }
+    }
+
+    /// Whether a reconcile of `key` may be dropped when it is superseded.
+    pub(crate) fn may_drop(&self, key: &ObjectKey) -> bool {
+        self.dropped.lock().get(key).is_none_or(|dropped| *dropped < IN_A_ROW)
+    }
+
+    /// Counts a dropped reconcile of `key`.
+    pub(crate) fn dropped(&self, key: &ObjectKey) {
+        *self.dropped.lock().entry(key.clone()).or_default() += 1;
+    }
+
+    /// Resets the count: a reconcile of `key` ran to its end, or the object is gone.
+    pub(crate) fn ended(&self, key: &ObjectKey) {
+        let mut dropped = self.dropped.lock();
+        if !dropped.is_empty() {
+            dropped.remove(key);
+        }
+    }
+}
+
+/// A registered reconcile; unregisters when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    all: Arc<Superseded>,
+    key: ObjectKey,
+    token: CancellationToken,
+}
+
+impl Watch {
+    /// Cancelled when the reconcile is superseded.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut asked = self.all.asked.lock();
+        asked.remove(&self.key);
+        self.all.count.store(asked.len(), Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_reconcile_that_asked() {
+        let all = Arc::new(Superseded::default());
+        let key = ObjectKey::new(None, "home");
+        let watch = all.watch(&key, SpecVersion::test(1));
+        let token = watch.token().clone();
+        all.gone(&key);
+        assert!(token.is_cancelled());
+        drop(watch);
+        assert_eq!((all.count.load(Ordering::SeqCst), all.asked.lock().len()), (0, 0));
+    }
+
+    #[test]
+    fn an_object_that_keeps_changing_is_reconciled_to_the_end_now_and_then() {
+        let (all, key) = (Superseded::default(), ObjectKey::new(None, "home"));
+        let dropped = (0..100).take_while(|_| {
+            let may = all.may_drop(&key);
+            all.dropped(&key);
+            may
+        });
+        assert_eq!(dropped.count(), IN_A_ROW as usize);
+        all.ended(&key);
+        assert!(all.may_drop(&key));
+    }
+}

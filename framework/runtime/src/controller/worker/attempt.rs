@@ -1,0 +1,225 @@
+//! One attempt at a key: its number, its reasons, its cancellation and its write gate.
+
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use tokio_util::sync::CancellationToken;
+
+use windlass_client::client::{Client, WriteGate, WritePermit};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::ObjectKey;
+
+/// The attempt is running.
+const RUNNING: u8 = 0;
+/// The attempt came to its end by itself.
+const ENDED: u8 = 1;
+/// The attempt was dropped: at its deadline, at the end of the drain, or because it was superseded.
+const DROPPED: u8 = 2;
+
+/// One attempt at a key.
+#[derive(Clone, Debug)]
+pub(crate) struct ReconcileAttempt {
+    /// Number of the attempt: 0 unless the last one failed.
+    pub(crate) number: u32,
+    /// The reasons, as bits of the queue.
+    pub(crate) reasons: u64,
+    /// Cancelled when the controller stops, and when the attempt ended.
+    pub(crate) cancel: AttemptCancel,
+}
+
+/// Cancellation of an attempt; its token is made at the first request, because few reconciles need
+/// it.
+#[derive(Clone, Debug)]
+pub(crate) struct AttemptCancel {
+    shared: Arc<Shared>,
+}
+
+/// State shared by all clones of a [`AttemptCancel`].
+#[derive(Debug)]
+struct Shared {
+    /// Cancellation of the whole controller run.
+    parent: Arc<CancellationToken>,
+    token: OnceLock<CancellationToken>,
+    state: AtomicU8,
+    /// Hash of the version that the attempt began with; 0 while there is none.
+    start_version: AtomicU64,
+}
+
+impl AttemptCancel {
+    pub(crate) fn new(parent: &Arc<CancellationToken>) -> Self {
+        let (parent, token) = (Arc::clone(parent), OnceLock::new());
+        let (state, start_version) = (AtomicU8::new(RUNNING), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { parent, token, state, start_version }) }
+    }
+
+    /// Notes the object's version at the start of the attempt.
+    pub(crate) fn begins_at(&self, version: &str) {
+        // Relaxed: written by the task of the attempt before its context exists.
+        self.shared.start_version.store(number(version), Ordering::Relaxed);
+    }
+
+    /// Takes the version from another attempt, whose failure this one reports.
+    pub(crate) fn begins_like(&self, other: &Self) {
+        self.shared
+            .start_version
+            .store(other.shared.start_version.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Whether the attempt began with this version.
+    pub(crate) fn began_at(&self, version: &str) -> bool {
+        self.shared.start_version.load(Ordering::Relaxed) == number(version)
+    }
+
+    /// Returns the token; already cancelled when the attempt has ended.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        let token = self.shared.token.get_or_init(|| self.shared.parent.child_token());
+        // The end of an attempt stores the state and then looks for a token; here the token is made
+        // first and the state read afterwards. With `SeqCst` at least one side sees the other's
+        // write.
+        if self.shared.state.load(Ordering::SeqCst) != RUNNING {
+            token.cancel();
+        }
+        token
+    }
+
+    /// Returns a client for code that may outlive the reconcile: once the attempt is dropped before
+    /// its end, writes of all clones are refused.
+    pub(crate) fn gated(&self, client: &Client, key: &ObjectKey) -> Client {
+        let (attempt, outer) = (self.clone(), client.gate().cloned());
+        client.gated(Arc::new(AttemptGate { attempt, key: key.clone(), outer }))
+    }
+
+    /// Returns a guard that ends the attempt when it is dropped, and so cancels its token.
+    pub(crate) fn at_end(&self) -> AttemptEnd {
+        AttemptEnd { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// Returns a hash of a version, for comparison; never 0.
+fn number(version: &str) -> u64 {
+    FixedState::with_seed(0).hash_one(version).max(1)
+}
+
+/// Guard that ends an attempt when it is dropped.
+#[derive(Debug)]
+pub(crate) struct AttemptEnd {
+    shared: Arc<Shared>,
+}
+
+impl AttemptEnd {
+    /// Marks the attempt as ended by itself: clones of its client may go on writing.
+    pub(crate) fn finished(self) {
+        self.shared.state.store(ENDED, Ordering::SeqCst);
+    }
+}
+
+impl Drop for AttemptEnd {
+    fn drop(&mut self) {
+        let (state, order) = (&self.shared.state, Ordering::SeqCst);
+        // Fails when `finished` was called: then the gate stays open.
+        let _ = state.compare_exchange(RUNNING, DROPPED, order, order);
+        // After the state, see `AttemptCancel::token`.
+        if let Some(token) = self.shared.token.get() {
+            token.cancel();
+        }
+    }
+}
+
+/// Gate that refuses writes once the attempt was dropped, and otherwise asks the lease's gate.
+#[derive(Debug)]
+struct AttemptGate {
+    attempt: AttemptCancel,
+    key: ObjectKey,
+    outer: Option<Arc<dyn WriteGate>>,
+}
+
+impl AttemptGate {
+    /// Returns the lease's gate behind this one; an error once the attempt was dropped.
+    fn outer(&self) -> Result<Option<&dyn WriteGate>, Error> {
+        if self.attempt.shared.state.load(Ordering::SeqCst) == DROPPED {
+            let text = format!(
+                "refused to write for the reconcile of \"{}\": it was dropped; the next one repeats \
+                 the work",
+                self.key
+            );
+            return Err(Error::new(ErrorKind::Cancelled, text));
+        }
+        Ok(self.outer.as_deref())
+    }
+}
+
+impl WriteGate for AttemptGate {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        self.outer()?.map_or(Ok(None), WriteGate::admit)
+    }
+
+    fn begin_write(&self) -> Result<WritePermit, Error> {
+        self.outer()?.map_or_else(|| Ok(WritePermit::within(None)), WriteGate::begin_write)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_client::client::InFlightWrites;
+    use windlass_client::client::test_support::Counting;
+    use windlass_core::clock::Clock;
+
+    fn gate(attempt: &AttemptCancel) -> AttemptGate {
+        AttemptGate {
+            attempt: attempt.clone(),
+            key: ObjectKey::new(Some("shop"), "home"),
+            outer: None,
+        }
+    }
+
+    #[test]
+    fn k5_a_gate_shuts_when_its_turn_is_dropped_and_not_when_it_ends() {
+        let (dropped, ended) =
+            (AttemptCancel::new(&Arc::default()), AttemptCancel::new(&Arc::default()));
+        let (first, second) = (gate(&dropped), gate(&ended));
+        let (drops, ends) = (dropped.at_end(), ended.at_end());
+        assert!(first.admit().is_ok() && first.begin_write().is_ok());
+        drop(drops);
+        ends.finished();
+        let error = first.begin_write().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert!(error.to_string().contains("\"shop/home\""), "{error}");
+        assert!(first.admit().is_err());
+        assert!(second.admit().is_ok() && second.begin_write().is_ok());
+        assert!(ended.token().is_cancelled(), "it ended all the same");
+    }
+
+    #[test]
+    fn l8_a_write_of_a_handle_that_was_given_away_counts_for_the_lease() {
+        let flights = InFlightWrites::new(Clock::system(), Duration::ZERO);
+        let outer: Arc<dyn WriteGate> = Arc::new(Counting(flights.clone()));
+        let attempt = AttemptCancel::new(&Arc::default());
+        let gate = AttemptGate { outer: Some(outer), ..gate(&attempt) };
+        let out = gate.begin_write().unwrap();
+        assert_eq!(flights.doubts().0, 1);
+        assert_eq!(out.limit(), gate.admit().unwrap());
+    }
+
+    #[test]
+    fn a_token_is_cancelled_by_the_end_of_the_turn_and_by_the_parent() {
+        let parent = Arc::new(CancellationToken::new());
+        let (ended, stopped) = (AttemptCancel::new(&parent), AttemptCancel::new(&parent));
+        let end = ended.at_end();
+        assert!(!ended.token().is_cancelled() && !stopped.token().is_cancelled());
+        drop(end);
+        assert!(ended.token().is_cancelled() && !stopped.token().is_cancelled());
+        parent.cancel();
+        assert!(stopped.token().is_cancelled());
+    }
+
+    #[test]
+    fn a_token_asked_for_after_the_end_is_cancelled() {
+        let cancel = AttemptCancel::new(&Arc::default());
+        drop(cancel.at_end());
+        assert!(cancel.token().is_cancelled());
+    }
+}

@@ -1,0 +1,217 @@
+//! Handling of a failed reconcile: report, retry, give-up.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use super::Worker;
+use super::attempt::AttemptCancel;
+use super::meter::Ended;
+use super::reported_failure::ReportedFailure;
+use crate::controller::Failure;
+use crate::controller::failure::Retry;
+use crate::controller::state::{FailureRecord, FollowUp};
+use crate::workqueue::Work;
+use windlass_core::panics::{caught, panic_text};
+use windlass_core::resource::ObjectKey;
+
+/// Longest time for reporting a failure.
+const REPORT_LIMIT: Duration = Duration::from_secs(10);
+/// Most reconciles of an object in a row that may lose a race with another writer; the next lost
+/// race counts as an ordinary failure.
+const RACES: u64 = 5;
+/// Longest wait after a lost race. The object is reconciled earlier when the cache shows the
+/// winner's write.
+const RACE_LIMIT: Duration = Duration::from_secs(1);
+/// Tolerance for retries: a retry that comes at most this much before its promised time is on time,
+/// because the queue and the promise do not read the clock at the same moment.
+const ON_TIME: Duration = Duration::from_millis(1);
+
+/// Schedule of the next attempt after a failure.
+enum Next {
+    /// Not before a change.
+    Never,
+    After(Duration),
+    /// By its backoff; as after a first failure, when the object had been given up and changed
+    /// since.
+    Backoff {
+        delay: Duration,
+        draw: f64,
+        is_anew: bool,
+    },
+    /// At the time that the backoff had promised: a change led to an earlier reconcile, which must
+    /// not lengthen the wait.
+    AsPromised(Duration),
+    /// When the cache shows the write that won the race.
+    LostRace,
+    /// Retries are used up; the next attempt comes after this time, if at all.
+    GiveUp(Option<Duration>),
+}
+
+impl Worker {
+    /// Reports a failure, and gives the verdict.
+    pub(super) async fn fail(
+        &self,
+        work: Work<ObjectKey>,
+        cancel: &AttemptCancel,
+        (mut failure, how): (Failure, Ended),
+    ) -> Ended {
+        self.namespaces.failed(work.key(), &failure);
+        let is_anew = self.is_anew(work.key(), work.reasons());
+        let record = self.last.note(work.key(), failure.to_string(), self.environment.clock.wall());
+        let failures = if is_anew { 1 } else { work.failures().saturating_add(1) };
+        let next = self.what_next(&failure, (failures, is_anew), (&work, record));
+        failure.gave_up = matches!(next, Next::GiveUp(_));
+        let gave_up_now = failure.gave_up && !record.had_given_up;
+        if failure.gave_up || matches!(next, Next::Never) {
+            let is_for_good = matches!(next, Next::Never);
+            self.last.gave_up(work.key(), self.step.spec_version(work.key()), is_for_good);
+        }
+        // A lost race is part of ordinary work: it is not reported.
+        if !matches!(next, Next::LostRace) {
+            let is_new = record.is_new || gave_up_now;
+            let reported =
+                ReportedFailure { failure: &failure, failures, is_new, gave_up: gave_up_now };
+            self.report(&work, reported, cancel).await;
+        }
+        if gave_up_now {
+            self.meter.gave_up();
+        }
+        self.settle(&work, &next, record);
+        verdict(work, (&failure, failures), next, how)
+    }
+
+    /// Notes the time of the next attempt, before another worker can take the key.
+    fn settle(&self, work: &Work<ObjectKey>, next: &Next, record: FailureRecord) {
+        let after = |delay| self.environment.clock.after(delay);
+        let again = match *next {
+            // The winner's write is a change that must be reconciled, so nothing is noted that
+            // could skip it.
+            Next::LostRace => return,
+            Next::Never | Next::GiveUp(None) => None,
+            Next::After(delay) | Next::GiveUp(Some(delay)) => Some(after(delay)),
+            Next::AsPromised(delay) => record.promised.or_else(|| Some(after(delay))),
+            Next::Backoff { delay, .. } => Some(after(delay)),
+        };
+        if let (Next::AsPromised(_) | Next::Backoff { .. }, Some(again)) = (next, again) {
+            self.last.promise(work.key(), again);
+        }
+        self.step.finish(work.key(), FollowUp { again, has_failed: true });
+    }
+
+    /// Whether the object had been given up and changed since. Its retries are then counted from
+    /// the start; after a change of its spec, its failures are also reported anew.
+    fn is_anew(&self, key: &ObjectKey, reasons: u64) -> bool {
+        let Some(spec_version) = self.last.given_up(key) else { return false };
+        let is_anew = self.trigger_names.includes_change(reasons);
+        if spec_version != self.step.spec_version(key) {
+            self.last.begin_anew(key);
+        } else if is_anew {
+            self.last.takes_up(key);
+        }
+        is_anew
+    }
+
+    /// Chooses the schedule of the next attempt.
+    fn what_next(
+        &self,
+        failure: &Failure,
+        (failures, is_anew): (u32, bool),
+        (work, record): (&Work<ObjectKey>, FailureRecord),
+    ) -> Next {
+        let now = self.environment.clock.now();
+        let left = record.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+        match failure.retry {
+            Retry::Never => Next::Never,
+            Retry::After(delay) => Next::After(delay),
+            Retry::Backoff if record.count <= RACES && failure.lost_a_race() => Next::LostRace,
+            Retry::Backoff if left > ON_TIME => Next::AsPromised(left),
+            Retry::Backoff => match self.retry.bound(failures) {
+                // An attempt without a change, on an object that was given up, does not restart its
+                // retries.
+                Some(bound) if !record.rests => {
+                    let draw = work.draw();
+                    Next::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
+                }
+                _ => {
+                    // The function is the user's code and may panic: then the object rests.
+                    let delay = || self.then.delay(failure, failures);
+                    Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
+                }
+            },
+        }
+    }
+
+    /// Reports a failure. Errors, panics and delays of the report are logged and have no other
+    /// effect.
+    async fn report(
+        &self,
+        work: &Work<ObjectKey>,
+        reported: ReportedFailure<'_>,
+        cancel: &AttemptCancel,
+    ) {
+        let attempt = self.new_attempt(work, work.reasons());
+        attempt.cancel.begins_like(cancel);
+        let ending = attempt.cancel.at_end();
+        let Some(report) = self.step.failed(work.key(), reported, attempt) else { return };
+        let reported = self.environment.clock.timeout(REPORT_LIMIT, caught(report)).await;
+        if reported.is_some() {
+            ending.finished();
+        }
+        match reported {
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => tracing::warn!(%error, "cannot report a failure"),
+            Some(Err(panic)) => {
+                let text = panic_text(&*panic);
+                tracing::error!("the report of a failure panicked: {text}");
+            }
+            None => tracing::warn!(limit = ?REPORT_LIMIT, "the report of a failure took too long"),
+        }
+    }
+}
+
+/// Logs a failure, and gives the verdict on its key; returns the kind of end for the metrics.
+fn verdict(
+    work: Work<ObjectKey>,
+    (failure, failures): (&Failure, u32),
+    next: Next,
+    how: Ended,
+) -> Ended {
+    let retry_in = match next {
+        Next::Never => {
+            work.done();
+            tracing::error!(error = %failure, "the reconcile failed for good");
+            return Ended::Terminal;
+        }
+        Next::LostRace => {
+            // The winner's change is on its way through the watch, and makes the key due earlier.
+            work.retry_after(RACE_LIMIT);
+            tracing::debug!(error = %failure, "another writer was first: waiting for its write to appear");
+            return how;
+        }
+        Next::GiveUp(again_in) => {
+            match again_in {
+                Some(delay) => work.retry_after(delay),
+                None => work.done(),
+            }
+            tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
+            return how;
+        }
+        Next::After(delay) => {
+            work.retry_after(delay);
+            tracing::warn!(error = %failure, failures, retry_in = ?delay, "the reconcile failed");
+            return how;
+        }
+        Next::AsPromised(delay) => {
+            work.retry_after(delay);
+            Some(delay)
+        }
+        Next::Backoff { draw, is_anew, .. } => work.retry_drawn(draw, is_anew),
+    };
+    match how {
+        Ended::Panic | Ended::Timeout => {
+            tracing::error!(error = %failure, failures, ?retry_in, "the reconcile was ended");
+        }
+        _ => tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed"),
+    }
+    how
+}

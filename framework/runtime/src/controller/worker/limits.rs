@@ -1,0 +1,192 @@
+//! Limits on the reconciles of one object: the guard against endless reconciling, and a rate.
+//!
+//! The guard is for mistakes: it is on by default, and logs a warning. A rate is for resources that
+//! must not be used too often for one object, however often the object changes, such as a system
+//! that bills each call.
+//!
+//! Absent: a limit over all objects of a controller. Its number of workers is one, and so are the
+//! client's requests per second; `windlass::fifo` has rate limiters for queues of your own.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use windlass_core::resource::ObjectKey;
+
+/// Reconciles that are free within the window.
+pub(crate) const FREE: u32 = 50;
+/// Default window.
+pub(crate) const WINDOW: Duration = Duration::from_secs(60);
+/// Default interval between reconciles of an object that is slowed down.
+pub(crate) const SPACING: Duration = Duration::from_secs(1);
+/// Lower bound of a window and of the interval of a rate.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Limit from which on an object counts as reconciled endlessly, and the rate to which it is slowed
+/// down.
+///
+/// Default: more than 50 reconciles within a minute without a change of its spec; then one a
+/// second, until its spec changes, or its reconciles stayed below that rate for a minute.
+/// Reconciles for which timers and resyncs are the only reasons do not count: their interval was
+/// chosen, and is at least a second.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// # use std::time::Duration;
+/// use windlass::controller::LoopGuard;
+/// let guard = LoopGuard::new(200, Duration::from_secs(60)).spacing(Duration::from_millis(200));
+/// assert_eq!(guard.to_string(), "200 times within 60s, then once in 200ms");
+/// assert_eq!(LoopGuard::off().to_string(), "off");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct LoopGuard {
+    pub(crate) is_on: bool,
+    pub(crate) free: u32,
+    pub(crate) window: Duration,
+    pub(crate) spacing: Duration,
+}
+
+impl Default for LoopGuard {
+    fn default() -> Self {
+        Self { is_on: true, free: FREE, window: WINDOW, spacing: SPACING }
+    }
+}
+
+impl LoopGuard {
+    /// Creates a guard under which up to `most` (at least 2) reconciles of an object within
+    /// `window` (at least 1 s) are free.
+    pub fn new(most: u32, window: Duration) -> Self {
+        let window = window.max(SHORTEST);
+        Self { free: most.max(2), window, ..Self::default() }.spacing(SPACING)
+    }
+
+    /// Sets the interval between reconciles of a slowed-down object. Default: 1 s. At most half of
+    /// the window, or the object would be forgotten before the interval is over.
+    pub fn spacing(mut self, spacing: Duration) -> Self {
+        self.spacing = spacing.min(self.window / 2);
+        self
+    }
+
+    /// Disables the guard: an object that causes its own reconciles is reconciled as fast as
+    /// possible, without a warning, and a test of the operator cannot name it.
+    pub fn off() -> Self {
+        Self { is_on: false, ..Self::default() }
+    }
+}
+
+/// Shows the limits.
+impl fmt::Display for LoopGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_on {
+            return f.write_str("off");
+        }
+        let Self { free, window, spacing, .. } = self;
+        write!(f, "{free} times within {window:?}, then once in {spacing:?}")
+    }
+}
+
+/// A number of reconciles of one object within a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    most: u32,
+    within: Duration,
+}
+
+impl Rate {
+    pub(crate) fn new(most: u32, within: Duration) -> Self {
+        Self { most: most.max(1), within: within.max(SHORTEST) }
+    }
+}
+
+/// Reconciles of one object since its interval began.
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    since: Instant,
+    count: u32,
+}
+
+/// Spent reconciles of each object. Objects whose interval is over cost nothing.
+pub(crate) struct Rates {
+    rate: Rate,
+    inner: Mutex<Inner>,
+}
+
+/// Spent reconciles, and the time of the last sweep.
+struct Inner {
+    /// Iterated only for removing, so its order shows nowhere.
+    spent: HashMap<ObjectKey, Spent, FixedState>,
+    swept: Option<Instant>,
+}
+
+impl Rates {
+    pub(crate) fn new(rate: Rate) -> Self {
+        let spent = HashMap::with_hasher(FixedState::with_seed(0));
+        Self { rate, inner: Mutex::new(Inner { spent, swept: None }) }
+    }
+
+    /// Returns the time that the object has to wait; `None` if it may be reconciled.
+    pub(crate) fn wait(&self, key: &ObjectKey, now: Instant) -> Option<Duration> {
+        let inner = self.inner.lock();
+        let spent = inner.spent.get(key).filter(|spent| spent.count >= self.rate.most)?;
+        let gone = now.saturating_duration_since(spent.since);
+        Some(self.rate.within.saturating_sub(gone)).filter(|left| !left.is_zero())
+    }
+
+    /// Counts a reconcile.
+    pub(crate) fn spend(&self, key: &ObjectKey, now: Instant) {
+        let within = self.rate.within;
+        let is_over = |since: Instant| now.saturating_duration_since(since) >= within;
+        let mut inner = self.inner.lock();
+        // One sweep per interval bounds the map by the objects of two intervals.
+        if inner.swept.is_none_or(is_over) {
+            inner.swept = Some(now);
+            inner.spent.retain(|_, spent| !is_over(spent.since));
+            inner.spent.shrink_to_fit();
+        }
+        match inner.spent.get_mut(key) {
+            Some(spent) if !is_over(spent.since) => spent.count = spent.count.saturating_add(1),
+            Some(spent) => *spent = Spent { since: now, count: 1 },
+            None => drop(inner.spent.insert(key.clone(), Spent { since: now, count: 1 })),
+        }
+    }
+
+    /// Forgets an object that is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        self.inner.lock().spent.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_guard_passes_at_least_two_reconciles_and_remembers_waiting_keys() {
+        let guard = LoopGuard::new(0, Duration::ZERO).spacing(9 * SECOND);
+        assert_eq!(guard.to_string(), "2 times within 1s, then once in 500ms");
+        assert_eq!(LoopGuard::default().to_string(), "50 times within 60s, then once in 1s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_interval_of_a_rate_limit_begins_with_its_first_reconcile() {
+        let (rates, start) = (Rates::new(Rate::new(2, 10 * SECOND)), Instant::now());
+        let (one, two) = (ObjectKey::new(None, "one"), ObjectKey::new(None, "two"));
+        rates.spend(&one, start);
+        assert_eq!(rates.wait(&one, start), None);
+        rates.spend(&one, start + 4 * SECOND);
+        assert_eq!(rates.wait(&one, start + 4 * SECOND), Some(6 * SECOND));
+        assert_eq!(rates.wait(&two, start + 4 * SECOND), None, "each has its own");
+        assert_eq!(rates.wait(&one, start + 10 * SECOND), None);
+        rates.spend(&two, start + 20 * SECOND);
+        assert_eq!(rates.inner.lock().spent.len(), 1);
+        rates.forget(&two);
+        assert!(rates.inner.lock().spent.is_empty());
+    }
+}

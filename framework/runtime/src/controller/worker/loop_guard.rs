@@ -1,0 +1,502 @@
+//! Guard against reconcile loops: slows down an object whose reconciles cause each other.
+//!
+//! A reconcile that writes something new each time (a time stamp, a random name) is caused again by
+//! its own write, for ever. After 50 reconciles within a minute **without a change of its spec** an
+//! object is limited to one per second and a warning names the reasons, so that a mistake costs a
+//! trickle of requests and not a storm. The object is free again once its spec changes, or when its
+//! reconciles stayed below that rate for a minute. These numbers belong to the [`LoopGuard`]; a
+//! configured rate limit per object is checked first.
+//!
+//! Most objects are reconciled a few times a minute. They are counted in a table of small counters
+//! that several objects may share; an object gets an entry of its own when its counter is half
+//! full, so that a million quiet objects cost nothing. Only from there on is the object's spec
+//! read.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::limits::{LoopGuard, Rate, Rates};
+use crate::controller::state::SpecVersion;
+use windlass_core::resource::ObjectKey;
+
+/// Number of shared counters of a byte each. A power of two.
+const CELLS: usize = 1 << 15;
+/// One in this many objects is counted into `total`, with this weight: counting each would make all
+/// workers contend for it.
+const SAMPLE: u64 = 16;
+
+/// Recent reconciles of one object that is counted alone.
+#[derive(Clone, Copy, Debug)]
+struct RecentRuns {
+    since: Instant,
+    count: u32,
+    last: Instant,
+    /// Version of its spec; `None` when there is none.
+    spec_version: Option<SpecVersion>,
+    /// When the object is slowed down: the last time that it was held back or began to be.
+    pressed: Option<Instant>,
+    /// All reasons of its reconciles.
+    reasons: u64,
+    /// Reasons of attempts that were held back.
+    owed: u64,
+}
+
+impl RecentRuns {
+    fn new(now: Instant, count: u32, spec_version: Option<SpecVersion>) -> Self {
+        Self { since: now, count, last: now, spec_version, pressed: None, reasons: 0, owed: 0 }
+    }
+
+    /// Whether the counted reconciles are too old, or belong to another spec.
+    fn is_over(&self, now: Instant, spec_version: Option<SpecVersion>, window: Duration) -> bool {
+        let counted_since = self.pressed.unwrap_or(self.since);
+        self.spec_version != spec_version || now.saturating_duration_since(counted_since) >= window
+    }
+}
+
+/// An object that is reconciled endlessly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HotKey {
+    pub(crate) key: ObjectKey,
+    /// Reconciles without a change of its spec.
+    pub(crate) count: u32,
+    pub(crate) reasons: u64,
+}
+
+/// Recent reconciles of each object.
+pub(crate) struct LoopGuardState {
+    guard: LoopGuard,
+    rates: Option<Rates>,
+    hasher: FixedState,
+    cells: Box<[AtomicU8]>,
+    start: OnceLock<Instant>,
+    /// Number of the time window that the counters belong to.
+    window: AtomicU64,
+    /// Approximate number of reconciles in this window: one in [`SAMPLE`] objects is counted, with
+    /// that weight.
+    total: AtomicU64,
+    /// Objects that are counted alone.
+    keys: Mutex<HashMap<ObjectKey, RecentRuns, FixedState>>,
+    /// Number of them that are slowed down.
+    held: AtomicUsize,
+}
+
+impl Default for LoopGuardState {
+    fn default() -> Self {
+        Self::new(LoopGuard::default(), None)
+    }
+}
+
+impl LoopGuardState {
+    pub(crate) fn new(guard: LoopGuard, rate: Option<Rate>) -> Self {
+        // Iterated only for removing and before sorting, so its order shows nowhere.
+        let hasher = FixedState::with_seed(0);
+        Self {
+            guard,
+            rates: rate.map(Rates::new),
+            hasher: hasher.clone(),
+            cells: (0..CELLS).map(|_| AtomicU8::new(0)).collect(),
+            start: OnceLock::new(),
+            window: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            keys: Mutex::new(HashMap::with_hasher(hasher)),
+            held: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl std::fmt::Debug for LoopGuardState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoopGuardState")
+            .field("keys", &self.keys.lock().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Decision about the start of a reconcile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ThrottleDecision {
+    /// The reconcile may begin.
+    Go,
+    /// The reconcile may begin, and is the first beyond the limit.
+    GoAndWarn,
+    /// The reconcile may begin after this time.
+    Wait(Duration),
+}
+
+impl LoopGuardState {
+    /// Decides whether a reconcile may begin, and counts it if so. `spec_version` returns the
+    /// version of the object's spec, if it is needed; `reasons` gains the reasons of attempts that
+    /// were held back. Reconciles by timers and resyncs alone are no loop.
+    pub(crate) fn ask(
+        &self,
+        key: &ObjectKey,
+        now: Instant,
+        (reasons, is_timed): (&mut u64, bool),
+        spec_version: impl FnOnce() -> Option<SpecVersion>,
+    ) -> ThrottleDecision {
+        let Some(rates) = &self.rates else {
+            return if is_timed {
+                ThrottleDecision::Go
+            } else {
+                self.decide_by_guard(key, now, reasons, spec_version)
+            };
+        };
+        if let Some(wait) = rates.wait(key, now) {
+            // An object that is gone has no spec: its key is only forgotten, at once.
+            return if spec_version().is_some() {
+                ThrottleDecision::Wait(wait)
+            } else {
+                ThrottleDecision::Go
+            };
+        }
+        let decision = if is_timed {
+            ThrottleDecision::Go
+        } else {
+            self.decide_by_guard(key, now, reasons, spec_version)
+        };
+        if !matches!(decision, ThrottleDecision::Wait(_)) {
+            rates.spend(key, now);
+        }
+        decision
+    }
+
+    pub(crate) fn guard(&self) -> LoopGuard {
+        self.guard
+    }
+
+    /// Level of a shared counter from which on its objects are counted alone.
+    fn shared(&self) -> u8 {
+        u8::try_from(self.guard.free / 2).unwrap_or(u8::MAX)
+    }
+
+    /// Decides by the loop guard alone.
+    fn decide_by_guard(
+        &self,
+        key: &ObjectKey,
+        now: Instant,
+        reasons: &mut u64,
+        spec_version: impl FnOnce() -> Option<SpecVersion>,
+    ) -> ThrottleDecision {
+        if !self.guard.is_on {
+            return ThrottleDecision::Go;
+        }
+        self.turn_window(now);
+        let hash = self.hasher.hash_one(key);
+        if (hash >> 32).is_multiple_of(SAMPLE) {
+            self.total.fetch_add(SAMPLE, Ordering::Relaxed);
+        }
+        let cell = &self.cells[hash as usize % CELLS];
+        let count = cell.load(Ordering::Relaxed);
+        if count < self.shared() && !self.is_held(key) {
+            // Two workers at once may count one reconcile: an error of one does not matter.
+            cell.store(count + 1, Ordering::Relaxed);
+            return ThrottleDecision::Go;
+        }
+        // Counters that are full because of very many objects prove nothing about this one.
+        let is_flooded = self.total.load(Ordering::Relaxed) > 4 * CELLS as u64;
+        let before = if is_flooded { 0 } else { u32::from(self.shared()) };
+        let spec_version = spec_version();
+        self.decide_alone(key, reasons, RecentRuns::new(now, before, spec_version))
+    }
+
+    /// Resets the counters when a new window has begun.
+    fn turn_window(&self, now: Instant) {
+        let start = *self.start.get_or_init(|| now);
+        let gone = now.saturating_duration_since(start).as_nanos();
+        let window = u64::try_from(gone / self.guard.window.as_nanos()).unwrap_or(u64::MAX);
+        let known = self.window.load(Ordering::Relaxed);
+        if window <= known {
+            return;
+        }
+        // Relaxed: the counters are approximate; the exchange only elects one worker for the reset.
+        let exchange =
+            self.window.compare_exchange(known, window, Ordering::Relaxed, Ordering::Relaxed);
+        if exchange.is_ok() {
+            self.cells.iter().for_each(|cell| cell.store(0, Ordering::Relaxed));
+            self.total.store(0, Ordering::Relaxed);
+            let mut keys = self.keys.lock();
+            keys.retain(|_, recent| now.saturating_duration_since(recent.last) < self.guard.window);
+            keys.shrink_to_fit();
+            self.count_held(&keys);
+        }
+    }
+
+    /// Whether the object is slowed down.
+    fn is_held(&self, key: &ObjectKey) -> bool {
+        let is_held = |recent: &RecentRuns| recent.pressed.is_some();
+        // The atomic keeps workers off the lock while no object is slowed down.
+        self.held.load(Ordering::Relaxed) > 0 && self.keys.lock().get(key).is_some_and(is_held)
+    }
+
+    /// Recounts the objects that are slowed down.
+    fn count_held(&self, keys: &HashMap<ObjectKey, RecentRuns, FixedState>) {
+        let held = keys.values().filter(|recent| recent.pressed.is_some()).count();
+        self.held.store(held, Ordering::Relaxed);
+    }
+
+    /// Decides for an object that is counted alone; `fresh` is its entry if it has none.
+    fn decide_alone(
+        &self,
+        key: &ObjectKey,
+        reasons: &mut u64,
+        fresh: RecentRuns,
+    ) -> ThrottleDecision {
+        let (now, guard) = (fresh.last, self.guard);
+        let mut keys = self.keys.lock();
+        let recent = match keys.get_mut(key) {
+            Some(recent) => recent,
+            None => keys.entry(key.clone()).or_insert(fresh),
+        };
+        *reasons |= std::mem::take(&mut recent.owed);
+        if recent.is_over(now, fresh.spec_version, guard.window) {
+            let was_held = recent.pressed.is_some();
+            *recent = RecentRuns::new(now, 0, fresh.spec_version);
+            if was_held {
+                self.held.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        recent.reasons |= *reasons;
+        let rested = now.saturating_duration_since(recent.last);
+        if recent.pressed.is_some() && rested < guard.spacing {
+            recent.pressed = Some(now);
+            recent.owed = *reasons;
+            return ThrottleDecision::Wait(guard.spacing.saturating_sub(rested));
+        }
+        recent.count += 1;
+        recent.last = now;
+        if recent.pressed.is_some() || recent.count <= guard.free {
+            return ThrottleDecision::Go;
+        }
+        recent.pressed = Some(now);
+        self.held.fetch_add(1, Ordering::Relaxed);
+        ThrottleDecision::GoAndWarn
+    }
+
+    /// Forgets an object that is gone.
+    pub(crate) fn forget(&self, key: &ObjectKey) {
+        if let Some(rates) = &self.rates {
+            rates.forget(key);
+        }
+        let gone = self.keys.lock().remove(key);
+        if gone.is_some_and(|gone| gone.pressed.is_some()) {
+            self.held.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the objects that are slowed down now, by key; at most `limit`.
+    pub(crate) fn hot(&self, limit: usize) -> Vec<HotKey> {
+        let mut hot: Vec<HotKey> = (self.keys.lock().iter())
+            .filter(|(_, recent)| recent.pressed.is_some())
+            .map(|(key, recent)| HotKey {
+                key: key.clone(),
+                count: recent.count,
+                reasons: recent.reasons,
+            })
+            .collect();
+        hot.sort_by(|a, b| a.key.cmp(&b.key));
+        hot.truncate(limit);
+        hot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limits::{FREE, SPACING, WINDOW};
+    use super::*;
+
+    fn ask(state: &LoopGuardState, key: &ObjectKey, now: Instant) -> ThrottleDecision {
+        ask_at(state, key, now, 1)
+    }
+
+    fn ask_at(
+        state: &LoopGuardState,
+        key: &ObjectKey,
+        now: Instant,
+        spec_version: u64,
+    ) -> ThrottleDecision {
+        let mut reasons = 1 << (spec_version % 64);
+        state.ask(key, now, (&mut reasons, false), || Some(SpecVersion::test(spec_version)))
+    }
+
+    /// Asks without a pause until `end`; returns the number of reconciles, and of those with a
+    /// warning.
+    fn press(
+        state: &LoopGuardState,
+        key: &ObjectKey,
+        mut now: Instant,
+        end: Instant,
+    ) -> (u32, u32) {
+        let (mut went, mut warned) = (0, 0);
+        while now < end {
+            match ask(state, key, now) {
+                ThrottleDecision::Go => went += 1,
+                ThrottleDecision::GoAndWarn => (went, warned) = (went + 1, warned + 1),
+                ThrottleDecision::Wait(wait) => now += wait,
+            }
+        }
+        (went, warned)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c4_a_hot_key_is_held_to_one_a_second_and_warned_of_once_however_long_it_lasts() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let start = Instant::now();
+        let (went, warned) = press(&state, &key, start, start + Duration::from_secs(599));
+        assert_eq!(warned, 1);
+        assert!((640..=655).contains(&went), "{went}");
+        assert_eq!(state.hot(5).len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reconciles_by_timers_do_not_count_however_frequent_they_are() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "timer"));
+        let start = Instant::now();
+        let spec_version = || Some(SpecVersion::test(1));
+        let timed = |_| state.ask(&key, start, (&mut 1, true), spec_version);
+        assert!((0..600).map(timed).all(|decision| decision == ThrottleDecision::Go));
+        assert!(state.hot(5).is_empty());
+        assert_eq!(press(&state, &key, start, start + Duration::from_millis(500)), (51, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guard_with_other_limits_applies_them_and_a_guard_that_is_off_limits_nothing() {
+        let (key, start) = (ObjectKey::new(None, "hot"), Instant::now());
+        let end = start + Duration::from_secs(99);
+        let guard = LoopGuard::new(600, Duration::from_secs(10));
+        for (spacing, expected) in [(100, 1500..1700), (2000, 600..655)] {
+            let guard = guard.spacing(Duration::from_millis(spacing));
+            let (went, warned) = press(&LoopGuardState::new(guard, None), &key, start, end);
+            assert!(expected.contains(&went) && warned == 1, "{went} {warned}");
+        }
+        let state = LoopGuardState::new(LoopGuard::off(), None);
+        assert!((0..10_000).all(|_| ask(&state, &key, start) == ThrottleDecision::Go));
+        assert!(state.hot(5).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_limit_holds_an_object_whatever_its_spec_and_logs_no_warning() {
+        let (key, start) = (ObjectKey::new(None, "busy"), Instant::now());
+        let state =
+            LoopGuardState::new(LoopGuard::default(), Some(Rate::new(3, Duration::from_secs(30))));
+        let (mut now, mut went) = (start, 0);
+        for generation in 0.. {
+            match ask_at(&state, &key, now, generation) {
+                ThrottleDecision::Go => went += 1,
+                ThrottleDecision::GoAndWarn => panic!("nothing is wrong with it"),
+                ThrottleDecision::Wait(wait) => now += wait,
+            }
+            if now >= start + Duration::from_secs(300) {
+                break;
+            }
+        }
+        assert_eq!(went, 30);
+        state.forget(&key);
+        assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_quiet_minute_a_key_is_free_again() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        assert_eq!(ask(&state, &key, now + WINDOW), ThrottleDecision::Go);
+        assert_eq!(ask(&state, &key, now + WINDOW), ThrottleDecision::Go);
+        assert!(state.hot(5).is_empty());
+        assert_eq!(state.held.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_calmed_down_to_less_than_its_pace_is_free_again() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let mut now = Instant::now();
+        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        for _ in 0..31 {
+            now += Duration::from_secs(2);
+            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+        }
+        assert!(state.hot(5).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_whose_spec_changes_each_time_is_not_slowed_down() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "busy"));
+        let now = Instant::now();
+        for generation in 0..1_000 {
+            assert_eq!(ask_at(&state, &key, now, generation), ThrottleDecision::Go);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_of_the_spec_frees_a_hot_key() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask_at(&state, &key, now, 1), ThrottleDecision::Wait(_)) {}
+        assert_eq!(ask_at(&state, &key, now, 2), ThrottleDecision::Go);
+        assert!(state.hot(5).is_empty());
+        let again = (0..60).map(|_| ask_at(&state, &key, now, 2));
+        assert_eq!(again.filter(|decision| *decision == ThrottleDecision::GoAndWarn).count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hot_key_reports_its_reasons() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask_at(&state, &key, now, 3), ThrottleDecision::Wait(_)) {}
+        assert_eq!(state.hot(5)[0].reasons, 1 << 3);
+        state.forget(&key);
+        assert_eq!((state.hot(5).len(), state.held.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_reasons_of_an_attempt_that_had_to_wait_are_passed_to_the_next() {
+        let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        let spec_version = || Some(SpecVersion::test(1));
+        assert!(matches!(
+            state.ask(&key, now, (&mut 0b100, false), spec_version),
+            ThrottleDecision::Wait(_)
+        ));
+        let mut reasons = 0b1000;
+        assert_eq!(
+            state.ask(&key, now + SPACING, (&mut reasons, false), spec_version),
+            ThrottleDecision::Go
+        );
+        assert_eq!(reasons, 0b1110);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_that_are_reconciled_seldom_cost_no_memory() {
+        let state = LoopGuardState::default();
+        let now = Instant::now();
+        for name in 0..100_000 {
+            let key = ObjectKey::new(Some("shop"), &name.to_string());
+            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+        }
+        assert_eq!(state.keys.lock().len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn among_very_many_objects_each_still_has_its_fifty() {
+        let state = LoopGuardState::default();
+        let now = Instant::now();
+        for name in 0..2_000_000_u32 {
+            ask(&state, &ObjectKey::new(None, &name.to_string()), now);
+        }
+        let key = ObjectKey::new(None, "one");
+        for _ in 0..=FREE / 2 {
+            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+        }
+        let went = (0..2 * FREE).filter(|_| ask(&state, &key, now) == ThrottleDecision::Go).count();
+        assert!(went >= FREE as usize / 2 - 1, "{went}");
+        ask(&state, &key, now + WINDOW);
+        assert!(state.keys.lock().len() <= 1, "those of the minute before are forgotten");
+    }
+}

@@ -1,0 +1,421 @@
+//! Workers: take keys from the queue, run the step for each key, and give the verdict. Knows no
+//! types of objects.
+//!
+//! Faults inside a step stay inside: a panic, a deadline and an error differ in metrics and logs
+//! only.
+
+mod attempt;
+mod failing;
+mod limits;
+mod loop_guard;
+mod meter;
+mod namespaces;
+mod pool;
+mod reported_failure;
+mod retries_used_up;
+mod yield_budget;
+
+pub(super) use self::attempt::ReconcileAttempt;
+pub use self::limits::LoopGuard;
+pub(super) use self::limits::Rate;
+pub(super) use self::loop_guard::{HotKey, LoopGuardState};
+pub(super) use self::meter::Meter;
+pub(super) use self::pool::{ABORT_LIMIT, run_workers, warn_of_aborts};
+pub(super) use self::reported_failure::{REASONS, RECONCILED, ReportedFailure};
+pub use self::retries_used_up::AfterMaxRetries;
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use self::attempt::AttemptCancel;
+use self::loop_guard::ThrottleDecision;
+use self::meter::Ended;
+use self::namespaces::Namespaces;
+use self::yield_budget::{PollCount, YieldBudget};
+use crate::controller::source::{Quiet, Reason, TriggerNames};
+use crate::controller::state::{FollowUp, LastErrors, SpecVersion};
+use crate::controller::{Action, Failure, RetryPolicy};
+use crate::workqueue::{Work, WorkQueue};
+use windlass_core::environment::Environment;
+use windlass_core::panics::{caught, panic_text};
+use windlass_core::resource::ObjectKey;
+
+/// Interval at which the gauges on long work are refreshed.
+const TICK: Duration = Duration::from_secs(5);
+/// Longest wait before an object that was found to have ended is checked again. The check comes
+/// earlier when the cache shows the end; it is needed if the object was there after all.
+const ENDED_LIMIT: Duration = Duration::from_secs(10);
+
+/// Outcome of one step.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// There is no such object: the key can be forgotten.
+    Absent,
+    /// Reconciled.
+    Done(Action),
+    /// Not reconciled.
+    Failed(Failure),
+    /// The reconcile was dropped, because its object changed meanwhile.
+    Superseded,
+    /// The object does not decode. The cache logs that once; nothing else does.
+    Undecodable(Failure),
+    /// Skipped, because its annotation pauses it.
+    Paused,
+    /// Not reconciled, because the object is gone, or being deleted: the cache is about to show it.
+    Ended(Failure),
+}
+
+/// A boxed future of a step.
+pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+
+/// A boxed report of a failure.
+pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+
+/// Handles a key; the worker's view of a controller.
+pub(super) trait Step: Send + Sync + 'static {
+    /// Looks the key up and reconciles it.
+    fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a>;
+
+    /// Returns the noted follow-up of the last reconcile if the cache shows exactly the state that
+    /// this finished reconcile left, and nothing newer.
+    fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp>;
+
+    /// Notes the follow-up of a finished reconcile. Called before another worker can take the key.
+    fn finish(&self, key: &ObjectKey, how: FollowUp);
+
+    /// Returns the version of the object's spec.
+    fn spec_version(&self, key: &ObjectKey) -> Option<SpecVersion>;
+
+    /// Reports a failure; `None` when no report is wanted.
+    fn failed<'a>(
+        &'a self,
+        key: &'a ObjectKey,
+        reported: ReportedFailure<'a>,
+        attempt: ReconcileAttempt,
+    ) -> Option<ReportFuture<'a>>;
+
+    /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
+    /// reference counts do not contend. `None` if sharing is fine.
+    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+        None
+    }
+}
+
+/// State that all workers of a controller share.
+#[derive(Clone)]
+pub(super) struct Worker {
+    pub(super) controller: Arc<str>,
+    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) step: Arc<dyn Step>,
+    pub(super) timeout: Duration,
+    pub(super) retry: RetryPolicy,
+    pub(super) then: AfterMaxRetries,
+    pub(super) environment: Environment,
+    pub(super) meter: Meter,
+    pub(super) loop_guard: Arc<LoopGuardState>,
+    pub(super) last: Arc<LastErrors>,
+    pub(super) trigger_names: Arc<TriggerNames>,
+    pub(super) stop: Arc<CancellationToken>,
+    pub(super) namespaces: Arc<Namespaces>,
+}
+
+/// End of a guarded step.
+enum End {
+    Outcome(Outcome),
+    Panicked(String),
+    TimedOut,
+}
+
+impl Worker {
+    /// Returns another worker, with its own copies of the data that every attempt touches.
+    pub(super) fn one_more(&self) -> Self {
+        let step = self.step.for_one_worker().unwrap_or_else(|| Arc::clone(&self.step));
+        // Checking a token takes its lock: each worker has a child token, so that workers do not
+        // contend for the parent's lock.
+        let stop = Arc::new(self.stop.child_token());
+        Self { step, stop, meter: self.meter.for_one_worker(), ..self.clone() }
+    }
+
+    /// Works until the controller stops; a running step is finished first.
+    pub(super) async fn run(self) {
+        let polls = PollCount::default();
+        polls.count(self.work(&polls)).await;
+    }
+
+    /// Takes and reconciles keys until the controller stops.
+    async fn work(&self, polls: &PollCount) {
+        let ids = self.environment.rng.next_u64();
+        let mut attempts = 0_u64;
+        let mut next = self.next().await;
+        let mut streak = YieldBudget::new(polls, self.environment.clock.now());
+        while let Some(work) = next {
+            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken()) {
+                Quiet::Now(reasons) => reasons,
+                // The burst is not over: the key goes back until its quiet time ends.
+                Quiet::In(delay) => {
+                    work.hold(delay);
+                    let now = self.environment.clock.now();
+                    next = self.follow(None, streak.goes_on(now), now).await;
+                    continue;
+                }
+            };
+            attempts += 1;
+            let span = tracing::info_span!(
+                "reconcile",
+                controller = %self.controller,
+                namespace = work.key().namespace().unwrap_or_default(),
+                name = work.key().name(),
+                reconcile_id = format_args!("{:016x}", reconcile_id(ids, attempts)),
+                reasons = %self.trigger_names.named(reasons),
+            );
+            let (left, now) = self.attempt(work, reasons).instrument(span).await;
+            next = self.follow(left, streak.goes_on(now), now).await;
+        }
+    }
+
+    /// Returns the next key after an attempt that ended at `now`. `left` is finished work whose
+    /// verdict is still to be given: one pass through the queue's lock is enough for both.
+    async fn follow(
+        &self,
+        left: Option<Work<ObjectKey>>,
+        goes_on: bool,
+        now: Instant,
+    ) -> Option<Work<ObjectKey>> {
+        if !goes_on {
+            // The verdict is given before yielding: the worker holds no key while other tasks run.
+            drop(left);
+            yield_now().await;
+            return self.next().await;
+        }
+        // After a stop `next` returns `None`, so the verdict must be given by dropping the work.
+        let left = left.filter(|_| !self.stop.is_cancelled());
+        let Some(work) = left else { return self.next().await };
+        match work.next(now) {
+            Some(work) => Some(work),
+            None => self.wait().await,
+        }
+    }
+
+    /// Returns the next key; `None` when the controller stops.
+    async fn next(&self) -> Option<Work<ObjectKey>> {
+        if self.stop.is_cancelled() {
+            return None;
+        }
+        // Fast path without registering a waiter.
+        if let Some(work) = self.queue.try_get() {
+            return Some(work);
+        }
+        self.wait().await
+    }
+
+    /// Waits for the next key; `None` when the controller stops.
+    async fn wait(&self) -> Option<Work<ObjectKey>> {
+        // Stop comes first: a stopping worker must not take another key.
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            work = self.queue.get() => work,
+        }
+    }
+
+    /// Runs one attempt at a key. Returns the time, and the work if its verdict is still to be
+    /// given.
+    async fn attempt(
+        &self,
+        work: Work<ObjectKey>,
+        mut reasons: u64,
+    ) -> (Option<Work<ObjectKey>>, Instant) {
+        let started = work.taken();
+        if let Some((again_in, has_failed)) = self.is_own_echo(reasons, work.key(), started) {
+            // The watch delivered an own write before it was answered: nothing is left to
+            // reconcile.
+            let left = match again_in {
+                Some(delay) if has_failed => {
+                    work.retry_after(delay);
+                    None
+                }
+                _ => Some(work.succeeded(again_in)),
+            };
+            return (left, self.environment.clock.now());
+        }
+        let is_timed = self.trigger_names.is_timed(reasons);
+        let spec_version = || self.step.spec_version(work.key());
+        match self.loop_guard.ask(work.key(), started, (&mut reasons, is_timed), spec_version) {
+            ThrottleDecision::Go => {}
+            ThrottleDecision::GoAndWarn => {
+                self.meter.throttled();
+                tracing::warn!(
+                    limit = %self.loop_guard.guard(),
+                    "reconciled too often though nobody changed its spec, and slowed down: does each \
+                     reconcile write something that differs from the last time?"
+                );
+            }
+            ThrottleDecision::Wait(delay) => {
+                work.because(reasons).hold(delay);
+                return (None, self.environment.clock.now());
+            }
+        }
+        // The reasons of a burst are known here only; an attempt that is dropped must return them
+        // to the queue.
+        let work = work.because(reasons).kept();
+        let busy = self.meter.busy();
+        let attempt = self.new_attempt(&work, reasons);
+        let cancel = attempt.cancel.clone();
+        let end = self.guarded(work.key(), attempt, started).await;
+        let now = self.environment.clock.now();
+        let took = now.saturating_duration_since(started);
+        self.meter.over();
+        let (ended, left) = match end {
+            End::Outcome(Outcome::Failed(failure)) => {
+                (self.fail(work, &cancel, (failure, Ended::Error)).await, None)
+            }
+            End::Panicked(text) => {
+                let failure = Failure::from(format!("the reconciler panicked: {text}"));
+                (self.fail(work, &cancel, (failure, Ended::Panic)).await, None)
+            }
+            End::TimedOut => {
+                let limit = self.timeout;
+                let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
+                (self.fail(work, &cancel, (failure, Ended::Timeout)).await, None)
+            }
+            End::Outcome(outcome) => self.conclude(work, outcome),
+        };
+        drop(busy);
+        self.meter.ended(ended, took);
+        (left, now)
+    }
+
+    /// Returns the remaining delay of the last reconcile's requeue, and whether that reconcile
+    /// failed, if the only reason for this attempt is a write of that reconcile.
+    fn is_own_echo(
+        &self,
+        reasons: u64,
+        key: &ObjectKey,
+        now: Instant,
+    ) -> Option<(Option<Duration>, bool)> {
+        // Pending retries and requeues add their reasons to every attempt before their time.
+        let changed = Reason::CHANGED.bit();
+        let later = Reason::REQUEUE.bit() | Reason::RETRY.bit();
+        if reasons & changed == 0 || reasons & !(changed | later) != 0 {
+            return None;
+        }
+        let FollowUp { again, has_failed } = self.step.is_own_echo(key)?;
+        let again_in = again.map(|again| again.saturating_duration_since(now));
+        // A requeue that is due is a reason of its own.
+        again_in.is_none_or(|delay| !delay.is_zero()).then_some((again_in, has_failed))
+    }
+
+    /// Creates the next attempt at a claimed key.
+    fn new_attempt(&self, work: &Work<ObjectKey>, reasons: u64) -> ReconcileAttempt {
+        // An object that was given up and changed since is tried for the first time again.
+        let is_anew = work.failures() > 0
+            && self.last.given_up(work.key()).is_some()
+            && self.trigger_names.includes_change(reasons);
+        let number = if is_anew { 0 } else { work.failures() };
+        ReconcileAttempt { number, reasons, cancel: AttemptCancel::new(&self.stop) }
+    }
+
+    /// Runs the step to its end, its panic or its deadline, whichever comes first.
+    async fn guarded(&self, key: &ObjectKey, attempt: ReconcileAttempt, started: Instant) -> End {
+        let ending = attempt.cancel.at_end();
+        let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, attempt))) {
+            Ok(step) => step,
+            Err(panic) => return End::Panicked(panic_text(&*panic)),
+        };
+        let mut step = pin!(caught(step));
+        // Rebound after `step`, so that it is dropped before `step`: the token is cancelled and the
+        // write gate closed while the step's future still exists.
+        let ending = ending;
+        // `Duration::MAX` means no deadline, and overflows an `Instant`.
+        let deadline = started.checked_add(self.timeout);
+        let deadline = deadline.unwrap_or_else(|| self.environment.clock.after(self.timeout));
+        let mut tick = started;
+        while tick < deadline {
+            tick = (tick + TICK).min(deadline);
+            // The step is polled first: a step that is ready at its deadline has not failed.
+            tokio::select! {
+                biased;
+                end = step.as_mut() => {
+                    if !matches!(end, Ok(Outcome::Superseded)) {
+                        ending.finished();
+                    }
+                    return match end {
+                        Ok(outcome) => End::Outcome(outcome),
+                        Err(panic) => End::Panicked(panic_text(&*panic)),
+                    };
+                }
+                // Polled, and so armed, only when the step is pending.
+                () = self.environment.clock.sleep_until(tick) => self.queue.observe(),
+            }
+        }
+        End::TimedOut
+    }
+
+    /// Logs an outcome that is no failure, and chooses the verdict, which is given with the next
+    /// key.
+    fn conclude(
+        &self,
+        work: Work<ObjectKey>,
+        outcome: Outcome,
+    ) -> (Ended, Option<Work<ObjectKey>>) {
+        self.namespaces.ended(work.key());
+        let (ended, again_in) = match outcome {
+            Outcome::Absent => {
+                self.loop_guard.forget(work.key());
+                self.last.forget(work.key());
+                return (Ended::Success, Some(work.ended_for_good()));
+            }
+            Outcome::Paused => {
+                tracing::debug!("not reconciled: paused");
+                (Ended::Success, None)
+            }
+            Outcome::Done(action) => {
+                self.last.succeeded(work.key());
+                match action.requeue_after {
+                    None => {
+                        tracing::debug!("reconciled");
+                        (Ended::Success, None)
+                    }
+                    Some(delay) => {
+                        tracing::debug!(again_in = ?delay, "reconciled");
+                        (Ended::RequeueAfter, Some(delay))
+                    }
+                }
+            }
+            Outcome::Ended(failure) => {
+                tracing::debug!(why = %failure, "not reconciled: the object has ended");
+                (Ended::Success, Some(ENDED_LIMIT))
+            }
+            Outcome::Superseded => {
+                // Neither success nor failure: the key is due again at once, and its backoff is
+                // unchanged.
+                work.hold(Duration::ZERO);
+                tracing::debug!("dropped: the object changed meanwhile");
+                return (Ended::Superseded, None);
+            }
+            Outcome::Failed(failure) | Outcome::Undecodable(failure) => {
+                tracing::debug!(error = %failure, "not reconciled");
+                (Ended::Terminal, None)
+            }
+        };
+        (ended, Some(work.succeeded(again_in)))
+    }
+}
+
+/// Makes a reconcile's id for logs: the numbers of one worker follow from its seed, and look
+/// random.
+fn reconcile_id(seed: u64, attempt: u64) -> u64 {
+    let mixed = (seed ^ attempt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,354 @@
+//! Retries for keys whose reconcile failed because a namespace is being deleted, or does not exist
+//! (B14): the keys are tried again when that namespace is deleted or created, and not only when
+//! their backoff is over.
+//!
+//! Such a namespace is watched alone, by its name, for as long as a key waits for it. If the
+//! operator may not read namespaces, only the backoff remains.
+//!
+//! A namespace that merely changes causes no retry, and one state of it causes at most one retry of
+//! a key: a server whose cache of namespaces lags is not queried in a loop.
+
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use k8s_openapi::api::core::v1::Namespace;
+
+use crate::controller::Failure;
+use crate::controller::failure::Retry;
+use crate::controller::source::Reason;
+use crate::workqueue::WorkQueue;
+use windlass_cache::informer::{CacheOptions, Informer, InformerRegistry, Registration};
+use windlass_cache::store::Representation;
+use windlass_core::error::{Error, MissingNamespace};
+use windlass_core::resource::{ObjectKey, Selector};
+use windlass_core::sync::{Mutex, Notify};
+
+/// Most namespaces that are watched at once, and most keys that wait for one of them. Keys beyond
+/// have their backoff only.
+const MOST_NAMESPACES: usize = 16;
+const MOST_KEYS: usize = 4096;
+
+/// Known state of a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Door {
+    /// Not read yet.
+    Unknown,
+    Absent,
+    /// Being deleted.
+    Closing,
+    /// Existing; its uid.
+    Open(String),
+}
+
+/// The keys of one controller that wait for a namespace.
+#[derive(Default)]
+pub(crate) struct Namespaces {
+    waiting: Mutex<Waiting>,
+    /// Whether any key waits, so that other reconciles take no lock.
+    is_waited_for: AtomicBool,
+    changed: Notify,
+}
+
+/// By namespace, the waiting keys, each with the state for which it was last tried.
+type Waiting = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
+
+/// A watched namespace.
+struct Watched {
+    informer: Informer<Namespace>,
+    _listening: Registration,
+    is_listed: bool,
+}
+
+impl Namespaces {
+    /// Handles a failed reconcile of `key`: it waits if a namespace was the obstacle.
+    pub(crate) fn failed(&self, key: &ObjectKey, failure: &Failure) {
+        let obstacle = obstacle(failure).filter(|_| failure.retry != Retry::Never);
+        let Some(obstacle) = obstacle else { return self.ended(key) };
+        let namespace = obstacle.name.or(key.namespace()).unwrap_or_default();
+        if !is_label(namespace) {
+            return self.ended(key);
+        }
+        let mut waiting = self.waiting.lock();
+        // The watch may already show a state that came after this reconcile began: a key that did
+        // not wait before has seen only the answer to its own request.
+        let seen = if obstacle.is_missing { Door::Absent } else { Door::Unknown };
+        let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned();
+        // A key that goes on waiting changes no watch: the next change of the namespace enqueues
+        // it.
+        let is_new = tried.is_none();
+        remove(&mut waiting, key);
+        if waiting.len() >= MOST_NAMESPACES && !waiting.contains_key(namespace) {
+            return;
+        }
+        let keys = waiting.entry(namespace.to_owned()).or_default();
+        if keys.len() < MOST_KEYS {
+            keys.insert(key.clone(), tried.unwrap_or(seen));
+        }
+        self.is_waited_for.store(true, Ordering::SeqCst);
+        if is_new {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Handles another end of a reconcile of `key`: it waits no longer.
+    pub(crate) fn ended(&self, key: &ObjectKey) {
+        // Relaxed: `failed` for this key was called by the worker that had the key before, and the
+        // queue orders the two.
+        if !self.is_waited_for.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        let watched = waiting.len();
+        remove(&mut waiting, key);
+        self.is_waited_for.store(!waiting.is_empty(), Ordering::SeqCst);
+        // A namespace without waiting keys: its watch can end.
+        if waiting.len() < watched {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Watches the namespaces that keys wait for, and enqueues the keys. Runs until it is dropped.
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        informers: InformerRegistry,
+        queue: WorkQueue<ObjectKey>,
+    ) {
+        let mut watched = BTreeMap::new();
+        loop {
+            self.choose(&informers, &mut watched);
+            for (namespace, watched) in &watched {
+                self.look(namespace, &watched.door(), &queue);
+            }
+            // A change that comes during the loop leaves a permit, so no notification is lost.
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                listed = first_list(&watched) => {
+                    watched.get_mut(&listed).into_iter().for_each(|watched| watched.is_listed = true);
+                }
+            }
+        }
+    }
+
+    /// Starts the wanted watches and ends the others.
+    fn choose(
+        self: &Arc<Self>,
+        informers: &InformerRegistry,
+        watched: &mut BTreeMap<String, Watched>,
+    ) {
+        let wanted: Vec<String> = self.waiting.lock().keys().cloned().collect();
+        watched.retain(|namespace, _| wanted.contains(namespace));
+        for namespace in wanted {
+            watched
+                .entry(namespace)
+                .or_insert_with_key(|namespace| self.watch(informers, namespace));
+        }
+    }
+
+    /// Starts to watch one namespace.
+    fn watch(self: &Arc<Self>, informers: &InformerRegistry, namespace: &str) -> Watched {
+        let options = CacheOptions::default()
+            .fields(format!("metadata.name={namespace}"))
+            .representation(Representation::Metadata)
+            .optional();
+        let informer = informers.informer_with::<Namespace>(options);
+        let waits = Arc::downgrade(self);
+        let listening = informer.listen().inline(Box::new(move |_| {
+            waits.upgrade().iter().for_each(|waits| waits.changed.notify_one());
+        }));
+        Watched { informer, _listening: listening, is_listed: false }
+    }
+
+    /// Enqueues the keys that were not tried yet since the namespace was deleted or created.
+    fn look(&self, namespace: &str, door: &Door, queue: &WorkQueue<ObjectKey>) {
+        if !matches!(door, Door::Absent | Door::Open(_)) {
+            return;
+        }
+        let mut due = Vec::new();
+        let mut waiting = self.waiting.lock();
+        for (key, tried) in waiting.get_mut(namespace).into_iter().flatten() {
+            if tried != door {
+                tried.clone_from(door);
+                due.push(key.clone());
+            }
+        }
+        // Released before the keys are added: adding takes the queue's lock.
+        drop(waiting);
+        if due.is_empty() {
+            return;
+        }
+        tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
+        // The keys go on waiting until their reconciles end.
+        let adding = Reason::NAMESPACE.adding();
+        queue.add_each(due.into_iter().map(|key| (key, adding)));
+    }
+}
+
+impl Watched {
+    /// Returns the namespace's current state.
+    fn door(&self) -> Door {
+        if !self.is_listed {
+            return Door::Unknown;
+        }
+        // The watch selects a single namespace.
+        match self.informer.store().select(None, &Selector::everything()).first() {
+            None => Door::Absent,
+            Some(found) if found.head().is_terminating() => Door::Closing,
+            Some(found) => Door::Open(found.head().uid().to_owned()),
+        }
+    }
+}
+
+/// Waits until another namespace has been listed; for ever when there is none.
+async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
+    let pending = watched.iter().filter(|(_, watched)| !watched.is_listed);
+    let mut lists: Vec<Pin<Box<dyn Future<Output = Option<String>> + Send + '_>>> = Vec::new();
+    for (namespace, watched) in pending {
+        lists.push(Box::pin(async {
+            let listed = watched.informer.synced().await;
+            listed.is_ok().then(|| namespace.clone())
+        }));
+    }
+    poll_fn(|cx| {
+        let mut listed = None;
+        lists.retain_mut(|list| match list.as_mut().poll(cx) {
+            Poll::Pending => true,
+            Poll::Ready(name) => {
+                listed = listed.take().or(name);
+                false
+            }
+        });
+        listed.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+/// Removes a key from every namespace that it waits for.
+fn remove(waiting: &mut Waiting, key: &ObjectKey) {
+    waiting.retain(|_, keys| {
+        keys.remove(key);
+        !keys.is_empty()
+    });
+}
+
+/// Returns the namespace that caused the failure, if one did.
+fn obstacle(failure: &Failure) -> Option<MissingNamespace<'_>> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure.cause());
+    while let Some(error) = cause {
+        let obstacle = error.downcast_ref::<Error>().and_then(Error::missing_namespace);
+        if obstacle.is_some() {
+            return obstacle;
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// Whether the name is a valid label: it comes from a server's text and goes into a selector.
+fn is_label(name: &str) -> bool {
+    let is_fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !name.is_empty() && name.len() <= 63 && name.chars().all(is_fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::workqueue::QueueSettings;
+    use windlass_core::clock::Clock;
+    use windlass_core::environment::Environment;
+    use windlass_core::error::ApiStatus;
+    use windlass_core::metrics::Metrics;
+    use windlass_core::rng::Rng;
+
+    struct Rig {
+        namespaces: Namespaces,
+        queue: WorkQueue<ObjectKey>,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let (clock, rng) = (Clock::system(), Rng::seeded(1));
+            let environment = Environment { clock, rng, metrics: Metrics::new() };
+            let queue = WorkQueue::new(QueueSettings::new("site"), &environment);
+            Self { namespaces: Namespaces::default(), queue }
+        }
+
+        /// A reconcile of that object ends: its namespace was not there.
+        fn not_there(&self, name: &str) {
+            let answer = r#"{"code":404,"reason":"NotFound","message":"namespaces \"tn\" not found",
+                "details":{"name":"tn","kind":"namespaces"}}"#;
+            let status: ApiStatus = serde_json::from_str(answer).expect("a status");
+            self.namespaces
+                .failed(&key(name), &Failure::from(Error::from_status("try it", status)));
+        }
+
+        /// The keys that this state enqueues.
+        fn woken(&self, door: &Door) -> Vec<String> {
+            self.namespaces.look("tn", door, &self.queue);
+            let mut woken = Vec::new();
+            while let Some(work) = self.queue.try_get() {
+                woken.push(work.key().name().to_owned());
+                work.done();
+            }
+            woken
+        }
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new(Some("shop"), name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_watch_is_notified_only_when_the_waiting_keys_change() {
+        let rig = Rig::new();
+        let is_told = async || {
+            let clock = Clock::system();
+            clock.timeout(Duration::from_secs(1), rig.namespaces.changed.notified()).await.is_some()
+        };
+        rig.not_there("a");
+        rig.not_there("b");
+        assert!(is_told().await);
+        rig.not_there("a");
+        rig.namespaces.ended(&key("of another namespace"));
+        rig.namespaces.ended(&key("b"));
+        assert!(!is_told().await, "one still waits, as before");
+        rig.namespaces.ended(&key("a"));
+        assert!(is_told().await, "the watch can end");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b14_a_key_whose_reconcile_ends_after_the_namespace_came_is_woken_too() {
+        let (rig, open) = (Rig::new(), Door::Open("u1".to_owned()));
+        rig.not_there("a");
+        assert!(rig.woken(&Door::Absent).is_empty(), "it has seen that itself");
+        assert_eq!(rig.woken(&open), ["a"]);
+        // It was answered before the namespace came.
+        rig.not_there("b");
+        assert_eq!(rig.woken(&open), ["b"]);
+        // The server's memory lags: each state enqueues a key once.
+        rig.not_there("a");
+        rig.not_there("b");
+        assert!(rig.woken(&open).is_empty());
+        assert_eq!(rig.woken(&Door::Absent), ["a", "b"]);
+        assert_eq!(rig.woken(&Door::Open("u2".to_owned())), ["a", "b"]);
+        rig.namespaces.ended(&key("a"));
+        assert_eq!(rig.woken(&open), ["b"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b14_a_namespace_enqueues_its_keys_when_it_opens_and_not_before() {
+        let rig = Rig::new();
+        rig.not_there("a");
+        assert!(rig.woken(&Door::Unknown).is_empty());
+        rig.not_there("b");
+        assert!(rig.woken(&Door::Absent).is_empty(), "both have seen that themselves");
+        assert!(rig.woken(&Door::Closing).is_empty());
+        assert_eq!(rig.woken(&Door::Open("u1".to_owned())), ["a", "b"]);
+    }
+}

@@ -1,0 +1,37 @@
+//! A failure as it is reported, and the reasons of the condition that shows it.
+
+use crate::controller::Failure;
+use windlass_core::conditions::{Condition, unmet};
+
+/// Reasons of a condition that shows a failure.
+const FAILED: &str = "ReconcileFailed";
+const GAVE_UP: &str = "ReconcileGaveUp";
+const TERMINAL: &str = "TerminalError";
+/// Reason of a condition that shows a success.
+pub(crate) const RECONCILED: &str = "Reconciled";
+/// All reasons of a condition that shows the outcome of a reconcile.
+pub(crate) const REASONS: [&str; 4] = [FAILED, GAVE_UP, TERMINAL, RECONCILED];
+
+/// A failure, in relation to the failures before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReportedFailure<'a> {
+    pub(crate) failure: &'a Failure,
+    /// Failures in a row, this one included.
+    pub(crate) failures: u32,
+    /// Whether it is the first in a row, has another text than before, or gave up just now.
+    pub(crate) is_new: bool,
+    /// Whether it gave up just now.
+    pub(crate) gave_up: bool,
+}
+
+impl ReportedFailure<'_> {
+    /// Returns the condition of that type for this failure.
+    pub(crate) fn condition(&self, type_: &str) -> Condition {
+        let reason = match self.failure {
+            failure if failure.is_terminal() => TERMINAL,
+            failure if failure.gave_up() => GAVE_UP,
+            _ => FAILED,
+        };
+        unmet(type_, reason, self.failure.to_string())
+    }
+}

@@ -1,0 +1,135 @@
+//! Reports occurrences about an object to people, as Events of `events.k8s.io/v1`.
+//!
+//! A [`Recorder`] never waits and never fails: it puts an occurrence into a bounded queue, and one
+//! task writes them. The same occurrence again within six minutes grows a series instead of making
+//! another Event; the Events of an object that causes too many different ones are dropped.
+//!
+//! Absent: delivery guarantees. Events are lost when the queue is full or the API server refuses
+//! them; nothing may depend on one.
+
+mod series;
+mod writer;
+
+pub use writer::EventWriter;
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use tokio::sync::mpsc;
+
+use windlass_client::client::Client;
+use windlass_core::resource::ObjectRef;
+use windlass_core::text::shorten;
+
+pub use EventKind::{Normal, Warning};
+
+/// Most occurrences that wait to be written.
+const QUEUE: usize = 512;
+/// Limits of the API server, in bytes.
+const NOTE_LIMIT: usize = 1024;
+const WORD_LIMIT: usize = 128;
+
+/// Severity of an Event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventKind {
+    /// Normal operation.
+    Normal,
+    /// A problem that needs attention.
+    Warning,
+}
+
+impl EventKind {
+    /// The value of the Event's `type`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Normal => "Normal",
+            Warning => "Warning",
+        }
+    }
+}
+
+/// An occurrence about an object, which becomes an Event or grows a series.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Occurrence {
+    pub(crate) regarding: Regarding,
+    pub(crate) kind: EventKind,
+    pub(crate) reason: String,
+    pub(crate) action: String,
+    pub(crate) note: String,
+}
+
+/// The object that an Event is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Regarding {
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+    pub(crate) uid: Option<String>,
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+}
+
+impl Regarding {
+    fn of(object: &ObjectRef) -> Self {
+        Self {
+            namespace: object.key.namespace().map(str::to_owned),
+            name: object.key.name().to_owned(),
+            uid: object.uid.clone(),
+            api_version: object.info.api_version(),
+            kind: object.info.kind.to_string(),
+        }
+    }
+
+    fn reference(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(self.api_version.clone()),
+            kind: Some(self.kind.clone()),
+            name: Some(self.name.clone()),
+            namespace: self.namespace.clone(),
+            uid: self.uid.clone(),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+/// Queues occurrences to be written as Events; cheap to clone.
+#[derive(Clone)]
+pub struct Recorder {
+    sender: mpsc::Sender<Occurrence>,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("room", &self.sender.capacity()).finish()
+    }
+}
+
+impl Recorder {
+    /// Creates a recorder, and the task that writes its Events. They name `controller` as their
+    /// reporter and are written through `client`.
+    pub fn new(client: Client, controller: &str) -> (Self, EventWriter) {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        (Self { sender }, EventWriter::new(client, controller, receiver))
+    }
+
+    /// Queues an Event about `object`. `reason` is one word in `CamelCase` for programs, `note` a
+    /// sentence for people (cut at 1 kB). Lost when 512 others wait already.
+    pub fn event(
+        &self,
+        object: &ObjectRef,
+        kind: EventKind,
+        reason: &str,
+        note: impl fmt::Display,
+    ) {
+        let occurrence = Occurrence {
+            regarding: Regarding::of(object),
+            kind,
+            reason: shorten(reason.to_owned(), WORD_LIMIT),
+            action: "Reconcile".to_owned(),
+            note: shorten(note.to_string(), NOTE_LIMIT),
+        };
+        // Never waits: a full queue drops the occurrence instead of delaying a reconcile.
+        if self.sender.try_send(occurrence).is_err() {
+            tracing::debug!(%object, reason, "an event was dropped: too many wait, or shut down");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The task that writes Events.
+
+use std::time::Duration;
+
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::series::{Aggregator, Writing};
+use super::{Occurrence, WORD_LIMIT};
+use windlass_client::api::Patch;
+use windlass_client::client::Client;
+use windlass_core::error::Error;
+use windlass_core::text::shorten;
+
+/// Longest time for one write of an Event.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Writes the occurrences of a [`Recorder`](super::Recorder); run it once, beside the recorder.
+#[derive(Debug)]
+pub struct EventWriter {
+    client: Client,
+    controller: String,
+    instance: String,
+    receiver: mpsc::Receiver<Occurrence>,
+    aggregator: Aggregator,
+}
+
+impl EventWriter {
+    pub(super) fn new(
+        client: Client,
+        controller: &str,
+        receiver: mpsc::Receiver<Occurrence>,
+    ) -> Self {
+        // In a Pod this is the Pod's name.
+        let host = std::env::var("HOSTNAME").unwrap_or_default();
+        let instance = match host.as_str() {
+            "" => controller.to_owned(),
+            host => format!("{controller}-{host}"),
+        };
+        let instance = shorten(instance, WORD_LIMIT);
+        let aggregator = Aggregator::default();
+        let client = client.routine();
+        Self { client, controller: controller.to_owned(), instance, receiver, aggregator }
+    }
+
+    /// Writes until `stop`, or until every recorder is dropped; then writes the queue and returns.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses the queued occurrences.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let clock = self.client.environment().clock.clone();
+        loop {
+            let refresh = self.aggregator.next_refresh();
+            let alarm = async {
+                match refresh {
+                    Some(at) => clock.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                // The stop is checked first: a stream of occurrences must not delay it.
+                () = stop.cancelled() => break,
+                occurrence = self.receiver.recv() => match occurrence {
+                    Some(occurrence) => self.observe(occurrence).await,
+                    None => break,
+                },
+                () = alarm => self.refresh(false).await,
+            }
+        }
+        // Closed before it is emptied: a recorder cannot extend the last run.
+        self.receiver.close();
+        while let Ok(occurrence) = self.receiver.try_recv() {
+            self.observe(occurrence).await;
+        }
+        self.refresh(true).await;
+    }
+
+    /// Takes an occurrence, and writes it unless it only grows a series.
+    async fn observe(&mut self, occurrence: Occurrence) {
+        let environment = self.client.environment();
+        let (suffix, now, time) =
+            (environment.rng.next_u64(), environment.clock.now(), environment.clock.wall());
+        if let Some(writing) = self.aggregator.observe(occurrence, suffix, now, time) {
+            self.write(writing).await;
+        }
+    }
+
+    /// Writes grown series that are due, or `all` of them.
+    async fn refresh(&mut self, all: bool) {
+        let now = self.client.environment().clock.now();
+        for writing in self.aggregator.refresh(now, all) {
+            self.write(writing).await;
+        }
+    }
+
+    /// Sends one write; a failed one is forgotten.
+    async fn write(&mut self, writing: Writing) {
+        let clock = self.client.environment().clock.clone();
+        let (namespace, name) = match &writing {
+            Writing::Create { namespace, name, .. } | Writing::Grow { namespace, name, .. } => {
+                (namespace.clone(), name.clone())
+            }
+        };
+        // Bounded: one slow write must not hold up all others, nor the end of the operator.
+        match clock.timeout(WRITE_LIMIT, self.send(writing)).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                tracing::debug!(%error, namespace, name, "an event could not be written");
+                // Also a new Event: the next occurrence tries to create it again.
+                self.aggregator.forget(&namespace, &name);
+            }
+            None => tracing::debug!(namespace, name, "writing an event took too long"),
+        }
+    }
+
+    /// Creates an Event, or patches its series.
+    async fn send(&self, writing: Writing) -> Result<(), Error> {
+        match writing {
+            Writing::Create { occurrence, namespace, name, time } => {
+                let event = Event {
+                    metadata: ObjectMeta {
+                        name: Some(name),
+                        namespace: Some(namespace.clone()),
+                        ..ObjectMeta::default()
+                    },
+                    action: Some(occurrence.action),
+                    event_time: Some(MicroTime(time)),
+                    note: Some(occurrence.note),
+                    reason: Some(occurrence.reason),
+                    regarding: Some(occurrence.regarding.reference()),
+                    reporting_controller: Some(self.controller.clone()),
+                    reporting_instance: Some(self.instance.clone()),
+                    type_: Some(occurrence.kind.as_str().to_owned()),
+                    ..Event::default()
+                };
+                self.client.namespace::<Event>(&namespace).create(&event).await?;
+            }
+            Writing::Grow { namespace, name, count, time } => {
+                let series = json!({ "count": count, "lastObservedTime": MicroTime(time) });
+                let patch = Patch::Merge(json!({ "series": series }));
+                self.client.namespace::<Event>(&namespace).patch(&name, patch).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Adds one finalizer to an object and removes it, without touching other writers' fields.
+//!
+//! Both are merge patches that carry the resourceVersion they were computed from, so a list of
+//! finalizers that another writer changed meanwhile is never overwritten: the API server answers
+//! 409.
+//!
+//! Absent: the clean-up itself, and the decision when to run it.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use windlass_client::api::{Api, Patch};
+use windlass_core::error::Error;
+use windlass_core::resource::{Resource, ResourceExt};
+
+/// Most attempts of a removal; each reads the object again after another writer's change.
+const TRIES: u32 = 4;
+
+/// Adds `finalizer` to `object`. `None` when the object is gone.
+///
+/// # Errors
+/// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer changed the object since it was
+/// read; otherwise any error of the API server.
+pub async fn add<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<K>, Error> {
+    Ok(add_to(api, object, finalizer).await?.map(|(object, _)| object))
+}
+
+/// [`add`], with the bytes of the API server's answer.
+pub(crate) async fn add_to<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<(K, Bytes)>, Error> {
+    let finalizers = others(object, finalizer).chain([finalizer]).collect();
+    gone_is_none(api, object, api.patch(object.name(), patch(object, finalizers)).answered().await)
+}
+
+/// Removes `finalizer` from `object`, or from its newest version if another writer changed it.
+///
+/// An object, or a finalizer on it, that is gone is no error. Returns the object as it was left,
+/// if it still exists.
+///
+/// # Errors
+/// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object; otherwise
+/// any error of the API server.
+pub async fn remove<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<K>, Error> {
+    Ok(remove_from(api, object, finalizer).await?.map(|left| left.object))
+}
+
+/// Result of a removal.
+pub(crate) struct Left<K> {
+    pub(crate) object: K,
+    /// The resourceVersion that was patched; `None` when nothing was written.
+    pub(crate) from: Option<String>,
+    /// The API server's answer to the patch; empty when nothing was written.
+    pub(crate) answer: Bytes,
+}
+
+/// [`remove`], with the version that the patch was based on.
+pub(crate) async fn remove_from<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<Left<K>>, Error> {
+    let mut newest = object.clone();
+    let mut tries = 1;
+    while newest.has_finalizer(finalizer) {
+        let finalizers = others(&newest, finalizer).collect();
+        let answer = api.patch(newest.name(), patch(&newest, finalizers)).answered().await;
+        match gone_is_none(api, object, answer) {
+            // Another writer was first, or an own attempt was executed without an answer: both are
+            // decided again from the newest object.
+            Err(error) if error.code() == Some(409) && tries < TRIES => {}
+            answer => {
+                let from = Some(newest.resource_version().to_owned());
+                return Ok(answer?.map(|(object, answer)| Left { object, from, answer }));
+            }
+        }
+        tries += 1;
+        match api.get_opt(object.name()).await? {
+            // An object of the same name with another uid: the one to change is gone.
+            Some(other) if other.uid() != object.uid() => return Ok(None),
+            Some(other) => newest = other,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(Left { object: newest, from: None, answer: Bytes::new() }))
+}
+
+/// The other finalizers of an object.
+fn others<'a, K: Resource>(object: &'a K, finalizer: &'a str) -> impl Iterator<Item = &'a str> {
+    let all = object.metadata().finalizers.iter().flatten().map(String::as_str);
+    all.filter(move |other| *other != finalizer)
+}
+
+/// The patch to these finalizers, bound to the version of `object`.
+fn patch<K: Resource>(object: &K, finalizers: Vec<&str>) -> Patch {
+    Patch::Merge(body(object.resource_version(), &finalizers))
+}
+
+fn body(resource_version: &str, finalizers: &[&str]) -> Value {
+    json!({ "metadata": { "resourceVersion": resource_version, "finalizers": finalizers } })
+}
+
+/// Turns the 404 of a deleted object into `None`. A 404 about anything else stays an error.
+fn gone_is_none<K: Resource, A>(
+    api: &Api<K>,
+    object: &K,
+    answer: Result<A, Error>,
+) -> Result<Option<A>, Error> {
+    let info = api.info();
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        // Also when an own attempt removed the last finalizer, and its answer was lost.
+        Err(error) if error.is_missing([&info.plural, &info.kind], object.name()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    #[test]
+    fn c6_the_patch_keeps_the_finalizers_of_others_and_names_the_version() {
+        let mut map = ConfigMap::default();
+        map.metadata.resource_version = Some("7".into());
+        map.metadata.finalizers = Some(vec!["a.dev/x".into(), "ours.dev/y".into()]);
+        let Patch::Merge(left) = patch(&map, others(&map, "ours.dev/y").collect()) else {
+            panic!("a merge patch");
+        };
+        assert_eq!(
+            left,
+            json!({ "metadata": { "resourceVersion": "7", "finalizers": ["a.dev/x"] } })
+        );
+    }
+}

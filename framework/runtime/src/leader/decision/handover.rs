@@ -1,0 +1,173 @@
+//! Handing a lease over on request: a process asks, the holder lends.
+//!
+//! The machine knows no requests. [`Handover`] looks at the records that the machine has seen and
+//! at the requests that it makes. It sends a request in place of nothing, declines a lease that the
+//! machine may take, and sets the field `requested_by`, which no decision of the machine reads. So
+//! whatever it does, two processes lead at once only if their machines allow it.
+
+use jiff::Timestamp;
+
+use super::machine::{Concern, LockRequest, LockResponse, Machine, Next};
+use crate::leader::lock::{LeaderElectionRecord, ObservedRecord};
+use windlass_core::clock::ClockReading;
+
+/// Policy of handing the lease over on request, beside the race itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::leader) struct HandoverPolicy {
+    /// Asks a holder for the lease.
+    pub(in crate::leader) asks: bool,
+    /// Gives the lease to a process that asks, and lets it have the lease first.
+    pub(in crate::leader) lends: bool,
+}
+
+/// A machine whose process asks for the lease, or lends it.
+#[derive(Debug)]
+pub(in crate::leader) struct Handover {
+    pub(in crate::leader) machine: Machine,
+    policy: HandoverPolicy,
+}
+
+impl Handover {
+    pub(in crate::leader) fn new(machine: Machine, policy: HandoverPolicy) -> Self {
+        Self { machine, policy }
+    }
+
+    /// While leading: whether another process asks for the lease, and this one lends it.
+    pub(in crate::leader) fn is_asked(&self) -> bool {
+        self.machine.held().is_some() && self.lends_to().is_some()
+    }
+
+    /// Returns the process that asks for the lease, if this one lends it.
+    fn lends_to(&self) -> Option<&str> {
+        let seen = self.machine.seen().filter(|_| self.policy.lends)?;
+        self.requester(&seen.record)
+    }
+
+    /// Returns the process that asks for the lease, unless that is this one.
+    fn requester<'a>(&self, record: &'a LeaderElectionRecord) -> Option<&'a str> {
+        let requester = record.requested_by.as_deref();
+        requester.filter(|requester| *requester != self.machine.identity())
+    }
+
+    /// While leading: returns the reaction to a record that the lock reported, as
+    /// [`Machine::concern`]. A new request is a reason to look at the lock.
+    pub(in crate::leader) fn concern(&self, reported: &ObservedRecord) -> Concern {
+        let is_new = self.requester(&reported.record).is_some() && !self.is_asked();
+        match self.machine.concern(reported) {
+            Concern::Renewed if self.policy.lends && is_new => Concern::Look,
+            Concern::Renewed => Concern::Nothing,
+            concern => concern,
+        }
+    }
+
+    /// Begins an attempt.
+    pub(in crate::leader) fn attempt(
+        &mut self,
+        now: &ClockReading,
+        wall: Timestamp,
+    ) -> LockRequest {
+        self.machine.attempt(now, wall)
+    }
+
+    /// Takes in the answer to `ask`, as [`Machine::answered`]. Returns the next request of this
+    /// attempt, if there is one.
+    pub(in crate::leader) fn answered(
+        &mut self,
+        ask: &LockRequest,
+        answer: LockResponse,
+        sent: &ClockReading,
+        now: &ClockReading,
+        wall: Timestamp,
+    ) -> Option<LockRequest> {
+        // A leader that finds another holder has lost the lease; it asks for it in a later attempt.
+        let was_held = self.machine.held().is_some();
+        let is_seen = matches!(answer, LockResponse::Lease(_));
+        let was_read = *ask == LockRequest::Read;
+        match self.machine.answered(ask, answer, sent, now, wall) {
+            Next::Send(next) => Some(next),
+            Next::Take(_) if self.declines(now) => None,
+            Next::Take(permit) => self.machine.take(permit, wall),
+            Next::End if is_seen && was_read && !was_held => self.request(),
+            Next::End => {
+                if is_seen && !was_read {
+                    self.check_place();
+                }
+                None
+            }
+        }
+    }
+
+    /// Stops to ask if the lock has no place for a request: repeated requests would only keep it
+    /// changing.
+    fn check_place(&mut self) {
+        let Some(ObservedRecord { record, .. }) = self.machine.seen() else { return };
+        let is_ours = record.holder.as_deref() == Some(self.machine.identity());
+        if !is_ours && record.requested_by.is_none() {
+            self.policy.asks = false;
+        }
+    }
+
+    /// Whether this process leaves a lease that it may take to the process that asks for it.
+    fn declines(&self, now: &ClockReading) -> bool {
+        let Some(seen) = self.machine.seen().filter(|_| self.lends_to().is_some()) else {
+            return false;
+        };
+        if seen.record.holder.is_none() {
+            return self.defers_to_requester(now);
+        }
+        self.machine.is_ours(&seen.record) && self.leaves_to_requester(now)
+    }
+
+    /// Whether the free lease is left to the requester, for as long as it needs to read again.
+    fn defers_to_requester(&self, now: &ClockReading) -> bool {
+        self.machine.unchanged(now) < self.machine.time_to_notice()
+    }
+
+    /// Whether the record is the remainder of a term of this process whose work was cut. The
+    /// requester then has the lease as soon as it is over, and this process comes after it.
+    fn leaves_to_requester(&self, now: &ClockReading) -> bool {
+        self.machine.held().is_none() && !self.machine.is_over_for_others(now)
+    }
+
+    /// Returns the request that asks the holder for the lease, once: a record that changed over and
+    /// over would never pass on.
+    fn request(&self) -> Option<LockRequest> {
+        let seen = self.machine.seen().filter(|_| self.policy.asks)?;
+        let ObservedRecord { record, version, .. } = seen;
+        let holder = record.holder.as_deref()?;
+        if holder == self.machine.identity() || record.requested_by.is_some() {
+            return None;
+        }
+        let requested_by = Some(self.machine.identity().to_owned());
+        let record = LeaderElectionRecord { requested_by, ..record.clone() };
+        Some(LockRequest::Replace { version: version.clone(), record })
+    }
+
+    /// Returns the request that gives the Lease back, as [`Machine::release`]. A request for the
+    /// lease stays in the released record: it says which process comes next.
+    pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
+        let ask = self.machine.release(wall)?;
+        let LockRequest::Replace { version, record } = ask else { return Some(ask) };
+        let requested_by = self.lends_to().map(str::to_owned);
+        Some(LockRequest::Replace {
+            version,
+            record: LeaderElectionRecord { requested_by, ..record },
+        })
+    }
+
+    /// Returns the request that withdraws our request for the lease, if there is one; the record
+    /// must be current (else the request is a read).
+    pub(in crate::leader) fn withdraw(&self) -> Option<LockRequest> {
+        if !self.policy.asks {
+            return None;
+        }
+        let Some(ObservedRecord { record, version, .. }) = self.machine.current() else {
+            return Some(LockRequest::Read);
+        };
+        let is_ours = record.requested_by.as_deref() == Some(self.machine.identity());
+        is_ours.then(|| LockRequest::Replace {
+            version: version.clone(),
+            record: LeaderElectionRecord { requested_by: None, ..record.clone() },
+        })
+    }
+}

@@ -1,0 +1,553 @@
+//! State machine of the election, without I/O: the next request to send, and the meaning of an
+//! answer.
+//!
+//! An attempt is a short exchange: [`Machine::attempt`] gives the first request, and
+//! [`Machine::answered`] the next one, until there is none; then the caller waits for a retry
+//! period. Every decision that safety rests on is here, so that a simulation can run it a million
+//! times.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::own_records::{OwnRecords, Wait};
+use crate::leader::gate::remaining;
+use crate::leader::lock::{LeaderElectionRecord, ObservedRecord, RELEASED};
+use crate::leader::settings::{JITTER, Timing};
+use windlass_core::clock::ClockReading;
+
+/// A request of an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::leader) enum LockRequest {
+    Read,
+    Create(LeaderElectionRecord),
+    Replace { version: String, record: LeaderElectionRecord },
+}
+
+/// Outcome of a request.
+#[derive(Clone, Debug)]
+pub(in crate::leader) enum LockResponse {
+    /// The Lease as it was read, or as it is after our write.
+    Lease(ObservedRecord),
+    /// There is no Lease.
+    Missing,
+    /// Another process wrote first; nothing of ours was stored.
+    Conflict,
+    /// No answer, or one that leaves open whether the write was executed.
+    Failed,
+}
+
+/// Reason for which a term ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::leader) enum Loss {
+    Taken(String),
+    NotRenewed,
+}
+
+/// A candidate that finds this many records of its own in a row, of which it knows none to have
+/// been stored, leaves the lease to others.
+const MOST_UNACKNOWLEDGED: u8 = 3;
+
+/// Next step of an attempt.
+#[derive(Debug)]
+pub(super) enum Next {
+    Send(LockRequest),
+    /// The lease may be taken or renewed by [`Machine::take`]. Leaving it is as safe.
+    Take(Permit),
+    /// The attempt is over.
+    End,
+}
+
+/// Permission to take or renew the lease as it was last seen. Only [`Machine::answered`] grants it.
+#[derive(Debug)]
+pub(super) struct Permit(());
+
+/// Reaction of a leader to a record that the lock reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::leader) enum Concern {
+    Nothing,
+    /// A newer record of this process: it still leads.
+    Renewed,
+    /// Read the lock: it may have changed hands.
+    Look,
+    /// Another process holds the lock.
+    Over,
+}
+
+/// The lock as it was last seen.
+#[derive(Debug)]
+struct Sight {
+    lease: ObservedRecord,
+    /// When this version was first seen.
+    first: ClockReading,
+    /// Whether this is, as far as this process knows, still the stored version.
+    current: bool,
+}
+
+/// State of one process in an election.
+#[derive(Debug)]
+pub(in crate::leader) struct Machine {
+    identity: String,
+    timing: Timing,
+    written: OwnRecords,
+    sight: Option<Sight>,
+    /// While leading: the time just before the last successful request was sent.
+    held: Option<ClockReading>,
+    /// While leading: the start of the first attempt that failed after the last success.
+    failing: Option<ClockReading>,
+    lost: Option<Loss>,
+    /// Start of the current attempt.
+    began: Option<ClockReading>,
+    /// Reads of the current attempt.
+    reads: u8,
+    /// Number of its own records that this process found since the last success without an answer
+    /// that they were stored.
+    unacknowledged: u8,
+    /// Version of the last of these records.
+    found: Option<String>,
+    /// While leading: the time at which the lock was acquired, and the transitions, as they are
+    /// stored.
+    tenure: Option<(Timestamp, i32)>,
+    /// Time at which the lock was first found missing after it was last seen.
+    missing: Option<ClockReading>,
+}
+
+impl Machine {
+    pub(in crate::leader) fn new(identity: String, timing: Timing, written: OwnRecords) -> Self {
+        Self {
+            identity,
+            timing,
+            written,
+            sight: None,
+            held: None,
+            failing: None,
+            lost: None,
+            began: None,
+            reads: 0,
+            unacknowledged: 0,
+            found: None,
+            tenure: None,
+            missing: None,
+        }
+    }
+
+    /// The name of this process in records.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The record as it was last seen.
+    pub(super) fn seen(&self) -> Option<&ObservedRecord> {
+        self.sight.as_ref().map(|sight| &sight.lease)
+    }
+
+    /// The record as it was last seen, if it is, as far as this process knows, still stored.
+    pub(super) fn current(&self) -> Option<&ObservedRecord> {
+        self.sight.as_ref().filter(|sight| sight.current).map(|sight| &sight.lease)
+    }
+
+    /// While leading: the time just before the last successful request was sent.
+    pub(in crate::leader) fn held(&self) -> Option<ClockReading> {
+        self.held
+    }
+
+    /// The last holder seen; `None` when the Lease was free or has not been seen.
+    pub(in crate::leader) fn holder(&self) -> Option<&str> {
+        self.sight.as_ref()?.lease.record.holder.as_deref()
+    }
+
+    /// Returns the time for which this process must not write yet although it holds the lock,
+    /// because it created it; `None` when it holds no such lock.
+    pub(in crate::leader) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
+        let sight = self.sight.as_ref().filter(|_| self.held.is_none())?;
+        if !self.is_ours(&sight.lease.record) || self.missing.is_some() {
+            return None;
+        }
+        let wait = self.written.wait(&sight.lease.record)?.seen(sight.first);
+        Some(wait.left(now).unwrap_or_default())
+    }
+
+    /// While leading: returns the reaction to a record that the lock reported. The record may be an
+    /// old one.
+    pub(in crate::leader) fn concern(&self, reported: &ObservedRecord) -> Concern {
+        let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
+        // Versions of API objects are numbers; those of other locks say nothing about order.
+        let order = seen.and_then(|seen| {
+            let (reported, seen) =
+                (reported.version.parse::<u64>().ok()?, seen.parse::<u64>().ok()?);
+            Some(reported.cmp(&seen))
+        });
+        // A reported record may be older than the one that this process read or wrote itself.
+        if matches!(order, Some(Ordering::Less | Ordering::Equal)) {
+            return Concern::Nothing;
+        }
+        match reported.record.holder.as_deref() {
+            Some(holder) if holder != self.identity && order.is_some() => Concern::Over,
+            Some(_) if self.is_ours(&reported.record) => Concern::Renewed,
+            _ => Concern::Look,
+        }
+    }
+
+    /// Ends leadership because another holds the lock.
+    pub(in crate::leader) fn overtaken(&mut self, reported: &ObservedRecord) {
+        let holder = reported.record.holder.clone().unwrap_or_default();
+        self.stale();
+        self.lose(Loss::Taken(holder));
+    }
+
+    /// For a candidate: whether a reported record is worth an attempt at once.
+    pub(in crate::leader) fn is_chance(&self, reported: &ObservedRecord) -> bool {
+        let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
+        reported.record.holder.is_none() && seen != Some(reported.version.as_str())
+    }
+
+    /// Returns, once, the reason for which leadership ended.
+    pub(in crate::leader) fn take_loss(&mut self) -> Option<Loss> {
+        self.lost.take()
+    }
+
+    /// Returns the time that leadership lasts if no further request succeeds; `None` when not
+    /// leading.
+    pub(in crate::leader) fn time_left(&self, now: &ClockReading) -> Option<Duration> {
+        let valid = remaining(&self.timing, &self.held?, now)?;
+        let Some(failing) = self.failing else { return Some(valid) };
+        let renewing = self.timing.renew_deadline.checked_sub(failing.longest_until(now))?;
+        Some(valid.min(renewing)).filter(|left| !left.is_zero())
+    }
+
+    /// Ends leadership whose time is up; returns whether it did.
+    pub(in crate::leader) fn expire(&mut self, now: &ClockReading) -> bool {
+        let over = self.held.is_some() && self.time_left(now).is_none();
+        if over {
+            self.lose(Loss::NotRenewed);
+        }
+        over
+    }
+
+    /// Begins an attempt.
+    pub(in crate::leader) fn attempt(
+        &mut self,
+        now: &ClockReading,
+        wall: Timestamp,
+    ) -> LockRequest {
+        self.began = Some(*now);
+        self.reads = 0;
+        if self.held.is_some()
+            && let Some(sight) = self.sight.as_ref().filter(|sight| sight.current)
+        {
+            return self.write(sight, wall);
+        }
+        self.read()
+    }
+
+    /// Takes in the answer to `ask`; `sent` was read before the request left. Returns the next
+    /// step of this attempt.
+    pub(super) fn answered(
+        &mut self,
+        ask: &LockRequest,
+        answer: LockResponse,
+        sent: &ClockReading,
+        now: &ClockReading,
+        wall: Timestamp,
+    ) -> Next {
+        match answer {
+            LockResponse::Lease(lease) => {
+                self.see(lease, now);
+                if *ask == LockRequest::Read {
+                    self.find();
+                    return self.decide(now);
+                }
+                self.written(ask, sent, now);
+                Next::End
+            }
+            LockResponse::Missing => self.missing(now, wall).map_or(Next::End, Next::Send),
+            LockResponse::Conflict => {
+                self.stale();
+                // One more read shows the winner; a second conflict waits for the next attempt.
+                if self.reads < 2 { Next::Send(self.read()) } else { Next::End }
+            }
+            LockResponse::Failed => {
+                // The write may have been executed: the next attempt reads first.
+                self.stale();
+                if self.held.is_some() {
+                    self.failing = self.failing.or(self.began);
+                }
+                Next::End
+            }
+        }
+    }
+
+    /// Returns the write that takes or renews the lease.
+    pub(super) fn take(&self, _: Permit, wall: Timestamp) -> Option<LockRequest> {
+        self.sight.as_ref().map(|sight| self.write(sight, wall))
+    }
+
+    /// Returns the request that gives the Lease back, if it is ours; the record must be current
+    /// (else the request is a read).
+    pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
+        self.held = None;
+        self.failing = None;
+        let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
+            return Some(LockRequest::Read);
+        };
+        // A process that finds the lock released writes at once, so a wait that is not over must
+        // not be shortened by a release.
+        if !self.is_ours(&sight.lease.record) || self.written.wait(&sight.lease.record).is_some() {
+            return None;
+        }
+        let record = LeaderElectionRecord {
+            holder: None,
+            duration: RELEASED,
+            acquired: Some(wall),
+            renewed: Some(wall),
+            // A request is made to one holder, and ends with its term.
+            requested_by: None,
+            ..sight.lease.record.clone()
+        };
+        Some(LockRequest::Replace { version: sight.lease.version.clone(), record })
+    }
+
+    /// Takes in the answer to a request outside of an attempt, such as one of
+    /// [`release`](Self::release); returns true when nothing is left to do.
+    pub(in crate::leader) fn released(
+        &mut self,
+        ask: &LockRequest,
+        answer: LockResponse,
+        now: &ClockReading,
+    ) -> bool {
+        match answer {
+            LockResponse::Lease(lease) => {
+                self.see(lease, now);
+                *ask != LockRequest::Read
+            }
+            LockResponse::Missing => true,
+            LockResponse::Conflict | LockResponse::Failed => {
+                self.stale();
+                false
+            }
+        }
+    }
+
+    /// Returns a read, and counts it.
+    fn read(&mut self) -> LockRequest {
+        self.reads += 1;
+        LockRequest::Read
+    }
+
+    /// Takes in a record that was read or written.
+    fn see(&mut self, lease: ObservedRecord, now: &ClockReading) {
+        self.missing = None;
+        if self.written.take_unheld(self.timing.lease_duration, now) && self.is_ours(&lease.record)
+        {
+            self.written.set_wait(&lease.record, None);
+        }
+        match &mut self.sight {
+            // The same version was seen before: its time of first sight stays, because the wait of
+            // a candidate counts from there.
+            Some(sight) if sight.lease.version == lease.version => sight.current = true,
+            sight => *sight = Some(Sight { lease, first: *now, current: true }),
+        }
+    }
+
+    /// Notes that the stored version may no longer be the one that was seen.
+    pub(in crate::leader) fn stale(&mut self) {
+        if let Some(sight) = &mut self.sight {
+            sight.current = false;
+        }
+    }
+
+    /// Ends leadership, and keeps the reason for [`take_loss`](Self::take_loss).
+    fn lose(&mut self, loss: Loss) {
+        self.held = None;
+        self.failing = None;
+        self.tenure = None;
+        self.lost = Some(loss);
+    }
+
+    /// Takes in the answer to a write of ours that was stored.
+    fn written(&mut self, ask: &LockRequest, sent: &ClockReading, now: &ClockReading) {
+        if self.holder() != Some(&self.identity) {
+            // Something between us and the store changed the holder, or the write left it as it
+            // was.
+            return self.decide_loss();
+        }
+        // A write of another origin may leave the holder as it is, and the holder may be another
+        // process of this name: only a record that this process sent as its own makes it the
+        // leader.
+        let record = match ask {
+            LockRequest::Create(record) | LockRequest::Replace { record, .. } => record,
+            LockRequest::Read => return,
+        };
+        if !self.written.contains(record) {
+            return;
+        }
+        if let Some(sight) = &self.sight
+            && !self.is_ours(&sight.lease.record)
+        {
+            // The store may normalize a record: the stored form counts as ours, too.
+            self.written.add(&sight.lease.record, self.written.wait(record));
+        }
+        let is_over = self.is_wait_over(now);
+        // An answer that took longer than the lease lasts gives nothing; the next attempt renews.
+        if remaining(&self.timing, sent, now).is_some() {
+            (self.failing, self.unacknowledged) = (None, 0);
+            if is_over {
+                self.held = Some(*sent);
+                let record = self.sight.as_ref().map(|sight| &sight.lease.record);
+                self.tenure = record.and_then(|it| Some((it.acquired?, it.transitions)));
+            }
+        }
+    }
+
+    /// Whether the holder of a record of ours that was just stored may write.
+    fn is_wait_over(&self, now: &ClockReading) -> bool {
+        let Some(sight) = &self.sight else { return false };
+        let record = &sight.lease.record;
+        let Some(wait) = self.written.wait(record).map(|wait| wait.seen(sight.first)) else {
+            return true;
+        };
+        // A leader that recreates its lock while its validity lasts held it all the time: no other
+        // process can have waited for long enough meanwhile.
+        let is_led = self.held.is_some_and(|held| remaining(&self.timing, &held, now).is_some());
+        let is_over = is_led || wait.left(now).is_none();
+        self.written.set_wait(record, Some(wait).filter(|_| !is_over));
+        is_over
+    }
+
+    /// Counts the record that was read if it is ours and this process does not lead by it.
+    fn find(&mut self) {
+        let Some(sight) = self.sight.as_ref().filter(|_| self.held.is_none()) else { return };
+        let version = &sight.lease.version;
+        if !self.is_ours(&sight.lease.record) {
+            // The lock passed on, or may.
+            self.unacknowledged = 0;
+        } else if self.found.as_ref() != Some(version) {
+            self.found = Some(version.clone());
+            self.unacknowledged = self.unacknowledged.saturating_add(1);
+        }
+    }
+
+    /// Ends leadership, if this process leads, in favour of the holder seen.
+    fn decide_loss(&mut self) {
+        if self.held.is_some() {
+            let holder = self.holder().unwrap_or_default().to_owned();
+            self.lose(Loss::Taken(holder));
+        }
+    }
+
+    /// Decides, after the Lease was read, whether it may be renewed or taken.
+    fn decide(&mut self, now: &ClockReading) -> Next {
+        let Some(sight) = &self.sight else { return Next::End };
+        let record = &sight.lease.record;
+        let is_free = match record.holder.as_deref() {
+            None => true,
+            Some(_) if self.is_ours(record) => !self.yields_after_lost_answers(now),
+            Some(_) if self.held.is_some() => {
+                self.decide_loss();
+                return Next::End;
+            }
+            Some(_) => self.unchanged(now) >= record.duration.max(self.timing.lease_duration),
+        };
+        if is_free { Next::Take(Permit(())) } else { Next::End }
+    }
+
+    /// Whether this process wrote the record again and again, and never got an answer that it was
+    /// stored. A process that cannot lead must not keep the lease from those that can: they have it
+    /// as soon as it is over.
+    fn yields_after_lost_answers(&self, now: &ClockReading) -> bool {
+        let is_unacknowledged = self.held.is_none() && self.unacknowledged >= MOST_UNACKNOWLEDGED;
+        is_unacknowledged && !self.is_over_for_others(now)
+    }
+
+    /// Whether the record was seen unchanged for its whole duration, and for as long as others need
+    /// to read again.
+    pub(super) fn is_over_for_others(&self, now: &ClockReading) -> bool {
+        self.unchanged(now) >= self.timing.lease_duration + self.time_to_notice()
+    }
+
+    /// Time in which every other process reads the lock again.
+    pub(super) fn time_to_notice(&self) -> Duration {
+        self.timing.retry_period.mul_f64(2.0 * JITTER)
+    }
+
+    /// Time for which the record was seen unchanged, by a clock that does not count the machine's
+    /// sleep.
+    pub(super) fn unchanged(&self, now: &ClockReading) -> Duration {
+        self.sight.as_ref().map_or(Duration::ZERO, |sight| sight.first.steady_until(now))
+    }
+
+    /// Handles a Lease that does not exist: creates one, unless its last holder is likely to do so.
+    /// A lease duration passes before its holder may write: the holder of a deleted Lease may have
+    /// renewed it until then, whatever this process saw of it.
+    fn missing(&mut self, now: &ClockReading, wall: Timestamp) -> Option<LockRequest> {
+        let since = *self.missing.get_or_insert(*now);
+        let mut lasts = self.timing.lease_duration;
+        if let Some(Sight { lease: ObservedRecord { record, .. }, .. }) = &self.sight {
+            let is_of_another = record.holder.is_some() && !self.is_ours(record);
+            // The last holder, if it lives, recreates its lock within a retry period.
+            if is_of_another && since.steady_until(now) < self.timing.retry_period {
+                return None;
+            }
+            lasts = lasts.max(record.duration);
+        }
+        let record = LeaderElectionRecord {
+            holder: Some(self.identity.clone()),
+            duration: self.timing.lease_duration,
+            acquired: Some(wall),
+            renewed: Some(wall),
+            ..LeaderElectionRecord::default()
+        };
+        self.written.add(&record, Some(Wait::new(lasts)));
+        Some(LockRequest::Create(record))
+    }
+
+    /// Whether this process wrote the record, even if its time of renewal was changed.
+    pub(super) fn is_ours(&self, record: &LeaderElectionRecord) -> bool {
+        // Another process of this name would have acquired the lock at another time.
+        let tenure = record.acquired.map(|acquired| (acquired, record.transitions));
+        let is_edited = self.tenure.is_some() && self.tenure == tenure;
+        let is_known = self.written.contains(record) || is_edited;
+        record.holder.as_deref() == Some(&self.identity) && is_known
+    }
+
+    /// Returns the wait of a lock that this process creates.
+    fn wait(&self) -> Wait {
+        Wait::new(self.timing.lease_duration)
+    }
+
+    /// Returns the write that takes or renews the lease.
+    fn write(&self, sight: &Sight, wall: Timestamp) -> LockRequest {
+        let old = &sight.lease.record;
+        let ours = self.is_ours(old);
+        let record = LeaderElectionRecord {
+            holder: Some(self.identity.clone()),
+            duration: self.timing.lease_duration,
+            acquired: if ours { old.acquired } else { Some(wall) },
+            renewed: Some(if ours { after(old.renewed, wall) } else { wall }),
+            transitions: if ours { old.transitions } else { old.transitions.saturating_add(1) },
+            // A process that takes the lease over has thereby answered every request.
+            requested_by: old.requested_by.clone().filter(|_| ours),
+            ..old.clone()
+        };
+        let wait = match ours {
+            true => self.written.wait(old).map(|wait| wait.seen(sight.first)),
+            // The lock was not given back: it was created, or emptied by hand, and its last holder
+            // may still write.
+            false if old.holder.is_none() && !old.is_released() => Some(self.wait()),
+            false => None,
+        };
+        // The missing part of the lock is created, so the wait of a new lock applies.
+        let wait = wait.or_else(|| sight.lease.is_partial.then(|| self.wait()));
+        self.written.add(&record, wait);
+        LockRequest::Replace { version: sight.lease.version.clone(), record }
+    }
+}
+
+/// Returns a renewal time later than the last one. Two renewals must differ even when the wall
+/// clock stands still or is set back: a lock may distinguish versions by the text of the record
+/// alone.
+fn after(last: Option<Timestamp>, wall: Timestamp) -> Timestamp {
+    let next = last.and_then(|last| last.checked_add(jiff::SignedDuration::from_micros(1)).ok());
+    next.map_or(wall, |next| next.max(wall))
+}

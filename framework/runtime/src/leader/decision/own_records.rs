@@ -1,0 +1,117 @@
+//! The records that this process has sent, over all its campaigns, and the wait that each of them
+//! carries.
+//!
+//! A record under our identity need not be ours: a process that was started under the name of
+//! another, which may still be running, must wait like any other candidate. So a record counts as
+//! ours only when it is one of these; a forgotten record costs a wait, not safety.
+//!
+//! A record that goes back to the creation of a lock says nothing about the holder of an earlier
+//! lock, which may have been deleted while its holder hangs. So such a record lets its holder write
+//! only when a lease duration has passed since it was first seen in the store, and each renewal of
+//! it inherits the rest of that wait. Absent: the decision which records those are; it is the
+//! machine's.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+use crate::leader::lock::LeaderElectionRecord;
+use windlass_core::clock::ClockReading;
+
+/// Records of ours that may be stored.
+#[derive(Clone, Debug, Default)]
+pub(in crate::leader) struct OwnRecords(Arc<Mutex<Past>>);
+
+/// The kept records, oldest first.
+#[derive(Debug, Default)]
+struct Past {
+    kept: VecDeque<(Fingerprint, Option<Wait>)>,
+    /// Time since which no other process is known to have held the lock; until a record was seen.
+    unheld: Option<ClockReading>,
+}
+
+/// Renewal time and transitions: distinguish two records of one holder, as precisely as a Lease
+/// stores them.
+type Fingerprint = (Option<i64>, i64);
+
+/// Time for which the holder of a lock that it created writes nothing.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::leader) struct Wait {
+    /// Time at which a record of the lock was first seen in the store: an earlier holder has not
+    /// renewed the lock since.
+    since: Option<ClockReading>,
+    lasts: Duration,
+}
+
+impl Wait {
+    /// Creates a wait that begins when a record of it is first seen.
+    pub(in crate::leader) fn new(lasts: Duration) -> Self {
+        Self { since: None, lasts }
+    }
+
+    /// Starts the wait at `first`, unless an earlier record of it was seen.
+    pub(in crate::leader) fn seen(self, first: ClockReading) -> Self {
+        Self { since: self.since.or(Some(first)), ..self }
+    }
+
+    /// Returns the rest of the wait, by a clock that does not count the machine's sleep; `None`
+    /// when it is over.
+    pub(in crate::leader) fn left(&self, now: &ClockReading) -> Option<Duration> {
+        let waited = self.since.map_or(Duration::ZERO, |since| since.steady_until(now));
+        self.lasts.checked_sub(waited).filter(|left| !left.is_zero())
+    }
+}
+
+fn fingerprint(record: &LeaderElectionRecord) -> Fingerprint {
+    let renewed = record.renewed.map(Timestamp::as_microsecond);
+    (renewed, i64::from(record.transitions))
+}
+
+impl OwnRecords {
+    /// Number of records that are kept: more writes in a row whose fate is unknown are forgotten.
+    const KEPT: usize = 16;
+
+    /// Adds a record that is about to be sent; forgets the oldest when there are too many.
+    pub(in crate::leader) fn add(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
+        let kept = &mut self.0.lock().kept;
+        if kept.len() == Self::KEPT {
+            kept.pop_front();
+        }
+        kept.push_back((fingerprint(record), wait));
+    }
+
+    /// Whether this process has sent the record.
+    pub(in crate::leader) fn contains(&self, record: &LeaderElectionRecord) -> bool {
+        let sought = fingerprint(record);
+        self.0.lock().kept.iter().any(|(print, _)| *print == sought)
+    }
+
+    /// Returns the wait that a record of ours carries; `None` when its holder may write at once.
+    pub(in crate::leader) fn wait(&self, record: &LeaderElectionRecord) -> Option<Wait> {
+        let sought = fingerprint(record);
+        self.0.lock().kept.iter().find_map(|(print, wait)| wait.filter(|_| *print == sought))
+    }
+
+    /// Replaces the wait of a record of ours.
+    pub(in crate::leader) fn set_wait(&self, record: &LeaderElectionRecord, wait: Option<Wait>) {
+        let sought = fingerprint(record);
+        let kept = &mut self.0.lock().kept;
+        kept.iter_mut().filter(|(print, _)| *print == sought).for_each(|kept| kept.1 = wait);
+    }
+
+    /// Notes that no other process has held the lock at `at`.
+    pub(in crate::leader) fn is_unheld_since(&self, at: ClockReading) {
+        self.0.lock().unheld = Some(at);
+    }
+
+    /// Takes in that a record was seen; returns whether, if it is ours, no other process can have
+    /// held the lock before. Others that created it since then are still waiting for `duration`.
+    /// True for the first record at most.
+    pub(in crate::leader) fn take_unheld(&self, duration: Duration, now: &ClockReading) -> bool {
+        let since = self.0.lock().unheld.take();
+        since.is_some_and(|since| since.longest_until(now) < duration)
+    }
+}

@@ -1,0 +1,461 @@
+//! The election against a store: campaigns, renewals while a term lasts, release.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::decision::{Handover, LockRequest, LockResponse, Loss, Machine, OwnRecords};
+use super::gate::LeaseGate;
+use super::lock::{LockAccess, LockWatch, ResourceLock};
+use super::settings::{JITTER, LeaderElection};
+use super::term::Term;
+use windlass_client::client::{Client, InFlightWrites};
+use windlass_core::clock::{Clock, ClockReading};
+use windlass_core::environment::Environment;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::metrics::names;
+
+/// Longest time by which the release of the Lease, or an event about it, may delay a shutdown.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time that the release of the Lease waits for writes that were sent. Every write that gets an
+/// answer has it by then; a write without one is mostly in doubt for so much longer that the lease
+/// may as well run out.
+pub(super) const WRITE_DRAIN: Duration = Duration::from_secs(2);
+
+/// Upper bound of the delay of an attempt that a change of the lock causes: candidates spread out,
+/// and a lock that changes all the time costs no more than some requests a second.
+const PROMPT: Duration = Duration::from_millis(200);
+
+/// Time added to a wait before the attempt that finds the wait over: timers may be early by their
+/// grain.
+const MOMENT: Duration = Duration::from_millis(2);
+
+/// State of an election, as this process knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leadership {
+    /// Waiting for the Lease; with its holder, when that is known.
+    Candidate {
+        /// Identity of the holder.
+        holder: Option<String>,
+    },
+    /// This process created the lock, holds it, and does not lead yet: the lock may have been
+    /// deleted while its holder hangs, so no write is let out for a lease duration.
+    Holding,
+    /// This process leads.
+    Leading,
+    /// The election is over for this process.
+    Ended,
+}
+
+/// Campaigns for a Lease. Cheap to clone; all clones together run one campaign or term at a time.
+#[derive(Clone, Debug)]
+pub struct Elector {
+    shared: Arc<Shared>,
+}
+
+/// State that all clones of an [`Elector`] and its terms share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) settings: LeaderElection,
+    // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
+    // stored one.
+    written: OwnRecords,
+    /// The gate of the running term.
+    pub(super) gate: Mutex<Option<LeaseGate>>,
+    /// Writes that the gates of all terms let out.
+    pub(super) flights: InFlightWrites,
+    /// One campaign or term at a time: a second one would take the first one's record for its own.
+    turn: Arc<Semaphore>,
+    pub(super) lock: Arc<dyn ResourceLock>,
+    pub(super) environment: Environment,
+    pub(super) status: watch::Sender<Leadership>,
+    reach: LockAccess,
+    /// While this process holds a lock that it created: the time at which it leads.
+    leads_at: Mutex<Option<Instant>>,
+}
+
+impl Elector {
+    /// Creates an election by a Lease on the API server of `client` (which must not be gated by
+    /// it).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] when the durations are not safe together, or no object can have the
+    /// name.
+    pub fn new(settings: LeaderElection, client: &Client) -> Result<Self, Error> {
+        settings.check()?;
+        let environment = client.environment().fork("leader");
+        let identity = settings.identity_or_own(&environment.rng);
+        let namespace = settings
+            .namespace
+            .clone()
+            .or_else(|| std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty()))
+            .unwrap_or_else(|| client.default_namespace().to_owned());
+        // A renewal that queues behind the requests of reconcilers comes too late; the election has
+        // a pace of its own.
+        let lock = settings.lock.lock(&client.urgent(), &namespace, &settings.name, &identity);
+        let now = environment.clock.mark();
+        let unheld = client.new_server().and_then(|new| new.claim(&namespace, &settings.name, now));
+        let elector = Self::over(settings, lock, environment)?;
+        unheld.into_iter().for_each(|since| elector.is_unheld_since(since));
+        Ok(elector)
+    }
+
+    /// Notes that no other process held the lock at `at`: a process that creates the lock within a
+    /// lease duration need not wait.
+    pub(crate) fn is_unheld_since(&self, at: ClockReading) {
+        self.shared.written.is_unheld_since(at);
+    }
+
+    /// Creates an election by any lock, held as its [`identity`](ResourceLock::identity).
+    /// Namespace, identity and kind of lock in the settings do not count.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] when the durations are not safe together.
+    pub fn over(
+        settings: LeaderElection,
+        lock: Arc<dyn ResourceLock>,
+        environment: Environment,
+    ) -> Result<Self, Error> {
+        settings.check_but_name()?;
+        if lock.identity().is_empty() {
+            let text = format!("{} has no identity to be held as", lock.describe());
+            return Err(Error::new(ErrorKind::Config, text));
+        }
+        let (status, _) = watch::channel(Leadership::Candidate { holder: None });
+        environment.metrics.set(&names::LEADER, &[&settings.name], 0.0);
+        environment.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
+        let flights = InFlightWrites::new(environment.clock.clone(), settings.timing.margin);
+        Ok(Self {
+            shared: Arc::new(Shared {
+                settings,
+                written: OwnRecords::default(),
+                gate: Mutex::new(None),
+                flights,
+                turn: Arc::new(Semaphore::new(1)),
+                lock,
+                environment,
+                status,
+                reach: LockAccess::default(),
+                leads_at: Mutex::new(None),
+            }),
+        })
+    }
+
+    /// Returns the name of this process in the Lease.
+    pub fn identity(&self) -> &str {
+        self.shared.lock.identity()
+    }
+
+    /// Returns a receiver of the election's state, now and whenever it changes.
+    pub fn watch(&self) -> watch::Receiver<Leadership> {
+        self.shared.status.subscribe()
+    }
+
+    /// Returns the time for which the running term's validity has been over without the term having
+    /// been ended; `None` when all is well.
+    pub(super) fn overdue(&self) -> Option<Duration> {
+        self.shared.gate.lock().as_ref().and_then(LeaseGate::overdue)
+    }
+
+    /// Returns the reason why this process could not lead if no other process did; `None` when the
+    /// lock answers it, or did, and the API server is away.
+    pub(crate) fn unreachable(&self) -> Option<String> {
+        self.shared.reach.trouble()
+    }
+
+    /// While this process holds a lock that it created: the time until it leads, if nothing comes
+    /// between.
+    pub(crate) fn leads_in(&self) -> Option<Duration> {
+        let at = (*self.shared.leads_at.lock())?;
+        Some(at.saturating_duration_since(self.clock().now()))
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.shared.environment.clock
+    }
+
+    /// Tries to get the Lease until it has it; `None` when `stop` came first. While a term of this
+    /// elector or of a clone lasts, the campaign waits for the end of that term.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the campaign; a Lease won in that moment is left to expire. With `stop` it
+    /// is given back.
+    pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
+        let shared = &self.shared;
+        let turn = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            // The semaphore is never closed.
+            turn = Arc::clone(&shared.turn).acquire_owned() => turn.ok(),
+        };
+        let Some(turn) = turn else {
+            shared.status.send_replace(Leadership::Ended);
+            return None;
+        };
+        let machine = Machine::new(
+            self.identity().to_owned(),
+            shared.settings.timing,
+            shared.written.clone(),
+        );
+        let mut handover = Handover::new(machine, shared.settings.handover);
+        let mut lock_watch =
+            LockWatch::of(Arc::clone(&shared.lock), shared.environment.fork("news"));
+        info!(lease = %shared.lock.describe(), identity = %self.identity(), "waiting to lead");
+        while !stop.is_cancelled() {
+            if !shared.attempt_until(&mut handover, stop).await {
+                break;
+            }
+            if let Some(sent) = handover.machine.held() {
+                *shared.leads_at.lock() = None;
+                return Some(Term::begin(shared, (handover, sent), lock_watch, turn));
+            }
+            let wait = handover.machine.wait_left(&shared.environment.clock.mark());
+            shared.publish(&handover.machine, wait);
+            // A wait that is already over was followed by an attempt, which failed: only the pause
+            // counts.
+            let soon = wait.filter(|wait| !wait.is_zero()).map(|wait| wait + MOMENT);
+            let pause = soon.unwrap_or(Duration::MAX).min(shared.pause());
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = shared.chance(&handover.machine, &mut lock_watch) => {}
+                () = shared.environment.clock.sleep(pause) => {}
+            }
+        }
+        shared.leave(&handover.machine);
+        shared.withdraw(&mut handover).await;
+        shared.status.send_replace(Leadership::Ended);
+        None
+    }
+}
+
+impl Shared {
+    /// Waits until the lock reports that it is free, and a moment more, so that candidates spread
+    /// out.
+    async fn chance(&self, machine: &Machine, lock_watch: &mut LockWatch) {
+        // A change that offers no chance (a renewal by the holder) must not cause a request.
+        while !machine.is_chance(&lock_watch.next().await) {}
+        let moment = (PROMPT / 2).mul_f64(1.0 + self.environment.rng.unit());
+        self.environment.clock.sleep(moment).await;
+    }
+
+    /// Makes an attempt; returns false when `stop` came first. A lease that the attempt won, or may
+    /// have won, is then given back.
+    async fn attempt_until(&self, handover: &mut Handover, stop: &CancellationToken) -> bool {
+        let clock = &self.environment.clock;
+        let ended = {
+            let mut attempt = std::pin::pin!(self.attempt(handover));
+            // The attempt goes first: an attempt that has just ended counts, also when `stop` came
+            // with it. On `stop` a running attempt is awaited, not dropped: its write may already
+            // be stored.
+            tokio::select! {
+                biased;
+                () = &mut attempt => return true,
+                () = stop.cancelled() => clock.timeout(RELEASE_TIMEOUT, attempt).await.is_some(),
+            }
+        };
+        // The attempt was cut: the stored record may be one that the machine has not seen.
+        if !ended {
+            handover.machine.stale();
+        }
+        if self.settings.release && (handover.machine.held().is_some() || !ended) {
+            self.give_back(handover).await;
+        }
+        false
+    }
+
+    /// Takes a request for the lease back, if one was made.
+    async fn withdraw(&self, handover: &mut Handover) {
+        let clock = &self.environment.clock;
+        let asks = async {
+            // Read and replace, and once more if the first record was stale, as in `release`.
+            for _ in 0..4 {
+                let Some(ask) = handover.withdraw() else { return };
+                let answer = self.ask(&ask).await;
+                if handover.machine.released(&ask, answer, &clock.mark()) {
+                    return;
+                }
+            }
+        };
+        clock.timeout(RELEASE_TIMEOUT, asks).await;
+    }
+
+    /// Makes one attempt to acquire or renew.
+    pub(super) async fn attempt(&self, handover: &mut Handover) {
+        let clock = &self.environment.clock;
+        let mut ask = handover.attempt(&clock.mark(), clock.wall());
+        loop {
+            if ask == LockRequest::Read && handover.machine.held().is_some() {
+                self.environment.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
+            }
+            // Read before the request leaves: validity counts from here, however slow the answer
+            // is.
+            let sent = clock.mark();
+            let answer = self.ask(&ask).await;
+            let was_answered = !matches!(answer, LockResponse::Failed);
+            let next = handover.answered(&ask, answer, &sent, &clock.mark(), clock.wall());
+            match next {
+                Some(next) => ask = next,
+                None => {
+                    if was_answered {
+                        self.reach.answered();
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends one request to the lock and sorts its outcome.
+    async fn ask(&self, ask: &LockRequest) -> LockResponse {
+        let request = async {
+            match ask {
+                LockRequest::Read => self.lock.get().await,
+                LockRequest::Create(record) => self.lock.create(record.clone()).await.map(Some),
+                LockRequest::Replace { version, record } => {
+                    self.lock.update(version, record.clone()).await.map(Some)
+                }
+            }
+        };
+        let limit = self.settings.timing.request_limit();
+        match self.environment.clock.timeout(limit, request).await {
+            Some(Ok(Some(seen))) => LockResponse::Lease(seen),
+            Some(Ok(None)) => LockResponse::Missing,
+            Some(Err(error)) => match error.kind() {
+                ErrorKind::Conflict | ErrorKind::AlreadyExists => LockResponse::Conflict,
+                // For a creation, `NotFound` means that there is no such namespace.
+                ErrorKind::NotFound if matches!(ask, LockRequest::Replace { .. }) => {
+                    LockResponse::Conflict
+                }
+                // A refusal after an attempt of ours that may have worked: the next read of the
+                // record decides.
+                _ if *ask != LockRequest::Read && error.code() == Some(409) => {
+                    LockResponse::Conflict
+                }
+                _ if matches!(ask, LockRequest::Replace { .. }) && error.code() == Some(404) => {
+                    LockResponse::Conflict
+                }
+                _ => {
+                    warn!(lease = %self.lock.describe(), error = ?error, "an election request failed");
+                    self.reach.failed(&error);
+                    LockResponse::Failed
+                }
+            },
+            None => {
+                warn!(lease = %self.lock.describe(), ?limit, "an election request was not answered");
+                let text = format!("{} does not answer within {limit:?}", self.lock.describe());
+                self.reach.failed(&Error::new(ErrorKind::Timeout, text));
+                LockResponse::Failed
+            }
+        }
+    }
+
+    /// Gives the Lease back once no write that was made under it can be executed any more; leaves
+    /// it to expire when that takes too long.
+    pub(super) async fn give_back(&self, handover: &mut Handover) {
+        let lease = self.lock.describe();
+        if !self.flights.idle(WRITE_DRAIN).await {
+            let (unanswered, at_most) = self.flights.doubts();
+            let what = "a write may still be executed; the lease is left to expire";
+            warn!(%lease, unanswered, ?at_most, "{what}");
+            return;
+        }
+        let release = self.release(handover);
+        if self.environment.clock.timeout(RELEASE_TIMEOUT, release).await.is_none() {
+            warn!(%lease, "the lease could not be given back in time; it expires");
+        }
+    }
+
+    /// Reads the lock if needed, and writes the released record.
+    async fn release(&self, handover: &mut Handover) {
+        let clock = &self.environment.clock;
+        // Read and replace, and once more if the first record was stale.
+        for _ in 0..4 {
+            let Some(ask) = handover.release(clock.wall()) else { return };
+            let answer = self.ask(&ask).await;
+            if handover.machine.released(&ask, answer, &clock.mark()) {
+                info!(lease = %self.lock.describe(), "gave the lease back");
+                return;
+            }
+        }
+    }
+
+    /// Returns the time until the next attempt.
+    pub(super) fn pause(&self) -> Duration {
+        let stretch = 1.0 + (JITTER - 1.0) * self.environment.rng.unit();
+        self.settings.timing.retry_period.mul_f64(stretch)
+    }
+
+    /// Publishes the holder that a candidate sees, once per change; `wait` is the time left until
+    /// this process leads by a lock that it created.
+    fn publish(self: &Arc<Self>, machine: &Machine, wait: Option<Duration>) {
+        *self.leads_at.lock() = wait.map(|wait| self.environment.clock.after(wait));
+        if let Some(wait) = wait {
+            return self.publish_wait(wait);
+        }
+        let holder = machine.holder().map(str::to_owned);
+        let now = Leadership::Candidate { holder };
+        self.status.send_if_modified(|before| {
+            let changed = *before != now;
+            if changed {
+                if let Leadership::Candidate { holder: Some(holder) } = &now {
+                    info!(lease = %self.lock.describe(), leader = %holder, "another replica leads");
+                }
+                *before = now;
+            }
+            changed
+        });
+    }
+
+    /// Publishes, once, that this process waits for a lease duration before it leads.
+    fn publish_wait(self: &Arc<Self>, wait: Duration) {
+        if self.status.send_replace(Leadership::Holding) == Leadership::Holding {
+            return;
+        }
+        let seconds = wait.as_secs_f64().ceil();
+        let why = "made the lock and leads when the wait is over: whoever held one that was deleted may \
+                   write until then";
+        info!(lease = %self.lock.describe(), identity = %self.lock.identity(), ?wait, "{why}");
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            shared.event(&format!("made the lock and leads in {seconds} s")).await;
+        });
+    }
+
+    /// Ends a campaign that won no term.
+    fn leave(&self, machine: &Machine) {
+        *self.leads_at.lock() = None;
+        if machine.wait_left(&self.environment.clock.mark()).is_some() {
+            let why = "stopped before it led; the lock that it made is left to expire";
+            info!(lease = %self.lock.describe(), "{why}");
+        }
+    }
+
+    /// Reports the loss of the lease: to the log, the metric and the watchers.
+    pub(super) fn report_loss(&self, loss: Option<Loss>) {
+        let lease = self.lock.describe();
+        match loss {
+            Some(Loss::Taken(holder)) => {
+                warn!(%lease, leader = %holder, "another replica took the lease")
+            }
+            _ => warn!(%lease, "the lease could not be renewed in time"),
+        }
+        self.environment.metrics.set(&names::LEADER, &[&self.settings.name], 0.0);
+        self.status.send_replace(Leadership::Candidate { holder: None });
+    }
+
+    /// Records an event about this process on the lock, for at most [`RELEASE_TIMEOUT`].
+    pub(super) async fn event(&self, what: &str) {
+        let note = format!("{} {what}", self.lock.identity());
+        match self.environment.clock.timeout(RELEASE_TIMEOUT, self.lock.record_event(note)).await {
+            Some(Err(error)) => debug!(error = ?error, "could not record an election event"),
+            None => debug!("recording an election event took too long"),
+            Some(Ok(())) => {}
+        }
+    }
+}

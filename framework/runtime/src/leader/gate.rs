@@ -1,0 +1,136 @@
+//! Write gate of a term: lets a write out only while the lease is valid, and for no longer.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::settings::Timing;
+use windlass_client::client::{InFlightWrites, WriteGate, WritePermit};
+use windlass_core::clock::{Clock, ClockReading};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::sync::Mutex;
+
+/// Least validity that is worth a request.
+pub(super) const LEAST: Duration = Duration::from_secs(1);
+
+/// Write gate that is open while the lease of one term is valid; closed for good when the term
+/// ends.
+#[derive(Clone)]
+pub struct LeaseGate {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    lease: String,
+    clock: Clock,
+    timing: Timing,
+    /// When the last successful acquisition or renewal was about to be sent.
+    renewed: Mutex<Option<ClockReading>>,
+    /// Writes that were let out in all terms of this process: another process may have the lease
+    /// only when none of them is executed any more.
+    flights: InFlightWrites,
+}
+
+impl LeaseGate {
+    /// Creates an open gate for a lease whose renewal was sent at `renewed`.
+    pub(super) fn new(
+        lease: String,
+        clock: Clock,
+        timing: Timing,
+        renewed: ClockReading,
+        flights: InFlightWrites,
+    ) -> Self {
+        let renewed = Mutex::new(Some(renewed));
+        Self { inner: Arc::new(Inner { lease, clock, timing, renewed, flights }) }
+    }
+
+    /// Returns the time for which the lease is still valid; `None` when it is not.
+    pub fn validity(&self) -> Option<Duration> {
+        let renewed = *self.inner.renewed.lock();
+        remaining(&self.inner.timing, &renewed?, &self.inner.clock.mark())
+    }
+
+    /// Returns the time since validity ended without the term having been ended: more than moments
+    /// mean that the election is stuck. `None` when all is well.
+    pub fn overdue(&self) -> Option<Duration> {
+        let renewed = (*self.inner.renewed.lock())?;
+        let elapsed = renewed.longest_until(&self.inner.clock.mark());
+        elapsed.checked_sub(self.inner.timing.validity())
+    }
+
+    /// Counts validity from `sent`, unless the gate is closed.
+    pub(super) fn renewed(&self, sent: ClockReading) {
+        let mut renewed = self.inner.renewed.lock();
+        // A late answer to a renewal must not open a closed gate again.
+        if renewed.is_some() {
+            *renewed = Some(sent);
+        }
+    }
+
+    /// Closes the gate for good.
+    pub(super) fn close(&self) {
+        *self.inner.renewed.lock() = None;
+    }
+}
+
+/// Ends the renewing of a term when it is dropped, also by a panic: the gate closes before any
+/// listener is notified, so every notified listener finds it closed.
+pub(super) struct Unheld<T: FnMut()> {
+    pub(super) gate: LeaseGate,
+    pub(super) notify: T,
+}
+
+impl<T: FnMut()> Drop for Unheld<T> {
+    fn drop(&mut self) {
+        self.gate.close();
+        (self.notify)();
+    }
+}
+
+/// Returns the validity that is left of a lease whose renewal was sent at `sent`.
+pub(super) fn remaining(
+    timing: &Timing,
+    sent: &ClockReading,
+    now: &ClockReading,
+) -> Option<Duration> {
+    timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
+}
+
+/// Returns `left` if it is enough validity for a write to be sent.
+pub(super) fn worth_sending(left: Option<Duration>) -> Option<Duration> {
+    left.filter(|left| *left >= LEAST)
+}
+
+impl WriteGate for LeaseGate {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        let left = self.validity();
+        worth_sending(left).map(Some).ok_or_else(|| {
+            let state = match left {
+                Some(left) => format!("its lease has only {} ms left", left.as_millis()),
+                None => "it does not hold the lease".to_owned(),
+            };
+            let text = format!(
+                "refused to write as leader of {}: {state}; the next leader repeats the work",
+                self.inner.lease
+            );
+            Error::new(ErrorKind::NotLeader, text)
+        })
+    }
+
+    fn begin_write(&self) -> Result<WritePermit, Error> {
+        // Counted before the check: the caller that closes the gate and then finds no write under
+        // way knows that none will follow.
+        let flight = self.inner.flights.begin();
+        let limit = self.admit()?;
+        Ok(WritePermit::counted(limit, flight))
+    }
+}
+
+impl fmt::Debug for LeaseGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseGate")
+            .field("lease", &self.inner.lease)
+            .field("validity", &self.validity())
+            .finish()
+    }
+}

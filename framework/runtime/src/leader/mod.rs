@@ -1,0 +1,59 @@
+//! Leader election: campaigns for a Lease, and gates every write on holding it.
+//!
+//! Two replicas of an operator that write at the same time undo each other's work. An [`Elector`]
+//! campaigns for a Lease; while it holds one, its [`Term`] hands out a [`LeaseGate`] that the
+//! client asks before every write. Validity counts from *before* the renewal was sent and is
+//! measured by the clock that says the most time has passed, so a slow answer, a stopped process or
+//! a sleeping machine cannot stretch it. Losing the lease ends the term, not the process: the
+//! elector campaigns again.
+//!
+//! A candidate judges another holder by its own clock alone: it takes over when it has seen the
+//! Lease unchanged for the lease duration. Time stamps in the Lease are for human readers.
+//!
+//! The promise covers this: with the defaults no two processes have a framework write executing at
+//! the same time while their clocks and the server's run at rates within 1.15 of each other, or
+//! within 1.02 with writes that are at the server no later than 1.7 s after their gate was asked:
+//! the time on the way counts as a pause, because the server counts its timeout from the arrival. A
+//! lease is given back only when no write that was made under it can still be executed; a write
+//! that its caller gave up may be. The election's own writes (the Lease and its events) are not
+//! gated, and neither are the effects of a command that was started in a container.
+//! [`LeaderElection::fence`] adds a policy for the API server, which refuses writes that come from
+//! elsewhere or later. A lease can be [lent](LeaderElection::lend) to a process that
+//! [asks](LeaderElection::ask) for it.
+//!
+//! A process that creates the lock keeps it for a lease duration before it leads: the lock may have
+//! been deleted while its holder hangs. Only the first election on a server that this process
+//! started itself need not wait. Absent: protection against other implementations that recreate a
+//! deleted lock and work at once, sharding.
+
+mod callbacks;
+mod decision;
+mod elector;
+mod fence;
+mod gate;
+mod health;
+mod lock;
+mod settings;
+mod term;
+
+pub use callbacks::{LeaderCallbacks, Outcome};
+pub use elector::{Elector, Leadership};
+pub(crate) use fence::{Fenced, policy as fence_policy};
+pub use gate::LeaseGate;
+pub use health::HealthzAdaptor;
+pub use lock::{
+    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaderElectionRecord, LeaseLock, LockFuture,
+    LockKind, LockListener, MultiLock, ObservedRecord, REQUEST_ANNOTATION, ResourceLock,
+    UNKNOWN_LEADER,
+};
+pub(crate) use settings::LOST;
+pub use settings::LeaderElection;
+pub use term::Term;
+
+#[cfg(any(test, feature = "testing"))]
+// Without the feature the module serves the tests of this crate, and no module exports it.
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
+#[doc(hidden)]
+pub mod simulation;
+#[cfg(test)]
+mod tests;

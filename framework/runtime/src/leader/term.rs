@@ -1,0 +1,225 @@
+//! A term of leadership: renewed in the background, from the moment it was won to the moment it is
+//! given back.
+//!
+//! The end of a term decides what others may do next. So its gate closes before any listener is
+//! notified of the end, and the lease is given back only when all work has ended and no write that
+//! was made under it can still be executed. Absent: winning a term, which is the campaign's part.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{info, warn};
+
+use super::decision::{Concern, Handover};
+use super::elector::{Leadership, Shared};
+use super::gate::{LeaseGate, Unheld};
+use super::lock::{LockWatch, ObservedRecord};
+use windlass_core::clock::ClockReading;
+use windlass_core::metrics::names;
+
+/// Leadership, from its beginning to its end. A term renews itself in the background; dropping it
+/// stops that: its gate closes, and the lease is left to expire, as after a crash.
+#[derive(Debug)]
+pub struct Term {
+    task: AbortOnDropHandle<Handover>,
+    finish: CancellationToken,
+    asked: CancellationToken,
+    ending: Ending,
+    /// Dropped last: only then may the next campaign begin.
+    _turn: OwnedSemaphorePermit,
+}
+
+/// Ends a term, in whatever way it ends: no write is let out any more, and the workers are
+/// notified.
+#[derive(Debug)]
+struct Ending {
+    gate: LeaseGate,
+    lost: CancellationToken,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // Closed before the notification: a worker that is notified must find the gate closed.
+        self.gate.close();
+        self.lost.cancel();
+        let shared = &self.shared;
+        *shared.gate.lock() = None;
+        shared.environment.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
+        shared.status.send_if_modified(|status| {
+            let is_leading = *status == Leadership::Leading;
+            if is_leading {
+                *status = Leadership::Candidate { holder: None };
+            }
+            is_leading
+        });
+    }
+}
+
+impl Term {
+    /// Starts the term of a lease that `handover` holds since a request that was about to be sent at
+    /// `sent`.
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        (handover, sent): (Handover, ClockReading),
+        lock_watch: LockWatch,
+        turn: OwnedSemaphorePermit,
+    ) -> Self {
+        let shared = Arc::clone(shared);
+        let settings = &shared.settings;
+        let gate = LeaseGate::new(
+            shared.lock.describe(),
+            shared.environment.clock.clone(),
+            settings.timing,
+            sent,
+            shared.flights.clone(),
+        );
+        shared.environment.metrics.set(&names::LEADER, &[&settings.name], 1.0);
+        info!(lease = %shared.lock.describe(), identity = %shared.lock.identity(), "leading");
+        *shared.gate.lock() = Some(gate.clone());
+        shared.status.send_replace(Leadership::Leading);
+        let [lost, finish, asked] = std::array::from_fn(|_| CancellationToken::new());
+        let task = AbortOnDropHandle::new(tokio::spawn({
+            let mut holding = Holding {
+                shared: shared.clone(),
+                handover,
+                lock_watch,
+                finish: finish.clone(),
+                asked: asked.clone(),
+            };
+            let lost = lost.clone();
+            // Inside the task, so that a panic of the renewal closes the gate, too.
+            let unheld = Unheld { gate: gate.clone(), notify: move || lost.cancel() };
+            async move {
+                holding.run(&unheld.gate).await;
+                drop(unheld);
+                holding.handover
+            }
+        }));
+        // In a task of its own: a slow event must not delay the first renewal.
+        tokio::spawn({
+            let shared = shared.clone();
+            async move { shared.event("became leader").await }
+        });
+        Self { task, finish, asked, ending: Ending { gate, lost, shared }, _turn: turn }
+    }
+
+    /// Returns the gate that writes of this term ask first.
+    pub fn gate(&self) -> LeaseGate {
+        self.ending.gate.clone()
+    }
+
+    /// Returns the token that is cancelled when leadership is lost: stop working at once.
+    pub fn lost(&self) -> CancellationToken {
+        self.ending.lost.clone()
+    }
+
+    /// Returns the token that is cancelled when another process [asked](super::LeaderElection::ask)
+    /// for the lease and this one [lends](super::LeaderElection::lend) it: end the work as at a
+    /// clean stop, then the term, and campaign again.
+    pub fn asked(&self) -> CancellationToken {
+        self.asked.clone()
+    }
+
+    /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
+    /// back, so that another replica leads within seconds; without, it is left to expire.
+    ///
+    /// The Lease is left to expire, too, when the server may still execute a write of this process
+    /// in 2 s: a write that was sent and then given up by its caller, lost with its connection, or
+    /// not answered in time.
+    pub async fn end(self, all_ended: bool) {
+        let Self { task, finish, asked: _, ending, _turn } = self;
+        let was_lost = ending.lost.is_cancelled();
+        // The task is awaited, not aborted: a renewal after the release would take the lease back.
+        finish.cancel();
+        let handover = task.await;
+        let shared = Arc::clone(&ending.shared);
+        // Closes the gate before the release: a write that is let out later would run without the
+        // lease.
+        drop(ending);
+        let lease = shared.lock.describe();
+        let giving_back = async {
+            match handover {
+                Ok(_) if was_lost => {}
+                Ok(_) if !shared.settings.release => {}
+                Ok(mut handover) if all_ended => shared.give_back(&mut handover).await,
+                Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
+                Err(error) => {
+                    warn!(%lease, %error, "the election's task failed; the lease expires")
+                }
+            }
+        };
+        tokio::join!(giving_back, shared.event("stopped leading"));
+    }
+}
+
+/// State of the task that keeps a term going.
+struct Holding {
+    shared: Arc<Shared>,
+    handover: Handover,
+    lock_watch: LockWatch,
+    finish: CancellationToken,
+    asked: CancellationToken,
+}
+
+impl Holding {
+    /// Renews until leadership is lost or `finish`.
+    async fn run(&mut self, gate: &LeaseGate) {
+        let clock = self.shared.environment.clock.clone();
+        loop {
+            // Ends no later than the lease, so that the end is noticed on time.
+            let left = self.handover.machine.time_left(&clock.mark()).unwrap_or_default();
+            let until = clock.after(self.shared.pause().min(left));
+            tokio::select! {
+                biased;
+                () = self.finish.cancelled() => return,
+                reported = concern(&self.handover, &mut self.lock_watch) => {
+                    if let Some(over) = reported {
+                        self.handover.machine.overtaken(&over);
+                    }
+                }
+                () = clock.sleep_until(until) => {}
+            }
+            let is_held = self.handover.machine.held().is_some();
+            if is_held && !self.handover.machine.expire(&clock.mark()) {
+                let left = self.handover.machine.time_left(&clock.mark()).unwrap_or_default();
+                tokio::select! {
+                    biased;
+                    () = self.finish.cancelled() => return,
+                    // The attempt is cut at the end of validity: the term must not outlive it in a
+                    // slow request.
+                    _ = clock.timeout(left, self.shared.attempt(&mut self.handover)) => {}
+                }
+                self.handover.machine.expire(&clock.mark());
+            }
+            match (self.handover.machine.held(), self.handover.machine.take_loss()) {
+                (Some(sent), _) => gate.renewed(sent),
+                (None, loss) => {
+                    // Closed before the report of the loss.
+                    gate.close();
+                    self.shared.report_loss(loss);
+                    return;
+                }
+            }
+            if self.handover.is_asked() && !self.asked.is_cancelled() {
+                info!(lease = %self.shared.lock.describe(), "another process asks for the lease");
+                self.asked.cancel();
+            }
+        }
+    }
+}
+
+/// Waits for a report that a leader must look at; returns the record when another process holds the
+/// lock.
+async fn concern(handover: &Handover, lock_watch: &mut LockWatch) -> Option<ObservedRecord> {
+    loop {
+        let reported = lock_watch.next().await;
+        match handover.concern(&reported) {
+            Concern::Nothing | Concern::Renewed => {}
+            Concern::Look => return None,
+            Concern::Over => return Some(reported),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The debug page: the operator's internal state as one JSON document, for people with a problem
+//! and for tools.
+//!
+//! Served at `/debug` beside the metrics, if those are on the loopback interface: the names of
+//! objects and the texts of errors must not be readable from the network, though no secret is among
+//! them. Each list in it has a bound, `?limit=`, so that a queue of a million keys costs no more
+//! than one of a hundred. Times are seconds.
+//!
+//! Absent: profiles, and any operation that changes state.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::health::OperatorStatus;
+use crate::leader::Leadership;
+use crate::manager::runnable::{Runnable, State, When};
+use windlass_cache::informer::{InformerRegistry, InformerStatus};
+
+/// Entries of each list by default; and the largest number that a request may ask for.
+pub(crate) const LIMIT: usize = 100;
+pub(crate) const MOST: usize = 10_000;
+
+/// Returns the whole document.
+pub(crate) fn dump(vitals: &OperatorStatus, limit: usize) -> Value {
+    let limit = limit.min(MOST);
+    let clock = vitals.client.environment().clock.clone();
+    let up = clock.now().saturating_duration_since(vitals.began);
+    let readiness = vitals.ready();
+    let clusters: serde_json::Map<String, Value> = vitals
+        .registries()
+        .into_iter()
+        .map(|(place, informers)| (place.unwrap_or("local").to_owned(), caches(informers, limit)))
+        .collect();
+    json!({
+        "operator": vitals.name,
+        "framework": concat!("windlass ", env!("CARGO_PKG_VERSION")),
+        "time": clock.wall().to_string(),
+        "uptimeSeconds": seconds(up),
+        "stopping": vitals.stop.is_cancelled(),
+        "ready": readiness.is_ready(),
+        "notReady": readiness
+            .checks
+            .iter()
+            .filter(|check| !check.ok)
+            .map(|check| format!("{}: {}", check.name, check.detail))
+            .collect::<Vec<_>>(),
+        "leadership": leadership(vitals),
+        "controllers": vitals.controllers.iter().map(|one| one.dump(limit)).collect::<Vec<_>>(),
+        "informers": clusters,
+        "runnables": vitals.runnables.iter().map(|one| runnable(one)).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns seconds, rounded to milliseconds.
+fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1000.0).round() / 1000.0
+}
+
+/// Returns the state of the election; null without one.
+fn leadership(vitals: &OperatorStatus) -> Value {
+    let Some(elector) = &vitals.elector else { return Value::Null };
+    let (state, holder) = match vitals.leadership() {
+        Some(Leadership::Leading) => ("leading", Some(elector.identity().to_owned())),
+        Some(Leadership::Holding) => ("holding", Some(elector.identity().to_owned())),
+        Some(Leadership::Candidate { holder }) => ("candidate", holder),
+        Some(Leadership::Ended) | None => ("ended", None),
+    };
+    let validity = vitals.gate.lock().as_ref().and_then(|gate| gate.validity());
+    json!({
+        "lease": vitals.lease,
+        "identity": elector.identity(),
+        "state": state,
+        "holder": holder,
+        "validForSeconds": validity.map(seconds),
+    })
+}
+
+/// Returns the caches of one cluster.
+fn caches(informers: &InformerRegistry, limit: usize) -> Value {
+    informers.status().iter().take(limit).map(|one| cache(one, limit)).collect()
+}
+
+fn cache(status: &InformerStatus, limit: usize) -> Value {
+    let listeners: Vec<Value> = status
+        .listeners
+        .iter()
+        .take(limit)
+        .map(|one| json!({ "name": one.name, "synced": one.synced, "waiting": one.waiting }))
+        .collect();
+    json!({
+        "name": status.name,
+        "kind": status.info.kind,
+        "apiVersion": status.info.api_version(),
+        "synced": status.synced,
+        "optional": status.is_optional,
+        "state": status.state,
+        "objects": status.objects,
+        "bytes": status.bytes,
+        "undecodable": status.invalid,
+        "resourceVersion": status.resource_version,
+        "newestVersionSecondsAgo": status.age.map(seconds),
+        "lastHeardSecondsAgo": status.silence.map(seconds),
+        "queued": status.queued,
+        "listeners": listeners,
+    })
+}
+
+/// Returns the state of one runnable.
+fn runnable(runnable: &Runnable) -> Value {
+    let record = runnable.record.lock().clone();
+    let when = match runnable.when() {
+        When::BeforeCaches => "before caches",
+        When::Always => "always",
+        When::Leading => "leading",
+    };
+    let state = match record.state {
+        State::Waiting => "waiting",
+        State::Running => "running",
+        State::Restarting => "restarting",
+        State::Ended => "ended",
+    };
+    json!({
+        "name": runnable.name(),
+        "when": when,
+        "state": state,
+        "failures": record.failures,
+        "lastError": record.last_error,
+    })
+}

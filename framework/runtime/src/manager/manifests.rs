@@ -1,0 +1,362 @@
+//! The objects that a cluster needs to run an operator, as YAML.
+//!
+//! Pure: nothing is read from a cluster. Roles hold exactly the grants of the controllers, and
+//! those of the manager itself: its one Lease, events about it, and the definitions that it
+//! installs. An operator that is limited to namespaces gets Roles in those, and no right beyond
+//! them: it installs no definitions then, those of the manifests are there.
+//!
+//! The Pod meets the security standard `restricted`, its file system is read-only, and the network
+//! policy lets through the connections that the framework needs.
+
+mod pod;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use super::{Bind, Manager};
+use crate::leader::{Fenced, LeaderElection, fence_policy};
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{ResourceExt, Scope};
+
+/// Options of [`Manager::manifests`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ManifestOptions {
+    /// Namespace of the operator; default: its name.
+    pub namespace: Option<String>,
+    /// Container image; default: its name with the tag `latest`.
+    pub image: Option<String>,
+    /// Arguments of the container; default: none.
+    pub args: Vec<String>,
+    /// Limits an operator that watches all namespaces to its own one.
+    pub namespaced: bool,
+}
+
+impl ManifestOptions {
+    /// Sets the operator's namespace.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Sets the operator's container image.
+    #[must_use]
+    pub fn image(mut self, image: impl Into<String>) -> Self {
+        self.image = Some(image.into());
+        self
+    }
+
+    /// Prints roles instead of cluster roles: the operator is limited to its own namespace, unless
+    /// it names others. An operator that names some is limited to those without this option.
+    #[must_use]
+    pub fn namespaced(mut self, namespaced: bool) -> Self {
+        self.namespaced = namespaced;
+        self
+    }
+}
+
+/// Prints the manifests of `manager` as YAML documents.
+pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
+    let name = manager.display_name();
+    check(manager, name, options.namespace.as_deref().unwrap_or(name))?;
+    let sheet = Sheet {
+        name,
+        namespace: options.namespace.as_deref().unwrap_or(name),
+        image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
+        args: &options.args,
+        own_namespace_only: options.namespaced && manager.namespaces.is_empty(),
+        manager,
+    };
+    let documents = sheet.documents()?;
+    serde_saphyr::to_string_multiple(&documents).map_err(|error| {
+        Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
+    })
+}
+
+/// Checks for names that an API server would refuse, and addresses that no kubelet could reach.
+fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
+    let refuse = |text: String| {
+        Err(Error::new(ErrorKind::Config, format!("cannot print manifests: {text}")))
+    };
+    // A ServiceAccount may have dots in its name; the label that carries it is short.
+    if name.len() > LONGEST_LABEL || !name.split('.').all(is_label) {
+        return refuse(format!(
+            "no object can be called {name:?}; give the operator a name by `Manager::name`, of at most \
+             63 lower-case letters, digits and `-`"
+        ));
+    }
+    if !is_label(namespace) {
+        return refuse(format!(
+            "no namespace can be called {namespace:?}; say which by `--namespace`, or give the operator a \
+             name by `Manager::name`, of at most 63 lower-case letters, digits and `-`"
+        ));
+    }
+    watchable(manager)?;
+    if let Bind::Default(addr) | Bind::At(addr) = manager.health
+        && (addr.ip().is_loopback() || addr.port() == 0)
+    {
+        return refuse(format!(
+            "no kubelet reaches probes at {addr}; serve them at all addresses and a fixed port \
+             (`--health-probe-bind-address=:8081`), or turn them off (`0`)"
+        ));
+    }
+    Ok(())
+}
+
+const LONGEST_LABEL: usize = 63;
+
+/// Checks that the namespaces to watch can exist.
+pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
+    let refused = manager.namespaces.iter().find(|watched| !is_label(watched));
+    refused.map_or(Ok(()), |watched| {
+        let text = format!(
+            "no namespace can be called {watched:?}; name namespaces to watch, or none for all"
+        );
+        Err(Error::new(ErrorKind::Config, text))
+    })
+}
+
+/// Whether `text` is a DNS label (RFC 1123), as a namespace, and each part of most names, has to
+/// be.
+fn is_label(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=LONGEST_LABEL).contains(&text.len())
+        && text.chars().all(|c| is_plain(c) || c == '-')
+        && text.starts_with(is_plain)
+        && text.ends_with(is_plain)
+}
+
+/// Inputs of one printing.
+struct Sheet<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    image: String,
+    args: &'a [String],
+    /// Whether it names no namespaces, and is limited to its own.
+    own_namespace_only: bool,
+    manager: &'a Manager,
+}
+
+impl Sheet<'_> {
+    /// Returns all objects, in an order in which they can be applied.
+    fn documents(&self) -> Result<Vec<Value>, Error> {
+        let mut documents = vec![self.own_namespace()];
+        for definition in self.definitions()? {
+            let mut document = serde_json::to_value(definition).map_err(|error| {
+                let text = format!("cannot print the definition {:?}", definition.name());
+                Error::new(ErrorKind::Other, text).because(error)
+            })?;
+            plain_numbers(&mut document);
+            documents.push(document);
+        }
+        documents.push(self.object("v1", "ServiceAccount", json!({})));
+        documents.extend(self.grants()?);
+        documents.extend(self.install_role());
+        if let Some(election) = &self.manager.election {
+            documents.extend(self.lease_role(election));
+            documents.extend(self.fence(election).into_iter().flatten());
+        }
+        documents.push(self.network_policy());
+        documents.push(self.deployment());
+        Ok(documents)
+    }
+
+    /// Returns each definition once, by name.
+    fn definitions(&self) -> Result<Vec<&CustomResourceDefinition>, Error> {
+        let mut by_name = BTreeMap::new();
+        for definition in &self.manager.definitions {
+            match definition {
+                Ok(definition) => by_name.insert(definition.name(), definition),
+                Err(error) => return Err(Error::new(error.kind(), error.to_string())),
+            };
+        }
+        by_name.extend(self.manager.described.iter().map(|one| (one.name(), one)));
+        Ok(by_name.into_values().collect())
+    }
+
+    /// Returns an object with the operator's name and label, and the fields of `rest`.
+    fn object(&self, api_version: &str, kind: &str, rest: Value) -> Value {
+        let cluster_scoped = matches!(kind, "Namespace" | "ClusterRole" | "ClusterRoleBinding");
+        let name = if kind == "Namespace" { self.namespace } else { self.name };
+        let mut object = json!({
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": { "name": name, "labels": { "app.kubernetes.io/name": self.name } },
+        });
+        if !cluster_scoped {
+            object["metadata"]["namespace"] = json!(self.namespace);
+        }
+        if let (Value::Object(object), Value::Object(rest)) = (&mut object, rest) {
+            object.extend(rest);
+        }
+        object
+    }
+
+    /// Returns the namespaces that the operator is limited to; none for an operator of the whole
+    /// cluster.
+    fn namespaces(&self) -> Vec<&str> {
+        if self.own_namespace_only {
+            return vec![self.namespace];
+        }
+        self.manager.namespaces.iter().map(String::as_str).collect()
+    }
+
+    /// Returns the controllers' grants: everywhere, or in the watched namespaces only.
+    fn grants(&self) -> Result<Vec<Value>, Error> {
+        let rules: Vec<Value> = self
+            .manager
+            .rules()
+            .iter()
+            .map(|rule| {
+                let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
+                rule_of(&rule.group, &rule.resource, &verbs)
+            })
+            .collect();
+        let namespaces = self.namespaces();
+        if namespaces.is_empty() {
+            let role = self.role("ClusterRole", "", json!(rules));
+            return Ok(vec![role, self.binding("ClusterRole", "", None)]);
+        }
+        self.check_scopes()?;
+        let mut objects = Vec::new();
+        for namespace in namespaces {
+            let mut role = self.role("Role", "", json!(rules));
+            role["metadata"]["namespace"] = json!(namespace);
+            objects.extend([role, self.binding("Role", "", Some(namespace))]);
+        }
+        Ok(objects)
+    }
+
+    /// Checks that no controller needs cluster-scoped kinds, on which a Role grants nothing.
+    fn check_scopes(&self) -> Result<(), Error> {
+        for controller in &self.manager.controllers {
+            let rules = controller.rules();
+            let Some(rule) = rules.iter().find(|rule| rule.scope == Scope::Cluster) else {
+                continue;
+            };
+            let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
+            let text = format!(
+                "cannot print roles for namespaces: the controller {:?} needs to {} {}, which are in \
+                 no namespace; print the manifests of an operator for the whole cluster (without \
+                 `--namespaced`, `--watch-namespace` and WATCH_NAMESPACE), or do without that kind",
+                controller.name(),
+                verbs.join(", "),
+                match rule.group.as_str() {
+                    "" => rule.resource.clone(),
+                    group => format!("{}.{group}", rule.resource),
+                }
+            );
+            return Err(Error::new(ErrorKind::Config, text));
+        }
+        Ok(())
+    }
+
+    /// Returns the role for installing definitions; none when none is installed, or may be.
+    fn install_role(&self) -> Vec<Value> {
+        let names: Vec<&str> =
+            self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
+        if names.is_empty() || !self.namespaces().is_empty() {
+            return Vec::new();
+        }
+        let rule =
+            |verbs: &[_]| rule_of("apiextensions.k8s.io", "customresourcedefinitions", verbs);
+        // An apply that creates needs `create`, which names cannot limit.
+        let create = rule(&["create"]);
+        let mut named = rule(&["get", "patch"]);
+        named["resourceNames"] = json!(names);
+        let suffix = "-definitions";
+        vec![
+            self.role("ClusterRole", suffix, json!([create, named])),
+            self.binding("ClusterRole", suffix, None),
+        ]
+    }
+
+    /// Returns the role for the operator's own Lease (or legacy lock), no other, and for events
+    /// about it.
+    fn lease_role(&self, election: &LeaderElection) -> [Value; 2] {
+        let mut rules = Vec::new();
+        for (group, resource) in election.lock.resources() {
+            // Only `create` goes without a name, which RBAC cannot compare for it.
+            let mut own = rule_of(group, resource, &["get", "update", "watch"]);
+            own["resourceNames"] = json!([election.name]);
+            rules.extend([rule_of(group, resource, &["create"]), own]);
+        }
+        rules.push(rule_of("events.k8s.io", "events", &["create"]));
+        let suffix = "-leader-election";
+        // The namespace in which the election looks for the lock.
+        let namespace = election.namespace.as_deref().unwrap_or(self.namespace);
+        let mut role = self.role("Role", suffix, json!(rules));
+        role["metadata"]["namespace"] = json!(namespace);
+        [role, self.binding("Role", suffix, Some(namespace))]
+    }
+
+    /// Returns the policy that refuses writes of a replica that does not lead, if the election has
+    /// a fence.
+    fn fence(&self, election: &LeaderElection) -> Option<[Value; 2]> {
+        let fenced = Fenced { account: self.name, namespace: self.namespace };
+        let rules = self.manager.rules();
+        // Kinds that are only read need no fence.
+        let is_read = |verb: &&str| matches!(*verb, "get" | "list" | "watch");
+        let written = rules.iter().filter(|rule| !rule.verbs.iter().all(&is_read));
+        let resources = written.map(|rule| (rule.group.as_str(), rule.resource.as_str()));
+        election.fence.then(|| fence_policy(election, fenced, resources)).flatten()
+    }
+
+    /// Returns a role with these rules; `suffix` follows the operator's name.
+    fn role(&self, kind: &str, suffix: &str, rules: Value) -> Value {
+        let mut role = self.object(RBAC, kind, json!({ "rules": rules }));
+        role["metadata"]["name"] = json!(format!("{}{suffix}", self.name));
+        role
+    }
+
+    /// Returns a binding of a role to the operator's service account, in one namespace or
+    /// everywhere.
+    fn binding(&self, role: &str, suffix: &str, namespace: Option<&str>) -> Value {
+        let kind = if namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+        let name = format!("{}{suffix}", self.name);
+        let mut binding = self.object(
+            RBAC,
+            kind,
+            json!({
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name,
+                },
+                "subjects": [{
+                    "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace,
+                }],
+            }),
+        );
+        binding["metadata"]["name"] = json!(name);
+        if let Some(namespace) = namespace {
+            binding["metadata"]["namespace"] = json!(namespace);
+        }
+        binding
+    }
+}
+
+/// Returns a rule about one resource.
+fn rule_of(group: &str, resource: &str, verbs: &[&str]) -> Value {
+    json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
+}
+
+/// Turns whole floating-point numbers into integers: bounds in schemas are floating-point, and
+/// people write 50, not 50.0.
+pub(super) fn plain_numbers(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(plain_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(plain_numbers),
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < EXACT);
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        _ => {}
+    }
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";

@@ -1,0 +1,412 @@
+//! The manager: starts the parts of an operator in order and stops them in reverse.
+//!
+//! An operator is more than its reconcilers: definitions to install, caches to fill, a lease to
+//! hold, probes to answer, metrics to show, and a way to stop that loses nothing. A [`Manager`]
+//! collects them as settings; [`Manager::run`] runs them until a signal, [`Manager::start`] in the
+//! background.
+//!
+//! Order of the start: probe and metrics servers, runnables that come before caches (where webhooks
+//! will stand), caches, runnables, leadership, custom resource definitions, controllers and the
+//! runnables beside them. Without an election definitions are installed before the caches fill;
+//! with one the leader does it, under its lease. Replicas that do not lead keep their caches warm
+//! and are ready. On the first SIGTERM or SIGINT readiness falls and no reconcile starts any more;
+//! running ones get the drain time; the lease is given back only if all of them ended; the rest
+//! stops in reverse. The second signal ends the process at once. [`Exit`] and [`exit_code`] say how
+//! it ended.
+//!
+//! Absent: webhooks, sharding.
+
+mod endpoints;
+mod exit;
+mod foreign;
+mod install;
+mod manifests;
+mod run;
+mod runnable;
+mod running;
+mod signals;
+#[cfg(test)]
+mod tests;
+
+pub use endpoints::{Check, Readiness};
+pub use exit::{Exit, exit_code};
+pub use manifests::ManifestOptions;
+pub use runnable::{RunContext, Runnable};
+pub use running::Running;
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::controller::{
+    Cluster, Controller, ControllerBuilder, ErasedController, MOST_WORKERS, Reconciler,
+};
+use crate::leader::LeaderElection;
+use windlass_cache::informer::CacheOptions;
+use windlass_client::client::Client;
+use windlass_core::crd::CustomResource;
+use windlass_core::error::Error;
+use windlass_core::rbac::{self, Rule};
+use windlass_core::resource::{Resource, ResourceInfo};
+
+#[doc(hidden)]
+pub use install::definition_of;
+#[doc(hidden)]
+pub use install::install_all;
+#[doc(hidden)]
+pub use signals::first as first_signal;
+#[doc(hidden)]
+pub use signals::insist;
+
+/// An operator: a client, its controllers, and how to run them.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # async fn example() -> Result<windlass::manager::Exit, windlass::Error> {
+/// use windlass::{client::Client, manager::Manager};
+///
+/// let client = Client::infer().await?;
+/// Manager::new(client).leader_election("website-operator").run().await
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a manager does nothing until it is run"]
+pub struct Manager {
+    pub(crate) client: Client,
+    #[doc(hidden)]
+    pub name: Option<String>,
+    pub(crate) controllers: Vec<Arc<dyn ErasedController>>,
+    #[doc(hidden)]
+    pub definitions: Vec<Result<CustomResourceDefinition, Error>>,
+    /// Whether definitions of others are replaced even if stored data is lost.
+    pub(crate) force_install: bool,
+    /// Definitions that are printed with the manifests, but not installed.
+    pub(crate) described: Vec<CustomResourceDefinition>,
+    #[doc(hidden)]
+    pub election: Option<LeaderElection>,
+    #[doc(hidden)]
+    pub namespaces: Vec<String>,
+    /// Options of kinds that are not cached by default.
+    pub(crate) caches: Vec<(ResourceInfo, CacheOptions)>,
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) runnables: Vec<Arc<Runnable>>,
+    /// Number of objects that each controller reconciles at once, instead of the number in its
+    /// builder.
+    pub(crate) workers: Option<usize>,
+    pub(crate) health: Bind,
+    pub(crate) metrics: Bind,
+    /// Serves the debug page also beyond the loopback interface.
+    pub(crate) debug: bool,
+    pub(crate) drain: Duration,
+    /// Memory budget in bytes, as given by the program; 0 for none.
+    pub(crate) memory: Option<u64>,
+    #[doc(hidden)]
+    pub signals: bool,
+}
+
+/// Address of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bind {
+    /// Not set by the program.
+    Default(SocketAddr),
+    At(SocketAddr),
+    Off,
+}
+
+impl Bind {
+    /// Returns the address; `None` when the server is off.
+    pub(crate) fn addr(self) -> Option<SocketAddr> {
+        match self {
+            Self::Default(addr) | Self::At(addr) => Some(addr),
+            Self::Off => None,
+        }
+    }
+}
+
+impl Manager {
+    /// Creates an operator without controllers.
+    pub fn new(client: Client) -> Self {
+        let at = |ip: IpAddr, port| Bind::Default(SocketAddr::new(ip, port));
+        Self {
+            client,
+            name: None,
+            controllers: Vec::new(),
+            definitions: Vec::new(),
+            force_install: false,
+            described: Vec::new(),
+            election: None,
+            namespaces: Vec::new(),
+            caches: Vec::new(),
+            clusters: Vec::new(),
+            runnables: Vec::new(),
+            workers: None,
+            debug: false,
+            health: at(Ipv6Addr::UNSPECIFIED.into(), 8081),
+            metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
+            drain: Duration::from_secs(25),
+            memory: None,
+            signals: true,
+        }
+    }
+
+    /// Sets the name of the operator in its manifests. Default: the name of its lease, else
+    /// `operator`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Adds a controller whose builder is derived.
+    pub fn controller(self, controller: impl Controller) -> Self {
+        self.wired(controller, |builder| builder)
+    }
+
+    /// Adds a controller with its derived builder, modified by `change`:
+    /// `|builder| builder.workers(8)`.
+    pub fn wired<C: Controller>(
+        self,
+        controller: C,
+        change: impl FnOnce(ControllerBuilder<C>) -> ControllerBuilder<C>,
+    ) -> Self {
+        self.controller_with(controller, change(C::wiring()))
+    }
+
+    /// Adds a controller with a builder of your own.
+    pub fn controller_with<C: Reconciler>(
+        self,
+        controller: C,
+        builder: ControllerBuilder<C>,
+    ) -> Self {
+        self.erased_controller(builder.build(controller))
+    }
+
+    /// Adds a controller whose types are erased.
+    pub fn erased_controller(mut self, controller: Arc<dyn ErasedController>) -> Self {
+        self.controllers.push(controller);
+        self
+    }
+
+    /// Lets only one replica work at a time: the one that holds the Lease called `name`, in the
+    /// operator's own namespace, with the usual durations.
+    pub fn leader_election(self, name: impl Into<String>) -> Self {
+        self.leader_election_with(LeaderElection::new(name))
+    }
+
+    /// Lets only one replica work at a time, by an election of your settings.
+    pub fn leader_election_with(mut self, settings: LeaderElection) -> Self {
+        self.election = Some(settings);
+        self
+    }
+
+    /// Lets every replica work, also when an election was asked for before.
+    pub fn without_leader_election(mut self) -> Self {
+        self.election = None;
+        self
+    }
+
+    /// Installs the definition of `K` before controllers start, and waits until it is served; with
+    /// leader election the leader does it. A stored definition is left alone when it is the same,
+    /// and when a newer version of this program installed it. Without `install` the definition must
+    /// already be there.
+    ///
+    /// A definition that others manage too (a chart, `kubectl apply`, Argo CD) is only replaced if
+    /// the replacement loses no part of it: no served or stored version, no property, no name.
+    /// Otherwise the log and `/readyz?verbose` name the loss, and the operator works by the stored
+    /// definition; it ends with [`ErrorKind::Config`](windlass_core::ErrorKind) when the stored definition
+    /// does not serve its own version.
+    pub fn install<K: CustomResource>(mut self) -> Self {
+        self.definitions.push(install::definition_of::<K>());
+        self
+    }
+
+    /// Makes [`install`](Self::install) replace definitions that others manage, even if parts of
+    /// them are lost: versions that this program does not have are served no more, and the API
+    /// server prunes fields that only the replaced schema had from every object that is written.
+    /// The command line has it as `--force-install`.
+    pub fn force_install(mut self) -> Self {
+        self.force_install = true;
+        self
+    }
+
+    /// Prints `definition` with the manifests, without installing it at run time.
+    #[doc(hidden)]
+    pub fn describes(mut self, definition: CustomResourceDefinition) -> Self {
+        self.described.push(definition);
+        self
+    }
+
+    /// Watches only these namespaces; a name given twice counts once, and empty ones are left out.
+    /// Default, and for none given: all.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        let names = namespaces.into_iter().map(|name| name.into().trim().to_owned());
+        let names: BTreeSet<String> = names.filter(|name| !name.is_empty()).collect();
+        self.namespaces = names.into_iter().collect();
+        self
+    }
+
+    /// Sets the cache options of the kind `K`: its form, its selection of objects, and whether the
+    /// operator can work without it. Set for a kind twice, the options must be equal.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn cache<K: Resource>(mut self, options: CacheOptions) -> Self {
+        let Some(info) = K::static_info() else {
+            panic!("`{}` does not say which kind it is", std::any::type_name::<K>());
+        };
+        self.caches.push((info, options));
+        self
+    }
+
+    /// Sets the address at which `/healthz` and `/readyz` are served; port 0 picks a free one.
+    /// Default `[::]:8081`: every interface, by IPv6 and IPv4, or by IPv4 alone on a machine
+    /// without IPv6.
+    pub fn health(mut self, addr: SocketAddr) -> Self {
+        self.health = Bind::At(addr);
+        self
+    }
+
+    /// Serves no probes.
+    pub fn without_health(mut self) -> Self {
+        self.health = Bind::Off;
+        self
+    }
+
+    /// Sets the address at which `/metrics` is served; port 0 picks a free one, the probes' address
+    /// shares their server. Default 127.0.0.1:8080.
+    pub fn metrics(mut self, addr: SocketAddr) -> Self {
+        self.metrics = Bind::At(addr);
+        self
+    }
+
+    /// Serves the debug page on every address at which metrics are served. Default: only on the
+    /// loopback interface. The page shows names of objects and texts of errors.
+    pub fn debug_everywhere(mut self) -> Self {
+        self.debug = true;
+        self
+    }
+
+    /// Serves no metrics, and no debug page.
+    pub fn without_metrics(mut self) -> Self {
+        self.metrics = Bind::Off;
+        self
+    }
+
+    /// Fills the caches of another cluster before controllers start, and fences its writes by the
+    /// operator's lease.
+    pub fn cluster(mut self, cluster: &Cluster) -> Self {
+        // The first manager decides whose clock and metrics they use.
+        cluster.managed_by(self.client.environment());
+        self.clusters.push(cluster.clone());
+        self
+    }
+
+    /// Runs work of your own beside the controllers.
+    pub fn runnable(mut self, runnable: Runnable) -> Self {
+        self.runnables.push(Arc::new(runnable));
+        self
+    }
+
+    /// Sets the number of objects that each controller reconciles at once, in place of its
+    /// builder's number; at least one, at most 65 536.
+    pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
+        self.workers = Some(workers.clamp(1, MOST_WORKERS));
+        self
+    }
+
+    /// Sets the time that running reconciles and runnables may take to end once the operator is
+    /// asked to stop; default 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the
+    /// manifests say 15 s more).
+    pub fn drain(mut self, duration: Duration) -> Self {
+        self.drain = duration;
+        self
+    }
+
+    /// Sets the memory that this process may use, in bytes. Default: the limit of its control
+    /// group, which is that of its container; 0, or no limit: none. The budget is only reported:
+    /// `windlass_memory_budget_bytes` stands beside `process_resident_memory_bytes`, and a line in
+    /// the log names the largest caches when four fifths of it are in use.
+    pub fn memory_budget(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Leaves SIGTERM and SIGINT alone; stop the operator by [`Running::stop`].
+    pub fn without_signals(mut self) -> Self {
+        self.signals = false;
+        self
+    }
+
+    /// Runs until a signal asks it to stop, and drains.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) for settings that cannot work, an address
+    /// that cannot be listened on, two controllers, runnables or clusters of one name, a definition
+    /// that cannot be installed within a minute, a controller that ended by itself; the error of an
+    /// essential runnable. [`exit_code`] converts the error into a number.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops everything at once, as a crash would.
+    pub async fn run(self) -> Result<Exit, Error> {
+        self.start().join().await
+    }
+
+    /// Runs the operator in the background of the current tokio runtime.
+    pub fn start(self) -> Running {
+        let budget = endpoints::memory::budget(self.memory);
+        let mut running = run::start(self);
+        running._memory = budget.map(|bytes| endpoints::memory::mind(bytes, &running.vitals));
+        running
+    }
+
+    /// Returns the objects that a cluster needs to run the operator, as YAML: namespace, service
+    /// account, custom resource definitions, roles with exactly the grants of the controllers, and
+    /// a hardened Deployment.
+    ///
+    /// # Errors
+    /// Those of the definitions; see [`CustomResource::crd`].
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind) when an operator that is limited to namespaces has a
+    /// controller that needs a kind of the cluster.
+    pub fn manifests(&self, options: &ManifestOptions) -> Result<String, Error> {
+        manifests::print(self, options)
+    }
+
+    /// Returns the rights of all controllers, merged and sorted.
+    pub fn rules(&self) -> Vec<Rule> {
+        rbac::merge(self.controllers.iter().flat_map(|controller| controller.rules()))
+    }
+
+    /// Returns the operator's name in manifests.
+    pub(crate) fn display_name(&self) -> &str {
+        let lease = self.election.as_ref().map(|election| election.name.as_str());
+        self.name.as_deref().or(lease).unwrap_or("operator")
+    }
+
+    /// Opens no socket and listens to no signal unless asked to: for operators inside a test.
+    #[doc(hidden)]
+    pub fn quiet(mut self) -> Self {
+        for bind in [&mut self.health, &mut self.metrics] {
+            if matches!(bind, Bind::Default(_)) {
+                *bind = Bind::Off;
+            }
+        }
+        self
+    }
+
+    /// Adapts the defaults to a developer's machine: no probes, which no kubelet would ask for, and
+    /// the metrics and the debug page on a free port, so that several operators can run at once.
+    /// Explicit settings stay.
+    #[doc(hidden)]
+    pub fn on_free_ports(mut self) -> Self {
+        if matches!(self.health, Bind::Default(_)) {
+            self.health = Bind::Off;
+        }
+        if matches!(self.metrics, Bind::Default(_)) {
+            self.metrics = Bind::At((Ipv4Addr::LOCALHOST, 0).into());
+        }
+        self
+    }
+}

@@ -1,0 +1,524 @@
+//! The life of an operator: its stages, from the first server that opens to the last that closes.
+//!
+//! Each stage starts its parts, lives through the next stage, and stops its parts: servers,
+//! runnables that caches depend on, definitions and caches, runnables, terms of leadership,
+//! controllers (in `controllers`). The first failure of any part is kept, and everything stops as
+//! on a request to stop.
+
+mod checks;
+mod controllers;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::field::display;
+use tracing::{debug, error, info, warn};
+
+use super::endpoints::http::{Endpoints, bind, is_one, serve};
+use super::endpoints::{OperatorStatus, SharedVitals};
+use super::runnable::{RunnableGroup, When};
+use super::running::{Addresses, Running};
+use super::{Bind, Exit, Manager, install, signals};
+use crate::leader::{Elector, Term};
+use windlass_cache::informer::InformerRegistry;
+use windlass_client::client::{Client, WriteGate};
+use windlass_core::clock::Clock;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::ResourceExt;
+
+/// Time for the framework's own bookkeeping, beyond the drain time that work was given.
+const GRACE: Duration = Duration::from_secs(1);
+/// Time that caches wait for this process to lead and to install definitions that they would look
+/// for in vain.
+const HEAD_START: Duration = Duration::from_secs(3);
+/// Time that controllers wait for the objects of kinds that this process installs. An API server
+/// begins to serve a new version within a second; a kind that it does not serve by then may never
+/// come.
+const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// Time that a replica waits for its caches before it campaigns for the lease: a replica that has
+/// them goes first.
+const WARM_WITHIN: Duration = Duration::from_secs(30);
+/// Bounds of the pause between two looks at kinds that are not served yet; it doubles.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
+
+/// State that the main task owns.
+struct Operator {
+    client: Client,
+    clock: Clock,
+    definitions: Vec<Result<CustomResourceDefinition, Error>>,
+    force_install: bool,
+    workers: Option<usize>,
+    vitals: SharedVitals,
+    health: Bind,
+    metrics: Bind,
+    debug: bool,
+    drain: Duration,
+    stop: CancellationToken,
+    /// Time of the request to stop.
+    stopped: Mutex<Option<Instant>>,
+    failed: Arc<Failed>,
+    addresses: watch::Sender<Addresses>,
+}
+
+/// The first failure that the operator cannot survive; it stops everything.
+#[derive(Debug)]
+struct Failed {
+    error: Mutex<Option<Error>>,
+    stop: CancellationToken,
+}
+
+impl Failed {
+    /// Keeps the error, unless an earlier one is kept, and stops the operator.
+    fn with(&self, error: Error) {
+        let mut first = self.error.lock();
+        if first.is_none() {
+            *first = Some(error);
+        }
+        // Released before the cancellation: a woken task may report its own failure here at once.
+        drop(first);
+        self.stop.cancel();
+    }
+}
+
+/// Starts the operator in a task of its own.
+pub(super) fn start(manager: Manager) -> Running {
+    let stop = CancellationToken::new();
+    let (health, metrics, debug) = (manager.health, manager.metrics, manager.debug);
+    let (drain, workers, with_signals) = (manager.drain, manager.workers, manager.signals);
+    let force_install = manager.force_install;
+    let (vitals, definitions, problem) = set_up(manager, &stop);
+    let (addresses, seen) = watch::channel(Addresses::default());
+    let operator = Operator {
+        client: vitals.client.clone(),
+        clock: vitals.client.environment().clock.clone(),
+        definitions,
+        force_install,
+        workers,
+        vitals: Arc::clone(&vitals),
+        health,
+        metrics,
+        debug,
+        drain,
+        stop: stop.clone(),
+        stopped: Mutex::default(),
+        failed: Arc::new(Failed { error: Mutex::default(), stop: stop.clone() }),
+        addresses,
+    };
+    let now = CancellationToken::new();
+    let signals = with_signals.then(|| signals::listen(stop.clone(), now.clone()));
+    let task = tokio::spawn(async move {
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
+        // Dropped with the main task, so that no listener for signals outlives the operator.
+        let mut listening = JoinSet::new();
+        if let Some(signals) = signals {
+            listening.spawn(signals);
+        }
+        tokio::select! {
+            biased;
+            // The second signal drops the stages, at whatever point they are.
+            () = now.cancelled() => Ok(Exit::Cut),
+            outcome = operator.live() => outcome,
+        }
+    });
+    let client = vitals.client.clone();
+    let task = AbortOnDropHandle::new(task);
+    Running { task, _memory: None, stop, vitals, client, addresses: seen }
+}
+
+type Definitions = Vec<Result<CustomResourceDefinition, Error>>;
+
+/// Sets up the state that probes and the debug page read; returns the first setting that cannot
+/// work, too.
+fn set_up(
+    manager: Manager,
+    stop: &CancellationToken,
+) -> (SharedVitals, Definitions, Option<Error>) {
+    let checked = checks::names(&manager);
+    let name = manager.display_name().to_owned();
+    let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
+    let informers = InformerRegistry::new(client.clone(), namespaces);
+    let mut caches = caches.into_iter();
+    let cached = caches.try_for_each(|(info, options)| informers.set_options(info, options));
+    let is_elected = election.is_some();
+    let lease = election.as_ref().map(|settings| settings.name.clone());
+    let elector = election.map(|settings| Elector::new(settings, &client)).transpose();
+    let (elector, problem) = match checked.and(cached).and(elector) {
+        Ok(elector) => (elector, None),
+        Err(problem) => (None, Some(problem)),
+    };
+    if is_elected {
+        // No process leads yet: writes to other clusters are refused until a term begins.
+        manager.clusters.iter().for_each(|cluster| cluster.fence(None));
+    }
+    let vitals = OperatorStatus {
+        name,
+        began: client.environment().clock.now(),
+        client,
+        stop: stop.clone(),
+        informers,
+        clusters: manager.clusters,
+        controllers,
+        runnables: manager.runnables,
+        lease,
+        elector,
+        installs: definitions.iter().flatten().map(|one| one.name().to_owned()).collect(),
+        left_alone: Mutex::default(),
+        starting: Mutex::new(Some("starting".to_owned())),
+        gate: Mutex::new(None),
+    };
+    (Arc::new(vitals), definitions, problem)
+}
+
+impl Operator {
+    /// Runs all stages, from the servers inwards; returns the outcome.
+    async fn live(self) -> Result<Exit, Error> {
+        let mut servers = JoinSet::new();
+        self.open_servers(&mut servers).await?;
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.serve() => outcome,
+            // Runs beside the stages, so that the drain time counts from the request to stop, not
+            // from the moment at which a stage notices it.
+            never = self.note_the_stop() => match never {},
+        };
+        servers.shutdown().await;
+        match &outcome {
+            Ok(Exit::Drained) => info!("stopped; all work was ended"),
+            Ok(Exit::Cut) => warn!("stopped; some work was cut off"),
+            Err(error) => error!(error = ?error, "stopped by an error"),
+        }
+        outcome
+    }
+
+    /// Notes the time of the request to stop; never ends.
+    async fn note_the_stop(&self) -> std::convert::Infallible {
+        self.stop.cancelled().await;
+        *self.stopped.lock() = Some(self.clock.now());
+        std::future::pending().await
+    }
+
+    /// Returns the rest of the drain time.
+    fn time_left(&self) -> Duration {
+        let stopped = *self.stopped.lock();
+        let gone = stopped.map_or(Duration::ZERO, |at| self.clock.now().duration_since(at));
+        self.drain.saturating_add(GRACE).saturating_sub(gone).max(GRACE)
+    }
+
+    /// Lives through the stages between the first server and the last.
+    async fn serve(&self) -> Result<Exit, Error> {
+        // A token of its own, not the operator's: these runnables stop after the caches.
+        let early = self.crew(When::BeforeCaches, &self.client, CancellationToken::new());
+        let outcome = self.with_definitions().await;
+        self.stop.cancel();
+        let ended = early.dismiss(self.time_left()).await;
+        let failed = self.failed.error.lock().take();
+        match failed {
+            Some(error) => Err(error),
+            None => outcome.map(|all| exit(all && ended)),
+        }
+    }
+
+    /// Binds the addresses of probes and metrics, and serves them; one server if the addresses are
+    /// one.
+    async fn open_servers(&self, servers: &mut JoinSet<()>) -> Result<(), Error> {
+        let registry = self.client.environment().metrics.clone();
+        let endpoints = |probes, metrics, debug| Endpoints {
+            vitals: self.vitals.clone(),
+            clock: self.clock.clone(),
+            probes,
+            metrics,
+            debug,
+        };
+        let mut addresses = Addresses { is_known: true, ..Addresses::default() };
+        let (health, metrics) = (self.health.addr(), self.metrics.addr());
+        // Port 0 stands for a port of its own in each of the two settings.
+        let shared = health.zip(metrics).is_some_and(|(a, b)| is_one(a, b) && a.port() != 0);
+        // Names of objects and texts of errors must not be readable from the network.
+        let debug = self.debug || metrics.is_some_and(|at| at.ip().is_loopback());
+        if let Some(addr) = health {
+            let listener = bind(addr, "probes").await?;
+            addresses.health = listener.local_addr().ok();
+            let metrics = shared.then(|| registry.clone());
+            servers.spawn(serve(listener, endpoints(true, metrics, shared && debug)));
+        }
+        match metrics {
+            Some(_) if shared => addresses.metrics = addresses.health,
+            Some(addr) => {
+                let listener = bind(addr, "metrics").await?;
+                addresses.metrics = listener.local_addr().ok();
+                servers.spawn(serve(listener, endpoints(false, Some(registry), debug)));
+            }
+            None => {}
+        }
+        addresses.debug = addresses.metrics.filter(|_| debug);
+        let (health, metrics) = (addresses.health.map(display), addresses.metrics.map(display));
+        info!(target: "windlass::manager::http", health, metrics, "serving");
+        self.addresses.send_replace(addresses);
+        Ok(())
+    }
+
+    /// Starts the runnables of one stage.
+    fn crew(&self, when: When, client: &Client, stop: CancellationToken) -> RunnableGroup {
+        let mut crew = RunnableGroup::new(stop, self.clock.clone());
+        for runnable in self.vitals.runnables.iter().filter(|one| one.when() == when) {
+            let place = (client.clone(), self.vitals.informers.clone());
+            let (vitals, failed) = (Arc::clone(&self.vitals), Arc::clone(&self.failed));
+            let ready = async move {
+                // The caches that a runnable reads are not known: all must be filled.
+                if when != When::BeforeCaches {
+                    vitals.synced().await;
+                }
+            };
+            crew.start(Arc::clone(runnable), place, ready, move |error| failed.with(error));
+        }
+        crew
+    }
+
+    /// Lives from the installation of definitions to the end of the last term; returns true when
+    /// all work ended by itself.
+    async fn with_definitions(&self) -> Result<bool, Error> {
+        let definitions = self.definitions()?;
+        // Cancelled once the kinds are there.
+        let installed = CancellationToken::new();
+        match self.until_stop(self.first_look(&definitions)).await {
+            None => return Ok(true),
+            Some(are_there) => {
+                if are_there? {
+                    installed.cancel();
+                }
+            }
+        }
+        // Before controllers ask for their caches.
+        self.vitals.registries().iter().for_each(|(_, one)| one.is_asked());
+        for controller in &self.vitals.controllers {
+            if let Some(workers) = self.workers {
+                controller.limit_workers(workers);
+            }
+            controller.attach(&self.vitals.informers)?;
+        }
+        *self.vitals.starting.lock() = None;
+        let stop = CancellationToken::new();
+        // Not the operator's token: caches run until the controllers have drained.
+        let mut caches = self.start_caches(&stop, &installed);
+        let others = self.crew(When::Always, &self.client, CancellationToken::new());
+        let outcome = self.work(&definitions, &installed).await;
+        // Readiness falls also when the end is an error.
+        self.stop.cancel();
+        let ended = others.dismiss(self.time_left()).await;
+        stop.cancel();
+        // Bounded: a cache that does not end must not hold up the exit.
+        self.clock.timeout(GRACE, async { while caches.join_next().await.is_some() {} }).await;
+        outcome.map(|all| all && ended)
+    }
+
+    /// Returns the definitions, or the first error of a derive.
+    fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, Error> {
+        let copy = |definition: &Result<CustomResourceDefinition, Error>| match definition {
+            Ok(definition) => Ok(definition.clone()),
+            Err(error) => Err(Error::new(error.kind(), error.to_string())),
+        };
+        self.definitions.iter().map(copy).collect()
+    }
+
+    /// Whether the kinds of all definitions are there. Without an election they are installed
+    /// first.
+    async fn first_look(&self, definitions: &[CustomResourceDefinition]) -> Result<bool, Error> {
+        if definitions.is_empty() {
+            return Ok(true);
+        }
+        let waiting = "installing custom resource definitions";
+        *self.vitals.starting.lock() = Some(waiting.to_owned());
+        if self.vitals.elector.is_some() {
+            let look =
+                Box::pin(install::look(&self.client, definitions, self.force_install)).await?;
+            *self.vitals.left_alone.lock() = look.left_alone;
+            return Ok(look.are_served);
+        }
+        self.install(&self.client, definitions).await.map(|()| true)
+    }
+
+    /// Installs the definitions, and publishes those of others that were left alone.
+    async fn install(
+        &self,
+        client: &Client,
+        definitions: &[CustomResourceDefinition],
+    ) -> Result<(), Error> {
+        let left_alone = install::install_all(client, definitions, self.force_install).await?;
+        *self.vitals.left_alone.lock() = left_alone;
+        Ok(())
+    }
+
+    /// Fills the caches of all clusters, and keeps them up to date until `stop`.
+    fn start_caches(&self, stop: &CancellationToken, installed: &CancellationToken) -> JoinSet<()> {
+        let mut caches = JoinSet::new();
+        for (place, informers) in self.vitals.registries() {
+            let (informers, stop, clock) = (informers.clone(), stop.clone(), self.clock.clone());
+            let (installed, failed) = (installed.clone(), Arc::clone(&self.failed));
+            let is_own = place.is_none();
+            caches.spawn(async move {
+                // Without the head start, caches would look in vain for kinds that this process is
+                // about to install.
+                if is_own {
+                    tokio::select! {
+                        biased;
+                        // Without this branch an early stop would wait for the whole head start.
+                        () = stop.cancelled() => return,
+                        _ = clock.timeout(HEAD_START, installed.cancelled()) => {}
+                    }
+                }
+                informers.run(stop.clone()).await;
+                if !stop.is_cancelled() {
+                    failed.with(ended("the caches"));
+                }
+            });
+        }
+        caches
+    }
+
+    /// Returns the outcome of `work`, or `None` when the operator was asked to stop first.
+    async fn until_stop<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            // `biased`, the stop first: `work` is not polled after the request to stop.
+            () = self.stop.cancelled() => None,
+            outcome = work => Some(outcome),
+        }
+    }
+
+    /// Lives from filled caches to the end of the last term.
+    async fn work(
+        &self,
+        definitions: &[CustomResourceDefinition],
+        installed: &CancellationToken,
+    ) -> Result<bool, Error> {
+        let Some(elector) = &self.vitals.elector else {
+            if self.until_stop(self.filled()).await.is_none() {
+                return Ok(true);
+            }
+            return Ok(self.run_controllers(self.client.clone(), None).await);
+        };
+        // A replica that has definitions to install must lead first: a kind that is not served
+        // fills no cache.
+        if installed.is_cancelled() && self.until_stop(self.warm()).await.is_none() {
+            return Ok(true);
+        }
+        while let Some(term) = elector.campaign(&self.stop).await {
+            let all_ended = self.serve_term(term, definitions, installed).await;
+            if self.stop.is_cancelled() {
+                return Ok(all_ended);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lives from the won lease to its release.
+    async fn serve_term(
+        &self,
+        term: Term,
+        definitions: &[CustomResourceDefinition],
+        installed: &CancellationToken,
+    ) -> bool {
+        // For the liveness probe, which looks at the gate.
+        *self.vitals.gate.lock() = Some(term.gate());
+        let gate: Arc<dyn WriteGate> = Arc::new(term.gate());
+        self.vitals.clusters.iter().for_each(|cluster| cluster.fence(Some(Arc::clone(&gate))));
+        let client = self.client.gated(gate);
+        let (lost, asked) = (term.lost(), term.asked());
+        // `biased`, the end of leadership first: a preparation that ends in the same moment must
+        // not start the controllers.
+        let prepared = tokio::select! {
+            biased;
+            () = lost.cancelled() => None,
+            () = asked.cancelled() => None,
+            prepared = self.until_stop(self.prepare(&client, definitions, installed)) => prepared,
+        };
+        let all_ended = match prepared {
+            None => true,
+            Some(Ok(())) => self.run_controllers(client, Some((lost, asked))).await,
+            Some(Err(error)) if error.kind() == ErrorKind::NotLeader => {
+                debug!(error = ?error, "the lease was lost before anything was done");
+                true
+            }
+            Some(Err(error)) => {
+                self.failed.with(error);
+                true
+            }
+        };
+        // Also after a failure: the release only requires that no work runs any more.
+        term.end(all_ended).await;
+        // Other clusters refuse every write until the next term.
+        self.vitals.clusters.iter().for_each(|cluster| cluster.fence(None));
+        *self.vitals.gate.lock() = None;
+        all_ended
+    }
+
+    /// Brings the definitions up to date under the lease, before anything else that a leader does.
+    async fn prepare(
+        &self,
+        client: &Client,
+        definitions: &[CustomResourceDefinition],
+        installed: &CancellationToken,
+    ) -> Result<(), Error> {
+        self.install(client, definitions).await?;
+        installed.cancel();
+        self.filled().await;
+        Ok(())
+    }
+
+    /// Waits until the caches are filled, as long as that keeps no replica from work: without the
+    /// caches that the program asked for itself no replica works; of the others another replica may
+    /// have them.
+    async fn warm(&self) {
+        self.vitals.others_synced().await;
+        if self.clock.timeout(WARM_WITHIN, self.vitals.synced()).await.is_none() {
+            let registries = self.vitals.registries();
+            let missing: Vec<_> = registries.iter().flat_map(|(_, one)| one.missing()).collect();
+            warn!(?missing, "asks for the lease though not all caches are filled");
+        }
+    }
+
+    /// Waits for the caches that no controller waits for by itself: those that the program asked
+    /// for. A kind that was found absent counts as filled, and may have been looked for before its
+    /// definition was installed: such kinds are looked for again.
+    async fn filled(&self) {
+        let vitals = &self.vitals;
+        vitals.others_synced().await;
+        let served = async {
+            let mut pause = FIRST_LOOK;
+            while !vitals.informers.seek(&vitals.installs).is_empty() {
+                self.clock.sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_LOOK);
+            }
+        };
+        self.clock.timeout(SERVED_WITHIN, served).await;
+        match vitals.absent().as_slice() {
+            [] => {}
+            absent => warn!(
+                ?absent,
+                "caches are filled, but for kinds that are not served: controllers begin without their \
+                 objects"
+            ),
+        }
+    }
+}
+
+fn exit(all_ended: bool) -> Exit {
+    if all_ended { Exit::Drained } else { Exit::Cut }
+}
+
+/// Returns the error about a part that ended by itself.
+fn ended(what: &str) -> Error {
+    let text = format!("{what} ended without having been asked to; please report it with the log");
+    Error::new(ErrorKind::Other, text)
+}

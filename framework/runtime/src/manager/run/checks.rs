@@ -1,0 +1,60 @@
+//! Checks of an operator's settings before it starts.
+
+use std::collections::BTreeSet;
+
+use super::super::manifests::watchable;
+use crate::manager::Manager;
+use windlass_core::error::{Error, ErrorKind};
+
+/// Longest name of the reporter of an Event that Kubernetes allows.
+const LONGEST_NAME: usize = 63;
+
+/// Checks that names are fit and unique: they label metrics, logs and probes.
+pub(super) fn names(manager: &Manager) -> Result<(), Error> {
+    let twice = |what: &str, names: Vec<&str>| {
+        let mut seen = BTreeSet::new();
+        match names.iter().find(|name| !seen.insert(**name)) {
+            None => Ok(()),
+            Some(name) => {
+                let text = format!("two {what} are called {name:?}; give one of them another name");
+                Err(Error::new(ErrorKind::Config, text))
+            }
+        }
+    };
+    manager.controllers.iter().try_for_each(|one| fit(one.name()))?;
+    watchable(manager)?;
+    twice("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
+    twice("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
+    let clusters = manager.clusters.iter().map(|one| one.name());
+    twice("clusters", clusters.chain(["local"]).collect())?;
+    let mut numbers = BTreeSet::new();
+    match manager.clusters.iter().find(|one| !numbers.insert(one.id())) {
+        None => Ok(()),
+        Some(one) => {
+            let text = format!(
+                "the cluster {:?} has the same number as another; give it another name",
+                one.name()
+            );
+            Err(Error::new(ErrorKind::Config, text))
+        }
+    }
+}
+
+/// Checks the name of a controller: an API server takes no Event of a controller of another name,
+/// and of some names no apply.
+fn fit(controller: &str) -> Result<(), Error> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    let is_fit = (1..=LONGEST_NAME).contains(&controller.len())
+        && controller.chars().all(|c| is_plain(c) || matches!(c, '-' | '_' | '.'))
+        && controller.starts_with(is_plain)
+        && controller.ends_with(is_plain);
+    if is_fit {
+        return Ok(());
+    }
+    let text = format!(
+        "a controller is called {controller:?}, and the API server would refuse its Events; give it a \
+         name of at most {LONGEST_NAME} ASCII letters, digits, `-`, `_` and `.` that begins and ends with \
+         a letter or a digit (`ControllerBuilder::name`)"
+    );
+    Err(Error::new(ErrorKind::Config, text))
+}

@@ -1,0 +1,321 @@
+//! Work of the user's own beside the controllers, in the operator's order of start and stop.
+//!
+//! A report that goes out each night, a server that controllers depend on, a poller of another
+//! system: each is a function that returns a future. A runnable is started at its stage, cancelled
+//! in the reverse order, and waited for. A runnable that fails or panics is started again, after
+//! 1 s, then 2 s, and so on up to a minute: work beside the controllers must not end them. A
+//! runnable that the operator cannot work without is [`essential`](Runnable::essential): its
+//! failure ends the operator with its error, as every runnable's does in controller-runtime.
+//!
+//! Absent: a schedule. Sleep by the clock of the context.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, error_span, info, warn};
+
+use crate::controller::Failure;
+use windlass_cache::informer::InformerRegistry;
+use windlass_client::client::Client;
+use windlass_core::clock::Clock;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::panics::{caught, panic_text};
+
+/// Pause before a runnable that failed is started again; doubles with each failure in a row.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Time after which a runnable has recovered: its next failure counts as the first.
+const RECOVERED: Duration = Duration::from_secs(300);
+
+type Outcome = Result<(), Failure>;
+type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
+
+/// Context of a runnable: client, caches, clock and the request to stop; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RunContext {
+    client: Client,
+    informers: InformerRegistry,
+    clock: Clock,
+    stop: CancellationToken,
+}
+
+impl RunContext {
+    /// Returns the operator's client. A runnable with leadership gets one whose writes ask for the
+    /// lease.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Returns the operator's caches.
+    pub fn informers(&self) -> &InformerRegistry {
+        &self.informers
+    }
+
+    /// Returns the operator's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Waits until the runnable must stop: the operator stops, or leadership is lost.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Returns the same request to stop as a token.
+    pub fn stop(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+}
+
+/// Stage in which a runnable runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    BeforeCaches,
+    Always,
+    Leading,
+}
+
+/// Work beside the controllers.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::{client::Client, manager::{Manager, Runnable}};
+/// # async fn send_report() -> windlass::controller::Result<()> { Ok(()) }
+/// # fn example(client: Client) -> Manager {
+/// let report = Runnable::new("report", |cx| async move {
+///     while !cx.stop().is_cancelled() {
+///         send_report().await?;
+///         let day = std::time::Duration::from_secs(24 * 3600);
+///         tokio::select! { biased;
+///             () = cx.stopped() => {}
+///             () = cx.clock().sleep(day) => {}
+///         }
+///     }
+///     Ok(())
+/// });
+/// Manager::new(client).leader_election("reports").runnable(report.with_leadership())
+/// # }
+/// ```
+#[must_use = "a runnable does nothing until it is given to a manager"]
+pub struct Runnable {
+    name: Arc<str>,
+    when: When,
+    essential: bool,
+    work: Box<Work>,
+    pub(super) record: Mutex<Record>,
+}
+
+/// State of a runnable, for the debug page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) state: State,
+    /// Failures since the start.
+    pub(super) failures: u64,
+    pub(super) last_error: Option<String>,
+}
+
+/// Progress of a runnable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
+    #[default]
+    Waiting,
+    Running,
+    Restarting,
+    Ended,
+}
+
+impl Runnable {
+    /// Creates a runnable from `work` under a name. The work runs on every replica, once all caches
+    /// are filled, because the caches that it reads are not known. `work` is called once, again
+    /// after a failure, and again in each term of a runnable with leadership. The future must
+    /// return when it is cancelled; returning `Ok` earlier means that it is done.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when it has not ended by the end of the drain.
+    /// The future is dropped when it has not ended by the end of the drain.
+    pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
+    where
+        F: Fn(RunContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        Self {
+            name: Arc::from(name.into()),
+            when: When::Always,
+            essential: false,
+            work: Box::new(move |cx| Box::pin(work(cx))),
+            record: Mutex::default(),
+        }
+    }
+
+    /// Runs the work only while this process leads, beside the controllers; without an election
+    /// always.
+    pub fn with_leadership(mut self) -> Self {
+        self.when = When::Leading;
+        self
+    }
+
+    /// Runs the work from before the definitions are installed and the caches fill until after they
+    /// stopped: for services that those depend on, such as a server of conversions.
+    pub fn before_caches(mut self) -> Self {
+        self.when = When::BeforeCaches;
+        self
+    }
+
+    /// Makes a failure or a panic end the operator, with the error: the operator cannot work
+    /// without this runnable. A failure after the request to stop, or because the lease was lost,
+    /// only ends the runnable.
+    pub fn essential(mut self) -> Self {
+        self.essential = true;
+        self
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn when(&self) -> When {
+        self.when
+    }
+
+    /// Runs the work until it is done or cancelled; again after failures. Returns the error of an
+    /// essential runnable.
+    async fn run(&self, cx: &RunContext) -> Result<(), Error> {
+        let mut pause = FIRST_PAUSE;
+        while !cx.stop.is_cancelled() {
+            self.record.lock().state = State::Running;
+            let began = cx.clock.now();
+            // A panic counts as a failure, and must not end the group's task.
+            let outcome = caught(async { (self.work)(cx.clone()).await }).await;
+            let failure = match outcome {
+                Ok(Ok(())) => break,
+                Ok(Err(failure)) => failure,
+                Err(panic) => Failure::from(format!("it panicked: {}", panic_text(panic.as_ref()))),
+            };
+            self.note(&failure);
+            if cx.stop.is_cancelled() {
+                // A failure after the request to stop neither restarts the runnable nor ends the
+                // operator.
+                warn!(error = %failure, "the runnable failed while it stopped");
+                break;
+            }
+            // A write refused for want of the lease is no failure of the runnable: it is cancelled
+            // soon.
+            if self.essential && kind_of(&failure) != ErrorKind::NotLeader {
+                return Err(self.ended(failure));
+            }
+            if cx.clock.now().saturating_duration_since(began) >= RECOVERED {
+                // One failure after a long run is not a crash loop.
+                pause = FIRST_PAUSE;
+            }
+            warn!(error = %failure, again_in = ?pause, "the runnable failed");
+            tokio::select! {
+                biased;
+                // A stop ends the pause at once.
+                () = cx.stop.cancelled() => {}
+                () = cx.clock.sleep(pause) => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        self.record.lock().state = State::Ended;
+        info!("the runnable ended");
+        Ok(())
+    }
+
+    /// Records a failure for probes and the debug page.
+    fn note(&self, failure: &Failure) {
+        let mut record = self.record.lock();
+        record.state = if self.essential { State::Ended } else { State::Restarting };
+        record.failures += 1;
+        record.last_error = Some(failure.to_string());
+    }
+
+    /// Returns the error that ends the operator after the failure of an essential runnable.
+    fn ended(&self, failure: Failure) -> Error {
+        let kind = kind_of(&failure);
+        let text =
+            format!("the runnable {:?} failed; it is essential, so the operator ends", self.name);
+        Error::new(kind, text).because(failure.source)
+    }
+}
+
+/// Returns the kind of the framework's error behind a failure, `Other` without one.
+fn kind_of(failure: &Failure) -> ErrorKind {
+    failure.cause().downcast_ref::<Error>().map_or(ErrorKind::Other, Error::kind)
+}
+
+impl fmt::Debug for Runnable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runnable")
+            .field("name", &self.name)
+            .field("when", &self.when)
+            .field("essential", &self.essential)
+            .field("record", &self.record.lock())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The runnables of one stage, while they run.
+pub(super) struct RunnableGroup {
+    tasks: JoinSet<()>,
+    stop: CancellationToken,
+    clock: Clock,
+}
+
+impl RunnableGroup {
+    /// Creates an empty group; `stop` cancels its runnables.
+    pub(super) fn new(stop: CancellationToken, clock: Clock) -> Self {
+        Self { tasks: JoinSet::new(), stop, clock }
+    }
+
+    /// Starts a runnable once `ready` is; `failed` gets the error of an essential one.
+    pub(super) fn start(
+        &mut self,
+        runnable: Arc<Runnable>,
+        place: (Client, InformerRegistry),
+        ready: impl Future<Output = ()> + Send + 'static,
+        failed: impl FnOnce(Error) + Send + 'static,
+    ) {
+        let (client, informers) = place;
+        let (clock, stop) = (self.clock.clone(), self.stop.clone());
+        let cx = RunContext { client, informers, clock, stop: stop.clone() };
+        let span = error_span!("runnable", runnable = runnable.name());
+        let work = async move {
+            // `biased`: a stop goes first, so that no work starts only to be cancelled.
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = ready => {}
+            }
+            if let Err(error) = runnable.run(&cx).await {
+                failed(error);
+            }
+        };
+        self.tasks.spawn(work.instrument(span));
+    }
+
+    /// Cancels all runnables, and waits for at most `limit`; returns false when one was cut off.
+    pub(super) async fn dismiss(mut self, limit: Duration) -> bool {
+        self.stop.cancel();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if self.clock.timeout(limit, all).await.is_some() {
+            return true;
+        }
+        warn!(runnables = self.tasks.len(), "runnables did not end in time and are cut off");
+        self.tasks.abort_all();
+        // A runnable that blocks its thread cannot be dropped before it yields: do not wait for
+        // that.
+        let gone = async { while self.tasks.join_next().await.is_some() {} };
+        self.clock.timeout(Duration::from_millis(500), gone).await;
+        false
+    }
+}

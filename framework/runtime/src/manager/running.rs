@@ -1,0 +1,133 @@
+//! Handle of an operator that runs in the background.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Exit;
+use super::endpoints::{Readiness, SharedVitals, debug};
+use crate::controller::{BusyReport, ControllerState, ErasedController};
+use crate::leader::Leadership;
+use windlass_cache::informer::InformerRegistry;
+use windlass_client::client::Client;
+use windlass_core::error::{Error, ErrorKind};
+
+/// An operator that runs in the background; dropping it stops everything at once, as a crash would.
+#[derive(Debug)]
+pub struct Running {
+    pub(super) task: AbortOnDropHandle<Result<Exit, Error>>,
+    /// Watches the memory, if there is a budget.
+    pub(super) _memory: Option<AbortOnDropHandle<()>>,
+    pub(super) stop: CancellationToken,
+    pub(super) vitals: SharedVitals,
+    pub(super) client: Client,
+    pub(super) addresses: watch::Receiver<Addresses>,
+}
+
+/// Addresses of an operator's servers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Addresses {
+    pub(super) health: Option<SocketAddr>,
+    pub(super) metrics: Option<SocketAddr>,
+    pub(super) debug: Option<SocketAddr>,
+    /// Whether all servers that there will be are open.
+    pub(super) is_known: bool,
+}
+
+impl Running {
+    /// Asks the operator to stop, as the first signal would; returns at once.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until the operator has ended.
+    ///
+    /// # Errors
+    /// Those of [`Manager::run`](super::Manager::run).
+    pub async fn join(self) -> Result<Exit, Error> {
+        self.task.await.unwrap_or_else(|panic| {
+            let text = "the operator's main task panicked; please report it with the log";
+            Err(Error::new(ErrorKind::Other, text).because(panic))
+        })
+    }
+
+    /// Whether the operator is still running.
+    pub fn is_running(&self) -> bool {
+        !self.task.is_finished()
+    }
+
+    /// Returns the operator's caches.
+    pub fn informers(&self) -> &InformerRegistry {
+        &self.vitals.informers
+    }
+
+    /// Returns the operator's controllers, for tests.
+    #[doc(hidden)]
+    pub fn controllers(&self) -> Vec<Arc<dyn ErasedController>> {
+        self.vitals.controllers.clone()
+    }
+
+    /// Returns the caches of the operator's own cluster and of all others, each with a client.
+    #[doc(hidden)]
+    pub fn caches(&self) -> Vec<(&Client, &InformerRegistry)> {
+        let others = self.vitals.clusters.iter().map(|one| (one.client(), one.informers()));
+        std::iter::once((&self.client, self.informers())).chain(others).collect()
+    }
+
+    /// Returns the operator's client, without the gate of leadership.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Returns the state of each controller, by name.
+    pub fn states(&self) -> Vec<(String, ControllerState)> {
+        let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
+        self.vitals.controllers.iter().map(state).collect()
+    }
+
+    /// Returns the reasons why the controllers do not come to rest, by name.
+    pub fn busy_report(&self) -> Vec<(String, BusyReport)> {
+        let busy_report = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.busy_report());
+        self.vitals.controllers.iter().map(busy_report).collect()
+    }
+
+    /// Returns the checks of readiness, with the missing conditions.
+    pub fn readiness(&self) -> Readiness {
+        self.vitals.ready()
+    }
+
+    /// Returns the state of the election; `None` without one.
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.vitals.leadership()
+    }
+
+    /// Returns the document of the debug page: queues, keys in work and in backoff, caches,
+    /// leadership, last errors; each list with at most `limit` entries.
+    pub fn dump(&self, limit: usize) -> serde_json::Value {
+        debug::dump(&self.vitals, limit)
+    }
+
+    /// Returns the address of the probes, once they are served; `None` when they never will be.
+    pub async fn health_addr(&self) -> Option<SocketAddr> {
+        self.opened().await.and_then(|at| at.health)
+    }
+
+    /// Returns the address of the metrics, once they are served; `None` when they never will be.
+    pub async fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.opened().await.and_then(|at| at.metrics)
+    }
+
+    /// Returns the address of the debug page, once it is served; `None` when it never will be.
+    pub async fn debug_addr(&self) -> Option<SocketAddr> {
+        self.opened().await.and_then(|at| at.debug)
+    }
+
+    /// Waits for the addresses of the servers; `None` when the operator ended before.
+    async fn opened(&self) -> Option<Addresses> {
+        let mut addresses = self.addresses.clone();
+        addresses.wait_for(|at| at.is_known).await.ok().map(|at| *at)
+    }
+}

@@ -1,0 +1,51 @@
+//! A set of keys, each worked on by one worker at a time.
+//!
+//! Producers add keys and workers take them. Several adds of one key between two takes are one
+//! piece of work. A key that is added while in work comes back once that work has ended, and a key
+//! whose work failed comes back after a growing delay. A queue holds at most one entry per key, so
+//! the number of keys bounds its size. The entry of a resting key stays allocated, and the key with
+//! it, until the key is [gone](Work::gone) or another key needs the entry. The queue retains 4096
+//! entries, 131,072 where the keys are those of [objects](WorkQueue::of_objects), or as many as
+//! were once in use at the same time.
+//!
+//! ```
+//! # extern crate windlass_runtime as windlass;
+//! # use windlass::{environment::Environment, workqueue::{QueueSettings, WorkQueue}};
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let queue = WorkQueue::new(QueueSettings::new("sites"), &Environment::system());
+//! queue.add("home");
+//! queue.add("home");
+//! let work = queue.get().await.expect("not shut down");
+//! assert_eq!(*work.key(), "home");
+//! work.done();
+//! assert_eq!(queue.counts().queued, 0);
+//! # });
+//! ```
+//!
+//! An add can carry a priority and reasons ([`Adding`]). Changes go before the keys that a start or
+//! a resync adds, and no key is passed over for ever.
+//!
+//! Out of scope: the meaning of a key or a reason, and dropping keys because there are too many.
+
+mod add_buffer;
+mod adding;
+mod backoff;
+mod core;
+mod describe;
+mod meter;
+mod queue;
+mod settings;
+mod waiters;
+mod work;
+
+pub use adding::{Adding, Priority};
+pub use backoff::RetryPolicy;
+pub(crate) use core::Notes;
+pub use core::QueueCounts;
+pub use describe::{KeyStage, KeyState};
+pub use queue::WorkQueue;
+pub use settings::QueueSettings;
+pub use work::Work;
+
+#[cfg(test)]
+mod tests;

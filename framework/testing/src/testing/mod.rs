@@ -1,0 +1,315 @@
+//! Test equipment: a Kubernetes API server in the test process, and operators that run until they
+//! are settled.
+//!
+//! Tests of an operator should neither need a cluster nor wait for time to pass.
+//! [`TestCluster::start`] is an API server in this process, reached through memory;
+//! [`RunningOperator::settled`] waits until the operator has nothing left to do and its caches show
+//! the server's objects. With `WINDLASS_TEST_SERVER=real` the same tests run against a real
+//! kube-apiserver, one per test process; [`RealServer`] is such a server for tests that need one.
+//! Functions here panic with an explanation where a test could only fail anyway; those that return
+//! a `Result` are named `try_…`.
+//!
+//! Absent: fault injection, exploration of crash points, a controller manager beside the real
+//! server.
+
+#[cfg(test)]
+mod creation_tests;
+#[cfg(test)]
+mod lock_tests;
+#[cfg(test)]
+mod operator_tests;
+mod real;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+/// Simulated leader elections under faults, and an oracle that counts overlapping writes.
+pub mod elections {
+    pub use windlass_runtime::leader::simulation::{Defect, Elections, Tally};
+}
+
+pub use real::{ClientCertificate, RealServer};
+pub use settle::RunningOperator;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use parking_lot::Mutex;
+use windlass_apiserver::ApiServer;
+
+use crate::embedded;
+use windlass_client::client::{Client, ClientConfig, NewServer};
+use windlass_core::clock::Clock;
+use windlass_core::crd::CustomResource;
+use windlass_core::environment::Environment;
+use windlass_core::error::Error;
+use windlass_core::metrics::Metrics;
+use windlass_core::rng::Rng;
+use windlass_runtime::manager::{Manager, definition_of, install_all};
+
+/// Start of simulated wall time: 2026-01-01T00:00:00Z.
+const EPOCH: i64 = 1_767_225_600;
+
+/// Settings of a [`TestCluster`].
+#[derive(Clone, Copy, Debug)]
+pub struct TestClusterBuilder {
+    seed: u64,
+    stand_ins: bool,
+    embedded: bool,
+}
+
+/// A cluster for one test: its own namespace on an API server.
+#[derive(Debug)]
+pub struct TestCluster {
+    client: Client,
+    server: Option<ApiServer>,
+    /// Configuration of a client of the real server.
+    config: Option<ClientConfig>,
+    namespace: String,
+    /// Namespaces of this cluster: on a shared server operators see only these.
+    namespaces: Arc<Mutex<Vec<String>>>,
+    /// Knowledge about the elections in them: whether another process can have held a lock.
+    new_server: Arc<NewServer>,
+}
+
+impl Default for TestClusterBuilder {
+    fn default() -> Self {
+        Self { seed: 1, stand_ins: false, embedded: false }
+    }
+}
+
+impl TestClusterBuilder {
+    /// Sets the seed of all randomness, on both sides. Default: 1.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Adds stand-ins that report Deployments available (embedded server only). Default: off.
+    #[must_use]
+    pub fn stand_ins(mut self, on: bool) -> Self {
+        self.stand_ins = on;
+        self
+    }
+
+    /// Never uses the real server: for tests that need the paused clock or the server's own
+    /// switches.
+    #[must_use]
+    pub fn embedded(mut self) -> Self {
+        self.embedded = true;
+        self
+    }
+
+    /// Starts the cluster.
+    ///
+    /// # Panics
+    /// When the cluster cannot be started; the text gives the reason and the remedy.
+    pub async fn start(self) -> TestCluster {
+        match self.try_start().await {
+            Ok(cluster) => cluster,
+            Err(error) => panic!("cannot start a cluster for this test: {error:?}"),
+        }
+    }
+
+    /// Starts the cluster.
+    ///
+    /// # Errors
+    /// When the server cannot be started, or does not create a namespace.
+    pub async fn try_start(self) -> Result<TestCluster, Error> {
+        let embedded = self.embedded || !real::wanted()?;
+        let environment = self.environment(embedded);
+        let (client, server) = if embedded {
+            let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
+            let server = builder.stand_ins(self.stand_ins).start();
+            // For the creation of the namespace alone; the test's client gets the new one below.
+            let namespace = "default";
+            (embedded::client(&server, None, namespace, environment.clone())?, Some(server))
+        } else {
+            let config = RealServer::try_shared().await?.admin();
+            (Client::builder().config(config).environment(environment.clone()).build()?, None)
+        };
+        let namespace = create_namespace(&client, server.is_some()).await?;
+        let mut real = None;
+        let client = match &server {
+            Some(server) => embedded::client(server, None, &namespace, environment)?,
+            None => {
+                let config = RealServer::try_shared().await?.admin().with_namespace(&namespace);
+                real = Some(config.clone());
+                Client::builder().config(config).environment(environment).build()?
+            }
+        };
+        let namespaces = Arc::new(Mutex::new(vec![namespace.clone()]));
+        // On a shared server only this cluster's namespaces are new.
+        let new_server = Arc::new(match &server {
+            Some(_) => NewServer::default(),
+            None => NewServer::only(Arc::clone(&namespaces)),
+        });
+        let client = client.of_new_server(&new_server);
+        Ok(TestCluster { client, server, config: real, namespace, namespaces, new_server })
+    }
+
+    /// Returns the environment of both sides: simulated time for the embedded server.
+    fn environment(self, embedded: bool) -> Environment {
+        let clock = match Timestamp::from_second(EPOCH) {
+            Ok(epoch) if embedded => Clock::simulated(epoch),
+            // A real server's time cannot be simulated.
+            _ => Clock::system(),
+        };
+        Environment { clock, rng: Rng::seeded(self.seed), metrics: Metrics::new() }
+    }
+}
+
+impl TestCluster {
+    /// Starts a cluster with the default settings.
+    ///
+    /// # Panics
+    /// When the cluster cannot be started; the text gives the reason and the remedy.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+
+    /// Returns the default settings of a cluster.
+    pub fn builder() -> TestClusterBuilder {
+        TestClusterBuilder::default()
+    }
+
+    /// Returns a client of the administrator; its default namespace is
+    /// [`namespace`](Self::namespace).
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Returns a client of `user` with `groups`; name `system:authenticated` too if that counts.
+    ///
+    /// # Panics
+    /// When a name cannot be sent.
+    pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
+        let environment = self.client.environment().clone();
+        let client = match &self.config {
+            None => {
+                let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+                let user = Some((user.to_owned(), groups));
+                embedded::client(self.server(), user, &self.namespace, environment)
+            }
+            Some(config) => real::as_user(config.clone(), user, groups).and_then(|config| {
+                Client::builder().config(config).environment(environment).build()
+            }),
+        };
+        match client {
+            Ok(client) => client.of_new_server(&self.new_server),
+            Err(error) => panic!("cannot make a client: {error:?}"),
+        }
+    }
+
+    /// Whether this is the embedded server.
+    pub fn is_embedded(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Returns a kubeconfig of the administrator, for programs such as kubectl. The embedded server
+    /// begins to listen on a free loopback port for it.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub async fn kubeconfig(&self) -> String {
+        let text = match &self.server {
+            Some(server) => {
+                // From now on another program may hold a lease: elections can no longer rely on a
+                // new server.
+                self.new_server.open(self.client.environment().clock.mark());
+                let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await;
+                listening.map(|listening| listening.kubeconfig).map_err(|error| error.to_string())
+            }
+            None => match RealServer::try_shared().await {
+                Ok(server) => Ok(server.kubeconfig()),
+                Err(error) => Err(format!("{error:?}")),
+            },
+        };
+        text.unwrap_or_else(|error| panic!("cannot open this cluster to other programs: {error}"))
+    }
+
+    /// Returns the embedded server, for its own switches.
+    ///
+    /// # Panics
+    /// On the real server; build the cluster with [`embedded`](TestClusterBuilder::embedded).
+    pub fn server(&self) -> &ApiServer {
+        let Some(server) = &self.server else {
+            panic!(
+                "this test needs the embedded server: start it by TestCluster::builder().embedded()"
+            )
+        };
+        server
+    }
+
+    /// Returns the namespace created for this test.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Creates another namespace.
+    ///
+    /// # Panics
+    /// When the server does not create it.
+    pub async fn new_namespace(&self) -> String {
+        match create_namespace(&self.client, self.server.is_some()).await {
+            Ok(namespace) => {
+                self.namespaces.lock().push(namespace.clone());
+                namespace
+            }
+            Err(error) => panic!("cannot make a namespace for this test: {error:?}"),
+        }
+    }
+
+    /// Installs the definition of `K` and waits until it is served.
+    ///
+    /// # Panics
+    /// When it cannot be installed; when another definition of that name is there that would lose a
+    /// part by it.
+    pub async fn install<K: CustomResource>(&self) {
+        let outcome = match definition_of::<K>() {
+            Ok(definition) => install_all(&self.client, &[definition], false).await,
+            Err(error) => Err(error),
+        };
+        match outcome.as_deref() {
+            Ok([]) => {}
+            Ok([left_alone, ..]) => {
+                panic!("cannot install a definition for this test: {}", left_alone.text)
+            }
+            Err(error) => panic!("cannot install a definition for this test: {error:?}"),
+        }
+    }
+
+    /// Runs an operator in this process. The operator opens no port unless its settings name an
+    /// address, and handles no signal; on a shared server it sees only this cluster's namespaces.
+    pub fn spawn(&self, manager: Manager) -> RunningOperator {
+        let mut manager = manager.quiet().without_signals();
+        if self.server.is_none() && manager.namespaces.is_empty() {
+            manager.namespaces = self.namespaces.lock().clone();
+        }
+        RunningOperator::new(manager.start())
+    }
+}
+
+/// Creates a namespace. Names differ between all clusters of all test processes on a shared server;
+/// on a server of its own a test sees the same names in every run.
+async fn create_namespace(client: &Client, own_server: bool) -> Result<String, Error> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let name = if own_server {
+        format!("test-{:08x}", client.environment().rng.fork("namespace").next_u64() as u32)
+    } else {
+        // `Relaxed`: the number need only be unique.
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        format!("test-{}-{count}", std::process::id())
+    };
+    let namespace = Namespace {
+        metadata: ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() },
+        ..Namespace::default()
+    };
+    client.all::<Namespace>().create(&namespace).await?;
+    Ok(name)
+}

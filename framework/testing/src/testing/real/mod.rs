@@ -1,0 +1,60 @@
+//! A real kube-apiserver with an etcd of its own, on loopback, ended when its owner or the test
+//! process ends.
+//!
+//! The server takes 3 s to start, so tests share one per process, and only those that stop or
+//! replace it start their own. Its clients authenticate by client certificates, tokens of a file,
+//! and tokens of service accounts. Absent: controllers (no process acts on stored objects), and
+//! kubelets.
+
+mod guard;
+mod pki;
+mod program;
+mod server;
+
+pub use pki::ClientCertificate;
+pub use server::RealServer;
+
+use http::HeaderValue;
+
+use windlass_client::client::ClientConfig;
+use windlass_core::error::{Error, ErrorKind};
+
+/// Whether tests want the real server.
+///
+/// # Errors
+/// When `WINDLASS_TEST_SERVER` is an unknown word: a typing error must not turn tests of the real
+/// server into tests of the embedded one.
+pub(super) fn wanted() -> Result<bool, Error> {
+    match std::env::var("WINDLASS_TEST_SERVER").unwrap_or_default().as_str() {
+        "real" => Ok(true),
+        "" | "embedded" => Ok(false),
+        other => Err(Error::new(
+            ErrorKind::Config,
+            format!("WINDLASS_TEST_SERVER is {other:?}; set it to `real` or `embedded`"),
+        )),
+    }
+}
+
+/// Returns `config` with a user that acts as `user` with `groups`.
+pub(super) fn as_user(
+    mut config: ClientConfig,
+    user: &str,
+    groups: &[&str],
+) -> Result<ClientConfig, Error> {
+    let value = |text: &str| {
+        HeaderValue::from_str(text).map_err(|error| {
+            let text = format!("cannot act as {text:?}: no HTTP header can carry that");
+            Error::new(ErrorKind::Usage, text).because(error)
+        })
+    };
+    config.headers.insert("impersonate-user", value(user)?);
+    for group in groups {
+        // Appended: a user may have several groups, each in a header of its own.
+        config.headers.append("impersonate-group", value(group)?);
+    }
+    Ok(config)
+}
+
+fn failed(text: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Config, text)
+}

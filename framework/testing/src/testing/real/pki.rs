@@ -1,0 +1,103 @@
+//! Certificates for the real API server and its clients.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+
+use super::failed;
+use windlass_client::client::Secret;
+use windlass_core::error::Error;
+
+/// A client certificate and its key, PEM.
+#[derive(Clone, Debug)]
+pub struct ClientCertificate {
+    /// The certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: Secret,
+}
+
+/// A certificate authority.
+pub(super) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    /// Its own certificate, PEM.
+    pub(super) certificate: String,
+}
+
+/// A certificate and its key, PEM.
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: String,
+}
+
+impl Authority {
+    /// Creates an authority with a new key.
+    pub(super) fn new(name: &str) -> Result<Self, Error> {
+        let make = || -> Result<Self, rcgen::Error> {
+            let mut params = named(name);
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+            let key = KeyPair::generate()?;
+            let certificate = params.self_signed(&key)?.pem();
+            Ok(Self { issuer: Issuer::new(params, key), certificate })
+        };
+        make().map_err(|error| failed(format!("cannot make the CA {name}")).because(error))
+    }
+
+    /// Creates a certificate for a server on loopback.
+    pub(super) fn server(&self) -> Result<Pair, Error> {
+        let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
+        let params = CertificateParams::new(hosts).map_err(unmade)?;
+        self.sign(params, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// Creates a client certificate of `user` in `group`, valid until `until`.
+    pub(super) fn client(
+        &self,
+        user: &str,
+        group: Option<&str>,
+        until: Timestamp,
+    ) -> Result<ClientCertificate, Error> {
+        let mut params = named(user);
+        if let Some(group) = group {
+            params.distinguished_name.push(DnType::OrganizationName, group);
+        }
+        let since_1970 = Duration::from_secs(until.as_second().try_into().unwrap_or_default());
+        params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_1970;
+        let pair = self.sign(params, ExtendedKeyUsagePurpose::ClientAuth)?;
+        Ok(ClientCertificate { certificate: pair.certificate, key: pair.key.into() })
+    }
+
+    fn sign(
+        &self,
+        mut params: CertificateParams,
+        usage: ExtendedKeyUsagePurpose,
+    ) -> Result<Pair, Error> {
+        params.extended_key_usages = vec![usage];
+        let key = KeyPair::generate().map_err(unmade)?;
+        let certificate = params.signed_by(&key, &self.issuer).map_err(unmade)?;
+        Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+fn named(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    // The default's own common name is replaced.
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+pub(super) fn unmade(error: rcgen::Error) -> Error {
+    failed("cannot make a certificate").because(error)
+}

@@ -1,0 +1,445 @@
+//! One real API server: its folder, its port, its processes.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use parking_lot::Mutex;
+use rcgen::KeyPair;
+use tokio::sync::OnceCell;
+
+use super::guard::{Guard, Word};
+use super::pki::{Authority, ClientCertificate, unmade};
+use super::{failed, program};
+use windlass_client::client::{Client, ClientConfig, Prepared};
+use windlass_core::clock::Clock;
+use windlass_core::error::Error;
+
+/// Longest time from the start of the process until it reports that it is ready.
+const READY: Duration = Duration::from_secs(60);
+/// Name, uid and groups of the users that have a static token.
+const USERS: &[(&str, &str, &str)] = &[
+    ("admin", "admin-uid", "system:masters"),
+    ("alice", "alice-uid", "readers,writers"),
+    ("bob", "bob-uid", ""),
+];
+
+/// A real kube-apiserver 1.36 with an etcd of its own, on loopback.
+///
+/// Static tokens are `token-of-admin` (may do everything), `token-of-alice` (groups `readers` and
+/// `writers`) and `token-of-bob` (no group); no role is granted to the latter two. Dropping it
+/// kills the processes and removes its folder, also when a test panics; so does any end of this
+/// process.
+pub struct RealServer {
+    address: SocketAddr,
+    folder: PathBuf,
+    clients: Authority,
+    server_ca: Mutex<String>,
+    guard: Arc<Mutex<Guard>>,
+}
+
+impl RealServer {
+    /// Starts a server of the caller's own: for tests that stop it.
+    ///
+    /// # Panics
+    /// When it cannot be started; the text gives the reason and the remedy.
+    pub async fn start() -> Self {
+        Self::try_start().await.unwrap_or_else(|error| cannot("start", &error))
+    }
+
+    /// Does the same as [`start`](Self::start), with more flags of kube-apiserver.
+    ///
+    /// # Panics
+    /// When it cannot be started; the text gives the reason and the remedy.
+    pub async fn start_with(flags: &[&str]) -> Self {
+        Self::launch(flags).await.unwrap_or_else(|error| cannot("start", &error))
+    }
+
+    /// Returns the server that the tests of this process share; started by the first caller.
+    ///
+    /// # Panics
+    /// When it cannot be started; the text gives the reason and the remedy.
+    pub async fn shared() -> &'static Self {
+        Self::try_shared().await.unwrap_or_else(|error| cannot("start", &error))
+    }
+
+    /// Does the same as [`shared`](Self::shared).
+    ///
+    /// # Errors
+    /// When it cannot be started; the text gives the reason and the remedy.
+    pub async fn try_shared() -> Result<&'static Self, Error> {
+        static SHARED: OnceCell<RealServer> = OnceCell::const_new();
+        SHARED.get_or_try_init(Self::try_start).await
+    }
+
+    /// Does the same as [`start`](Self::start).
+    ///
+    /// # Errors
+    /// When it cannot be started; the text gives the reason and the remedy.
+    pub async fn try_start() -> Result<Self, Error> {
+        Self::launch(&[]).await
+    }
+
+    /// Prepares the folder, starts the processes, and waits until the server is ready.
+    async fn launch(flags: &[&str]) -> Result<Self, Error> {
+        let program = program::find("kube-apiserver")?;
+        let clients = Authority::new("windlass test clients")?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        let folder = new_folder()?;
+        let server_ca = Mutex::new(furnish(&folder, &clients)?);
+        let mut arguments = arguments(&folder, address.port());
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        let guard = Guard::start(&folder, &program, &arguments);
+        let guard = guard.map_err(|error| {
+            failed(format!("cannot start {}", program.display())).because(error)
+        })?;
+        // Shared with the blocking threads that send commands.
+        let guard = Arc::new(Mutex::new(guard));
+        let server = Self { address, folder, clients, server_ca, guard };
+        server.ready().await?;
+        Ok(server)
+    }
+
+    /// Returns its address; the same after a restart.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns its URL, `https://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("https://{}", self.address)
+    }
+
+    /// Returns the certificate of the CA that signed the server's certificate, PEM.
+    pub fn ca(&self) -> String {
+        self.server_ca.lock().clone()
+    }
+
+    /// Returns the configuration of a client without credentials.
+    ///
+    /// # Panics
+    /// Never on an address that this server has.
+    pub fn anonymous(&self) -> ClientConfig {
+        match ClientConfig::new(&self.url()) {
+            Ok(config) => config.with_ca(&self.ca()),
+            Err(error) => cannot("name", &error),
+        }
+    }
+
+    /// Returns the configuration of a client of one of the users that have a static token.
+    pub fn user(&self, name: &str) -> ClientConfig {
+        self.anonymous().with_token(Self::token(name))
+    }
+
+    /// Returns the configuration of a client of the administrator, which may do everything.
+    pub fn admin(&self) -> ClientConfig {
+        self.user("admin")
+    }
+
+    /// Returns the static token of a user: `admin`, `alice` or `bob`.
+    pub fn token(user: &str) -> String {
+        format!("token-of-{user}")
+    }
+
+    /// Creates a client certificate of `user` in `group`, which the server accepts for `lifetime`.
+    ///
+    /// # Panics
+    /// When it cannot be created.
+    pub fn certificate(
+        &self,
+        user: &str,
+        group: Option<&str>,
+        lifetime: Duration,
+    ) -> ClientCertificate {
+        let until = Clock::system().wall().checked_add(lifetime).unwrap_or_default();
+        match self.clients.client(user, group, until) {
+            Ok(made) => made,
+            Err(error) => cannot("make a certificate for", &error),
+        }
+    }
+
+    /// Returns a kubeconfig of the administrator.
+    pub fn kubeconfig(&self) -> String {
+        let (server, ca) = (self.url(), BASE64.encode(self.ca()));
+        let token = Self::token("admin");
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
+             clusters: [{{ name: test, cluster: {{ server: \"{server}\", certificate-authority-data: {ca} }} }}]\n\
+             users: [{{ name: admin, user: {{ token: {token} }} }}]\n\
+             contexts: [{{ name: test, context: {{ cluster: test, user: admin }} }}]\n"
+        )
+    }
+
+    /// Returns the path of another program of the same Kubernetes build, such as `kubectl`.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn program(name: &str) -> PathBuf {
+        program::find(name).unwrap_or_else(|error| cannot("find a program of", &error))
+    }
+
+    /// Kills the server, as `kill -9` does: connections are reset without a message.
+    ///
+    /// # Panics
+    /// When it does not obey.
+    pub async fn kill(&self) {
+        self.tell(Word::Kill).await;
+    }
+
+    /// Asks the server to end, as `kill` does, and waits until it has: it finishes requests and
+    /// closes its connections in order.
+    ///
+    /// # Panics
+    /// When it does not obey.
+    pub async fn terminate(&self) {
+        self.tell(Word::Terminate).await;
+    }
+
+    /// Stops the server's execution: connections stay open, no request is answered.
+    ///
+    /// # Panics
+    /// When it does not obey.
+    pub async fn freeze(&self) {
+        self.tell(Word::Stop).await;
+    }
+
+    /// Lets the server go on after [`freeze`](Self::freeze).
+    ///
+    /// # Panics
+    /// When it does not obey.
+    pub async fn thaw(&self) {
+        self.tell(Word::Continue).await;
+    }
+
+    /// Starts the server again, on the same port, with the same data, and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub async fn start_again(&self) {
+        self.tell(Word::Begin).await;
+        if let Err(error) = self.ready().await {
+            cannot("start again", &error);
+        }
+    }
+
+    /// Gives the server, while it is ended, a certificate of a new CA; [`ca`](Self::ca) returns
+    /// that one from now on.
+    ///
+    /// # Panics
+    /// When its folder cannot be written.
+    pub fn replace_certificate(&self) {
+        match write_server_certificate(&self.folder) {
+            Ok(ca) => *self.server_ca.lock() = ca,
+            Err(error) => cannot("replace the certificate of", &error),
+        }
+    }
+
+    /// Keeps a copy of the server's store, while it is ended; only the last one is kept.
+    ///
+    /// # Panics
+    /// When its folder cannot be copied.
+    pub fn back_up(&self) {
+        self.replace_store("etcd.backup", Some("etcd"));
+    }
+
+    /// Puts the copy of the store in place of the store, while the server is ended, as a restored
+    /// backup does: versions go backwards.
+    ///
+    /// # Panics
+    /// When there is no copy, or it cannot be put there.
+    pub fn restore(&self) {
+        self.replace_store("etcd", Some("etcd.backup"));
+    }
+
+    /// Removes the server's store, while it is ended: versions begin anew.
+    ///
+    /// # Panics
+    /// When it cannot be removed.
+    pub fn empty(&self) {
+        self.replace_store("etcd", None);
+    }
+
+    /// Replaces a folder of the server by a copy of another, or removes it.
+    fn replace_store(&self, name: &str, by: Option<&str>) {
+        let place = self.folder.join(name);
+        let replace = || {
+            if place.exists() {
+                std::fs::remove_dir_all(&place)?;
+            }
+            by.map_or(Ok(()), |by| copy(&self.folder.join(by), &place))
+        };
+        if let Err(error) = replace() {
+            let text = format!("cannot replace {}", place.display());
+            cannot("set back the store of", &failed(text).because(error));
+        }
+    }
+
+    /// Sends a command to the guard, and panics when it is not obeyed.
+    async fn tell(&self, word: Word) {
+        // The guard answers over a pipe, which blocks the thread.
+        let guard = Arc::clone(&self.guard);
+        let told = tokio::task::spawn_blocking(move || guard.lock().tell(word)).await;
+        match told {
+            Ok(Ok(())) => {}
+            other => panic!("the real API server did not obey {word:?}: {other:?}"),
+        }
+    }
+
+    /// Waits until `/readyz` answers ok.
+    async fn ready(&self) -> Result<(), Error> {
+        let clock = Clock::system();
+        // The log of earlier starts does not count.
+        let before = self.log().len();
+        let wait = async {
+            loop {
+                let client = Client::builder().config(self.admin()).build()?;
+                let request = Prepared::get("/readyz", "ask whether the real API server is ready");
+                if client.send(request).await.is_ok() {
+                    return Ok(());
+                }
+                let log = self.log();
+                // Reported at once: the process is gone, and the deadline is a minute away.
+                if log.get(before..).unwrap_or(&log).contains("command failed") {
+                    return Err(self.not_ready("ended at once"));
+                }
+                clock.sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let outcome = clock.timeout(READY, wait).await;
+        outcome.unwrap_or_else(|| Err(self.not_ready("was not ready after 60 s")))
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Returns the error about a server that does not start, with the end of its log.
+    fn not_ready(&self, what: &str) -> Error {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines[lines.len().saturating_sub(15)..].join("\n");
+        failed(format!("the real API server {what}; the end of its log:\n{last}"))
+    }
+}
+
+impl fmt::Debug for RealServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RealServer")
+            .field("address", &self.address)
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+fn cannot(what: &str, error: &Error) -> ! {
+    panic!("cannot {what} the real API server: {error:?}")
+}
+
+/// Copies a folder and its contents.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates a folder that no other running server uses.
+fn new_folder() -> Result<PathBuf, Error> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    // `Relaxed`: the number need only be unique.
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("windlass-kube-{}-{count}", std::process::id()));
+    // A former process with the same id may have left its folder.
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("certificates")).map_err(|error| {
+        failed(format!("cannot prepare the folder {}", folder.display())).because(error)
+    })?;
+    Ok(folder)
+}
+
+/// Writes keys, certificates and tokens; returns the CA of the server's certificate.
+fn furnish(folder: &Path, clients: &Authority) -> Result<String, Error> {
+    let accounts = KeyPair::generate().map_err(unmade)?;
+    write(folder, "accounts.key", &accounts.serialize_pem())?;
+    write(folder, "accounts.pub", &accounts.public_key_pem())?;
+    write(folder, "clients.crt", &clients.certificate)?;
+    let tokens = USERS.iter().map(|(name, uid, groups)| {
+        let token = RealServer::token(name);
+        format!("{token},{name},{uid},\"{groups}\"\n")
+    });
+    write(folder, "tokens.csv", &tokens.collect::<String>())?;
+    write_server_certificate(folder)
+}
+
+/// Writes a certificate of a new CA for the server; returns the CA's certificate.
+fn write_server_certificate(folder: &Path) -> Result<String, Error> {
+    let authority = Authority::new("windlass test servers")?;
+    let pair = authority.server()?;
+    write(folder, "server.crt", &pair.certificate)?;
+    write(folder, "server.key", &pair.key)?;
+    Ok(authority.certificate)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
+    std::fs::write(folder.join(name), text).map_err(|error| {
+        failed(format!("cannot write {name} in {}", folder.display())).because(error)
+    })
+}
+
+/// Returns the command line of kube-apiserver.
+fn arguments(folder: &Path, port: u16) -> Vec<String> {
+    let files = [
+        ("etcd-data-dir", "etcd"),
+        ("cert-dir", "certificates"),
+        ("tls-cert-file", "server.crt"),
+        ("tls-private-key-file", "server.key"),
+        ("client-ca-file", "clients.crt"),
+        ("token-auth-file", "tokens.csv"),
+        ("service-account-key-file", "accounts.pub"),
+        ("service-account-signing-key-file", "accounts.key"),
+    ];
+    let files = files.map(|(flag, name)| format!("--{flag}={}", folder.join(name).display()));
+    let others = [
+        "--bind-address=127.0.0.1",
+        "--authorization-mode=RBAC",
+        "--service-account-issuer=https://windlass.test",
+        "--disable-admission-plugins=ServiceAccount",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--endpoint-reconciler-type=none",
+        "--shutdown-delay-duration=0",
+        // Without it one open watch keeps the server for a minute after SIGTERM.
+        "--shutdown-watch-termination-grace-period=1s",
+        "--allow-privileged",
+    ];
+    let others = others.map(str::to_owned);
+    files.into_iter().chain(others).chain([format!("--secure-port={port}")]).collect()
+}
+
+/// Returns a free port below those that the kernel gives to outgoing connections, so that none of
+/// them takes it while the server is down.
+fn free_port() -> Result<u16, Error> {
+    const FIRST: u16 = 20_000;
+    const COUNT: u16 = 10_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let own = (std::process::id() % u32::from(COUNT)) as u16;
+    let free = (0..COUNT).find_map(|_| {
+        // Offset by the process id: test processes that run beside each other try different ports
+        // first.
+        let offset = own.wrapping_mul(7).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        let port = FIRST + offset;
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok().then_some(port)
+    });
+    free.ok_or_else(|| failed("no loopback port from 20000 to 29999 is free"))
+}

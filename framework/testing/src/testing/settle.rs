@@ -1,0 +1,297 @@
+//! The settled state of an operator: waits until it has nothing left to do.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_cache::informer::CacheView;
+use windlass_client::client::Client;
+use windlass_core::error::{Error, ErrorKind};
+use windlass_core::resource::{ObjectKey, ResourceExt};
+use windlass_runtime::controller::ErasedController;
+use windlass_runtime::manager::{Exit, Running};
+
+/// Default time to settle: long enough for some retries with backoff; simulated time costs nothing.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Time after which a throttled operator that does not loop has finished its work.
+const ENDLESS: Duration = Duration::from_secs(5);
+/// Time that the end of a test waits for the operator to become quiet.
+const LAST_LOOK: Duration = Duration::from_secs(2);
+/// Time without work after which the operator counts as quiet.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// An operator that runs inside a test. Dropping it ends it at once, as a crash would, and fails
+/// the test when it reconciles an object without end; [`stop_anyway`](Self::stop_anyway) does not.
+#[derive(Debug)]
+pub struct RunningOperator {
+    running: Running,
+    watched: Watched,
+}
+
+/// Fails the test whose operator reconciles without end when it is dropped.
+#[derive(Debug)]
+struct Watched {
+    controllers: Vec<Arc<dyn ErasedController>>,
+}
+
+impl Watched {
+    /// Returns the objects that are reconciled without end, a sentence each.
+    fn endless(&self) -> Vec<String> {
+        told(self.controllers.iter().map(|one| (one.name(), one.busy_report().endless)))
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // A second panic would abort the process and hide the first.
+        if std::thread::panicking() {
+            return;
+        }
+        let endless = self.endless();
+        assert!(
+            endless.is_empty(),
+            "the operator reconciles without end:\n  {}",
+            endless.join("\n  ")
+        );
+    }
+}
+
+/// Prefixes each sentence with its controller.
+fn told<N: AsRef<str>>(said: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
+    let one = |name: &N, said: &str| format!("controller {:?}: {said}", name.as_ref());
+    said.flat_map(|(name, said)| said.iter().map(|said| one(&name, said)).collect::<Vec<_>>())
+        .collect()
+}
+
+impl Deref for RunningOperator {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.running
+    }
+}
+
+impl RunningOperator {
+    pub(super) fn new(running: Running) -> Self {
+        let watched = Watched { controllers: running.controllers() };
+        Self { running, watched }
+    }
+
+    /// Waits until no key is queued, in work or in failure backoff, and every cache shows the
+    /// server's objects, key by key. A requeue after a success is not waited for.
+    ///
+    /// # Panics
+    /// When that is not so after 60 s, or the operator ends; the text names the work that is left,
+    /// and the reason for which each object was reconciled. Earlier when an object is reconciled
+    /// without end: more than 50 times within a minute though no client changes its spec.
+    pub async fn settled(&self) {
+        if let Err(error) = self.try_settled(DEADLINE).await {
+            panic!("{error}");
+        }
+    }
+
+    /// Does the same as [`settled`](Self::settled), within `deadline`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`] with the work that is left, also when an object is reconciled without
+    /// end.
+    pub async fn try_settled(&self, deadline: Duration) -> Result<(), Error> {
+        let clock = self.running.client().environment().clock.clone();
+        let mut left = Vec::new();
+        let began = clock.now();
+        let wait = async {
+            let mut endless_since = None;
+            loop {
+                left = self.left_to_do().await;
+                if left.is_empty() || !self.running.is_running() {
+                    return true;
+                }
+                // Only a loop that lasts counts: a burst is throttled and ends.
+                if self.endless().is_empty() {
+                    endless_since = None;
+                } else if clock.now() - *endless_since.get_or_insert(clock.now()) >= ENDLESS {
+                    return false;
+                }
+                clock.sleep(PAUSE).await;
+            }
+        };
+        let in_time = clock.timeout(deadline, wait).await.unwrap_or(false);
+        let waited = clock.now() - began;
+        if !self.running.is_running() {
+            return Err(Error::new(ErrorKind::Other, "the operator has ended; join it to see why"));
+        }
+        if in_time {
+            return Ok(());
+        }
+        left.extend(self.busy_report());
+        let what =
+            if self.endless().is_empty() { "is not settled" } else { "reconciles without end" };
+        let text = format!(
+            "the operator {what} after {} s; left to do:\n  {}",
+            waited.as_secs(),
+            left.join("\n  ")
+        );
+        Err(Error::new(ErrorKind::Timeout, text))
+    }
+
+    /// Asks the operator to stop and waits until it has.
+    ///
+    /// # Panics
+    /// When it ended with an error, and when it reconciles an object without end: see
+    /// [`settled`](Self::settled). To detect that, it waits up to 2 s until no work is done.
+    pub async fn stop(self) -> Exit {
+        self.stop_if_quiet(true).await
+    }
+
+    /// Does the same as [`stop`](Self::stop), also when the operator reconciles without end.
+    ///
+    /// # Panics
+    /// When it ended with an error.
+    pub async fn stop_anyway(self) -> Exit {
+        self.stop_if_quiet(false).await
+    }
+
+    /// Stops the operator; first waits for quiet, if an endless loop is to be reported.
+    async fn stop_if_quiet(self, must_be_quiet: bool) -> Exit {
+        if must_be_quiet && self.running.is_running() && !self.is_quiet().await {
+            let endless = self.endless();
+            assert!(
+                endless.is_empty(),
+                "the operator reconciles without end:\n  {}",
+                endless.join("\n  ")
+            );
+        }
+        let Self { running, mut watched } = self;
+        // A complaint was raised above, or is not wanted: the drop must not raise it again.
+        watched.controllers.clear();
+        running.stop();
+        match running.join().await {
+            Ok(exit) => exit,
+            Err(error) => panic!("the operator ended with an error: {error:?}"),
+        }
+    }
+
+    /// Whether, within some time, a moment passes without work.
+    async fn is_quiet(&self) -> bool {
+        let clock = self.running.client().environment().clock.clone();
+        let quiet = async {
+            loop {
+                let before = self.running.states();
+                clock.sleep(QUIET).await;
+                // Equal counts: no reconcile began and ended between the two looks.
+                if self.busy().is_empty() && self.running.states() == before {
+                    return;
+                }
+            }
+        };
+        clock.timeout(LAST_LOOK, quiet).await.is_some()
+    }
+
+    /// Returns the objects that are reconciled without end, a sentence each.
+    fn endless(&self) -> Vec<String> {
+        self.watched.endless()
+    }
+
+    /// Returns the reasons why controllers do not come to rest, a sentence each.
+    fn busy_report(&self) -> Vec<String> {
+        told(
+            self.running
+                .busy_report()
+                .into_iter()
+                .map(|(name, busy_report)| (name, busy_report.now)),
+        )
+    }
+
+    /// Returns the reasons why the operator is not settled. Controllers are asked before and after
+    /// the caches were compared, so that work which began meanwhile is seen.
+    async fn left_to_do(&self) -> Vec<String> {
+        let readiness = self.running.readiness();
+        let mut left: Vec<String> = readiness
+            .checks
+            .into_iter()
+            .filter(|check| !check.ok)
+            .map(|check| format!("{}: {}", check.name, check.detail))
+            .collect();
+        if !left.is_empty() {
+            // A cache that is not synced differs in any case.
+            return left;
+        }
+        let before = self.running.states();
+        left.extend(self.busy());
+        if left.is_empty() {
+            for (client, informers) in self.running.caches() {
+                for view in informers.views() {
+                    if !view.is_delivered {
+                        left.push(format!("{}: listeners are being told a change", view.info));
+                    }
+                    left.extend(differences(client, &view).await);
+                }
+            }
+        }
+        if left.is_empty() {
+            left.extend(self.busy());
+        }
+        // Work that began and ended during the comparison: the caches may have been compared too
+        // early.
+        if left.is_empty() && self.running.states() != before {
+            left.push("a controller worked meanwhile".to_owned());
+        }
+        left
+    }
+
+    /// Returns the controllers that have work, a sentence each.
+    fn busy(&self) -> Vec<String> {
+        self.running
+            .states()
+            .into_iter()
+            .filter(|(_, state)| state.queued + state.working + state.backing_off > 0)
+            .map(|(name, state)| {
+                format!(
+                    "controller {name:?}: {} queued, {} in work, {} waiting for a retry or held back, {} done",
+                    state.queued, state.working, state.backing_off, state.reconciles
+                )
+            })
+            .collect()
+    }
+}
+
+/// Returns the differences between a cache and the objects that the server of `client` stores.
+async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
+    let mut cached: BTreeMap<&ObjectKey, &str> =
+        view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
+    let cluster = view.versions.keys().next().map(ObjectKey::cluster).unwrap_or_default();
+    let mut left = Vec::new();
+    for namespace in &view.namespaces {
+        let api = client.dynamic(view.info.clone(), namespace.as_deref());
+        let mut list = api.list();
+        if let Some(labels) = &view.labels {
+            list = list.labels(labels);
+        }
+        if let Some(fields) = &view.fields {
+            list = list.fields(fields);
+        }
+        let items = match list.await {
+            Ok(list) => list.items,
+            // A kind that is not served has no objects.
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return vec![format!("cache {}: {error}", view.info)],
+        };
+        for object in &items {
+            let (key, stored) = (object.key().in_cluster(cluster), object.resource_version());
+            match cached.remove(&key) {
+                Some(version) if version == stored => {}
+                Some(version) => left.push(format!(
+                    "cache {}: {key} is at {version}, the server at {stored}",
+                    view.info
+                )),
+                None => left.push(format!("cache {}: {key} has not arrived", view.info)),
+            }
+        }
+    }
+    let gone = |key: &&ObjectKey| format!("cache {}: {key} is gone on the server", view.info);
+    left.extend(cached.keys().map(gone));
+    left
+}
