@@ -6,8 +6,18 @@ use std::{env, fs};
 #[path = "src/mutants.rs"]
 mod mutants;
 
-/// Folder of the modelled source.
-const SOURCE: &str = "../../framework/src";
+/// Folder of the crates with the modelled source.
+const CRATES: &str = "../../framework";
+/// Modules of the source and their folders. The crate `fifo` is a module by itself.
+const HOMES: [(&str, &str); 7] = [
+    ("client", "client/src/client"),
+    ("delta", "cache/src/delta"),
+    ("fifo", "fifo/src"),
+    ("informer", "cache/src/informer"),
+    ("leader", "runtime/src/leader"),
+    ("store", "cache/src/store"),
+    ("workqueue", "runtime/src/workqueue"),
+];
 /// Its modules that are modelled whole.
 const MODULES: [&str; 3] = ["delta", "fifo", "workqueue"];
 /// Files that are modelled without the rest of their module.
@@ -19,7 +29,7 @@ const FILES: [&str; 4] = [
 ];
 
 fn main() {
-    for watched in ["build.rs", "mutants.txt", "src/mutants.rs", SOURCE] {
+    for watched in ["build.rs", "mutants.txt", "src/mutants.rs", CRATES] {
         println!("cargo::rerun-if-changed={watched}");
     }
     println!("cargo::rerun-if-env-changed=MUTANT");
@@ -34,7 +44,7 @@ fn main() {
     MODULES.iter().for_each(|module| list(module, &mut files));
     let mut is_applied = mutant.is_none();
     for name in &files {
-        let mut text = without_tests(&Path::new(SOURCE).join(name));
+        let mut text = as_one_crate(name, without_tests(&source(name)));
         if let Some(mutant) = mutant.as_ref().filter(|mutant| mutant.file == *name) {
             let hits = text.matches(&mutant.old).count();
             assert_eq!(hits, 1, "mutant {}: its text is {hits} times in {name}", mutant.name);
@@ -65,10 +75,11 @@ fn include(out: &Path, module: &str, file: &str) {
 
 /// All files of a folder, by their paths below the source.
 fn list(folder: &str, files: &mut Vec<String>) {
-    for file in fs::read_dir(Path::new(SOURCE).join(folder)).expect("the models lie in the project")
-    {
+    for file in fs::read_dir(source(folder)).expect("the models lie in the project") {
         let path = file.expect("an entry of a folder that was just opened").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        // The root of a crate is the model's module.
+        let name = if name == "lib.rs" { "mod.rs" } else { name };
         let name = format!("{folder}/{name}");
         if path.is_dir() {
             list(&name, files);
@@ -76,6 +87,29 @@ fn list(folder: &str, files: &mut Vec<String>) {
             files.push(name);
         }
     }
+}
+
+/// The path of a file or folder that is named from its module on.
+fn source(name: &str) -> PathBuf {
+    let (module, rest) = name.split_once('/').unwrap_or((name, ""));
+    let home = HOMES.iter().find(|(own, _)| *own == module).expect("a module of HOMES").1;
+    let rest = if home == "fifo/src" && rest == "mod.rs" { "lib.rs" } else { rest };
+    Path::new(CRATES).join(home).join(rest)
+}
+
+/// The text of a file, with the modules of all crates as those of one.
+fn as_one_crate(name: &str, mut text: String) -> String {
+    if name.starts_with("fifo/") {
+        if let Some((before, rest)) = text.split_once("// Derives and examples name") {
+            let (_, modules) = rest.split_once("\nmod batches;").expect("the first module");
+            text = format!("{before}\nmod batches;{modules}");
+        }
+        text = text.replace("crate::", "crate::fifo::");
+    }
+    for member in ["core", "client", "cache", "runtime"] {
+        text = text.replace(&format!("windlass_{member}::"), "crate::");
+    }
+    text
 }
 
 fn without_tests(path: &Path) -> String {

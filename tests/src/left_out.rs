@@ -18,7 +18,7 @@ pub const NO_IPV6: &str = "this machine has no IPv6 on loopback";
 
 /// Folders of the workspace's packages that have tests.
 const FOLDERS: [&str; 7] = [
-    "framework/src",
+    "framework",
     "macros/src",
     "apiserver/src",
     "apiserver/tests",

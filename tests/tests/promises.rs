@@ -12,7 +12,7 @@ const PAGES: [(&str, &str); 2] = [
     ("book/src/reference/promises.md", "## Tests"),
 ];
 /// Folders that are searched for tests.
-const FOLDERS: [&str; 3] = ["framework/src", "tests/tests", "tests/src"];
+const FOLDERS: [&str; 3] = ["framework", "tests/tests", "tests/src"];
 
 /// Everything except the guarantee and the faults of webhooks, which are later.
 const OWED: [(&str, u32); 10] = [

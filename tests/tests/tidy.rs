@@ -11,7 +11,7 @@ mod source;
 
 use source::{FOLDERS, all_sources, read, root, sources};
 
-/// Layer of each module of `framework/src`; a module may import from its own layer and from below.
+/// Layer of each module of the framework's crates; a module may import from its own layer and from below.
 const LAYERS: &[(&str, u8)] = &[
     ("clock", 0),
     ("rng", 0),
@@ -20,10 +20,12 @@ const LAYERS: &[(&str, u8)] = &[
     ("panics", 0),
     ("environment", 0),
     ("sync", 0),
+    ("text", 0),
     ("resource", 1),
     ("wire", 1),
     ("crd", 1),
     ("rbac", 1),
+    ("conditions", 1),
     ("workqueue", 1),
     ("client", 2),
     ("api", 2),
@@ -33,7 +35,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("store", 3),
     ("reflector", 4),
     ("informer", 5),
-    ("conditions", 6),
     ("events", 6),
     ("finalizer", 6),
     ("owner", 6),

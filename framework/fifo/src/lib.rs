@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// The derives and examples name the crate as users do.
+// Derives and examples name the crate as users do.
 #[doc(hidden)]
 pub mod fifo {
     pub use crate::*;

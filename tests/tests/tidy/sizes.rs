@@ -18,6 +18,7 @@ const SCATTERED: &[(&str, &str)] = &[
         "Api",
         "each group of verbs stands with its requests and answers; exec and forward are a feature",
     ),
+    ("Call", "one file per step of a call: throttle, attempt, upgrade, report"),
     ("Client", "modules above it add their entry points, and a feature the upgrade"),
     ("Context", "the calls of a reconcile, one file per purpose: children, status, expectations"),
     ("ControllerBuilder", "settings, one file per topic, as the book presents them"),

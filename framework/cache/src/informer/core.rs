@@ -31,7 +31,7 @@ pub(super) struct Scope {
 }
 
 /// The shared part of an informer.
-pub struct Core {
+pub(crate) struct Core {
     pub(super) name: String,
     pub(super) options: CacheOptions,
     pub(crate) store: Arc<store::Core>,

@@ -20,7 +20,7 @@ pub struct ListGeneration {
 }
 
 /// An object as a reflector received it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Observed {
     #[doc(hidden)]
     pub object: Arc<Object>,
@@ -89,11 +89,29 @@ pub enum MarkKind {
 }
 
 /// A change of one object.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Event {
-    Added { new: Arc<Object>, is_initial: bool },
-    Updated { old: Arc<Object>, new: Arc<Object> },
-    Deleted { last: Arc<Object>, final_state_unknown: bool },
+    /// The store did not have the object.
+    Added {
+        /// State of the object.
+        new: Arc<Object>,
+        /// The first list showed the object.
+        is_initial: bool,
+    },
+    /// The store had an older state.
+    Updated {
+        /// The older state.
+        old: Arc<Object>,
+        /// State of the object.
+        new: Arc<Object>,
+    },
+    /// The object is gone.
+    Deleted {
+        /// Last cached state.
+        last: Arc<Object>,
+        /// A list did not show the object: its last state was not seen.
+        final_state_unknown: bool,
+    },
 }
 
 impl Event {
@@ -107,7 +125,7 @@ impl Event {
 }
 
 /// The outcome of a batch.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct BatchOutcome {
     /// Changes in order.
     #[doc(hidden)]

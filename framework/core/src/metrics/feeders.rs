@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crate::sync::Mutex;
 
 /// The owners of series whose first label is a name.
-#[derive(Default)]
+#[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct Feeders(Mutex<BTreeMap<Vec<String>, Feeder>>);
 
 /// The owner of a series, and the number of its registrations.
+#[derive(Debug)]
 struct Feeder {
     owner: usize,
     /// The name that the owner asked for.

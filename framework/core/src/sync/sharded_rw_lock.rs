@@ -41,10 +41,12 @@ impl<T> fmt::Debug for ShardedRwLock<T> {
 
 /// Read guard of the value.
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Reading<'a, T>(ShardedLockReadGuard<'a, T>);
 
 /// Write guard of the value.
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Writing<'a, T>(ShardedLockWriteGuard<'a, T>);
 
 impl<T> Deref for Reading<'_, T> {

@@ -25,23 +25,29 @@ const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 pub struct LeaderElection {
     #[doc(hidden)]
     pub name: String,
-    pub(crate) namespace: Option<String>,
+    #[doc(hidden)]
+    pub namespace: Option<String>,
     pub(crate) identity: Option<String>,
     pub(crate) lock: LockKind,
     pub(crate) release: bool,
     pub(super) handover: HandoverPolicy,
     pub(crate) fence: bool,
-    pub(crate) timing: Timing,
+    #[doc(hidden)]
+    pub timing: Timing,
     /// Whether the margin was given, and does not follow from the other durations.
     has_margin: bool,
 }
 
 /// Durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timing {
-    pub(crate) lease_duration: Duration,
-    pub(crate) renew_deadline: Duration,
-    pub(crate) retry_period: Duration,
+#[doc(hidden)]
+pub struct Timing {
+    #[doc(hidden)]
+    pub lease_duration: Duration,
+    #[doc(hidden)]
+    pub renew_deadline: Duration,
+    #[doc(hidden)]
+    pub retry_period: Duration,
     pub(crate) margin: Duration,
 }
 

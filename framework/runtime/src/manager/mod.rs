@@ -82,7 +82,8 @@ pub struct Manager {
     #[doc(hidden)]
     pub definitions: Vec<Result<CustomResourceDefinition, Error>>,
     /// Whether definitions of others are replaced even if stored data is lost.
-    pub(crate) force_install: bool,
+    #[doc(hidden)]
+    pub force_install: bool,
     /// Definitions that are printed with the manifests, but not installed.
     pub(crate) described: Vec<CustomResourceDefinition>,
     #[doc(hidden)]
@@ -95,12 +96,14 @@ pub struct Manager {
     pub(crate) runnables: Vec<Arc<Runnable>>,
     /// Number of objects that each controller reconciles at once, instead of the number in its
     /// builder.
-    pub(crate) workers: Option<usize>,
+    #[doc(hidden)]
+    pub workers: Option<usize>,
     pub(crate) health: Bind,
     pub(crate) metrics: Bind,
     /// Serves the debug page also beyond the loopback interface.
     pub(crate) debug: bool,
-    pub(crate) drain: Duration,
+    #[doc(hidden)]
+    pub drain: Duration,
     /// Memory budget in bytes, as given by the program; 0 for none.
     pub(crate) memory: Option<u64>,
     #[doc(hidden)]
@@ -380,7 +383,8 @@ impl Manager {
     }
 
     /// Returns the operator's name in manifests.
-    pub(crate) fn display_name(&self) -> &str {
+    #[doc(hidden)]
+    pub fn display_name(&self) -> &str {
         let lease = self.election.as_ref().map(|election| election.name.as_str());
         self.name.as_deref().or(lease).unwrap_or("operator")
     }

@@ -5,6 +5,7 @@
 //! neither bytes nor index values are prepared or freed under it.
 
 use std::cmp::Ordering;
+use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -43,6 +44,12 @@ pub struct Core {
     /// The order of keys at the last list of all objects. Locked after `state`.
     pub(super) order: Mutex<Order>,
     pub(super) observer: OnceLock<Observer>,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("kind", &self.home.info.kind).finish_non_exhaustive()
+    }
 }
 
 /// Breaks the reference cycles between the shared state and the objects that it holds.

@@ -28,5 +28,6 @@ pub(in crate::store) use detached::Path;
 pub(in crate::store) use interned_meta::InternedMeta;
 pub use invalid::Invalid;
 pub(in crate::store) use invalid::{InvalidChange, InvalidSink};
-pub use object::{Object, StoreShared};
+pub use object::Object;
+pub(in crate::store) use object::StoreShared;
 pub(in crate::store) use part::Part;

@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::borrow::Cow;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -31,7 +32,7 @@ pub struct Object {
 
 /// State that the objects of one store share: the kind, buffers and shared values, and the findings
 /// about objects that do not decode.
-pub struct StoreShared {
+pub(in crate::store) struct StoreShared {
     pub(crate) info: ResourceInfo,
     /// Receives objects that do not decode. Weak, as objects may outlive their store.
     store: Weak<dyn InvalidSink>,
@@ -48,6 +49,13 @@ pub struct StoreShared {
 const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
 /// Bytes of a key's block, without its text.
 const ABOUT: usize = 3 * size_of::<usize>();
+
+impl fmt::Debug for Object {
+    /// Shows the key alone: the content may be a Secret's.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object").field("key", &self.key).finish_non_exhaustive()
+    }
+}
 
 impl StoreShared {
     pub(in crate::store) fn new(
@@ -92,7 +100,7 @@ impl StoreShared {
 
 impl Object {
     /// Builds the object that `skim` shows, under `key`.
-    pub(crate) fn new(
+    pub(in crate::store) fn new(
         key: ObjectKey,
         skim: &MetadataScan<'_>,
         home: &Arc<StoreShared>,
@@ -103,7 +111,7 @@ impl Object {
     }
 
     /// Builds an object from its parts; `outline` points into the content's head bytes.
-    pub(crate) fn of(
+    pub(in crate::store) fn of(
         key: ObjectKey,
         outline: HeadOffsets,
         content: Content,

@@ -155,14 +155,16 @@ impl WritePermit {
 
     /// Records that the write is sent from now on, and that the server works on it until `until` at
     /// the latest.
-    pub(crate) fn sent(&mut self, until: Instant) {
+    #[doc(hidden)]
+    pub fn sent(&mut self, until: Instant) {
         if let Some(flight) = &mut self.flight {
             flight.until = Some(until);
         }
     }
 
     /// Records that the server does not work on the write: it has answered, or nothing was sent.
-    pub(crate) fn settled(mut self) {
+    #[doc(hidden)]
+    pub fn settled(mut self) {
         if let Some(flight) = &mut self.flight {
             flight.until = None;
         }

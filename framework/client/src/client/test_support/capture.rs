@@ -11,30 +11,34 @@ use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Captured traces, a line for each span and event.
-#[derive(Clone, Default)]
-pub(crate) struct Captured {
+#[derive(Clone, Debug, Default)]
+pub struct Captured {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Captured {
     /// Captures the traces of this thread at `level` and below, until the guard is dropped.
-    pub(crate) fn at(level: Level) -> (Self, DefaultGuard) {
+    #[doc(hidden)]
+    pub fn at(level: Level) -> (Self, DefaultGuard) {
         let captured = Self::default();
         let lines = Arc::clone(&captured.lines);
         let capture = Capture { lines, level, next: AtomicU64::new(1) };
         (captured, tracing::subscriber::set_default(capture))
     }
 
-    pub(crate) fn lines(&self) -> Vec<String> {
+    #[doc(hidden)]
+    pub fn lines(&self) -> Vec<String> {
         self.lines.lock().clone()
     }
 
     /// Returns the lines that contain `text`.
-    pub(crate) fn with(&self, text: &str) -> Vec<String> {
+    #[doc(hidden)]
+    pub fn with(&self, text: &str) -> Vec<String> {
         self.lines().into_iter().filter(|line| line.contains(text)).collect()
     }
 
-    pub(crate) fn text(&self) -> String {
+    #[doc(hidden)]
+    pub fn text(&self) -> String {
         self.lines().join("\n")
     }
 }

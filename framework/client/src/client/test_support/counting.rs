@@ -7,7 +7,10 @@ use windlass_core::error::Error;
 
 /// Gate that permits every write for 7.5 s, and counts it.
 #[derive(Debug)]
-pub(crate) struct Counting(pub(crate) InFlightWrites);
+pub struct Counting(
+    /// Writes in flight.
+    pub InFlightWrites,
+);
 
 impl WriteGate for Counting {
     fn admit(&self) -> Result<Option<Duration>, Error> {

@@ -3,5 +3,7 @@
 mod capture;
 mod counting;
 
-pub(crate) use capture::Captured;
-pub(crate) use counting::Counting;
+#[doc(hidden)]
+pub use capture::Captured;
+#[doc(hidden)]
+pub use counting::Counting;

@@ -293,7 +293,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use windlass_cache::store::Core;
+    use windlass_cache::store::{Core, Mode};
     use windlass_core::clock::Clock;
     use windlass_core::resource::ResourceInfo;
     use windlass_core::wire::MetadataScan;
@@ -302,7 +302,8 @@ mod tests {
 
     impl Maker {
         fn new() -> Self {
-            Self(Core::new(ResourceInfo::of::<ConfigMap>(), Clock::system()))
+            let info = ResourceInfo::of::<ConfigMap>();
+            Self(Core::with_mode(info, Clock::system(), Mode::default(), 0))
         }
 
         /// A state of `shop/home` at generation 1, with `more` in its metadata and this data.
