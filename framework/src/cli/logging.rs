@@ -20,10 +20,11 @@ use fields::{ForFiles, ForScreens, REASONS};
 
 /// Filter of the quickstart: every reconcile and every write of a controller has a line. Left out
 /// are caches that fill, definitions that exist, servers whose addresses are shown separately, and,
-/// under `windlass::client::routine`, renewals of the lease and Events.
-const FIRST_SCREEN: &str = "info,windlass::controller=debug,windlass::client::call=debug,\
-                            windlass::reflector=warn,windlass::manager::install=warn,\
-                            windlass::manager::http=warn";
+/// under `windlass_client::routine`, renewals of the lease and Events.
+const FIRST_SCREEN: &str = "info,windlass_runtime::controller=debug,\
+                            windlass_client::client::call=debug,windlass_cache::reflector=warn,\
+                            windlass_runtime::manager::install=warn,\
+                            windlass_runtime::manager::http=warn";
 
 /// Target of the line that reports the end of a reconcile, and its reasons.
 const WORKER: &str = "windlass_runtime::controller::worker";

@@ -168,7 +168,7 @@ impl Client {
     }
 
     /// Returns a handle of the same connections whose writes are logged under
-    /// `windlass::client::routine`, a target that the default log level omits.
+    /// `windlass_client::routine`, a target that the default log level omits.
     #[doc(hidden)]
     pub fn routine(&self) -> Self {
         Self { is_routine: true, ..self.clone() }

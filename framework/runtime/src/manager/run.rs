@@ -263,7 +263,7 @@ impl Operator {
         }
         addresses.debug = addresses.metrics.filter(|_| debug);
         let (health, metrics) = (addresses.health.map(display), addresses.metrics.map(display));
-        info!(target: "windlass::manager::http", health, metrics, "serving");
+        info!(target: "windlass_runtime::manager::http", health, metrics, "serving");
         self.addresses.send_replace(addresses);
         Ok(())
     }

@@ -165,7 +165,7 @@ impl ClientBuilder {
     }
 
     /// Sets the number of bytes of a body that are shown at TRACE level, target
-    /// `windlass::client::body`. Default: 1024.
+    /// `windlass_client::body`. Default: 1024.
     #[must_use]
     pub fn trace_bodies(mut self, bytes: usize) -> Self {
         self.wishes.shown = Some(bytes);

@@ -47,7 +47,7 @@ use windlass_core::resource::Verb;
 use windlass_core::rng::Rng;
 
 /// Target of the logs of periodic writes: renewals of a lease, Events.
-const ROUTINE: &str = "windlass::client::routine";
+const ROUTINE: &str = "windlass_client::routine";
 
 /// State that all clones of a client share.
 pub(crate) struct Shared {

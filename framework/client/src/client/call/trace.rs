@@ -1,6 +1,6 @@
 //! Output about requests: bodies at TRACE level, `curl` command lines for people.
 //!
-//! Bodies go to the target `windlass::client::body`, cut to 1 KiB unless the client is configured
+//! Bodies go to the target `windlass_client::body`, cut to 1 KiB unless the client is configured
 //! otherwise. Credentials never appear, nor the contents of Secrets and tokens: bodies of such
 //! kinds are omitted as a whole, and in all other bodies the members that usually hold secrets.
 
@@ -40,7 +40,7 @@ const RESOURCES: &[&str] = &["secrets", "tokenreviews"];
 
 /// Logs a request that is about to be sent.
 pub(in crate::client) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
-    if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
+    if tracing::enabled!(target: "windlass_client::body", Level::TRACE) {
         let body = shown(
             &request.path,
             content_type(&request.headers),
@@ -48,7 +48,7 @@ pub(in crate::client) fn request(shared: &Shared, request: &Prepared, attempt: u
             shared.defaults.shown,
         );
         tracing::trace!(
-            target: "windlass::client::body",
+            target: "windlass_client::body",
             method = %request.method,
             path = request.path,
             headers = ?Headers(&request.headers),
@@ -67,10 +67,10 @@ pub(in crate::client) fn answer(
     headers: &HeaderMap,
     body: &Bytes,
 ) {
-    if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
+    if tracing::enabled!(target: "windlass_client::body", Level::TRACE) {
         let body = shown(&request.path, content_type(headers), body, shared.defaults.shown);
         tracing::trace!(
-            target: "windlass::client::body",
+            target: "windlass_client::body",
             path = request.path,
             code,
             headers = ?Headers(headers),

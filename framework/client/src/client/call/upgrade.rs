@@ -41,7 +41,7 @@ use windlass_core::resource::Verb;
 use windlass_core::wire::status;
 
 /// Target of the log, beside `windlass::client::call`: the quickstart shows that one at DEBUG.
-const TARGET: &str = "windlass::client::upgrade";
+const TARGET: &str = "windlass_client::upgrade";
 /// Largest error answer that is read.
 const ERROR_BODY_LIMIT: usize = 1 << 20;
 /// Largest head of an answer.

@@ -123,7 +123,7 @@ async fn mechanism_17_bodies_are_shown_at_trace_level_only_and_without_secrets()
         let request = client.post().group_version("", "v1").namespace("shop").resource("pods");
         let request = request.header("impersonate-user", ["me"]).header("cookie", ["canary"]);
         request.object(&json!({"sent": 1, "token": "canary"})).send().await.unwrap();
-        let lines = captured.with("TRACE windlass::client::body");
+        let lines = captured.with("TRACE windlass_client::body");
         assert_eq!(lines.len(), if shown { 4 } else { 0 }, "{lines:#?}");
         assert!(!captured.text().contains("canary"), "{}", captured.text());
         if shown {
