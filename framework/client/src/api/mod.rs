@@ -205,6 +205,8 @@ impl<K: Resource> Api<K> {
     ///
     /// # Errors
     /// Those of [`Client::send`], without `NotFound`.
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
     pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
         self.get(name).opt().await
     }

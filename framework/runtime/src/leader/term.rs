@@ -128,7 +128,12 @@ impl Term {
     ///
     /// The Lease is left to expire, too, when the server may still execute a write of this process
     /// in 2 s: a write that was sent and then given up by its caller, lost with its connection, or
-    /// not answered in time.
+    /// not answered in time. It is left to expire also when the term was lost before, or the
+    /// settings say so.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the gate and ends the renewals all the same; the Lease may be
+    /// left to expire.
     pub async fn end(self, all_ended: bool) {
         let Self { task, finish, asked: _, ending, _turn } = self;
         let was_lost = ending.lost.is_cancelled();

@@ -382,6 +382,9 @@ impl InformerRegistry {
     /// Runs every informer, present ones and those asked for later, until `stop` or
     /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
     /// same time or later, returns at once.
+    ///
+    /// # Cancel safety
+    /// Dropping the future of the first call aborts the informers' tasks.
     pub async fn run(&self, stop: CancellationToken) {
         let is_first = self.inner.phase.update(|phase| {
             let is_new = *phase == Phase::New;
@@ -445,6 +448,9 @@ impl InformerRegistry {
 
     /// Waits as [`synced`](Self::synced), except for informers whose readers wait for them on their
     /// own.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
     #[doc(hidden)]
     pub async fn others_synced(&self) {
         let is_for_all = |core: &Core| {
