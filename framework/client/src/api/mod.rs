@@ -250,7 +250,7 @@ impl<K: Resource> Api<K> {
         )
     }
 
-    /// Patches an object.
+    /// Patches an object, in one of the formats of [`Patch`].
     pub fn patch(&self, name: &str, patch: Patch) -> Write<K> {
         Write::new(Draft::patch(&self.target, name, patch), decode::object)
     }

@@ -48,6 +48,7 @@ impl Drop for Ending {
         let shared = &self.shared;
         *shared.gate.lock() = None;
         shared.environment.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
+        // Only the status that this term set is replaced.
         shared.status.send_if_modified(|status| {
             let is_leading = *status == Leadership::Leading;
             if is_leading {
@@ -94,6 +95,7 @@ impl Term {
             let unheld = Unheld { gate: gate.clone(), notify: move || lost.cancel() };
             async move {
                 holding.run(&unheld.gate).await;
+                // Dropped before the task returns: `Term::end` finds the gate closed.
                 drop(unheld);
                 holding.handover
             }

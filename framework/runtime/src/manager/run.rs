@@ -117,6 +117,7 @@ pub(super) fn start(manager: Manager) -> Running {
     let now = CancellationToken::new();
     let signals = with_signals.then(|| signals::listen(stop.clone(), now.clone()));
     let task = tokio::spawn(async move {
+        // Returned by the task, so that `start` cannot fail and `join` returns the error.
         if let Some(problem) = problem {
             return Err(problem);
         }
@@ -221,9 +222,11 @@ impl Operator {
         // A token of its own, not the operator's: these runnables stop after the caches.
         let early = self.crew(When::BeforeCaches, &self.client, CancellationToken::new());
         let outcome = self.with_definitions().await;
+        // The stages may have ended by an error, without a request to stop.
         self.stop.cancel();
         let ended = early.dismiss(self.time_left()).await;
         let failed = self.failed.error.lock().take();
+        // The first failure is the cause; the outcome of the stages only follows from it.
         match failed {
             Some(error) => Err(error),
             None => outcome.map(|all| exit(all && ended)),

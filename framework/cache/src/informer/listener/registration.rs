@@ -158,6 +158,7 @@ impl Registration {
     #[doc(hidden)]
     pub fn is_awaited(&self) {
         if let Some(lease) = &self.lease {
+            // Relaxed: the flag guards no data.
             lease.core().is_awaited.store(true, Ordering::Relaxed);
         }
     }

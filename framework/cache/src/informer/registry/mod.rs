@@ -453,6 +453,7 @@ impl InformerRegistry {
     /// Safe: dropping it loses nothing.
     #[doc(hidden)]
     pub async fn others_synced(&self) {
+        // Relaxed: the flags guard no data.
         let is_for_all = |core: &Core| {
             core.is_asked.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
         };
@@ -463,12 +464,14 @@ impl InformerRegistry {
     /// them.
     #[doc(hidden)]
     pub fn is_asked(&self) {
+        // Relaxed: the flag guards no data.
         self.cores().iter().for_each(|core| core.is_asked.store(true, Ordering::Relaxed));
     }
 
     /// Waits until no informer for which `counts` is true lacks its first list.
     async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
         loop {
+            // Listed anew after each wait: informers may have been added meanwhile.
             let mut cores = self.cores().into_iter();
             let Some(core) = cores.find(|core| core.is_pending() && counts(core)) else { return };
             core.progress.settled().await;
