@@ -125,8 +125,8 @@ impl<K: Whole> Patcher<K> {
     /// has no such subresource; [`ErrorKind::Usage`] when the name or the namespace was changed.
     /// When the object was written and its status was not, the status is still to be sent.
     /// # Cancel safety
-    /// Dropping the future cancels the request under way. Its write may have been executed without
-    /// the copy knowing, so that the next one is a conflict.
+    /// Dropping the future cancels the request under way. Its write may have been executed, which
+    /// the copy does not show: the next write of a locked copy is then a conflict.
     pub async fn send(&mut self) -> Result<bool, Error> {
         self.send_telling(|_, _, _| {}).await
     }

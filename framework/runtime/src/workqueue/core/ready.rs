@@ -16,7 +16,7 @@ use super::slots::Ticket;
 /// A place in a lane: the key's turn, and its ticket.
 pub(super) type LaneEntry = (u64, Ticket);
 
-/// Ready keys of one priority that all failed, or all did not fail.
+/// One of the two lanes of a priority: keys whose last work failed, or all others.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
     /// Places in the order of their turns, outdated ones included.
