@@ -139,6 +139,9 @@ impl Clock {
     }
 
     /// Runs `future` for at most `limit`; `None` when it did not finish in time (it is dropped).
+    ///
+    /// # Cancel safety
+    /// As `future`, which is dropped with it.
     pub async fn timeout<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         tokio::time::timeout(limit, future).await.ok()
     }

@@ -186,6 +186,9 @@ impl<Q: Queue> Shared<Q> {
     ///
     /// # Errors
     /// The object was refused.
+    ///
+    /// # Cancel safety
+    /// As [`add`](Self::add).
     pub async fn update(&self, object: Q::Object) -> Result<(), Refused<Q::Object>> {
         self.enter(object, ObjectDelta::Updated).await
     }
@@ -194,6 +197,9 @@ impl<Q: Queue> Shared<Q> {
     ///
     /// # Errors
     /// The object was refused.
+    ///
+    /// # Cancel safety
+    /// As [`add`](Self::add).
     pub async fn delete(
         &self,
         object: Q::Object,

@@ -21,6 +21,8 @@ const TRIES: u32 = 4;
 /// # Errors
 /// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer changed the object since it was
 /// read; otherwise any error of the API server.
+/// # Cancel safety
+/// Dropping the future cancels the request; the write may have been executed.
 pub async fn add<K: Resource>(
     api: &Api<K>,
     object: &K,
@@ -47,6 +49,8 @@ pub(crate) async fn add_to<K: Resource>(
 /// # Errors
 /// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object; otherwise
 /// any error of the API server.
+/// # Cancel safety
+/// Dropping the future cancels the request under way; a write may have been executed.
 pub async fn remove<K: Resource>(
     api: &Api<K>,
     object: &K,

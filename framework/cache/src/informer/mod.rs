@@ -104,6 +104,7 @@ impl<K: Resource> Informer<K> {
     #[doc(hidden)]
     pub fn is_reported_elsewhere(&self) {
         let core = self.lease.core();
+        // Relaxed: the flag guards no data.
         core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 

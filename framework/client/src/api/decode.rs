@@ -82,6 +82,7 @@ struct HeadMeta<'a> {
 
 /// A page of a list, in which single objects may be undecodable.
 pub(crate) struct Page<K> {
+    /// The objects; an error for each that does not decode.
     pub(crate) items: Vec<Result<K, Error>>,
     pub(crate) resource_version: String,
     pub(crate) continue_token: Option<String>,

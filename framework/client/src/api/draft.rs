@@ -104,7 +104,7 @@ impl Draft {
         let info = &target.info;
         let mut draft = Self {
             target: Arc::clone(target),
-            // Its reads are repeatable; writes become so by a precondition.
+            // Reads are repeatable from here on; a write becomes so by a precondition.
             prepared: Prepared::new(verb, method(verb), String::new(), String::new()),
             namespace: namespace.map(str::to_owned),
             name: name.map(str::to_owned),

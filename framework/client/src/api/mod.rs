@@ -205,6 +205,8 @@ impl<K: Resource> Api<K> {
     ///
     /// # Errors
     /// Those of [`Client::send`], without `NotFound`.
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
     pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
         self.get(name).opt().await
     }
@@ -248,7 +250,7 @@ impl<K: Resource> Api<K> {
         )
     }
 
-    /// Patches an object.
+    /// Patches an object, in one of the formats of [`Patch`].
     pub fn patch(&self, name: &str, patch: Patch) -> Write<K> {
         Write::new(Draft::patch(&self.target, name, patch), decode::object)
     }

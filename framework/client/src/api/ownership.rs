@@ -81,6 +81,7 @@ pub fn upgrade_to_apply<K: Resource>(
     let applied = entries.iter().position(|entry| {
         is(&entry.manager, to) && is(&entry.operation, "Apply") && within(entry, subresource)
     });
+    // Without applied fields of `to`, the first entry of an old manager becomes its entry.
     let target = applied.unwrap_or_else(|| {
         entries[first_old].manager = Some(to.to_owned());
         entries[first_old].operation = Some("Apply".to_owned());

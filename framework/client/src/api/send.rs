@@ -116,6 +116,7 @@ impl Draft {
     ) -> Result<(Result<T, Error>, Bytes), Error> {
         let client = self.target.client.clone();
         let mut answer = client.send(self.finish()?).await;
+        // Asked once more, for the whole object, of which the metadata is kept.
         if self.was_refused(&answer) {
             answer = client.send(self.finish()?).await;
         }
@@ -133,6 +134,7 @@ impl Draft {
     pub(crate) async fn watch(mut self) -> Result<(String, RawWatch), Error> {
         let client = self.target.client.clone();
         let mut watch = client.watch(self.finish()?).await;
+        // As in `executed`.
         if self.was_refused(&watch) {
             watch = client.watch(self.finish()?).await;
         }

@@ -97,6 +97,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when nothing is configured, or it is wrong.
+    /// # Cancel safety
+    /// Safe: it sends nothing and waits for nothing.
     pub async fn infer() -> Result<Self, Error> {
         Self::new(ClientConfig::infer()?)
     }

@@ -1,5 +1,4 @@
 //! Waits until a kind is served.
-//! Waits until a kind is served.
 //!
 //! A new definition is served in steps: first its group version lists the kind, and only some
 //! hundred milliseconds later the aggregated document does. The wait is for both, so that a lookup

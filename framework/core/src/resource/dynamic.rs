@@ -27,10 +27,8 @@ pub struct DynamicObject {
     pub rest: Map<String, Value>,
 }
 
-/// An object's type and metadata, without its content: the result of [`Api::metadata`]. The type
-/// is that of the object, not `PartialObjectMetadata`.
-///
-
+/// An object's type and metadata, without its content: the result of `Api::metadata`. The type is
+/// that of the object, not `PartialObjectMetadata`.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialObject {

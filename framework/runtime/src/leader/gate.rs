@@ -50,8 +50,9 @@ impl LeaseGate {
         remaining(&self.inner.timing, &renewed?, &self.inner.clock.mark())
     }
 
-    /// Returns the time since validity ended without the term having been ended: more than moments
-    /// mean that the election is stuck. `None` when all is well.
+    /// Returns the time since validity ended without the term having been ended; `None` while the
+    /// lease is valid, and after the end. The renewing task ends a term whose lease is over, so a
+    /// value that keeps growing means that the election is stuck.
     pub fn overdue(&self) -> Option<Duration> {
         let renewed = (*self.inner.renewed.lock())?;
         let elapsed = renewed.longest_until(&self.inner.clock.mark());

@@ -48,6 +48,7 @@ impl Drop for Ending {
         let shared = &self.shared;
         *shared.gate.lock() = None;
         shared.environment.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
+        // Only the status that this term set is replaced.
         shared.status.send_if_modified(|status| {
             let is_leading = *status == Leadership::Leading;
             if is_leading {
@@ -94,6 +95,7 @@ impl Term {
             let unheld = Unheld { gate: gate.clone(), notify: move || lost.cancel() };
             async move {
                 holding.run(&unheld.gate).await;
+                // Dropped before the task returns: `Term::end` finds the gate closed.
                 drop(unheld);
                 holding.handover
             }
@@ -128,7 +130,12 @@ impl Term {
     ///
     /// The Lease is left to expire, too, when the server may still execute a write of this process
     /// in 2 s: a write that was sent and then given up by its caller, lost with its connection, or
-    /// not answered in time.
+    /// not answered in time. It is left to expire also when the term was lost before, or the
+    /// settings say so.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the gate and ends the renewals all the same; the Lease may be
+    /// left to expire.
     pub async fn end(self, all_ended: bool) {
         let Self { task, finish, asked: _, ending, _turn } = self;
         let was_lost = ending.lost.is_cancelled();

@@ -134,6 +134,8 @@ async fn try_out(
 /// # Errors
 /// An objection of the API server against a definition at once, and a definition of others that
 /// stays and does not serve the versions that this program needs; anything else after a minute.
+/// # Cancel safety
+/// Dropping the future cancels the request under way; definitions that were applied before stay.
 pub async fn install_all(
     client: &Client,
     definitions: &[CustomResourceDefinition],

@@ -59,6 +59,10 @@ impl ManifestOptions {
 }
 
 /// Prints the manifests of `manager` as YAML documents.
+///
+/// # Errors
+/// [`ErrorKind::Config`] for a name or an address that [`check`] refuses; otherwise the error of a
+/// definition.
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
     let name = manager.display_name();
     check(manager, name, options.namespace.as_deref().unwrap_or(name))?;
@@ -106,9 +110,13 @@ fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
     Ok(())
 }
 
+/// Longest DNS label, in bytes (RFC 1123).
 const LONGEST_LABEL: usize = 63;
 
 /// Checks that the namespaces to watch can exist.
+///
+/// # Errors
+/// [`ErrorKind::Config`] with the first name that no namespace can have.
 pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
     let refused = manager.namespaces.iter().find(|watched| !is_label(watched));
     refused.map_or(Ok(()), |watched| {

@@ -1,6 +1,6 @@
-//! The life of an operator: its stages, from the first server that opens to the last that closes.
+//! The stages of an operator, from the first server that opens to the last that closes.
 //!
-//! Each stage starts its parts, lives through the next stage, and stops its parts: servers,
+//! Each stage starts its parts, runs the next stage, and stops its parts: servers,
 //! runnables that caches depend on, definitions and caches, runnables, terms of leadership,
 //! controllers (in `controllers`). The first failure of any part is kept, and everything stops as
 //! on a request to stop.
@@ -61,6 +61,7 @@ struct Operator {
     health: Bind,
     metrics: Bind,
     debug: bool,
+    /// Time that work is given to end after a request to stop.
     drain: Duration,
     stop: CancellationToken,
     /// Time of the request to stop.
@@ -69,7 +70,7 @@ struct Operator {
     addresses: watch::Sender<Addresses>,
 }
 
-/// The first failure that the operator cannot survive; it stops everything.
+/// The first failure of a part that the operator needs; it stops everything.
 #[derive(Debug)]
 struct Failed {
     error: Mutex<Option<Error>>,
@@ -116,6 +117,7 @@ pub(super) fn start(manager: Manager) -> Running {
     let now = CancellationToken::new();
     let signals = with_signals.then(|| signals::listen(stop.clone(), now.clone()));
     let task = tokio::spawn(async move {
+        // Returned by the task, so that `start` cannot fail and `join` returns the error.
         if let Some(problem) = problem {
             return Err(problem);
         }
@@ -215,14 +217,16 @@ impl Operator {
         self.drain.saturating_add(GRACE).saturating_sub(gone).max(GRACE)
     }
 
-    /// Lives through the stages between the first server and the last.
+    /// Runs the stages between the first server and the last.
     async fn serve(&self) -> Result<Exit, Error> {
         // A token of its own, not the operator's: these runnables stop after the caches.
         let early = self.crew(When::BeforeCaches, &self.client, CancellationToken::new());
         let outcome = self.with_definitions().await;
+        // The stages may have ended by an error, without a request to stop.
         self.stop.cancel();
         let ended = early.dismiss(self.time_left()).await;
         let failed = self.failed.error.lock().take();
+        // The first failure is the cause; the outcome of the stages only follows from it.
         match failed {
             Some(error) => Err(error),
             None => outcome.map(|all| exit(all && ended)),
@@ -285,8 +289,8 @@ impl Operator {
         crew
     }
 
-    /// Lives from the installation of definitions to the end of the last term; returns true when
-    /// all work ended by itself.
+    /// Runs the stages from the installation of definitions to the end of the last term; returns
+    /// true when all work ended by itself.
     async fn with_definitions(&self) -> Result<bool, Error> {
         let definitions = self.definitions()?;
         // Cancelled once the kinds are there.
@@ -396,7 +400,7 @@ impl Operator {
         }
     }
 
-    /// Lives from filled caches to the end of the last term.
+    /// Runs the stages from filled caches to the end of the last term.
     async fn work(
         &self,
         definitions: &[CustomResourceDefinition],
@@ -422,7 +426,7 @@ impl Operator {
         Ok(true)
     }
 
-    /// Lives from the won lease to its release.
+    /// Runs the stages from the won lease to its release.
     async fn serve_term(
         &self,
         term: Term,

@@ -80,8 +80,11 @@ impl RunContext {
 /// Stage in which a runnable runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
+    /// From before the definitions are installed until after the caches have stopped.
     BeforeCaches,
+    /// Once all caches are filled, on every replica.
     Always,
+    /// Once all caches are filled, while this process leads.
     Leading,
 }
 
@@ -127,10 +130,14 @@ pub(super) struct Record {
 /// Progress of a runnable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
+    /// Not started yet: its stage has not begun, or its caches are not filled.
     #[default]
     Waiting,
+    /// The work runs.
     Running,
+    /// The work failed, and pauses before it is called again.
     Restarting,
+    /// The work is done, was cancelled, or failed although it is essential.
     Ended,
 }
 
@@ -141,7 +148,6 @@ impl Runnable {
     /// return when it is cancelled; returning `Ok` earlier means that it is done.
     ///
     /// # Cancel safety
-    /// The future is dropped when it has not ended by the end of the drain.
     /// The future is dropped when it has not ended by the end of the drain.
     pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
     where

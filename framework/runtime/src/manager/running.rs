@@ -47,6 +47,9 @@ impl Running {
     ///
     /// # Errors
     /// Those of [`Manager::run`](super::Manager::run).
+    /// # Cancel safety
+    /// Dropping the future aborts the operator's main task: no work is drained, and a lease is left
+    /// to expire.
     pub async fn join(self) -> Result<Exit, Error> {
         self.task.await.unwrap_or_else(|panic| {
             let text = "the operator's main task panicked; please report it with the log";
@@ -111,16 +114,25 @@ impl Running {
     }
 
     /// Returns the address of the probes, once they are served; `None` when they never will be.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
     pub async fn health_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.health)
     }
 
     /// Returns the address of the metrics, once they are served; `None` when they never will be.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
     pub async fn metrics_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.metrics)
     }
 
     /// Returns the address of the debug page, once it is served; `None` when it never will be.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
     pub async fn debug_addr(&self) -> Option<SocketAddr> {
         self.opened().await.and_then(|at| at.debug)
     }

@@ -6,9 +6,8 @@
 //! key moves them into the queue in the same step: the queue's memory stays in the cache of one
 //! processor.
 //!
-//! No key waits here for a worker that may not come. The last worker that parks shuts the inbox in
-//! the same step as its last look, and a source that finds the inbox shut adds to the queue
-//! directly.
+//! No key waits here while every worker is parked. A worker that parks shuts the buffer in the same
+//! step as its last look, and a source that finds the buffer shut adds to the queue directly.
 
 use super::Adding;
 use super::core::Nanos;
@@ -26,28 +25,33 @@ pub(super) type AddBatch<T> = (Nanos, Vec<PendingAdd<T>>);
 
 /// Keys that are not in the queue yet, in order of arrival.
 pub(super) struct AddBuffer<T> {
-    /// Read without the lock. A reader that misses a batch which arrives just then sees it at the
-    /// next step, or when the inbox is shut.
+    /// Whether the buffer holds batches. Read without the lock: a reader that misses a batch which
+    /// arrives just then sees it at the next step, or when the buffer is shut.
     has_mail: AtomicBool,
     inside: Mutex<Inside<T>>,
 }
 
 /// The buffered adds, under the lock.
 struct Inside<T> {
+    /// The batches, in order of arrival.
     letters: Vec<AddBatch<T>>,
     /// Number of keys in all batches.
     keys: usize,
+    /// Whether sources must add to the queue directly.
     is_shut: bool,
 }
 
 impl<T> AddBuffer<T> {
-    /// Returns an empty, open inbox.
+    /// Returns an empty, open buffer.
     pub(super) fn new() -> Self {
         let inside = Inside { letters: Vec::new(), keys: 0, is_shut: false };
         Self { has_mail: AtomicBool::new(false), inside: Mutex::new(inside) }
     }
 
-    /// Buffers `keys`; returns them when the inbox is shut or has no space for them.
+    /// Buffers `keys`, added at `now`.
+    ///
+    /// # Errors
+    /// `keys`, when the buffer is shut or has no space for all of them.
     pub(super) fn post(
         &self,
         now: Nanos,
@@ -59,11 +63,12 @@ impl<T> AddBuffer<T> {
         }
         inside.keys += keys.len();
         inside.letters.push((now, keys));
+        // Relaxed: as in `has_mail`, the flag guards no data.
         self.has_mail.store(true, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Returns whether the inbox holds keys, as far as a read without the lock shows.
+    /// Returns whether the buffer holds keys, as far as a read without the lock shows.
     #[inline]
     pub(super) fn has_mail(&self) -> bool {
         // Relaxed: the flag guards no data. The keys are read under the lock, and a late value only
@@ -77,20 +82,21 @@ impl<T> AddBuffer<T> {
         self.empty(&mut self.inside.lock())
     }
 
-    /// Shuts the inbox and takes its keys. Under one lock: no key can arrive between the two.
+    /// Shuts the buffer and takes its keys. Under one lock: no key can arrive between the two.
     pub(super) fn shut(&self) -> Vec<AddBatch<T>> {
         let mut inside = self.inside.lock();
         inside.is_shut = true;
         self.empty(&mut inside)
     }
 
-    /// Opens the inbox again.
+    /// Opens the buffer again, once no worker is parked.
     pub(super) fn open(&self) {
         self.inside.lock().is_shut = false;
     }
 
     /// Takes all buffered keys, under a lock that the caller holds.
     fn empty(&self, inside: &mut Inside<T>) -> Vec<AddBatch<T>> {
+        // Relaxed: the lock orders this store with that of `post`, so no batch stays unmarked.
         self.has_mail.store(false, Ordering::Relaxed);
         inside.keys = 0;
         std::mem::take(&mut inside.letters)

@@ -33,15 +33,16 @@ impl RetryPolicy {
         Self { limit: Some(retries), ..Self::forever() }
     }
 
-    /// Lets the bound grow from `base` to `cap` (never below `base`).
+    /// Lets the bound grow from `base` to `cap`; a `cap` below `base` counts as `base`. Default:
+    /// from 5 ms to 5 min.
     pub fn between(mut self, base: Duration, cap: Duration) -> Self {
         self.base = base;
         self.cap = cap.max(base);
         self
     }
 
-    /// Returns the bound of the delay after `failures` failures in a row; `None` when the policy
-    /// gives up.
+    /// Returns the bound of the delay after `failures` failures in a row (0 counts as 1); `None`
+    /// when the policy gives up.
     pub fn bound(&self, failures: u32) -> Option<Duration> {
         if self.limit.is_some_and(|limit| failures > limit) {
             return None;

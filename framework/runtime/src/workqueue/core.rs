@@ -83,7 +83,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Facts with a ticket and defaults for the rest.
+    /// Returns facts with a ticket and defaults for the rest, which `begin` replaces.
     fn of(ticket: Ticket) -> Self {
         Self { ticket, failures: 0, priority: Priority::NORMAL, reasons: 0, at: 0, waited: 0 }
     }
@@ -111,14 +111,17 @@ pub(super) struct Core<T> {
     timers: Timers,
     /// Delayed keys that failed or were held back.
     backing_off: usize,
+    /// Keys in work whose last work failed.
     failing_in_work: usize,
     /// Keys in work that were added again.
     coming_back: usize,
+    /// Number of places in line and of timers so far: the order among them.
     turn: u64,
     /// Adds that were not duplicates, since the start.
     adds: u64,
     /// Keys put off by a delay, since the start.
     delays: u64,
+    /// Whether the queue accepts no more keys.
     closed: bool,
 }
 
@@ -310,6 +313,7 @@ impl<T: Eq + Clone> Core<T> {
             let Some((at, _, ticket)) = next else { return count };
             self.backing_off -= usize::from(self.slots.get(ticket).is_backing_off());
             self.timers.pop(|timer| is_live(&self.slots, timer));
+            // Ready since it was due, not since this call: the time in between was a wait, too.
             self.make_ready(ticket, at);
             self.adds += 1;
         }
@@ -326,8 +330,8 @@ impl<T: Eq + Clone> Core<T> {
         Some(Claim { key, facts })
     }
 
-    /// [`take`](Self::take) into a hand; returns the key that the hand held before, to be dropped
-    /// outside of locks.
+    /// [`take`](Self::take) into `hand`, the claim that a worker reuses; returns the key that
+    /// `hand` had before, to be dropped outside of locks.
     #[inline]
     pub(super) fn take_into(&mut self, hand: &mut Claim<T>, now: Nanos) -> Option<T> {
         hand.facts.ticket = self.next(now)?;

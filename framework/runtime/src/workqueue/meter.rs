@@ -18,7 +18,7 @@ const MOST_PRIORITIES: usize = 25;
 /// controller-runtime's label of the shared series.
 const OTHERS: &str = "exceeded_cardinality_limit";
 
-/// Feeds `workqueue_*` for one queue.
+/// Feeds the metrics `workqueue_*` of one queue.
 #[derive(Debug)]
 pub(super) struct Meter {
     metrics: Metrics,
@@ -134,6 +134,7 @@ impl Meter {
 
     /// Sets the gauges to the sum and the maximum of the ages of the work in progress.
     pub(super) fn running(&self, sum: Duration, longest: Duration) {
+        // Relaxed: as in `shows_work`.
         self.shows_work.store(sum > Duration::ZERO, Ordering::Relaxed);
         self.unfinished.set(sum.as_secs_f64());
         self.longest.set(longest.as_secs_f64());

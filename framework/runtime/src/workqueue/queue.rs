@@ -75,7 +75,9 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
 /// The state under the queue's lock.
 struct Inside<T> {
     core: Core<T>,
+    /// The parked workers.
     room: Waiters,
+    /// Durations since the last report to the metrics.
     tally: Tally,
     /// Whether the inbox is shut; it is while any worker is parked.
     is_shut: bool,
@@ -104,6 +106,9 @@ impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
 
 impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
     /// Returns an empty queue.
+    ///
+    /// `environment` supplies the clock, the registry of the metrics, and the random numbers for
+    /// the delays of retries, from a stream that the queue's name selects.
     pub fn new(settings: QueueSettings, environment: &Environment) -> Self {
         Self::noting(settings, environment, None)
     }
@@ -143,13 +148,15 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
 }
 
 impl<T: Hash + Eq + Clone> WorkQueue<T> {
-    /// Adds
-    /// `key`, to be worked on as soon as possible. Does nothing after [`shutdown`](Self::shutdown).
+    /// Adds `key`, to be worked on as soon as possible, with the defaults of [`Adding`].
+    ///
+    /// No add has an effect after [`shutdown`](Self::shutdown).
     pub fn add(&self, key: T) {
         self.add_with(key, Adding::new());
     }
 
-    /// Adds `key`, to be worked on after `delay`, or earlier if an earlier add asked for that.
+    /// Adds `key`, to be worked on after `delay`, or earlier if another add asks for
+    /// that. A `delay` of zero is [`add`](Self::add).
     pub fn add_after(&self, key: T, delay: Duration) {
         self.add_with(key, Adding::new().after(delay));
     }
@@ -198,7 +205,8 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         poll_fn(|context| getter.poll(context)).await
     }
 
-    /// Returns a key if one is ready now; does not wait.
+    /// Returns a key if one is ready now; does not wait. `None` says nothing about a shutdown: only
+    /// [`get`](Self::get) distinguishes an empty queue from an ended one.
     pub fn try_get(&self) -> Option<Work<T>> {
         let taken = self.shared.change(Inside::take)?;
         Some(Work::new(Arc::clone(&self.shared), taken))
@@ -397,8 +405,8 @@ impl<T: Hash + Eq + Clone> Inside<T> {
         Some(taken)
     }
 
-    /// [`take`](Self::take) into a hand. If there is a next key, returns the key that the hand held
-    /// before, to be dropped outside of the lock.
+    /// [`take`](Self::take) into `hand`, the claim that a worker reuses. If there is a next key,
+    /// returns the key that `hand` had before, to be dropped outside of the lock.
     #[inline]
     fn take_into(&mut self, hand: &mut Claim<T>, now: Nanos) -> Option<T> {
         let left = self.core.take_into(hand, now)?;
@@ -456,6 +464,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     /// Takes the inbox in and returns the numbers for the metrics.
     fn report(&self) -> QueueReport {
+        // Declared before the lock guard, so that leftover keys are dropped after it.
         let mut letters = Vec::new();
         let mut inside = self.inside.lock();
         letters.extend(self.inbox.take());
@@ -491,7 +500,9 @@ struct Getter<'a, T: Hash + Eq + Clone> {
 
 /// Result of one look into the queue.
 enum Look<T> {
+    /// The worker has taken a key.
     Claim(Claim<T>),
+    /// The queue is shut down and has handed out all its keys.
     Ended,
     /// No key is ready; another worker waits for the next delayed key.
     Sleep,
@@ -521,6 +532,7 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
             {
                 return Poll::Pending;
             }
+            // The timer fired: the next look finds the key that is due, or a later time.
             self.alarm = None;
         }
     }

@@ -17,8 +17,9 @@ pub struct QueueSettings {
     pub(super) workers: usize,
     pub(super) retry: RetryPolicy,
     pub(super) ageing: Duration,
-    /// Reasons of keys that come back after a failure; `requeued` has those after a success.
+    /// Reasons of keys that come back after a failure.
     pub(super) retried: u64,
+    /// Reasons of keys that come back after a success.
     pub(super) requeued: u64,
 }
 
@@ -44,8 +45,8 @@ impl QueueSettings {
         self
     }
 
-    /// Sets the number of workers that will take keys. Failing keys hold at most half of them, but
-    /// may always hold one. Default: 1.
+    /// Sets the number of workers that will take keys; 0 counts as 1. Failing keys hold at most
+    /// half of them, but may always hold one. Default: 1.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
         self

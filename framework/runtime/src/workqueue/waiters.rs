@@ -6,7 +6,8 @@
 //! so a burst of adds costs few wake-ups, not one per key, and no worker stays parked beside a
 //! ready key. A woken worker may not run, so a growing backlog wakes more of them: one each time
 //! that the number of keys doubles. A batch wakes as many workers at once as it has keys. The
-//! worker that parked last is woken first, because its caches are the warmest.
+//! worker that parked last is woken first: its data are the likeliest to be still in the
+//! processor's caches.
 //!
 //! One parked worker, the timekeeper, also waits for the next delayed key. It is woken last. The
 //! timer outlives the timekeeper, so that workers which come and go do not create a timer each
@@ -20,7 +21,9 @@ use std::time::Duration;
 
 /// A timer that fires once, at `due`.
 pub(super) struct DelayTimer {
+    /// Time at which it fires, since the queue was made.
     pub(super) due: Duration,
+    /// Ends at `due`.
     pub(super) bell: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -40,12 +43,15 @@ pub(super) type WaiterId = usize;
 /// The parked workers of a queue.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
+    /// Places of parked workers, as many as were ever parked at the same time.
     beds: Vec<Sleep>,
+    /// Indexes of the free places.
     free: Vec<WaiterId>,
     /// Parked and not woken yet, without the timekeeper; the worker that parked last is at the end.
     asleep: Vec<WaiterId>,
     /// Number of workers that were woken and have not looked yet.
     called: usize,
+    /// The timekeeper.
     keeper: Option<WaiterId>,
     /// Time at which the timekeeper will look, as far as it knows or was notified.
     set: Option<Duration>,
@@ -60,6 +66,7 @@ enum Sleep {
     Nobody,
     /// Parked, and not woken yet.
     Asleep(Waker),
+    /// Woken, and has not looked yet.
     Called,
 }
 
@@ -108,6 +115,7 @@ impl Waiters {
                 *gone = Some(std::mem::replace(known, waker.clone()));
                 return bed;
             }
+            // The worker has looked and found no key: its wake-up is no longer under way.
             Sleep::Called => self.called -= 1,
             Sleep::Nobody => {}
         }

@@ -74,8 +74,9 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.finish(Verdict::Done);
     }
 
-    /// [`done`](Self::done), and takes the next key if one is ready: as
-    /// [`try_get`](super::WorkQueue::try_get) at the same time, for half of the cost.
+    /// Ends the work as [`done`](Self::done), and takes the next key if one is ready, as
+    /// [`try_get`](super::WorkQueue::try_get) does. Both happen under one lock, for half of the
+    /// cost.
     pub fn done_then_next(mut self) -> Option<Self> {
         self.hand.verdict = Some(Verdict::Done);
         let now = self.hand.queue.now();
@@ -101,6 +102,7 @@ impl<T: Hash + Eq + Clone> Work<T> {
     fn follow(mut self, now: Nanos) -> Option<Self> {
         self.hand.open = false;
         let end = self.as_end(self.hand.verdict);
+        // The box is reused for the next key, which has no verdict yet.
         self.hand.verdict = None;
         // In place, without a clone of the queue's `Arc`: all workers would contend for its
         // reference count.
@@ -124,7 +126,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self
     }
 
-    /// Ends the work with success: the key comes back after `delay`, or earlier when it is added.
+    /// Ends the work with success: the key comes back after `delay` (zero: at once), or earlier
+    /// when it is added.
     pub fn after(self, delay: Duration) {
         self.finish(Verdict::After(delay));
     }

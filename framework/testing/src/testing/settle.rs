@@ -87,6 +87,8 @@ impl RunningOperator {
     /// When that is not so after 60 s, or the operator ends; the text names the work that is left,
     /// and the reason for which each object was reconciled. Earlier when an object is reconciled
     /// without end: more than 50 times within a minute though no client changes its spec.
+    /// # Cancel safety
+    /// Safe: the operator goes on.
     pub async fn settled(&self) {
         if let Err(error) = self.try_settled(DEADLINE).await {
             panic!("{error}");
@@ -98,6 +100,8 @@ impl RunningOperator {
     /// # Errors
     /// [`ErrorKind::Timeout`] with the work that is left, also when an object is reconciled without
     /// end.
+    /// # Cancel safety
+    /// Safe: the operator goes on.
     pub async fn try_settled(&self, deadline: Duration) -> Result<(), Error> {
         let clock = self.running.client().environment().clock.clone();
         let mut left = Vec::new();

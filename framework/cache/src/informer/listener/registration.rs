@@ -158,12 +158,16 @@ impl Registration {
     #[doc(hidden)]
     pub fn is_awaited(&self) {
         if let Some(lease) = &self.lease {
+            // Relaxed: the flag guards no data.
             lease.core().is_awaited.store(true, Ordering::Relaxed);
         }
     }
 
     /// Waits until the cache has its first list, or has stopped, or its kind was found absent; does
     /// not wait for an optional cache.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
     #[doc(hidden)]
     pub async fn filled(&self) {
         let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());

@@ -382,6 +382,9 @@ impl InformerRegistry {
     /// Runs every informer, present ones and those asked for later, until `stop` or
     /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
     /// same time or later, returns at once.
+    ///
+    /// # Cancel safety
+    /// Dropping the future of the first call aborts the informers' tasks.
     pub async fn run(&self, stop: CancellationToken) {
         let is_first = self.inner.phase.update(|phase| {
             let is_new = *phase == Phase::New;
@@ -445,8 +448,12 @@ impl InformerRegistry {
 
     /// Waits as [`synced`](Self::synced), except for informers whose readers wait for them on their
     /// own.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
     #[doc(hidden)]
     pub async fn others_synced(&self) {
+        // Relaxed: the flags guard no data.
         let is_for_all = |core: &Core| {
             core.is_asked.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
         };
@@ -457,12 +464,14 @@ impl InformerRegistry {
     /// them.
     #[doc(hidden)]
     pub fn is_asked(&self) {
+        // Relaxed: the flag guards no data.
         self.cores().iter().for_each(|core| core.is_asked.store(true, Ordering::Relaxed));
     }
 
     /// Waits until no informer for which `counts` is true lacks its first list.
     async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
         loop {
+            // Listed anew after each wait: informers may have been added meanwhile.
             let mut cores = self.cores().into_iter();
             let Some(core) = cores.find(|core| core.is_pending() && counts(core)) else { return };
             core.progress.settled().await;

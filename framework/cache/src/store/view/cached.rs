@@ -37,12 +37,12 @@ impl<K> Cached<K> {
 }
 
 impl<K: Resource> Cached<K> {
-    /// Namespace and name.
+    /// Returns namespace and name.
     pub fn key(&self) -> &ObjectKey {
         self.object.key()
     }
 
-    /// Metadata that is read without decoding the object.
+    /// Returns the metadata that are read without decoding the object.
     pub fn head(&self) -> Head<'_> {
         self.object.head()
     }

@@ -87,17 +87,21 @@ impl<K: Resource> Store<K> {
         &self.core
     }
 
-    /// Returns the object of that name.
+    /// Returns the object of that name; `None` when the cache does not have it, though the API
+    /// server may. Own writes are visible before the watch shows them; see
+    /// [`get_seen`](Self::get_seen).
     pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
         self.core.get(key, At::Now).map(Cached::new)
     }
 
-    /// Returns all objects, in key order.
+    /// Returns all objects, in key order. Objects are shared with the cache, neither copied nor
+    /// decoded.
     pub fn list(&self) -> Vec<Cached<K>> {
         cached(self.core.collect(None, At::Now))
     }
 
     /// Returns the objects of a namespace (`None`: all) that `labels` matches, in key order.
+    /// The empty selector reads no object's labels.
     pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
         select(self.core.collect(namespace, At::Now), labels)
     }
@@ -310,6 +314,7 @@ fn by_index<K: Resource, V: IndexValue>(
     value: &(impl ?Sized + Display),
 ) -> Vec<Cached<K>> {
     let mut term = Term::default();
+    // `Term` takes every text: only the value's own `Display` can fail, and then it has no text.
     if write!(term, "{value}").is_err() {
         return Vec::new();
     }

@@ -57,6 +57,8 @@ impl<T> Get<T> {
     ///
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send), without `NotFound`.
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
     pub async fn opt(self) -> Result<Option<T>, Error> {
         match self.draft.send(self.decode).await {
             Ok(object) => Ok(Some(object)),

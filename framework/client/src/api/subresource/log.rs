@@ -90,6 +90,8 @@ impl Log {
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send);
     /// [`Usage`](windlass_core::ErrorKind::Usage) for a log that is [followed](Self::follow).
+    /// # Cancel safety
+    /// Dropping the future cancels the request.
     pub async fn text(mut self) -> Result<String, Error> {
         if self.draft.is_set("follow") {
             self.draft.refuse("a log that is followed has no end; await it and read its lines");

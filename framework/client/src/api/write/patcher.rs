@@ -124,6 +124,9 @@ impl<K: Whole> Patcher<K> {
     /// change that. [`ErrorKind::NotFound`] when it is gone, or a status was changed and the kind
     /// has no such subresource; [`ErrorKind::Usage`] when the name or the namespace was changed.
     /// When the object was written and its status was not, the status is still to be sent.
+    /// # Cancel safety
+    /// Dropping the future cancels the request under way. Its write may have been executed, which
+    /// the copy does not show: the next write of a locked copy is then a conflict.
     pub async fn send(&mut self) -> Result<bool, Error> {
         self.send_telling(|_, _, _| {}).await
     }

@@ -70,6 +70,8 @@ impl<K: Resource> Api<K> {
     /// # Errors
     /// [`ErrorKind::Usage`] when `object` has no name, or `change` moves the object to another name
     /// or namespace; [`ErrorKind::Conflict`] when all attempts met one; and those of the calls.
+    /// # Cancel safety
+    /// Dropping the future cancels the request under way; a write may have been executed.
     pub async fn create_or_update(
         &self,
         object: &K,
@@ -85,6 +87,8 @@ impl<K: Resource> Api<K> {
     /// patch bound to the version that was read. Lists are written whole.
     ///
     /// # Errors
+    /// As [`create_or_update`](Self::create_or_update).
+    /// # Cancel safety
     /// As [`create_or_update`](Self::create_or_update).
     pub async fn create_or_patch(
         &self,

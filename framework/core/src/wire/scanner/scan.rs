@@ -34,10 +34,15 @@ impl std::error::Error for Malformed {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
+    /// Before the value's first byte.
     Start,
+    /// In a bare word.
     Bare,
+    /// In an object or an array, outside of texts.
     Nested,
+    /// In a text, alone or inside an object or an array.
     Text,
+    /// In a text, behind a backslash: the next byte is escaped.
     Escape,
 }
 
@@ -45,6 +50,7 @@ enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct ValueScan {
     mode: Mode,
+    /// Number of open brackets; 0 when the value is no object or array.
     depth: u32,
 }
 

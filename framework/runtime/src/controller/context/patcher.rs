@@ -100,6 +100,8 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     /// # Errors
     /// As [`Patcher::send`]. A write to the object by other methods of the context since the copy
     /// was made also leads to a conflict: the object's version has changed.
+    /// # Cancel safety
+    /// As [`Patcher::send`].
     pub async fn send(&mut self) -> Result<bool, Error> {
         let (cx, is_own) = (self.cx, self.is_own);
         self.patcher

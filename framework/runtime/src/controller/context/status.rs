@@ -46,6 +46,8 @@ impl<C: Reconciler> Context<C> {
     /// [`ErrorKind::NotFound`] when the object is gone, or has no status subresource;
     /// [`ErrorKind::Invalid`] when the condition does not fit the schema (an empty reason, say);
     /// [`ErrorKind::Conflict`] when others keep writing.
+    /// # Cancel safety
+    /// Dropping the future cancels the request under way; a write may have been executed.
     pub async fn set_condition(&self, mut condition: Condition) -> Result<(), Error> {
         let generation = self.object.metadata().generation;
         condition.observed_generation = condition.observed_generation.or(generation);
@@ -80,6 +82,9 @@ impl<C: Reconciler> Context<C> {
     /// Writes nothing when nothing changes.
     ///
     /// # Errors
+    /// As [`set_condition`](Self::set_condition); [`ErrorKind::Usage`] when `status` does not
+    /// become a JSON object.
+    /// # Cancel safety
     /// As [`set_condition`](Self::set_condition).
     pub async fn set_status(&self, status: &impl Serialize) -> Result<(), Error> {
         let mut wanted = serde_json::to_value(status).map_err(|error| {
@@ -107,6 +112,8 @@ impl<C: Reconciler> Context<C> {
     /// nothing when nothing changes.
     ///
     /// # Errors
+    /// As [`set_condition`](Self::set_condition).
+    /// # Cancel safety
     /// As [`set_condition`](Self::set_condition).
     pub async fn patch_status(&self, patch: Value) -> Result<(), Error> {
         self.write_status(&move |status| {

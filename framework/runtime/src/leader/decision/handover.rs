@@ -1,9 +1,10 @@
 //! Handing a lease over on request: a process asks, the holder lends.
 //!
 //! The machine knows no requests. [`Handover`] looks at the records that the machine has seen and
-//! at the requests that it makes. It sends a request in place of nothing, declines a lease that the
-//! machine may take, and sets the field `requested_by`, which no decision of the machine reads. So
-//! whatever it does, two processes lead at once only if their machines allow it.
+//! at the requests that it makes. It sends a request for the lease when the machine has nothing
+//! more to send, declines a lease that the machine may take, and sets the field `requested_by`,
+//! which no decision of the machine reads. So whatever it does, two processes lead at once only if
+//! their machines allow it.
 
 use jiff::Timestamp;
 

@@ -41,7 +41,9 @@ pub(in crate::leader) enum LockResponse {
 /// Reason for which a term ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::leader) enum Loss {
+    /// Another process holds the lock: its identity, empty if there is none.
     Taken(String),
+    /// No renewal succeeded in time.
     NotRenewed,
 }
 
@@ -212,6 +214,7 @@ impl Machine {
     pub(in crate::leader) fn time_left(&self, now: &ClockReading) -> Option<Duration> {
         let valid = remaining(&self.timing, &self.held?, now)?;
         let Some(failing) = self.failing else { return Some(valid) };
+        // After a failure the renew deadline counts, too, and may end before the validity.
         let renewing = self.timing.renew_deadline.checked_sub(failing.longest_until(now))?;
         Some(valid.min(renewing)).filter(|left| !left.is_zero())
     }
@@ -233,6 +236,7 @@ impl Machine {
     ) -> LockRequest {
         self.began = Some(*now);
         self.reads = 0;
+        // A leader that knows the stored version renews without a read.
         if self.held.is_some()
             && let Some(sight) = self.sight.as_ref().filter(|sight| sight.current)
         {
@@ -321,6 +325,7 @@ impl Machine {
                 self.see(lease, now);
                 *ask != LockRequest::Read
             }
+            // Without a Lease there is nothing to give back.
             LockResponse::Missing => true,
             LockResponse::Conflict | LockResponse::Failed => {
                 self.stale();

@@ -83,7 +83,7 @@ pub struct Elections {
     pub(super) timing: Timing,
     /// Clocks run at rates between 1/`rate` and 1.
     pub(super) rate: f64,
-    // The time on the way that the promise covers.
+    /// Time on the way that the promise covers.
     pub(super) pause: Duration,
     /// Time on the way beyond the promise.
     pub(super) late: Duration,

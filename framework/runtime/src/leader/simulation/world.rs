@@ -24,14 +24,19 @@ const SECOND: u64 = 1_000_000;
 struct Node {
     handover: Handover,
     written: OwnRecords,
+    /// Number of restarts so far; events of an earlier life are void.
     life: u32,
+    /// Rate of its clocks against real time.
     rate: f64,
     /// Lag of the monotonic clock, because the machine slept.
     lag: Duration,
     /// Offset of the wall clock, in seconds.
     wall: i64,
+    /// Time until which its process does not run, in microseconds.
     frozen_until: u64,
+    /// Number of the request whose answer it waits for.
     waiting_for: Option<u64>,
+    /// Whether its lease was valid at the last look; a change to that counts as an election.
     led: bool,
     /// Whether the node is to give the lease back: no new writes.
     drains: bool,
@@ -424,6 +429,7 @@ impl World {
                 && let Some(delay) = self.delay()
             {
                 self.oracle.tally.releases += 1;
+                // No node waits for a request of number 0: the answer to a release changes nothing.
                 self.push(at + delay, node, What::Execute { id: 0, ask, sent: at });
             }
         }

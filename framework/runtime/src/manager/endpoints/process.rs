@@ -14,6 +14,7 @@ pub(crate) fn encode() -> String {
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().map(|n| n.parse().unwrap_or(0.0)).collect())
         .unwrap_or_default();
+    // Numbers as in proc(5), where the first field after the name is number 3.
     let field = |number: usize| fields.get(number - 3).copied().unwrap_or(0.0);
     gauge(&mut text, "process_virtual_memory_bytes", "Virtual memory size", field(23));
     if let Some(bytes) = resident() {

@@ -10,8 +10,8 @@ use super::slot::{Again, Nanos, Stage};
 use super::slots::{Slots, Ticket};
 use crate::workqueue::Priority;
 
-/// One of this many turns goes to an aged key of a lower priority: live events lose a quarter of
-/// the workers at most, and an aged key with `n` aged ones before it waits for at most
+/// One of this many turns goes to an aged key of a lower priority: keys of higher priority lose a
+/// quarter of the turns at most, and an aged key with `n` aged ones before it waits for at most
 /// `4 * (n + 1)` turns.
 const SHARE: u32 = 4;
 /// Outdated places, beyond the number in use, that do not justify a sweep.
@@ -101,6 +101,8 @@ impl PriorityLanes {
     pub(super) fn outdate<T>(&mut self, priority: Priority, slots: &Slots<T>) {
         let line = self.line(priority);
         line.live -= 1;
+        // Swept when outdated places outnumber the live ones, so that a sweep costs a constant per
+        // place.
         if line.healthy.len() + line.failing.len() > 2 * line.live + SLACK {
             let is_live = |place: &LaneEntry| is_live(slots, place);
             line.healthy.sweep(is_live);
@@ -136,6 +138,7 @@ impl PriorityLanes {
         let mut aged: Option<(u64, usize)> = None;
         for (at, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| line.live > 0) {
             let Some((turn, ticket)) = line.first(slots, may_fail) else { continue };
+            // Lines are sorted by priority: the first one with a key is the highest.
             if first.is_none() {
                 first = Some(at);
                 continue;
@@ -210,6 +213,7 @@ impl Line {
         self.failing.drop_outdated(|place| is_live(slots, place));
         let healthy = self.healthy.first();
         let failing = self.failing.first().filter(|_| may_fail);
+        // The lower turn became ready earlier, in whichever of the two lanes it is.
         match (healthy, failing) {
             (Some(healthy), Some(failing)) => Some(healthy.min(failing)),
             (healthy, failing) => healthy.or(failing),

@@ -1,4 +1,4 @@
-//! The line of ready keys of one priority, in the order of their turns.
+//! A lane: ready keys of one priority, in the order of their turns.
 //!
 //! Turns count up, so a lane is a plain queue: a key that becomes ready goes to its end. Two cases
 //! differ. A key that is added while in work takes a place at the end at once, before the outcome
@@ -13,12 +13,13 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::slots::Ticket;
 
-/// A place in line.
+/// A place in a lane: the key's turn, and its ticket.
 pub(super) type LaneEntry = (u64, Ticket);
 
-/// A line of keys.
+/// One of the two lanes of a priority: keys whose last work failed, or all others.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
+    /// Places in the order of their turns, outdated ones included.
     places: VecDeque<LaneEntry>,
     /// Places whose turn has been passed over; few.
     overdue: BinaryHeap<Reverse<LaneEntry>>,

@@ -35,7 +35,10 @@ pub(super) fn wanted() -> Result<bool, Error> {
     }
 }
 
-/// Returns `config` with a user that acts as `user` with `groups`.
+/// Returns `config` with headers that impersonate `user` in `groups`.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a name that no HTTP header can carry.
 pub(super) fn as_user(
     mut config: ClientConfig,
     user: &str,
