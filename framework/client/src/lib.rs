@@ -23,3 +23,8 @@ pub use windlass_core::{
 
 #[doc(hidden)]
 pub use windlass_core::__private;
+
+/// The example of the crate's page compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Page;

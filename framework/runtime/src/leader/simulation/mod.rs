@@ -1,7 +1,7 @@
 //! Simulated elections under faults, and an oracle that counts framework writes of two processes
 //! that the server executes at the same time: there may be none.
 //!
-//! The simulation runs the election's own [`Machine`](super::decision::Machine), handing over included, and the
+//! The simulation runs the election's own `Machine`, handing over included, and the
 //! arithmetic of its gate, millions of times, without tasks and sockets. Real time is counted in microseconds;
 //! every node has clocks of its own, which run slower than real time, stand still while the machine
 //! sleeps, or are set by hand. The server is one versioned record. Nodes freeze, sleep, crash,
