@@ -1,9 +1,9 @@
-//! `every SKIP LABELS FILE...` rewrites each file so that all its mutants are in one program, and one of them is
-//! alive when the environment says so: `a < b` becomes `if mutants::is(7) { a <= b } else { a < b }`. That is
+//! `every SKIP LABELS FILE...` rewrites each file so that all its mutants are in one program, and at most
+//! one is alive, chosen by the environment: `a < b` becomes `if mutants::is(7) { a <= b } else { a < b }`. That is
 //! one build for all, instead of one for each.
 //!
-//! `LABELS` gets a line for each: its number, file, function, what was changed, and where. `SKIP` holds the
-//! labels (file, function, change) of those that do not compile.
+//! `LABELS` gets a line for each: its number, file, function, what was changed, and where. The file is named from
+//! the folder `src` of its crate on. `SKIP` holds the labels (file, function, change) of those that do not compile.
 
 mod rules;
 
@@ -33,7 +33,7 @@ struct Mutator {
 }
 
 impl Mutator {
-    /// A question whether the change is alive, unless it is skipped.
+    /// The condition that a change is alive, unless it is skipped.
     fn change(&mut self, at: Span, change: &str) -> Option<TokenStream> {
         let function = self.functions.last().map_or("", String::as_str);
         let label = format!("{}\t{function}\t{change}", self.file);
@@ -190,7 +190,7 @@ fn main() {
     for path in words {
         let text = fs::read_to_string(&path).expect("a file of the source");
         let mut file = syn::parse_file(&text).expect("it compiles");
-        mutator.file = path.clone();
+        mutator.file = path.split_once("/src/").map_or(&*path, |(_, file)| file).to_owned();
         mutator.visit_file_mut(&mut file);
         fs::write(&path, file.to_token_stream().to_string()).expect("a copy may be written");
     }

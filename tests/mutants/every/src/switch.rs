@@ -1,4 +1,5 @@
-//! Choice, by the environment, of the one live mutant among those that `tests/mutants/every` has put into this crate.
+//! Choice, by the environment, of the one live mutant among those that `tests/mutants/every` has put into this crate
+//! and into others of the same program. All of them share the numbers and the log.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -7,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 
 static REACHED: [AtomicBool; 16_384] = [const { AtomicBool::new(false) }; 16_384];
 
-/// Is it mutant `number`? Notes that this process came by, if it was asked to.
+/// Is it mutant `number`? Logs that this process reached it, if the environment names a log.
 pub(crate) fn is(number: usize) -> bool {
     static CHOSEN: OnceLock<(usize, Option<Mutex<File>>)> = OnceLock::new();
     let (chosen, log) = CHOSEN.get_or_init(|| {
@@ -22,7 +23,8 @@ pub(crate) fn is(number: usize) -> bool {
         && !REACHED[number].swap(true, Ordering::Relaxed)
     {
         let mut log = log.lock().expect("no holder of this lock panics");
-        writeln!(log, "{number}").expect("the log can be written");
+        // In one piece: another crate of this program may write at the same time, and holds a lock of its own.
+        log.write_all(format!("{number}\n").as_bytes()).expect("the log can be written");
     }
     *chosen == number
 }
