@@ -142,6 +142,11 @@ impl Server {
         self.0.requests().into_iter().filter(|(_, read)| *read != look).collect()
     }
 
+    /// Returns the number of looks for a store that was set back.
+    pub(crate) fn looks(&self) -> usize {
+        self.0.requests().len() - self.requests().len()
+    }
+
     pub(crate) fn lists(&self) -> usize {
         let requests = self.requests();
         requests.iter().filter(|(_, read)| !matches!(read, Read::Watch { .. })).count()

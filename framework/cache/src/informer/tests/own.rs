@@ -141,3 +141,22 @@ async fn own_writes_are_for_the_caches_of_all_options() {
     assert_eq!(registry.all_caches_of::<ConfigMap>().len(), 2);
     assert_eq!(registry.caches_of::<ConfigMap>().len(), 1, "what a controller waits for");
 }
+
+/// B8: such an answer is a sign that the server's store was set back, or that another writer was
+/// faster.
+#[tokio::test(start_paused = true)]
+async fn an_answer_older_than_the_cached_object_makes_the_reflector_read_the_servers_version() {
+    let rig = Rig::synced(Server::new()).await;
+    rig.server.put("a", data("1"));
+    let older = rig.server.version().to_string();
+    rig.server.put("a", data("2"));
+    rig.caught_up().await;
+    let mut written = (*rig.get("a").unwrap().get().unwrap()).clone();
+    rig.informer.wrote(&written).unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(rig.server.looks(), 0, "the answer is as new as the cached object");
+    written.metadata.resource_version = Some(older);
+    rig.informer.wrote(&written).unwrap();
+    let took = eventually("it looks", || rig.server.looks() == 1).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
