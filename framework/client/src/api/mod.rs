@@ -239,7 +239,9 @@ impl<K: Resource> Api<K> {
         )
     }
 
-    /// Replaces the object of the same name; its resourceVersion must be the stored one.
+    /// Replaces the object of the same name. With a resourceVersion, which must be the stored one
+    /// (otherwise [`Conflict`](windlass_core::ErrorKind::Conflict)). Without one most built-in kinds
+    /// are replaced whatever is stored, and custom resources are refused.
     pub fn replace(&self, object: &K) -> Write<K>
     where
         K: Whole,

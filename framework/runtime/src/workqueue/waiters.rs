@@ -29,7 +29,7 @@ pub(super) struct DelayTimer {
 
 impl fmt::Debug for DelayTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Alarm").field("due", &self.due).finish_non_exhaustive()
+        f.debug_struct("DelayTimer").field("due", &self.due).finish_non_exhaustive()
     }
 }
 

@@ -165,8 +165,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
     }
 
     /// Ends the work with neither success nor failure: the key was not worked on and comes back
-    /// after `delay` (at most ten years) with its present reasons. It counts as backing off until
-    /// then.
+    /// after `delay` with its present reasons. It counts as backing off until then. The queue's
+    /// timer looks for due keys at least every ten years.
     pub fn hold(self, delay: Duration) {
         self.finish(Verdict::Hold(delay));
     }
