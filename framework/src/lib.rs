@@ -37,6 +37,7 @@ pub use windlass_client::{api, client, discovery};
 pub use windlass_core::{
     clock, conditions, crd, environment, error, metrics, rbac, resource, rng, wire,
 };
+#[doc(inline)]
 pub use windlass_fifo as fifo;
 #[doc(inline)]
 pub use windlass_runtime::{

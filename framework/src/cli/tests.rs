@@ -112,9 +112,9 @@ fn an_election_is_named_and_timed_as_by_either_family_of_flags() {
         let election = manager.election.unwrap();
         assert_eq!(election.name, "other");
         assert_eq!(election.namespace.as_deref(), Some("kube-system"));
-        assert_eq!(election.timing.lease_duration.as_secs(), 60);
-        assert_eq!(election.timing.renew_deadline.as_secs(), 40);
-        assert_eq!(election.timing.retry_period.as_millis(), 1500);
+        assert_eq!(election.timing().lease_duration.as_secs(), 60);
+        assert_eq!(election.timing().renew_deadline.as_secs(), 40);
+        assert_eq!(election.timing().retry_period.as_millis(), 1500);
     }
 }
 

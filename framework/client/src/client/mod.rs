@@ -183,8 +183,10 @@ impl Client {
     }
 
     /// Returns a handle of the same connections, marked as belonging to a server that this process
-    /// started.
+    /// started. Only crates that start servers have the feature: an election on a client that is
+    /// marked by mistake does not wait for a holder that may hang.
     #[doc(hidden)]
+    #[cfg(any(test, feature = "own-server"))]
     pub fn of_new_server(self, server: &Arc<NewServer>) -> Self {
         Self { new_server: Some(Arc::clone(server)), ..self }
     }

@@ -32,8 +32,7 @@ pub struct LeaderElection {
     pub(crate) release: bool,
     pub(super) handover: HandoverPolicy,
     pub(crate) fence: bool,
-    #[doc(hidden)]
-    pub timing: Timing,
+    pub(crate) timing: Timing,
     /// Whether the margin was given, and does not follow from the other durations.
     has_margin: bool,
 }
@@ -143,6 +142,12 @@ impl Timing {
 }
 
 impl LeaderElection {
+    /// Returns the durations. Only their setters change them, because the margin follows.
+    #[doc(hidden)]
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+
     /// Creates the settings of an election by the Lease called `name`, in the operator's own
     /// namespace.
     pub fn new(name: impl Into<String>) -> Self {

@@ -8,7 +8,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names::REST_RATE_LIMITER_SECONDS;
 use windlass_core::resource::Verb;
 
-/// Target of the log, beside `windlass::client::call`: the quickstart shows that one at DEBUG.
+/// Target of the log, beside `windlass_client::client::call`: the quickstart shows that one at DEBUG.
 const TARGET: &str = "windlass_client::throttle";
 const WAITED: &str = "a request waited for its permit";
 /// Waits for a permit beyond this are logged at DEBUG; client-go's value.

@@ -40,7 +40,7 @@ use windlass_core::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
 use windlass_core::resource::Verb;
 use windlass_core::wire::status;
 
-/// Target of the log, beside `windlass::client::call`: the quickstart shows that one at DEBUG.
+/// Target of the log, beside `windlass_client::client::call`: the quickstart shows that one at DEBUG.
 const TARGET: &str = "windlass_client::upgrade";
 /// Largest error answer that is read.
 const ERROR_BODY_LIMIT: usize = 1 << 20;

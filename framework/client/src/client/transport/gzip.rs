@@ -314,6 +314,19 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_fills_whole_pieces_ends_with_its_footer_whenever_that_comes() {
+        for length in [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE] {
+            let plain = vec![b'x'; length];
+            let body = gzip(&plain);
+            for footer in 0..=8 {
+                let decoded = decode(&body, &[body.len() - 8 + footer]);
+                assert_eq!(decoded, Ok((plain.clone(), true)), "{length} {footer}");
+            }
+            assert_eq!(decode(&body[..body.len() - 8], &[]), Ok((plain, false)), "{length}");
+        }
+    }
+
+    #[test]
     fn every_part_of_a_header_is_skipped() {
         for (extra, name, comment) in [
             (None, None, None),
