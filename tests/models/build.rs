@@ -1,10 +1,8 @@
-//! Copies the modelled source, applies at most one mutant (`MUTANT`), and hands it to the compiler.
+//! Copies the modelled source, with the file that a mutant changes in the place of its own, and hands
+//! it to the compiler.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
-
-#[path = "src/mutants.rs"]
-mod mutants;
 
 /// Folder of the crates with the modelled source.
 const CRATES: &str = "../../framework";
@@ -29,28 +27,21 @@ const FILES: [&str; 4] = [
 ];
 
 fn main() {
-    for watched in ["build.rs", "mutants.txt", "src/mutants.rs", CRATES] {
-        println!("cargo::rerun-if-changed={watched}");
+    // A folder with the file that `../mutants/change.py` has changed, by its path from `CRATES` on.
+    let mutant = env::var_os("MUTANT").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    for watched in [Path::new("build.rs"), Path::new(CRATES)].into_iter().chain(mutant.as_deref()) {
+        println!("cargo::rerun-if-changed={}", watched.display());
     }
     println!("cargo::rerun-if-env-changed=MUTANT");
-    let mutant = env::var("MUTANT").ok().filter(|name| !name.is_empty()).map(|name| {
-        let list = fs::read_to_string("mutants.txt").expect("mutants.txt lies beside build.rs");
-        let mutants = mutants::parse(&list).unwrap_or_else(|fault| panic!("mutants.txt: {fault}"));
-        let found = mutants.into_iter().find(|mutant| mutant.name == name);
-        found.unwrap_or_else(|| panic!("mutants.txt has no mutant {name}"))
-    });
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
     let mut files: Vec<String> = FILES.map(str::to_owned).to_vec();
     MODULES.iter().for_each(|module| list(module, &mut files));
     let mut is_applied = mutant.is_none();
     for name in &files {
-        let mut text = as_one_crate(name, without_tests(&source(name)));
-        if let Some(mutant) = mutant.as_ref().filter(|mutant| mutant.file == *name) {
-            let hits = text.matches(&mutant.old).count();
-            assert_eq!(hits, 1, "mutant {}: its text is {hits} times in {name}", mutant.name);
-            text = text.replace(&mutant.old, &mutant.new);
-            is_applied = true;
-        }
+        let changed = mutant.as_ref().map(|mutant| mutant.join(below_crates(name)));
+        let changed = changed.filter(|path| path.is_file());
+        is_applied |= changed.is_some();
+        let text = as_one_crate(name, without_tests(&changed.unwrap_or_else(|| source(name))));
         let to = out.join(name);
         fs::create_dir_all(to.parent().unwrap_or(&out)).expect("OUT_DIR can be written");
         fs::write(to, text).expect("OUT_DIR can be written");
@@ -91,10 +82,15 @@ fn list(folder: &str, files: &mut Vec<String>) {
 
 /// The path of a file or folder that is named from its module on.
 fn source(name: &str) -> PathBuf {
+    Path::new(CRATES).join(below_crates(name))
+}
+
+/// The same path, from the folder of the crates on.
+fn below_crates(name: &str) -> PathBuf {
     let (module, rest) = name.split_once('/').unwrap_or((name, ""));
     let home = HOMES.iter().find(|(own, _)| *own == module).expect("a module of HOMES").1;
     let rest = if home == "fifo/src" && rest == "mod.rs" { "lib.rs" } else { rest };
-    Path::new(CRATES).join(home).join(rest)
+    Path::new(home).join(rest)
 }
 
 /// The text of a file, with the modules of all crates as those of one.

@@ -10,8 +10,6 @@ mod conformance;
 mod environment;
 mod handoff;
 mod lease;
-#[allow(dead_code)]
-mod mutants;
 mod queue;
 mod shared;
 mod store;

@@ -2,8 +2,9 @@
 //! one is alive, chosen by the environment: `a < b` becomes `if mutants::is(7) { a <= b } else { a < b }`. That is
 //! one build for all, instead of one for each.
 //!
-//! `LABELS` gets a line for each: its number, file, function, what was changed, and where. The file is named from
-//! the folder `src` of its crate on. `SKIP` holds the labels (file, function, change) of those that do not compile.
+//! `LABELS` gets a line for each: its number, file, function, change, and place. The function is named by its path
+//! in the file, and a change by its kind and its number among those of this kind in the function: no label has a text
+//! of the source. `SKIP` holds the labels (file, function, change) of those that do not compile.
 
 mod rules;
 
@@ -17,14 +18,15 @@ use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Arm, Attribute, Block, Expr, ExprBinary, ExprMatch, ExprUnary, ImplItemConst, ImplItemFn,
-    ItemConst, ItemFn, ItemImpl, ItemMod, ItemStatic, Macro, Pat, Signature, Stmt, Token,
-    TraitItemFn, Type, UnOp, parse_quote,
+    ItemConst, ItemFn, ItemImpl, ItemMod, ItemStatic, ItemTrait, Macro, Pat, Signature, Stmt,
+    Token, TraitItemFn, Type, UnOp, parse_quote,
 };
 
 #[derive(Default)]
 struct Mutator {
     file: String,
-    functions: Vec<String>,
+    /// The modules, types and functions around the current place.
+    scope: Vec<String>,
     skipped: HashSet<String>,
     /// Number of times that each change was seen in a function: a label stays when lines move.
     seen: HashMap<String, u32>,
@@ -35,8 +37,7 @@ struct Mutator {
 impl Mutator {
     /// The condition that a change is alive, unless it is skipped.
     fn change(&mut self, at: Span, change: &str) -> Option<TokenStream> {
-        let function = self.functions.last().map_or("", String::as_str);
-        let label = format!("{}\t{function}\t{change}", self.file);
+        let label = format!("{}\t{}\t{change}", self.file, self.scope.join("::"));
         let seen = self.seen.entry(label.clone()).or_default();
         *seen += 1;
         let label = if *seen > 1 { format!("{label} #{seen}") } else { label };
@@ -53,7 +54,7 @@ impl Mutator {
         if signature.constness.is_some() {
             return;
         }
-        self.functions.push(signature.ident.to_string());
+        self.scope.push(signature.ident.to_string());
         visit_mut::visit_block_mut(self, block);
         if !block.stmts.is_empty() {
             let mut first = Vec::new();
@@ -69,7 +70,7 @@ impl Mutator {
             }
             block.stmts.splice(0..0, first);
         }
-        self.functions.pop();
+        self.scope.pop();
     }
 
     fn binary(&mut self, old: &ExprBinary, new: &ExprBinary) -> Option<Expr> {
@@ -107,9 +108,9 @@ impl Mutator {
                     }
                     Some(guard)
                 }
-                None if has_rest => self
-                    .change(at, &format!("without the arm {}", arm.pat.to_token_stream()))
-                    .map(|is_alive| parse_quote!(!#is_alive)),
+                None if has_rest => {
+                    self.change(at, "without an arm").map(|is_alive| parse_quote!(!#is_alive))
+                }
                 None => None,
             };
             arm.guard = guard.map(|guard| (Token![if](Span::call_site()), Box::new(guard)));
@@ -120,14 +121,24 @@ impl Mutator {
 impl VisitMut for Mutator {
     fn visit_item_mod_mut(&mut self, item: &mut ItemMod) {
         if !rules::is_for_tests(&item.attrs) {
+            self.scope.push(item.ident.to_string());
             visit_mut::visit_item_mod_mut(self, item);
+            self.scope.pop();
         }
+    }
+
+    fn visit_item_trait_mut(&mut self, item: &mut ItemTrait) {
+        self.scope.push(item.ident.to_string());
+        visit_mut::visit_item_trait_mut(self, item);
+        self.scope.pop();
     }
 
     fn visit_item_impl_mut(&mut self, item: &mut ItemImpl) {
         let name = item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last());
         if !name.is_some_and(|name| name.ident == "Debug") && !rules::is_for_tests(&item.attrs) {
+            self.scope.push(rules::name_of(&item.self_ty));
             visit_mut::visit_item_impl_mut(self, item);
+            self.scope.pop();
         }
     }
 
@@ -190,7 +201,7 @@ fn main() {
     for path in words {
         let text = fs::read_to_string(&path).expect("a file of the source");
         let mut file = syn::parse_file(&text).expect("it compiles");
-        mutator.file = path.split_once("/src/").map_or(&*path, |(_, file)| file).to_owned();
+        mutator.file.clone_from(&path);
         mutator.visit_file_mut(&mut file);
         fs::write(&path, file.to_token_stream().to_string()).expect("a copy may be written");
     }

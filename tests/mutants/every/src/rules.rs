@@ -30,6 +30,16 @@ pub(crate) fn is_just(block: &Block, value: &TokenStream) -> bool {
     expr.to_token_stream().to_string() == value.to_string()
 }
 
+/// The last name in the path of a type, as `source.py` reads it.
+pub(crate) fn name_of(ty: &Type) -> String {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
+        Type::Reference(reference) => Some(name_of(&reference.elem)),
+        _ => None,
+    }
+    .unwrap_or_default()
+}
+
 /// Values that a function of that type could return instead.
 pub(crate) fn values(output: &ReturnType) -> Vec<TokenStream> {
     let ReturnType::Type(_, ty) = output else { return vec![quote!(())] };

@@ -1,0 +1,276 @@
+"""Changes of functions, and the lists of them that `run` and `../models/run` read.
+
+    mutant NAME in FUNCTION: the fault
+    CHANGE, one or several
+    +TEXT of a change that ends with a colon, in as many lines as it takes
+
+FUNCTION is the end of one function's path in the framework: `ApplyQueue::push`, or with its modules and
+its crate where another function has that name, too. So a mutant stays when a file moves. A CHANGE is one
+of
+
+    without NODE                 takes a statement or an arm out
+    NODE before NODE             moves a statement
+    after NODE: TEXT             puts text behind a statement
+    PLACE becomes: TEXT          replaces
+    only PART of NODE            replaces the node by its part
+    NEW for OLD [COUNT]          replaces a token of the body
+
+and NODEs, with the PARTs of each, are
+
+    if, for, let, assignment, arm, statement
+    call of NAME                 by the last name of the callee: `call of lock` for `self.state.lock()`
+    OPERATOR                     a binary one: `||`
+    body                         all of the function
+
+    condition, then, else of if; pattern, value of let; value of assignment; pattern, body of arm
+    receiver, arguments, argument 1, argument 2 ... of call; left, right of OPERATOR
+
+each with a COUNT behind it. A PLACE is a NODE or `PART of NODE`.
+
+COUNT is `2 of 3`: the second of the function's three nodes of that kind, in the order of the source, also
+in its blocks and closures; a node without a count is the only one. `statement` counts those of the
+outermost block, and `assignment` also `|=`. So a renamed variable changes no name of a node, and one more
+`if` is an error of `--check` and no other mutant. In a TEXT `$(PLACE)` stands for the source of that
+place. Other names in a TEXT are those of the source: a change that renames them breaks the mutant, and
+`--check` says so.
+"""
+
+import collections
+import os
+import re
+import sys
+
+from source import ASSIGNMENTS, BINARY, KEYWORDS, NotFound, Crates, Source, Span, one_of
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+Mutant = collections.namedtuple("Mutant", "name function changes")
+
+OPERATORS = {operator for row in BINARY for operator in row}
+COUNT = r"(?: (?P<number>\d+) of (?P<total>\d+))?"
+NODE = re.compile(r"(?P<kind>if|for|let|assignment|arm|statement|body|call of (?P<name>\w+)|"
+                  r"(?P<operator>[-+*/%^&|<>=!]+))" + COUNT)
+PART = re.compile(r"(?P<part>condition|then|else|pattern|value|body|receiver|arguments|argument \d+|"
+                  r"left|right) of (?P<node>.+)")
+
+
+def parse(path):
+    """The mutants of a list; their changes are pairs of the change and the lines of its text."""
+    mutants, lines = [], None  # Lines of the text that `+` continues.
+    with open(path, encoding="utf-8") as file:
+        numbered = list(enumerate(file.read().splitlines(), 1))
+    for number, line in numbered:
+        if not line.strip() or line.startswith("#"):
+            continue
+        begin = re.fullmatch(r"mutant (\w+) in (\w+(?:::\w+)*): .+", line)
+        if begin:
+            mutants.append(Mutant(begin[1], begin[2], []))
+            lines = None
+        elif line.startswith("+") and lines is not None:
+            lines.append(line[1:])
+        elif mutants and not line.startswith("+"):
+            # The first colon: a text may have others.
+            change, text = re.fullmatch(r"(.*?)(?:: ?(?!:)(.*))?", line).groups()
+            lines = None if text is None else [text] if text else []
+            mutants[-1].changes.append((change, lines))
+        else:
+            raise NotFound(f"{os.path.basename(path)}, line {number}: {line!r}")
+    for name, times in collections.Counter(mutant.name for mutant in mutants).items():
+        if times > 1:
+            raise NotFound(f"{os.path.basename(path)}: {times} mutants have the name {name}")
+    return mutants
+
+
+class Place:
+    """A node, and its parts by their names."""
+
+    def __init__(self, function, text):
+        self.text, self.parts, self.source = text, {}, function.source
+        nodes, source = function.nodes, function.source
+        match = NODE.fullmatch(text)
+        if not match:
+            raise NotFound(f"{text!r} names no node")
+        kind, number, total = match["kind"], int(match["number"] or 1), int(match["total"] or 1)
+        if match["operator"]:
+            if kind not in OPERATORS:
+                raise NotFound(f"{kind} is no binary operator")
+            self.span, at = one_of(nodes.operators(kind), number, total, kind)
+            self.parts = {"left": Span(self.span.start, at), "right": Span(at + 1, self.span.end)}
+        elif match["name"]:
+            self.span, name, paren = one_of(nodes.calls(match["name"]), number, total, kind)
+            self.parts["arguments"] = Span(paren + 1, self.span.end - 1)
+            if self.span.start < name:
+                self.parts["receiver"] = Span(self.span.start, name - 1)
+            for index, argument in enumerate(self.split(self.parts["arguments"]), 1):
+                self.parts[f"argument {index}"] = argument
+        elif kind == "if":
+            self.span, condition, then, other = one_of(nodes.ifs, number, total, kind)
+            self.parts = {"condition": condition, "then": then, "else": other}
+        elif kind == "arm":
+            self.span, pattern, body = one_of(nodes.arms, number, total, kind)
+            self.parts = {"pattern": pattern, "body": body}
+        elif kind == "body":
+            self.span = function.body
+        else:
+            found = {"for": nodes.fors, "let": nodes.lets, "assignment": nodes.assignments, "statement": nodes.top}
+            self.span = one_of(found[kind], number, total, kind)
+            if kind in ("let", "assignment"):
+                sign = source.find(*self.span, *ASSIGNMENTS)
+                self.parts["value"] = Span(sign + 1, self.span.end - 1)
+                self.parts["pattern"] = Span(self.span.start + (kind == "let"), sign)
+
+    def split(self, span):
+        """The arguments in a pair of parentheses."""
+        index = span.start
+        while index < span.end:
+            end = self.source.find(index, span.end, ",")
+            yield Span(index, end)
+            index = end + 1
+
+    def part(self, name):
+        found = self.parts.get(name)
+        if found is None:
+            raise NotFound(f"{self.text}: there is no {name} of it")
+        return found
+
+    def statement(self, nodes):
+        """The node as a statement or an arm."""
+        spans = [*nodes.statements, *(arm[0] for arm in nodes.arms)]
+        for span in spans:
+            end = span.end - (self.source.at(span.end - 1) in (";", ","))
+            if span.start == self.span.start and self.span.end in (span.end, end):
+                return span
+        raise NotFound(f"{self.text}: it is no statement")
+
+
+def place(function, text):
+    """The span of a node or of a part of it."""
+    part = PART.fullmatch(text)
+    return Place(function, part["node"]).part(part["part"]) if part else Place(function, text).span
+
+
+def filled(function, text):
+    """A text, with the source in the places of `$(...)`."""
+    return re.sub(r"\$\(([^()$]+)\)", lambda match: function.source.slice(place(function, match[1])), text)
+
+
+def inside(block, source):
+    """The text of a block without its braces, if it is one."""
+    if source.at(block.start) == "{" and source.partner[block.start] == block.end - 1:
+        block = Span(block.start + 1, block.end - 1)
+    return source.slice(block)
+
+
+def edits(function, change, text):
+    """A change as replacements of text: begin, end, new text."""
+    nodes, source = function.nodes, function.source
+
+    def replaced(span, new):
+        return source.tokens[span.start].start, source.tokens[span.end - 1].end, new
+
+    def statement(name):
+        return Place(function, name).statement(nodes)
+
+    if change.startswith("without "):
+        return [replaced(statement(change[len("without "):]), "")]
+    if change.startswith("after "):
+        _, end, _ = replaced(statement(change[len("after "):]), "")
+        return [(end, end, "\n" + filled(function, "\n".join(text)))]
+    if change.endswith(" becomes"):
+        return [replaced(place(function, change[:-len(" becomes")]), filled(function, "\n".join(text)))]
+    if change.startswith("only "):
+        part = PART.fullmatch(change[len("only "):])
+        if not part:
+            raise NotFound(f"{change!r} names no part")
+        node = Place(function, part["node"])
+        return [replaced(node.span, inside(node.part(part["part"]), source))]
+    if " before " in change:
+        moved, there = map(statement, change.split(" before "))
+        begin, _, _ = replaced(there, "")
+        return [(begin, begin, source.slice(moved) + "\n"), replaced(moved, "")]
+    swap = re.fullmatch(r"(?P<new>\S+) for (?P<old>\S+)" + COUNT, change)
+    if swap:
+        found = nodes.words(swap["old"])
+        word = one_of(found, int(swap["number"] or 1), int(swap["total"] or 1), swap["old"])
+        return [replaced(word, swap["new"])]
+    raise NotFound(f"{change!r} is no change")
+
+
+def mutate(crates, mutant):
+    """The function that a mutant changes, and the text of its file afterwards."""
+    function = crates.function(mutant.function)
+    if not mutant.changes:
+        raise NotFound("it changes nothing")
+    found = [edit for change, new in mutant.changes for edit in edits(function, change, new)]
+    # From the end on, so that the places before stay; of several texts for one place the last goes in first.
+    ordered = sorted(enumerate(found), key=lambda edit: (edit[1][:2], edit[0]), reverse=True)
+    text = function.source.text
+    for _, (start, end, new) in ordered:
+        text = text[:start] + new + text[end:]
+    if text == function.source.text:
+        raise NotFound("it changes nothing")
+    return function, text
+
+
+def unknown_names(crates, function, text):
+    """The names in the text of a change that the source does not have."""
+    added = Source(re.sub(r"\$\([^()$]+\)", " ", text))
+    own = {added.at(at) for at in range(len(added.tokens))
+           if added.at(at - 1) in ("let", "mut") or added.at(at + 1) == "=>"}
+    here = {function.source.at(at) for at in range(function.begin, function.body.end)}
+    for at, token in enumerate(added.tokens):
+        if not re.fullmatch(r"[^\W\d]\w*", token.text) or token.text in KEYWORDS | own | here:
+            continue
+        is_variable = token.text.islower() and added.at(at - 1) not in (".", "::") and added.at(at + 1) not in (
+            "(", "::", "!", "{")
+        if is_variable and token.text not in own or not crates.knows(token.text):
+            yield token.text
+
+
+def check(crates, path):
+    """The mutants of a list that do not fit the source, each with the reason."""
+    found = []
+    try:
+        mutants = parse(path)
+    except NotFound as fault:
+        return [str(fault)]
+    for mutant in mutants:
+        try:
+            function, _ = mutate(crates, mutant)
+            names = [name for change, new in mutant.changes if new
+                     for name in unknown_names(crates, function, "\n".join(new))]
+            if names:
+                raise NotFound(f"its text has names that {function} does not know: {', '.join(names)}")
+        except NotFound as fault:
+            found.append(f"{os.path.basename(path)}: {mutant.name}: {fault}")
+    return found
+
+
+def write(crates, path, name, folder):
+    """Writes the file that a mutant changes below `folder`, and returns its path and its text without the mutant."""
+    mutant = next((mutant for mutant in parse(path) if mutant.name == name), None)
+    if mutant is None:
+        raise NotFound(f"{os.path.basename(path)} has no mutant {name}")
+    try:
+        function, text = mutate(crates, mutant)
+    except NotFound as fault:
+        raise NotFound(f"{name}: {fault}") from fault
+    target = os.path.join(folder, function.file)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "w", encoding="utf-8") as file:
+        file.write(text)
+    return target, function.source.text
+
+
+def main(words):
+    """`--check LIST ...` prints the mutants that do not fit; `LIST NAME FOLDER` writes the file of one."""
+    crates = Crates(ROOT)
+    try:
+        if words[:1] == ["--check"]:
+            sys.exit("\n".join(fault for path in words[1:] for fault in check(crates, path)) or 0)
+        write(crates, *words)
+    except NotFound as fault:
+        sys.exit(str(fault))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
