@@ -5,8 +5,7 @@
     +TEXT of a change that ends with a colon, in as many lines as it takes
 
 FUNCTION is the end of one function's path in the framework: `ApplyQueue::push`, or with its modules and
-its crate where another function has that name, too. So a mutant stays when a file moves. A CHANGE is one
-of
+its crate where another function has that name, too. So a mutant stays when a file moves. CHANGEs are
 
     without NODE                 takes a statement or an arm out
     NODE before NODE             moves a statement
@@ -27,12 +26,12 @@ and NODEs, with the PARTs of each, are
 
 each with a COUNT behind it. A PLACE is a NODE or `PART of NODE`.
 
-COUNT is `2 of 3`: the second of the function's three nodes of that kind, in the order of the source, also
-in its blocks and closures; a node without a count is the only one. `statement` counts those of the
-outermost block, and `assignment` also `|=`. So a renamed variable changes no name of a node, and one more
-`if` is an error of `--check` and no other mutant. In a TEXT `$(PLACE)` stands for the source of that
-place. Other names in a TEXT are those of the source: a change that renames them breaks the mutant, and
-`--check` says so.
+COUNT is `2 of 3`: the second of the function's three nodes of that kind, in the order of the source and
+also in its blocks and closures; a node without a count is the only one. `statement` counts those of the
+outermost block, and `assignment` also `|=`. So a renamed variable changes no name of a node, and one
+more `if` is an error of `--check` and no other mutant. In a TEXT `$(PLACE)` stands for the source of
+that place. Other names in a TEXT are those of the source: a change that renames them breaks the mutant,
+and `--check` says so.
 """
 
 import collections
@@ -69,7 +68,7 @@ def parse(path):
             lines.append(line[1:])
         elif mutants and not line.startswith("+"):
             # The first colon: a text may have others.
-            change, text = re.fullmatch(r"(.*?)(?:: ?(?!:)(.*))?", line).groups()
+            change, text = re.fullmatch(r"(.*?)(?:: ?(.*))?", line).groups()
             lines = None if text is None else [text] if text else []
             mutants[-1].changes.append((change, lines))
         else:
@@ -111,7 +110,8 @@ class Place:
         elif kind == "body":
             self.span = function.body
         else:
-            found = {"for": nodes.fors, "let": nodes.lets, "assignment": nodes.assignments, "statement": nodes.top}
+            found = {"for": nodes.fors, "let": nodes.lets, "assignment": nodes.assignments,
+                     "statement": nodes.top}
             self.span = one_of(found[kind], number, total, kind)
             if kind in ("let", "assignment"):
                 sign = source.find(*self.span, *ASSIGNMENTS)
@@ -150,7 +150,10 @@ def place(function, text):
 
 def filled(function, text):
     """A text, with the source in the places of `$(...)`."""
-    return re.sub(r"\$\(([^()$]+)\)", lambda match: function.source.slice(place(function, match[1])), text)
+    def part(match):
+        return function.source.slice(place(function, match[1]))
+
+    return re.sub(r"\$\(([^()$]+)\)", part, text)
 
 
 def inside(block, source):
@@ -170,13 +173,16 @@ def edits(function, change, text):
     def statement(name):
         return Place(function, name).statement(nodes)
 
+    if (text is not None) != (change.startswith("after ") or change.endswith(" becomes")):
+        raise NotFound(f"{change!r} needs " + ("a text" if text is None else "no text"))
+    text = filled(function, "\n".join(text or []))
     if change.startswith("without "):
         return [replaced(statement(change[len("without "):]), "")]
     if change.startswith("after "):
         _, end, _ = replaced(statement(change[len("after "):]), "")
-        return [(end, end, "\n" + filled(function, "\n".join(text)))]
+        return [(end, end, "\n" + text)]
     if change.endswith(" becomes"):
-        return [replaced(place(function, change[:-len(" becomes")]), filled(function, "\n".join(text)))]
+        return [replaced(place(function, change[:-len(" becomes")]), text)]
     if change.startswith("only "):
         part = PART.fullmatch(change[len("only "):])
         if not part:
@@ -201,10 +207,11 @@ def mutate(crates, mutant):
     if not mutant.changes:
         raise NotFound("it changes nothing")
     found = [edit for change, new in mutant.changes for edit in edits(function, change, new)]
-    # From the end on, so that the places before stay; of several texts for one place the last goes in first.
-    ordered = sorted(enumerate(found), key=lambda edit: (edit[1][:2], edit[0]), reverse=True)
+    # From the end on, so that the offsets before it stay. Of several texts for one place the last goes
+    # in first, so that they stand in the order of the list.
+    order = sorted(range(len(found)), key=lambda at: (*found[at][:2], at), reverse=True)
     text = function.source.text
-    for _, (start, end, new) in ordered:
+    for start, end, new in (found[at] for at in order):
         text = text[:start] + new + text[end:]
     if text == function.source.text:
         raise NotFound("it changes nothing")
@@ -220,9 +227,9 @@ def unknown_names(crates, function, text):
     for at, token in enumerate(added.tokens):
         if not re.fullmatch(r"[^\W\d]\w*", token.text) or token.text in KEYWORDS | own | here:
             continue
-        is_variable = token.text.islower() and added.at(at - 1) not in (".", "::") and added.at(at + 1) not in (
-            "(", "::", "!", "{")
-        if is_variable and token.text not in own or not crates.knows(token.text):
+        is_member = added.at(at - 1) in (".", "::") or added.at(at + 1) in ("(", "::", "!", "{")
+        # Variables are those of the function; all else may come from anywhere.
+        if token.text.islower() and not is_member or not crates.knows(token.text):
             yield token.text
 
 
@@ -239,14 +246,15 @@ def check(crates, path):
             names = [name for change, new in mutant.changes if new
                      for name in unknown_names(crates, function, "\n".join(new))]
             if names:
-                raise NotFound(f"its text has names that {function} does not know: {', '.join(names)}")
+                names = ", ".join(names)
+                raise NotFound(f"its text has names that {function} does not know: {names}")
         except NotFound as fault:
             found.append(f"{os.path.basename(path)}: {mutant.name}: {fault}")
     return found
 
 
 def write(crates, path, name, folder):
-    """Writes the file that a mutant changes below `folder`, and returns its path and its text without the mutant."""
+    """Writes the file that a mutant changes below `folder`; returns its path and the text before."""
     mutant = next((mutant for mutant in parse(path) if mutant.name == name), None)
     if mutant is None:
         raise NotFound(f"{os.path.basename(path)} has no mutant {name}")
@@ -262,7 +270,7 @@ def write(crates, path, name, folder):
 
 
 def main(words):
-    """`--check LIST ...` prints the mutants that do not fit; `LIST NAME FOLDER` writes the file of one."""
+    """`--check LIST ...` prints the mutants that do not fit; `LIST NAME FOLDER` writes one."""
     crates = Crates(ROOT)
     try:
         if words[:1] == ["--check"]:

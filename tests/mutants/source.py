@@ -1,8 +1,8 @@
-"""The parts of Rust source that a mutant may name: functions by their path, and the nodes of a function.
+"""The parts of Rust source that a mutant may name: functions by their path, and the nodes of each.
 
-A node is named by its kind and its number in the function, so renamed variables and moved files leave its
-name as it is. Only as much of the grammar is read as the framework uses: no `if` without a block behind its
-condition, no statement macros with braces.
+A node is named by its kind and its number in the function, so renamed variables and moved files leave
+its name as it is. Only as much of the grammar is read as the framework's functions use: no macro with
+braces as a statement, and no function that a macro defines.
 """
 
 import collections
@@ -20,18 +20,19 @@ TOKENS = re.compile(r"""
   | b?'(?:\\(?:u\{[^}]*\}|x..|.)|[^\\'])'
   | '\w+ | r\#\w+
   | \d\w*(?:\.\d\w*)? | \w+
-  | <<= | >>= | \.\.= | \.\.\. | :: | -> | => | == | != | <= | >= | && | \|\| | [-+*/%^&|]= | << | \.\.
+  | <<= | >>= | \.\.= | \.\.\. | :: | -> | => | == | != | <= | >= | && | \|\| | [-+*/%^&|]=
+  | << | \.\.
   | .
 """, re.X | re.S)
 OPENERS, CLOSERS = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 ITEMS = {"fn", "use", "const", "static", "struct", "enum", "impl", "trait", "mod", "type"}
 BLOCKS = {"if", "match", "for", "while", "loop", "unsafe"}
 KEYWORDS = ITEMS | BLOCKS | {
-    "as", "async", "await", "break", "continue", "crate", "dyn", "else", "false", "in", "let", "move",
-    "mut", "pub", "ref", "return", "self", "Self", "super", "true", "where"}
+    "as", "async", "await", "break", "continue", "crate", "dyn", "else", "false", "in", "let",
+    "move", "mut", "pub", "ref", "return", "self", "Self", "super", "true", "where"}
 # Binary operators by precedence, the weakest first.
-BINARY = (("||",), ("&&",), ("==", "!=", "<", ">", "<=", ">="), ("|",), ("^",), ("&",), ("<<",), ("+", "-"),
-          ("*", "/", "%"))
+BINARY = (("||",), ("&&",), ("==", "!=", "<", ">", "<=", ">="), ("|",), ("^",), ("&",), ("<<",),
+          ("+", "-"), ("*", "/", "%"))
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<<=", ">>="}
 
 
@@ -67,11 +68,12 @@ class Source:
     def after_generics(self, index):
         """The token behind `<...>`."""
         depth = 0
-        while True:
+        while index < len(self.tokens):
             depth += {"<": 1, "<<": 2, ">": -1}.get(self.at(index), 0)
             index = self.after(index)
             if depth == 0:
                 return index
+        raise NotFound("there are generics without an end")
 
     def find(self, index, end, *texts):
         """The first of these tokens outside of groups; `end` if there is none."""
@@ -81,7 +83,7 @@ class Source:
 
 
 class Function:
-    """A function: its path from its crate on, its file, its first token, and its body without the braces."""
+    """A function: its path from its crate on, its first token, and its body without the braces."""
 
     def __init__(self, path, file, source, begin, body):
         self.path, self.file, self.source, self.begin, self.body = path, file, source, begin, body
@@ -119,7 +121,7 @@ def functions_of(source, scope, file):
             if text == "#":
                 bracket = index + 1 + (source.at(index + 1) == "!")
                 attribute = re.sub(r"\s", "", source.slice(Span(bracket, source.after(bracket))))
-                is_test = is_test or attribute == "[test]" or "cfg(test" in attribute or "all(test" in attribute
+                is_test = is_test or bool(re.search(r"^\[test\]|(cfg|all)\(test", attribute))
                 index = source.after(bracket)
                 continue
             if text in ("mod", "trait", "impl", "fn"):
@@ -133,7 +135,7 @@ def functions_of(source, scope, file):
                         items(*inner, (*scope, name))
                 index, is_test = source.after(block), False
                 continue
-            if text in (";", "{") or (text in ("struct", "enum", "use", "static", "type", "macro_rules")):
+            if text in (";", "{", "struct", "enum", "use", "static", "type", "macro_rules"):
                 stop = index if text in (";", "{") else source.find(index + 1, end, "{", ";")
                 index, is_test = source.after(stop), False
                 continue
@@ -204,20 +206,20 @@ class Nodes:
         return min(stop + 1, end)
 
     def construct(self, index, end):
-        """Reads an expression that begins with a keyword or a block, and returns the token behind it."""
+        """Reads an expression that begins with a keyword or a block; returns the token behind it."""
         source, start, text = self.source, index, self.source.at(index)
         if text == "if":
             slot = len(self.ifs)
             self.ifs.append(None)
-            brace = self.condition(index + 1)
+            brace = self.condition(index + 1, end)
             after = source.after(brace)
             self.block(brace + 1, after - 1)
-            other = None
+            condition, then, other = Span(start + 1, brace), Span(brace, after), None
             if source.at(after) == "else":
-                other = Span(after + 1, after + 1)
-                after = self.construct(after + 1, end)
-                other = Span(other.start, after)
-            self.ifs[slot] = (Span(start, after), Span(start + 1, brace), Span(brace, source.after(brace)), other)
+                begin = after + 1
+                after = self.construct(begin, end)
+                other = Span(begin, after)
+            self.ifs[slot] = (Span(start, after), condition, then, other)
             return after
         if text == "match":
             brace = source.find(index + 1, end, "{")
@@ -230,16 +232,18 @@ class Nodes:
             self.fors.append(Span(start, source.after(brace)))
             self.expression(within + 1, brace)
         elif text == "while":
-            brace = self.condition(index + 1)
+            brace = self.condition(index + 1, end)
         else:
             brace = source.find(index, end, "{")
         self.block(brace + 1, source.partner[brace])
         return source.after(brace)
 
-    def condition(self, index):
+    def condition(self, index, end):
         """Reads a condition, and returns the brace behind it."""
-        source, end = self.source, len(self.source.tokens)
+        source = self.source
         while source.at(index) != "{":
+            if index >= end:
+                raise NotFound("there is a condition without a block")
             if source.at(index) == "let":
                 # A pattern may have braces, too.
                 index = source.find(index, end, "=") + 1
@@ -277,8 +281,10 @@ class Nodes:
         source = self.source
         while index < end:
             text, before = source.at(index), source.at(index - 1)
-            is_lifetimes = text == "for" and source.at(index + 1) == "<"
-            if text in BLOCKS and not is_lifetimes:
+            # Lifetimes, and the guard in a `matches!`, which has no block.
+            is_other = text == "for" and source.at(index + 1) == "<" or text == "if" and (
+                source.find(index, end, "{") == end)
+            if text in BLOCKS and not is_other:
                 index = self.construct(index, end)
             elif text == "{":
                 # Behind a name it is the literal of a struct.
@@ -310,35 +316,38 @@ class Nodes:
     def chain(self, index):
         """The begin of the chain of calls, fields and path segments that a name ends."""
         source = self.source
-        while True:
-            before = source.at(index - 1)
-            if before not in (".", "::"):
-                return index
+        while source.at(index - 1) in (".", "::"):
             index -= 2
-            while source.at(index) in CLOSERS | {"?", "!", ">"}:
+            while not re.match(r"[\w\"]", source.at(index)):
                 if source.at(index) in CLOSERS:
                     index = source.partner[index]
-                    is_part = re.match(r"\w", source.at(index - 1)) and source.at(index - 1) not in KEYWORDS
-                    if not is_part and source.at(index - 1) not in CLOSERS | {"?", "!"}:
-                        break
+                    before = source.at(index - 1)
+                    is_called = re.match(r"[\w?!)\]]", before) and before not in KEYWORDS
+                    if not is_called:
+                        return index  # An expression in parentheses.
+                elif source.at(index) not in ("?", "!"):
+                    raise NotFound(f"a chain with {source.at(index)} in it is not read")
                 index -= 1
+        return index
 
     def operators(self, operator):
         """Binary operators: spans of the operation, and the operators' indexes."""
         source, found = self.source, []
         rank = next(rank for rank, row in enumerate(BINARY) if operator in row)
         weaker = {text for row in BINARY[:rank] for text in row} | ASSIGNMENTS | {
-            ",", ";", "=>", "(", "[", "{", "return", "if", "match", "while", "let", "in", "..", "..="}
+            ",", ";", "=>", "(", "[", "{", "return", "if", "match", "while", "let", "in", "..",
+            "..="}
         begins, index = {span.start for span in self.statements}, self.body.start
         while index < self.body.end:
-            is_operand = re.match(r"[\w\"'?)\]}]", source.at(index - 1)) and source.at(index - 1) not in (
+            before = source.at(index - 1)
+            is_operand = re.match(r"[\w\"'?)\]}]", before) and before not in (
                 KEYWORDS - {"self", "Self", "true", "false", "await"})
             if source.at(index) == "|" and not is_operand:
                 index = source.find(index + 1, self.body.end, "|")  # The parameters of a closure.
             elif source.at(index) == operator and is_operand:
                 start, end = index, index + 1
                 while start not in begins and source.at(start - 1) not in weaker:
-                    start = source.partner[start - 1] if source.at(start - 1) in CLOSERS else start - 1
+                    start = source.partner.get(start - 1, start - 1)
                 stops = weaker | CLOSERS | set(BINARY[rank])
                 while end < self.body.end and source.at(end) not in stops - {"(", "["}:
                     end = source.after(end)
@@ -366,14 +375,16 @@ class Crates:
 
     def __init__(self, root):
         self.root, self.files, self.parsed = root, {}, {}
-        for lib in sorted(glob.glob(os.path.join(root, "framework", "**", "src", "lib.rs"), recursive=True)):
+        libs = os.path.join(root, "framework", "**", "src", "lib.rs")
+        for lib in sorted(glob.glob(libs, recursive=True)):
             folder = os.path.dirname(lib)
-            with open(os.path.join(os.path.dirname(folder), "Cargo.toml"), encoding="utf-8") as manifest:
+            manifest = os.path.join(os.path.dirname(folder), "Cargo.toml")
+            with open(manifest, encoding="utf-8") as manifest:
                 crate = re.search(r'^name = "(.*)"', manifest.read(), re.M)[1].replace("-", "_")
             self.module(lib, folder, (crate,))
 
     def module(self, file, folder, scope):
-        """Notes a file and those of its modules that are not for tests; `folder` has its modules."""
+        """Notes a file and its modules that are not for tests; `folder` has the modules' files."""
         with open(file, encoding="utf-8") as opened:
             text = opened.read()
         self.files[os.path.relpath(file, self.root)] = (scope, text)
@@ -407,7 +418,8 @@ class Crates:
         listed = ", ".join(map(str, others[:9]))
         if found:
             raise NotFound(f"{name} is the name of several functions: {listed}")
-        raise NotFound(f"there is no function {name}" + (f"; similar ones: {listed}" if others else ""))
+        hint = f"; of the same last name: {listed}" if others else ""
+        raise NotFound(f"there is no function {name}{hint}")
 
     def knows(self, word):
         """Whether a name occurs in the source of any crate."""
