@@ -2,9 +2,10 @@
 //! one is alive, chosen by the environment: `a < b` becomes `if mutants::is(7) { a <= b } else { a < b }`. That is
 //! one build for all, instead of one for each.
 //!
-//! `LABELS` gets a line for each: its number, file, function, change, and place. The function is named by its path
-//! in the file, and a change by its kind and its number among those of this kind in the function: no label has a text
-//! of the source. `SKIP` holds the labels (file, function, change) of those that do not compile.
+//! `LABELS` gets a line for each: its number, file, function, change, and place. The function is named
+//! by its path in the file, and a change by its kind and its number among those of this kind in the
+//! function: no label has a text of the source. `SKIP` holds the labels (file, function, change) of those
+//! that do not compile.
 
 mod rules;
 
