@@ -168,6 +168,8 @@ def edits(function, change, text):
     nodes, source = function.nodes, function.source
 
     def replaced(span, new):
+        if span.start >= span.end:
+            raise NotFound(f"{change!r} replaces nothing")
         return source.tokens[span.start].start, source.tokens[span.end - 1].end, new
 
     def statement(name):

@@ -59,6 +59,8 @@ class Source:
         return self.tokens[index].text if 0 <= index < len(self.tokens) else ""
 
     def slice(self, span):
+        if span.start >= span.end:
+            return ""
         return self.text[self.tokens[span.start].start:self.tokens[span.end - 1].end]
 
     def after(self, index):
@@ -397,16 +399,19 @@ class Crates:
                     self.module(path, os.path.join(folder, line[2]), (*scope, line[2]))
 
     def functions(self, name):
-        """The functions whose path ends with a name."""
+        """The functions whose path ends with a name; `*` is any last name."""
         wanted, found = name.split("::"), []
         for file, (scope, text) in self.files.items():
             # Only files that may have it are read: all of them would take seconds.
             around = [word for word in wanted[:-1] if word not in scope]
-            if not all(word in text for word in (f"fn {wanted[-1]}", *around)):
+            last = "fn " + wanted[-1].rstrip("*")
+            if not all(word in text for word in (last, *around)):
                 continue
             if file not in self.parsed:
                 self.parsed[file] = functions_of(Source(text), scope, file)
             found += self.parsed[file]
+        if wanted[-1] == "*":
+            return [function for function in found if list(function.path[-len(wanted):-1]) == wanted[:-1]]
         return [function for function in found if list(function.path[-len(wanted):]) == wanted]
 
     def function(self, name):
@@ -414,12 +419,12 @@ class Crates:
         found = self.functions(name)
         if len(found) == 1:
             return found[0]
-        others = found or self.functions(name.rsplit("::", 1)[-1])
-        listed = ", ".join(map(str, others[:9]))
         if found:
-            raise NotFound(f"{name} is the name of several functions: {listed}")
-        hint = f"; of the same last name: {listed}" if others else ""
-        raise NotFound(f"there is no function {name}{hint}")
+            raise NotFound(f"{name} is the name of several functions: {', '.join(map(str, found))}")
+        around, _, last = name.rpartition("::")
+        hints = [f"functions {other}: " + ", ".join(map(str, self.functions(other)[:9]))
+                 for other in (f"{around}::*" if around else "", last) if other and self.functions(other)]
+        raise NotFound("; ".join((f"there is no function {name}", *hints)))
 
     def knows(self, word):
         """Whether a name occurs in the source of any crate."""
