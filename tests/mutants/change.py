@@ -229,9 +229,12 @@ def unknown_names(crates, function, text):
     for at, token in enumerate(added.tokens):
         if not re.fullmatch(r"[^\W\d]\w*", token.text) or token.text in KEYWORDS | own | here:
             continue
-        is_member = added.at(at - 1) in (".", "::") or added.at(at + 1) in ("(", "::", "!", "{")
-        # Variables are those of the function; all else may come from anywhere.
-        if token.text.islower() and not is_member or not crates.knows(token.text):
+        before, behind = added.at(at - 1), added.at(at + 1)
+        is_variable = token.text.islower() and before not in (".", "::") and behind not in ("(", "::", "!")
+        # Methods and parts of paths may come from anywhere; a field or a type that the function can use
+        # may be new in it, but stands elsewhere in its file.
+        is_foreign = before == "::" or token.text.islower() and behind in ("(", "::", "!")
+        if is_variable or token.text not in (crates.words() if is_foreign else crates.words(function.file)):
             yield token.text
 
 

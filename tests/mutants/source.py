@@ -426,7 +426,9 @@ class Crates:
                  for other in (f"{around}::*" if around else "", last) if other and self.functions(other)]
         raise NotFound("; ".join((f"there is no function {name}", *hints)))
 
-    def knows(self, word):
-        """Whether a name occurs in the source of any crate."""
-        pattern = re.compile(rf"\b{re.escape(word)}\b")
-        return any(pattern.search(text) for _, text in self.files.values())
+    @functools.lru_cache(maxsize=None)
+    def words(self, file=None):
+        """The names in a file, or the words of all files."""
+        if file:
+            return {token.text for token in Source(self.files[file][1]).tokens}
+        return {word for _, text in self.files.values() for word in re.findall(r"\w+", text)}
