@@ -6,6 +6,8 @@ mod decisions;
 mod language;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/manifests.rs"]
+mod manifests;
 #[path = "tidy/sizes.rs"]
 mod sizes;
 #[path = "tidy/source.rs"]

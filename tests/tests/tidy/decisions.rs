@@ -35,9 +35,9 @@ fn entries_of_design_have_four_parts_and_at_most_twelve_lines() {
     assert!(entries.len() > 100, "DESIGN.md has {} entries", entries.len());
     let mut faults = Vec::new();
     for (number, (title, lines)) in &entries {
-        let missing = PARTS.iter().filter(|part| {
-            !lines.iter().any(|line| line.starts_with(&format!("- **{part}.**")))
-        });
+        let missing = PARTS
+            .iter()
+            .filter(|part| !lines.iter().any(|line| line.starts_with(&format!("- **{part}.**"))));
         faults.extend(missing.map(|part| format!("{number}. {title}: {part} is missing")));
         if lines.len() > LINES {
             faults.push(format!("{number}. {title}: {} lines", lines.len()));
@@ -55,7 +55,7 @@ fn entries_of_design_have_four_parts_and_at_most_twelve_lines() {
 fn code_refers_to_the_decisions_that_explain_it() {
     let entries = entries();
     let (mut referred, mut faults) = (BTreeSet::new(), Vec::new());
-    for folder in FOLDERS.into_iter().chain(["tests/tests"]) {
+    for folder in FOLDERS {
         for file in all_sources(folder) {
             for comment in &file.comments {
                 let Some((_, rest)) = comment.text.split_once("DESIGN.md, ") else { continue };
@@ -68,7 +68,8 @@ fn code_refers_to_the_decisions_that_explain_it() {
                     None => faults.push(format!("{}: no entry {number}", file.at(comment.line))),
                     // A title may be cut at the end of the line.
                     Some((full, _)) if !full.starts_with(title.trim_start()) => {
-                        faults.push(format!("{}: entry {number} is {full:?}", file.at(comment.line)));
+                        faults
+                            .push(format!("{}: entry {number} is {full:?}", file.at(comment.line)));
                     }
                     Some(_) => {}
                 }
