@@ -1,9 +1,13 @@
 //! Rules that the compiler does not check: layers, sizes, calls that must not occur.
 
+#[path = "tidy/decisions.rs"]
+mod decisions;
 #[path = "tidy/language.rs"]
 mod language;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/manifests.rs"]
+mod manifests;
 #[path = "tidy/sizes.rs"]
 mod sizes;
 #[path = "tidy/source.rs"]

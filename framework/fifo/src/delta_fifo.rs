@@ -2,7 +2,7 @@
 //!
 //! It compares lists with the queued and the known objects, and makes tombstones for missing ones.
 //! Deltas of one key are kept, not merged (except for two deletions in a row), so its size is
-//! bounded only by the speed of the consumer; [`DeltaQueue`](windlass_cache::delta::DeltaQueue) has a bound.
+//! bounded only by the speed of the consumer; `windlass_cache::delta::DeltaQueue` has a bound.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;

@@ -12,7 +12,7 @@
 //! [`WorkQueue`](windlass_runtime::workqueue::WorkQueue) with one of client-go's rate limiters.
 //!
 //! No other module of the framework uses this one: informers run on
-//! [`DeltaQueue`](windlass_cache::delta::DeltaQueue), and controllers retry by a
+//! `windlass_cache::delta::DeltaQueue`, and controllers retry by a
 //! [`RetryPolicy`](windlass_runtime::workqueue::RetryPolicy).
 //!
 //! ```
