@@ -17,7 +17,7 @@ use crate::status::{About, ApiError};
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
 use crate::verbs::{
-    self, Answer, Call, actions, create, delete, list, patch, reviews, scale, update, watch,
+    self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
 };
 
 /// Longest wait of a read for a version that does not exist yet.
@@ -197,7 +197,7 @@ async fn execute(
     call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     match asked.route.verb {
         Verb::Get => {
             // Waits before the read: the object must be at least as new as the requested version.
@@ -228,7 +228,7 @@ fn post(
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
     if !call.subresource.is_empty() {
@@ -247,7 +247,7 @@ fn put(
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
     if call.subresource == "scale" {
@@ -263,7 +263,7 @@ fn change(
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let (form, body) = codec::decode_patch(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
     let named = asked.query.get("fieldManager").is_some();
@@ -281,7 +281,7 @@ fn remove(
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let options = delete_options(asked, &mut call, body)?;
     if asked.route.verb == Verb::Delete {
         return delete::delete(core, &call, &options, warnings);
@@ -362,7 +362,7 @@ fn reply(
     asked: &Asked,
     kind: &Kind,
     accepted: Accepted,
-    answer: Answer,
+    answer: ObjectResponse,
     warnings: Vec<String>,
 ) -> Result<Reply, ApiError> {
     let mut value = answer.value;

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::options::{ListOptions, Match};
-use super::{Answer, Call};
+use super::{Call, ObjectResponse};
 use crate::core::Core;
 use crate::go;
 use crate::kinds::{Kind, events};
@@ -195,7 +195,11 @@ pub(crate) fn awaited(options: &ListOptions) -> u64 {
 }
 
 /// Lists objects.
-pub(crate) fn list(core: &Core, call: &Call, options: &ListOptions) -> Result<Answer, ApiError> {
+pub(crate) fn list(
+    core: &Core,
+    call: &Call,
+    options: &ListOptions,
+) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let selection = Selection::of(kind, options)?;
     let source = source(core, call, options)?;
@@ -222,7 +226,7 @@ pub(crate) fn list(core: &Core, call: &Call, options: &ListOptions) -> Result<An
     let token = next.map(|start| Token { revision, start }.encode());
     let items = items.iter().map(|(_, held)| kind.present(&held.value)).collect();
     let remaining = selection.is_everything().then_some(rest);
-    Ok(Answer::ok(assemble(kind, items, source.revision, token, remaining)))
+    Ok(ObjectResponse::ok(assemble(kind, items, source.revision, token, remaining)))
 }
 
 fn last_key<T>(items: &[(std::sync::Arc<str>, T)]) -> &str {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::decode::{self, Body};
 use super::update::{self, Next, SentVersion};
-use super::{Answer, Call, admit, fields};
+use super::{Call, ObjectResponse, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
 use crate::core::Core;
 use crate::go::type_name;
@@ -47,7 +47,7 @@ pub(crate) fn patch(
     form: Form,
     body: &Body,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     if form == Form::Apply {
         return apply(core, call, body, warnings);
     }
@@ -121,7 +121,7 @@ fn apply(
     call: &Call,
     body: &Body,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let mut intent = body.value.clone();
     if !intent.is_object() && !intent.is_null() {
         let found = type_name(&intent);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::decode::{self, Body};
-use super::{Answer, Call, addresses, admit, create, delete, fields};
+use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::kinds::{Generation, Kind, custom, meta, workloads};
@@ -33,7 +33,7 @@ pub(crate) fn replace(
     call: &Call,
     body: Body,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let mut object =
         decode::object(call, body, false, warnings).map_err(|fault| fault.of_body(call))?;
     admit::match_namespace(call, &mut object)?;
@@ -116,7 +116,7 @@ pub(crate) fn change(
     core: &Core,
     call: &Call,
     mut make: impl FnMut(Option<&Value>) -> Result<Next, ApiError>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     for _ in 0..ATTEMPTS {
         let held = core.store.get(&call.kind.storage, &call.key());
         let Some(held) = held else {
@@ -164,7 +164,7 @@ fn attempt(
     held: &Arc<Object>,
     shown: &Value,
     next: Next,
-) -> Result<Option<Answer>, ApiError> {
+) -> Result<Option<ObjectResponse>, ApiError> {
     // Existing objects may be changed in a terminating namespace, but not in a missing one.
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
@@ -180,19 +180,19 @@ fn attempt(
     meta::copy(shown, &mut object, "resourceVersion");
     // Not stored: a write without a change must wake no watch and use up no version.
     if fields::unchanged(shown, &object) {
-        return Ok(Some(Answer::ok(shown.clone())));
+        return Ok(Some(ObjectResponse::ok(shown.clone())));
     }
     // The change removed the last reason to wait: the object is deleted instead of stored.
     if finished(kind, &object) {
-        return Ok(remove(core, call, held).then(|| Answer::ok(object)));
+        return Ok(remove(core, call, held).then(|| ObjectResponse::ok(object)));
     }
     if call.options.dry_run {
-        return Ok(Some(Answer::ok(object)));
+        return Ok(Some(ObjectResponse::ok(object)));
     }
     let stored = core.store.put(&kind.storage, &call.key(), Some(held), kind.store(object));
     drop(addresses);
     let Ok(stored) = stored else { return Ok(None) };
-    let answer = Answer::ok(kind.present(&stored.value));
+    let answer = ObjectResponse::ok(kind.present(&stored.value));
     delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
 }

@@ -18,8 +18,9 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
 pub use projected::{
-    Base, Members, Part, PartOf, Picks, base_info, picked, read_below, read_metadata, read_nothing,
-    read_part, read_root, shrunk, whole_info, with_picks, write_part, write_part_option,
+    Base, Members, Picks, ProjectedField, ProjectionOf, base_info, picked, read_below, read_field,
+    read_metadata, read_nothing, read_root, shrunk, whole_info, with_picks, write_field,
+    write_optional_field,
 };
 
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};

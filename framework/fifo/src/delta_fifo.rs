@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use super::contract::{Queue, Replacement, Taken};
+use super::contract::{Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::Rules;
@@ -206,16 +206,16 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<Deltas<K, T>>> {
+    fn take(&mut self) -> Option<QueueItem<Deltas<K, T>>> {
         loop {
             let key = self.order.pop_front()?;
             let Some(Place { deltas, is_initial }) = self.places.remove(&key) else { continue };
             self.initial -= usize::from(is_initial);
-            return Some(Taken { item: Deltas { key, deltas }, is_initial });
+            return Some(QueueItem { item: Deltas { key, deltas }, is_initial });
         }
     }
 
-    fn give_back(&mut self, taken: Taken<Deltas<K, T>>) {
+    fn give_back(&mut self, taken: QueueItem<Deltas<K, T>>) {
         let Deltas { key, deltas } = taken.item;
         // Deltas that were queued meanwhile are newer, and win.
         if !self.places.contains_key(&key) {

@@ -116,7 +116,7 @@ impl Core {
             }
             return;
         }
-        let uid = Some(object.head().uid().to_owned()).filter(|uid| !uid.is_empty());
+        let uid = Some(object.metadata().uid().to_owned()).filter(|uid| !uid.is_empty());
         report(&InvalidObject {
             object: ObjectRef { info: self.store.info().clone(), key: object.key().clone(), uid },
             version: object.version().to_owned(),

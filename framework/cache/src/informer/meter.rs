@@ -9,7 +9,7 @@ use windlass_core::metrics::{GaugeSeries, HistogramSeries, Metrics, names};
 use windlass_core::resource::ResourceInfo;
 
 /// The gauges of an informer, in the order of the values of a reading.
-const GAUGES: [&windlass_core::metrics::Def; 9] = [
+const GAUGES: [&windlass_core::metrics::MetricDefinition; 9] = [
     &names::INFORMER_OBJECTS,
     &names::INFORMER_INVALID,
     &names::INFORMER_BYTES,

@@ -5,7 +5,7 @@ use super::sink::{RawObject, ReflectorSink};
 use super::source::{PageReader, Read};
 use super::{Reflector, State};
 use windlass_core::metrics::names;
-use windlass_core::wire::{ListMeta, Malformed, MetadataScan, Part};
+use windlass_core::wire::{ListMeta, Malformed, MetadataScan, RawItem};
 
 /// The failure of a list in pages.
 struct Failed {
@@ -83,10 +83,10 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Handles one item of a page.
-    fn item(&mut self, part: Part<'_>) {
+    fn item(&mut self, part: RawItem<'_>) {
         self.machine.count_item();
         let skim = match part {
-            Part::Whole(item) => {
+            RawItem::Whole(item) => {
                 MetadataScan::of(item).map(|skim| match self.subject.expected.other_item(item) {
                     None => self.target.listed(&RawObject::new(&skim, item)),
                     Some(other) => {
@@ -95,7 +95,7 @@ impl<T: ReflectorSink> Reflector<T> {
                     }
                 })
             }
-            Part::TooLarge(item) => MetadataScan::of_beginning(item)
+            RawItem::TooLarge(item) => MetadataScan::of_beginning(item)
                 .map(|skim| self.too_large(&RawObject::new(&skim, item))),
         };
         if let Err(error) = skim {

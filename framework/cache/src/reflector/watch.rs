@@ -15,7 +15,7 @@ use super::{NO_PROGRESS, Reflector};
 use windlass_client::client::{Verb, at_once};
 use windlass_core::error::Error;
 use windlass_core::metrics::names;
-use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, Part};
+use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, RawItem};
 
 /// Most pieces that are handed over at once. A watch receives one piece per event.
 const MOST_PIECES: u32 = 64;
@@ -278,16 +278,16 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Handles one frame.
     fn frame(
         &mut self,
-        part: Part<'_>,
+        part: RawItem<'_>,
         now: Instant,
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
         let told = match part {
-            Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
+            RawItem::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
                 stream.frame(now, frame.event == EventType::Added);
                 self.event(frame, skim, now, stream)
             }),
-            Part::TooLarge(line) => {
+            RawItem::TooLarge(line) => {
                 stream.frame(now, true);
                 self.large_event(line, stream).map(Ok)
             }

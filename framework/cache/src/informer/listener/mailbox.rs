@@ -181,7 +181,7 @@ fn skip_step(events: &mut Vec<Event>) {
         }
         // Another object had the name before: a mapper of its states must see that one, too.
         (Event::Updated { old, .. }, Event::Deleted { last, .. })
-            if !old.head().has_uid_of(&last.head()) =>
+            if !old.metadata().has_uid_of(&last.metadata()) =>
         {
             *next = Event::Updated { old, new: Arc::clone(last) };
         }
@@ -253,7 +253,7 @@ mod tests {
                 return last.map(|last| Event::Deleted { last, final_state_unknown: false });
             }
             let uid = match &last {
-                Some(last) => last.head().uid().to_owned(),
+                Some(last) => last.metadata().uid().to_owned(),
                 None => format!("u{}", self.version),
             };
             let new = self.object(name, &uid);
@@ -353,7 +353,7 @@ mod tests {
         let (sum, is_summed) = steps("+a -a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Updated { .. }));
         let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
-        assert_ne!(old.head().uid(), new.head().uid());
+        assert_ne!(old.metadata().uid(), new.metadata().uid());
         // The creation is the sum of it and of the steps that followed.
         let (sum, is_summed) = steps("-a +a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Deleted { .. }));
@@ -415,7 +415,7 @@ mod tests {
                 }
                 Event::Deleted { last, .. } => {
                     if let Some(told) = known.remove(last.key()) {
-                        prop_assert_eq!(told.head().uid(), last.head().uid());
+                        prop_assert_eq!(told.metadata().uid(), last.metadata().uid());
                     }
                 }
             }

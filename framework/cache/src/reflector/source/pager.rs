@@ -19,7 +19,7 @@ use crate::reflector::options::PAGE;
 use crate::reflector::{RawObject, ReflectorOptions};
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{ListMeta, MetadataScan, Part};
+use windlass_core::wire::{ListMeta, MetadataScan, RawItem};
 
 /// Number of pages that are read ahead, as in client-go.
 const READ_AHEAD: usize = 10;
@@ -231,8 +231,8 @@ impl Pager {
         while let Some(piece) = reader.next().await? {
             reader.split(&piece, &mut |part| match part {
                 // Copied: an item must not keep the memory of its whole piece.
-                Part::Whole(item) => items.push(Bytes::copy_from_slice(item)),
-                Part::TooLarge(_) => large += 1,
+                RawItem::Whole(item) => items.push(Bytes::copy_from_slice(item)),
+                RawItem::TooLarge(_) => large += 1,
             })?;
         }
         let ListMeta { resource_version, continue_token, .. } = reader.finish()?;

@@ -1,7 +1,7 @@
 //! The fields that a type has of an object.
 
 use crate::store::object::Path;
-use windlass_core::wire::Only;
+use windlass_core::wire::FieldMask;
 
 /// The paths of a type's fields; the empty path means the whole object.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Fields {
 /// The members that are kept of a kind's objects.
 #[derive(Debug)]
 pub(in crate::store) struct Selection {
-    pub(super) only: Only,
+    pub(super) mask: FieldMask,
     /// The fields of the type that they are read as.
     pub(in crate::store) fields: Fields,
 }
@@ -52,6 +52,6 @@ pub(in crate::store) struct Selection {
 impl Selection {
     /// Returns the selection for a type with these fields; `None` if the type reads everything.
     pub(in crate::store) fn of(fields: &'static [Path]) -> Option<Self> {
-        Some(Self { only: Only::of(fields)?, fields: Fields(fields) })
+        Some(Self { mask: FieldMask::of(fields)?, fields: Fields(fields) })
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::object::Object;
 use windlass_core::resource::ObjectKey;
 
-/// Error of an object whose bytes do not decode into its type. Head and raw bytes can still be
+/// Error of an object whose bytes do not decode into its type. Metadata and raw bytes can still be
 /// read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {

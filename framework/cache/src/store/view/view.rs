@@ -294,8 +294,8 @@ fn cached<K>(objects: Vec<Arc<Object>>) -> Vec<Cached<K>> {
 fn select<K>(mut objects: Vec<Arc<Object>>, labels: &Selector) -> Vec<Cached<K>> {
     if !labels.is_empty() {
         objects.retain(|object| {
-            let head = object.head();
-            labels.matches_with(&|key| head.label(key))
+            let metadata = object.metadata();
+            labels.matches_with(&|key| metadata.label(key))
         });
     }
     cached(objects)

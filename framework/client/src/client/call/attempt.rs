@@ -28,7 +28,7 @@ const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A successful answer.
-pub(in crate::client) struct Answer {
+pub(in crate::client) struct AttemptResponse {
     /// Status code; 2xx.
     pub(in crate::client) status: StatusCode,
     pub(in crate::client) headers: HeaderMap,
@@ -136,7 +136,7 @@ impl Call<'_> {
     }
 
     /// Sends `request` and reads as much of the answer as the caller wants.
-    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
+    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<AttemptResponse, Failure> {
         let response = self.shared.stack.clone().oneshot(request).await;
         let response = response.map_err(|error| self.no_answer(error))?;
         let (parts, body) = response.into_parts();
@@ -147,7 +147,7 @@ impl Call<'_> {
             return Err(self.error_answer(status, &headers, body).await);
         }
         if !self.whole {
-            return Ok(Answer { status, headers, read: Bytes::new(), rest: Some(body) });
+            return Ok(AttemptResponse { status, headers, read: Bytes::new(), rest: Some(body) });
         }
         let limit = self.request.answer_limit.unwrap_or(self.shared.tuning.answer_limit);
         let mut reader = Reader::new(body, limit);
@@ -174,14 +174,14 @@ impl Call<'_> {
         status: StatusCode,
         headers: HeaderMap,
         read: Bytes,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<AttemptResponse, Failure> {
         trace::answer(self.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
             let retry_after = status::retry_after(&headers).or(asked(&status));
             return Err(Failure::Status { status: Box::new(status), code, retry_after, size });
         }
-        Ok(Answer { status, headers, read, rest: None })
+        Ok(AttemptResponse { status, headers, read, rest: None })
     }
 
     /// Returns the error of a successful answer with an unusable body; another attempt would bring

@@ -18,7 +18,7 @@ mod tls;
 mod tuning;
 
 pub(in crate::client) use body::{ERROR_BODY_LIMIT, Ended, Reader};
-pub use connect::{BoxIo, Connect, Io, Opened, Opening};
+pub use connect::{BoxIo, Connect, ConnectFuture, ConnectedStream, Io};
 pub(in crate::client) use connect::{Nowhere, Offline};
 pub(crate) use dial::{Dialer, IdentityFuture, IdentitySource};
 pub use gzip::inflate;

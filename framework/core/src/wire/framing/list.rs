@@ -1,6 +1,6 @@
 //! Splitting of a LIST body into its items while it streams; holds one unfinished item at most.
 
-use super::carry::{Carry, Part};
+use super::carry::{Carry, RawItem};
 use crate::wire::scanner::members::{object_at_path, text};
 use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
@@ -68,7 +68,11 @@ impl ListSplitter {
 
     /// Takes the next piece and calls `each` for every item that ends in it.
     #[doc(hidden)]
-    pub fn push(&mut self, piece: &[u8], each: &mut dyn FnMut(Part<'_>)) -> Result<(), Malformed> {
+    pub fn push(
+        &mut self,
+        piece: &[u8],
+        each: &mut dyn FnMut(RawItem<'_>),
+    ) -> Result<(), Malformed> {
         let mut at = 0;
         while at < piece.len() {
             if let Some(scan) = &mut self.scan {
@@ -125,12 +129,16 @@ impl ListSplitter {
     }
 
     /// Handles a complete name, item or value.
-    fn token(&mut self, part: Part<'_>, each: &mut dyn FnMut(Part<'_>)) -> Result<(), Malformed> {
+    fn token(
+        &mut self,
+        part: RawItem<'_>,
+        each: &mut dyn FnMut(RawItem<'_>),
+    ) -> Result<(), Malformed> {
         match self.at {
             At::Name => {
                 self.field = match part {
-                    Part::Whole(b"\"items\"") => Field::Items,
-                    Part::Whole(b"\"metadata\"") => Field::Metadata,
+                    RawItem::Whole(b"\"items\"") => Field::Items,
+                    RawItem::Whole(b"\"metadata\"") => Field::Metadata,
                     _ => Field::Other,
                 };
                 self.at = At::Colon;
@@ -148,12 +156,12 @@ impl ListSplitter {
     }
 
     /// Handles the value of a member beside the items.
-    fn value(&mut self, part: Part<'_>) -> Result<(), Malformed> {
+    fn value(&mut self, part: RawItem<'_>) -> Result<(), Malformed> {
         match (self.field, part) {
             // Go writes a nil slice as null.
-            (Field::Items, Part::Whole(b"null")) => self.has_items = true,
+            (Field::Items, RawItem::Whole(b"null")) => self.has_items = true,
             (Field::Items, _) => return Err(Malformed::new("items is not an array")),
-            (Field::Metadata, Part::Whole(metadata)) => {
+            (Field::Metadata, RawItem::Whole(metadata)) => {
                 let field = |name| {
                     object_at_path(metadata, &[name])
                         .and_then(text)
@@ -200,8 +208,8 @@ mod tests {
         let mut from = 0;
         for cut in cuts.iter().copied().chain([body.len()]) {
             splitter.push(&body[from..cut.max(from)], &mut |part| match part {
-                Part::Whole(item) => items.push(serde_json::from_slice(item).unwrap()),
-                Part::TooLarge(_) => panic!("nothing here is large"),
+                RawItem::Whole(item) => items.push(serde_json::from_slice(item).unwrap()),
+                RawItem::TooLarge(_) => panic!("nothing here is large"),
             })?;
             from = cut.max(from);
         }
@@ -276,8 +284,8 @@ mod tests {
                 splitter
                     .push(piece, &mut |part| {
                         seen.push(match part {
-                            Part::Whole(item) => String::from_utf8_lossy(item).into_owned(),
-                            Part::TooLarge(item) => {
+                            RawItem::Whole(item) => String::from_utf8_lossy(item).into_owned(),
+                            RawItem::TooLarge(item) => {
                                 assert!(item.starts_with(br#"{"n":"big""#));
                                 "large".to_owned()
                             }

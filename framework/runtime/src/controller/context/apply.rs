@@ -140,8 +140,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
                 Some(child) => return Ok(child),
                 None => There::Ours(Version {
-                    uid: cached.head().uid().to_owned(),
-                    resource_version: cached.head().resource_version().to_owned(),
+                    uid: cached.metadata().uid().to_owned(),
+                    resource_version: cached.metadata().resource_version().to_owned(),
                 }),
             },
             // Applied before, but not cached: the cache is limited to other objects, or lags
@@ -187,8 +187,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// Returns the cached child, if the same intent was applied before and the child is unchanged
     /// since.
     fn unchanged(&self, cached: &Cached<K>) -> Option<K> {
-        let head = cached.head();
-        let found = Found { uid: head.uid(), resource_version: head.resource_version() };
+        let metadata = cached.metadata();
+        let found = Found { uid: metadata.uid(), resource_version: metadata.resource_version() };
         let holds = || content(&*cached.get().ok()?);
         let applied = &self.cx.shared.memory.applied;
         if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, holds)) {

@@ -95,7 +95,7 @@ impl<C: Reconciler> Tasks<C> {
 
     /// Starts the task of a reconciled object, or passes the new version to it.
     pub(crate) async fn reconciled(&self, object: &Cached<C::Object>) {
-        let uid = object.head().uid().to_owned();
+        let uid = object.metadata().uid().to_owned();
         // The lock is not held across the wait for a predecessor's end.
         let known = self.tasks.lock().get(object.key()).map(|task| task.uid == uid);
         match known {

@@ -60,7 +60,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
     }
 
     fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp> {
-        let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
+        let version = || Some(self.store.get(key)?.metadata().resource_version().to_owned());
         self.shared.memory.echoes.is_own_echo(key, version)
     }
 
@@ -157,7 +157,7 @@ impl<C: Reconciler> ObjectStep<C> {
         // writes.
         let version = cx.object().resource_version();
         let seen = self.store.get(cx.cached_at_start().key());
-        let seen = seen.filter(|cached| cached.head().resource_version() == version);
+        let seen = seen.filter(|cached| cached.metadata().resource_version() == version);
         self.reconcile(&cx, seen).await.map(Some)
     }
 
@@ -281,20 +281,20 @@ impl<C: Reconciler> ObjectStep<C> {
     /// Reports an object that does not decode, once per version; it is not retried until it
     /// changes.
     fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
-        let (key, head) = (cached.key(), cached.head());
+        let (key, metadata) = (cached.key(), cached.metadata());
         let info = &self.shared.info;
         let mut advice = "It is left alone until it changes.".to_owned();
-        if head.is_terminating()
+        if metadata.is_terminating()
             && let Some(Finalizer { name, .. }) = &self.plan.finalizer
-            && head.finalizers().any(|finalizer| finalizer == name)
+            && metadata.finalizers().any(|finalizer| finalizer == name)
         {
             advice = format!(
                 "Its clean-up cannot run: correct it, or remove the finalizer {name} by hand."
             );
         }
         let text = format!("cannot decode {} \"{key}\": {}. {advice}", info.kind, invalid.message);
-        if self.shared.memory.first_report(key, head.resource_version()) {
-            let uid = Some(head.uid().to_owned());
+        if self.shared.memory.first_report(key, metadata.resource_version()) {
+            let uid = Some(metadata.uid().to_owned());
             let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
             self.shared.recorder.event(&object, Warning, "Undecodable", &text);
         }

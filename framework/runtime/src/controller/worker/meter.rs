@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::metrics::{
-    CounterSeries, Durations, Gathers, GaugeSeries, HistogramSeries, Metrics, names,
+    CounterSeries, Durations, GaugeSeries, HistogramSeries, MetricSource, Metrics, names,
 };
 use windlass_core::sync::{CachePadded, Mutex};
 
@@ -106,7 +106,7 @@ impl Meter {
         let (shards, next) = (shards.collect(), AtomicUsize::new(0));
         let all = Arc::new(All { series, shards, next, reported_busy: Mutex::default() });
         let source: Weak<All> = Arc::downgrade(&all);
-        metrics.gather_from(source);
+        metrics.register_source(source);
         Self { all, shard: 0 }
     }
 
@@ -185,8 +185,8 @@ impl Shard {
     }
 }
 
-impl Gathers for All {
-    fn tell(&self) {
+impl MetricSource for All {
+    fn report(&self) {
         let mut reported = self.reported_busy.lock();
         let mut busy = 0;
         for shard in &self.shards {
@@ -211,7 +211,7 @@ impl Gathers for All {
 impl Drop for All {
     fn drop(&mut self) {
         // Counts since the last reading are not lost.
-        self.tell();
+        self.report();
     }
 }
 

@@ -197,8 +197,8 @@ impl Watched {
         // The watch selects a single namespace.
         match self.informer.store().select(None, &Selector::everything()).first() {
             None => Door::Absent,
-            Some(found) if found.head().is_terminating() => Door::Closing,
-            Some(found) => Door::Open(found.head().uid().to_owned()),
+            Some(found) if found.metadata().is_terminating() => Door::Closing,
+            Some(found) => Door::Open(found.metadata().uid().to_owned()),
         }
     }
 }

@@ -151,8 +151,12 @@ impl Stage {
         self.worker.queue.add(ObjectKey::new(Some("shop"), name));
     }
 
-    fn counted(&self, def: &windlass_core::metrics::Def, labels: &[&str]) -> u64 {
-        self.worker.environment.metrics.counted(def, labels)
+    fn counted(
+        &self,
+        definition: &windlass_core::metrics::MetricDefinition,
+        labels: &[&str],
+    ) -> u64 {
+        self.worker.environment.metrics.counted(definition, labels)
     }
 
     async fn stop(self) -> bool {
