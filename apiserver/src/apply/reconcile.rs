@@ -1,6 +1,6 @@
 //! Adaptation of owned fields to a schema that changed from mergeable to atomic.
 
-use super::path::Step;
+use super::path::PathElement;
 use super::set::PathSet;
 use crate::typed::{Id, Kind, Shape, Table};
 
@@ -19,7 +19,7 @@ pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
 /// A walk over the owned fields that collects the parts to exchange.
 struct Walker<'a> {
     table: &'a Table,
-    path: Vec<Step>,
+    path: Vec<PathElement>,
     remove: PathSet,
     add: PathSet,
 }
@@ -51,7 +51,7 @@ impl Walker<'_> {
                     }
                 } else if let Some(set) = set {
                     self.children(set, &|step| match step {
-                        Step::Field(name) => Table::child(object, name),
+                        PathElement::Field(name) => Table::child(object, name),
                         _ => object.element,
                     });
                 }
@@ -66,7 +66,7 @@ impl Walker<'_> {
     }
 
     /// Visits the members and deeper paths of a set.
-    fn children(&mut self, set: &PathSet, type_of: &dyn Fn(&Step) -> Option<Id>) {
+    fn children(&mut self, set: &PathSet, type_of: &dyn Fn(&PathElement) -> Option<Id>) {
         for (step, child) in &set.children {
             if !set.members.contains(step) {
                 self.descend(step, Some(child), false, type_of);
@@ -81,10 +81,10 @@ impl Walker<'_> {
     /// Visits one step, if it still has a type.
     fn descend(
         &mut self,
-        step: &Step,
+        step: &PathElement,
         set: Option<&PathSet>,
         whole: bool,
-        type_of: &dyn Fn(&Step) -> Option<Id>,
+        type_of: &dyn Fn(&PathElement) -> Option<Id>,
     ) {
         if let Some(id) = type_of(step) {
             self.path.push(step.clone());

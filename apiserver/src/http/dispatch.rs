@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::body::{Feed, Payload, Stream};
 use super::codec::{self, Accepted, Shape};
-use super::exchange::{Asked, Reply};
+use super::exchange::{DecodedRequest, Reply};
 use super::paths;
 use super::shape::{Rows, check_shape, is_list, shaped};
 use super::verb::Verb;
@@ -24,7 +24,11 @@ use crate::verbs::{
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Executes a request.
-pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<Reply, ApiError> {
+pub(crate) async fn run(
+    core: &Arc<Core>,
+    asked: &DecodedRequest,
+    body: &[u8],
+) -> Result<Reply, ApiError> {
     if !asked.route.resourceful {
         return paths::serve(core, asked);
     }
@@ -59,7 +63,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
 }
 
 /// Whether the request writes a definition itself, and not a subresource of it.
-fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
+fn writes_a_definition(asked: &DecodedRequest, kind: &Kind) -> bool {
     let route = &asked.route;
     kind.storage == crate::crds::STORAGE
         && route.subresource.is_empty()
@@ -67,7 +71,7 @@ fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
 }
 
 /// Returns the kind that a path names, or the answer that there is none.
-fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
+fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     let route = &asked.route;
     let table = core.registry.table();
     let Some(kind) = table.find(&route.group, &route.version, &route.resource) else {
@@ -105,7 +109,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
 }
 
 /// Refuses verbs that the kind, its subresource or the path does not have.
-fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
+fn check_method(asked: &DecodedRequest, kind: &Kind) -> Result<(), ApiError> {
     let route = &asked.route;
     let verb = &route.verb;
     let named = !route.name.is_empty();
@@ -170,7 +174,7 @@ fn check_timeout(query: &Query) -> Result<(), ApiError> {
 }
 
 /// Returns the call that a request describes.
-fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
+fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> Call {
     let route = &asked.route;
     // The path of a Namespace has its own name in place of a namespace.
     let namespace = if kind.served.namespaced { route.namespace.clone() } else { String::new() };
@@ -185,7 +189,7 @@ fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
 }
 
 /// Returns the manager of clients that name none: their agent up to the first slash.
-fn default_manager(asked: &Asked) -> &str {
+fn default_manager(asked: &DecodedRequest) -> &str {
     let agent = asked.agent.split('/').next().unwrap_or_default();
     if agent.is_empty() { "unknown" } else { agent }
 }
@@ -193,7 +197,7 @@ fn default_manager(asked: &Asked) -> &str {
 /// Runs the verb of a request.
 async fn execute(
     core: &Arc<Core>,
-    asked: &Asked,
+    asked: &DecodedRequest,
     call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
@@ -224,7 +228,7 @@ async fn execute(
 /// Executes a POST: creates an object, or acts on a subresource.
 fn post(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
@@ -243,7 +247,7 @@ fn post(
 /// Executes a PUT.
 fn put(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
@@ -259,7 +263,7 @@ fn put(
 /// Executes a PATCH.
 fn change(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
@@ -277,7 +281,7 @@ fn change(
 /// Executes a DELETE of an object or of a collection.
 fn remove(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
@@ -292,7 +296,11 @@ fn remove(
 }
 
 /// Reads the options of a DELETE.
-fn delete_options(asked: &Asked, call: &mut Call, body: &[u8]) -> Result<DeleteOptions, ApiError> {
+fn delete_options(
+    asked: &DecodedRequest,
+    call: &mut Call,
+    body: &[u8],
+) -> Result<DeleteOptions, ApiError> {
     let body = codec::decode_options(&asked.parts.headers, &call.kind, body)?;
     let options = options::delete(&asked.query, &body)?;
     call.options.dry_run = options.dry_run;
@@ -319,7 +327,7 @@ async fn wait_for(core: &Core, revision: u64) {
 /// Opens a watch and returns a reply whose body is its events.
 async fn open_watch(
     core: &Arc<Core>,
-    asked: &Asked,
+    asked: &DecodedRequest,
     call: &Call,
     accepted: Accepted,
     warnings: Vec<String>,
@@ -349,7 +357,7 @@ async fn open_watch(
 }
 
 /// Iterates over the names of objects that faults garble.
-fn garbled(asked: &Asked) -> impl Iterator<Item = &str> {
+fn garbled(asked: &DecodedRequest) -> impl Iterator<Item = &str> {
     asked.actions.iter().filter_map(|action| match action {
         Action::Garble(name) => Some(name.as_str()),
         _ => None,
@@ -359,7 +367,7 @@ fn garbled(asked: &Asked) -> impl Iterator<Item = &str> {
 /// Returns the reply for an answer, in the requested shape.
 fn reply(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     kind: &Kind,
     accepted: Accepted,
     answer: ObjectResponse,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::decode::{self, Body};
-use super::update::{self, Next, SentVersion};
+use super::update::{self, NextState, SentVersion};
 use super::{Call, ObjectResponse, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
 use crate::core::Core;
@@ -64,7 +64,7 @@ pub(crate) fn patch(
         admit::match_name(call, &object)?;
         // Checked last: faults of the body win over a conflict of versions.
         named.check(call, held)?;
-        Ok(Next::Update(object))
+        Ok(NextState::Update(object))
     })
 }
 
@@ -153,7 +153,7 @@ fn apply(
         let mut object = decoded.map_err(|fault| fault.of_body(call))?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
-        Ok(Next::Apply(object))
+        Ok(NextState::Apply(object))
     })
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::decode::Body;
 use super::patch::Form;
-use super::update::{self, Next, SentVersion};
+use super::update::{self, NextState, SentVersion};
 use super::{Call, ObjectResponse, admit};
 use crate::core::Core;
 use crate::patch;
@@ -196,7 +196,7 @@ fn store(
         }
         let mut next = held.clone();
         write(&mut next, &paths.spec, json!(replicas));
-        Ok(Next::Update(next))
+        Ok(NextState::Update(next))
     })?;
     Ok(ObjectResponse::ok(scale(call, &answer.value)?))
 }

@@ -20,7 +20,7 @@ use crate::storage::Object;
 const ATTEMPTS: usize = 64;
 
 /// The next state of an object, computed from the present one.
-pub(crate) enum Next {
+pub(crate) enum NextState {
     /// Store this state; managed fields are tracked for the call's manager.
     Update(Value),
     /// Store this state; it brings its managed fields.
@@ -43,13 +43,13 @@ pub(crate) fn replace(
         Some(held) => {
             precondition(call, held, &object)?;
             sent.check(call, held)?;
-            Ok(Next::Update(object.clone()))
+            Ok(NextState::Update(object.clone()))
         }
         None if call.kind.facts.create_on_update && call.subresource.is_empty() => {
             precondition(call, &Value::Null, &object)?;
             let mut fresh = object.clone();
             meta::set(&mut fresh, "resourceVersion", Value::Null);
-            Ok(Next::Update(fresh))
+            Ok(NextState::Update(fresh))
         }
         None => Err(call.not_found()),
     })
@@ -115,14 +115,14 @@ impl SentVersion {
 pub(crate) fn change(
     core: &Core,
     call: &Call,
-    mut make: impl FnMut(Option<&Value>) -> Result<Next, ApiError>,
+    mut make: impl FnMut(Option<&Value>) -> Result<NextState, ApiError>,
 ) -> Result<ObjectResponse, ApiError> {
     for _ in 0..ATTEMPTS {
         let held = core.store.get(&call.kind.storage, &call.key());
         let Some(held) = held else {
             let (object, applied) = match make(None)? {
-                Next::Update(object) => (object, false),
-                Next::Apply(object) => (object, true),
+                NextState::Update(object) => (object, false),
+                NextState::Apply(object) => (object, true),
             };
             // Checked only here: the rights for the request cover the change and not a creation.
             may_create(core, call)?;
@@ -163,7 +163,7 @@ fn attempt(
     call: &Call,
     held: &Arc<Object>,
     shown: &Value,
-    next: Next,
+    next: NextState,
 ) -> Result<Option<ObjectResponse>, ApiError> {
     // Existing objects may be changed in a terminating namespace, but not in a missing one.
     admit::namespace(core, call, None)?;
@@ -198,10 +198,10 @@ fn attempt(
 }
 
 /// Returns the next state with the fields that the server owns.
-fn prepared(core: &Core, call: &Call, shown: &Value, next: Next) -> Value {
+fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
     let (mut object, applied) = match next {
-        Next::Update(object) => (object, false),
-        Next::Apply(object) => (object, true),
+        NextState::Update(object) => (object, false),
+        NextState::Apply(object) => (object, true),
     };
     // Before tracking: a manager must not come to own fields that the endpoint did not write.
     confine(call, shown, &mut object);

@@ -152,7 +152,7 @@ pub fn next_field<'de, A: MapAccess<'de>>(
     kind: &'static str,
     fields: &'static [&'static str],
 ) -> Result<Option<usize>, A::Error> {
-    while let Some(name) = map.next_key_seed(Names(fields))? {
+    while let Some(name) = map.next_key_seed(FieldNames(fields))? {
         match name {
             Name::Field(place) => return Ok(Some(place)),
             // Only the group: an object of another version is read, too.
@@ -200,9 +200,9 @@ enum Name {
 }
 
 /// Recognises field names without copying them.
-struct Names(&'static [&'static str]);
+struct FieldNames(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for Names {
+impl<'de> DeserializeSeed<'de> for FieldNames {
     type Value = Name;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
@@ -210,7 +210,7 @@ impl<'de> DeserializeSeed<'de> for Names {
     }
 }
 
-impl Visitor<'_> for Names {
+impl Visitor<'_> for FieldNames {
     type Value = Name;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -379,7 +379,7 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Registers a reader: from now on processed states are recorded. `None` without room.
-    fn read(&self) -> Result<Option<Reading<'_, Q>>, Closed> {
+    fn read(&self) -> Result<Option<StoreReadGuard<'_, Q>>, Closed> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(self.closed());
@@ -388,7 +388,7 @@ impl<Q: Queue> Shared<Q> {
             return Ok(None);
         }
         state.readers += 1;
-        Ok(Some(Reading { shared: self }))
+        Ok(Some(StoreReadGuard { shared: self }))
     }
 
     /// Wakes waiters after items may have been queued.
@@ -454,11 +454,11 @@ impl<Q: Queue> Shared<Q> {
 }
 
 /// A task that reads the consumer's store.
-struct Reading<'a, Q: Queue> {
+struct StoreReadGuard<'a, Q: Queue> {
     shared: &'a Shared<Q>,
 }
 
-impl<Q: Queue> Drop for Reading<'_, Q> {
+impl<Q: Queue> Drop for StoreReadGuard<'_, Q> {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.readers -= 1;

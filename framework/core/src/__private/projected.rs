@@ -212,7 +212,7 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(place) = map.next_key_seed(Place(M::NAMES))? {
+        while let Some(place) = map.next_key_seed(MemberPosition(M::NAMES))? {
             match place {
                 Some(place) => self.0.read(place, &mut map)?,
                 // Skipped without a copy.
@@ -224,9 +224,9 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
 }
 
 /// Reads a name as its position in a list, without copying it.
-struct Place(&'static [&'static str]);
+struct MemberPosition(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for Place {
+impl<'de> DeserializeSeed<'de> for MemberPosition {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -234,7 +234,7 @@ impl<'de> DeserializeSeed<'de> for Place {
     }
 }
 
-impl Visitor<'_> for Place {
+impl Visitor<'_> for MemberPosition {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -247,10 +247,10 @@ impl Visitor<'_> for Place {
 }
 
 /// Names of members.
-type Names = &'static [&'static str];
+type MemberNames = &'static [&'static str];
 
 /// Reads metadata without some members.
-struct Without<P>(Names, P);
+struct Without<P>(MemberNames, P);
 
 impl<'de, P: Picks<'de>> DeserializeSeed<'de> for Without<P> {
     type Value = ObjectMeta;
@@ -281,7 +281,7 @@ impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
 /// A map that hides some of its members.
 struct Filtered<A, P> {
     map: A,
-    skip: Names,
+    skip: MemberNames,
     picks: P,
 }
 

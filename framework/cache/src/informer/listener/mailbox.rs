@@ -51,7 +51,7 @@ enum Entry {
 }
 
 /// The undelivered changes of one key.
-enum Waiting {
+enum PendingChanges {
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
     EachStep { events: Vec<Event>, is_summed: bool },
 }
@@ -60,7 +60,7 @@ enum Waiting {
 pub(in crate::informer) struct Mailbox {
     merging: Merging,
     order: VecDeque<Entry>,
-    waiting: BTreeMap<ObjectKey, Waiting>,
+    waiting: BTreeMap<ObjectKey, PendingChanges>,
 }
 
 impl Mailbox {
@@ -83,7 +83,7 @@ impl Mailbox {
             return waiting.merge(event);
         }
         self.order.push_back(Entry::Key(event.key().clone()));
-        self.waiting.insert(event.key().clone(), Waiting::first(event, self.merging));
+        self.waiting.insert(event.key().clone(), PendingChanges::first(event, self.merging));
     }
 
     /// Adds the object for a resync, unless a change of it waits anyway.
@@ -107,10 +107,10 @@ impl Mailbox {
                 Some(Entry::Synced) => taken.push(Item::Synced),
                 Some(Entry::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
-                    Some(Waiting::EachStep { events, is_summed }) => {
+                    Some(PendingChanges::EachStep { events, is_summed }) => {
                         taken.push(Item::Steps(events, is_summed));
                     }
-                    Some(Waiting::Latest { deleted, state, .. }) => {
+                    Some(PendingChanges::Latest { deleted, state, .. }) => {
                         taken.extend(deleted.map(Item::Change));
                         taken.extend(state.map(Item::Change));
                     }
@@ -121,7 +121,7 @@ impl Mailbox {
     }
 }
 
-impl Waiting {
+impl PendingChanges {
     /// Returns the entry of a key's first change.
     fn first(event: &Event, merging: Merging) -> Self {
         match merging {

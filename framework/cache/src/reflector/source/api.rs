@@ -176,11 +176,11 @@ impl Groups {
 /// The kinds of a group version.
 #[derive(Deserialize)]
 struct Resources {
-    resources: Vec<Named>,
+    resources: Vec<ServedResource>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct ServedResource {
     name: String,
 }
 

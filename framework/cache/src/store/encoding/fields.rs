@@ -5,9 +5,9 @@ use windlass_core::wire::FieldMask;
 
 /// The paths of a type's fields; the empty path means the whole object.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) struct Fields(pub(in crate::store) &'static [Path]);
+pub(in crate::store) struct FieldPaths(pub(in crate::store) &'static [Path]);
 
-impl Fields {
+impl FieldPaths {
     /// Whether a field lies at the path or above it, so that its type decides about the value
     /// there.
     pub(in crate::store) fn may_have(self, path: &[&str]) -> bool {
@@ -46,12 +46,12 @@ impl Fields {
 pub(in crate::store) struct Selection {
     pub(super) mask: FieldMask,
     /// The fields of the type that they are read as.
-    pub(in crate::store) fields: Fields,
+    pub(in crate::store) fields: FieldPaths,
 }
 
 impl Selection {
     /// Returns the selection for a type with these fields; `None` if the type reads everything.
     pub(in crate::store) fn of(fields: &'static [Path]) -> Option<Self> {
-        Some(Self { mask: FieldMask::of(fields)?, fields: Fields(fields) })
+        Some(Self { mask: FieldMask::of(fields)?, fields: FieldPaths(fields) })
     }
 }

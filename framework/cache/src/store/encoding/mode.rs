@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::fields::{Fields, Selection};
+use super::fields::{FieldPaths, Selection};
 use super::representation::Representation;
 use super::transform::Transform;
 use crate::store::object::{Object, Path, Shared};
@@ -39,7 +39,7 @@ pub(super) struct Decoded {
     pub(super) decode: fn(&Object) -> Result<Shared, String>,
     of: TypeId,
     /// The paths that the type reads.
-    fields: Fields,
+    fields: FieldPaths,
     /// Whether the type keeps every member as JSON.
     is_dynamic: bool,
 }
@@ -106,7 +106,7 @@ impl Mode {
     }
 
     /// Returns the fields of the type that objects are read as, if it is known to have only a part.
-    pub(in crate::store) fn fields(&self) -> Option<Fields> {
+    pub(in crate::store) fn fields(&self) -> Option<FieldPaths> {
         match &self.form {
             Encoding::Projected(selection) => Some(selection.fields),
             Encoding::Decoded(decoded) => Some(decoded.fields),
@@ -166,7 +166,7 @@ impl Decoded {
         Self {
             decode,
             of: TypeId::of::<K>(),
-            fields: Fields(fields),
+            fields: FieldPaths(fields),
             is_dynamic: TypeId::of::<K>() == TypeId::of::<DynamicObject>(),
         }
     }

@@ -32,11 +32,11 @@ struct Own {
     /// wins, whatever the versions.
     outranks: bool,
     /// The entries of this write in `by_value`.
-    terms: Vec<Term>,
+    terms: Vec<IndexTerm>,
 }
 
 /// The number of an index, and a value in it.
-type Term = (usize, Box<str>);
+type IndexTerm = (usize, Box<str>);
 
 /// State of an own write that the watch has not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl std::fmt::Debug for OwnWrite {
 pub(crate) struct Overlay {
     writes: BTreeMap<ObjectKey, Own>,
     /// Keys of the written objects by index value, so that a lookup need not search all writes.
-    by_value: BTreeMap<Term, BTreeSet<ObjectKey>>,
+    by_value: BTreeMap<IndexTerm, BTreeSet<ObjectKey>>,
     /// Keys that were written before the newest index was added.
     unindexed: BTreeSet<ObjectKey>,
     pruned: Option<Instant>,
@@ -145,7 +145,7 @@ impl Overlay {
         let terms = (0..tables).flat_map(|table| {
             values.of(part, table).iter().map(move |text| (table, Box::from(text)))
         });
-        let terms: Vec<Term> = terms.collect();
+        let terms: Vec<IndexTerm> = terms.collect();
         for term in &terms {
             self.by_value.entry(term.clone()).or_default().insert(key.clone());
         }

@@ -60,13 +60,13 @@ pub(crate) struct Credentials {
     /// Cached credentials. Locked during a renewal, so that concurrent requests share it.
     kept: tokio::sync::Mutex<Held>,
     /// Run of the plugin that is under way; it survives callers that are cancelled.
-    running: tokio::sync::Mutex<Option<Running>>,
+    running: tokio::sync::Mutex<Option<PluginRun>>,
     /// Set once by `concern`, because pool and TLS need the credentials first.
     connections: OnceLock<Connections>,
 }
 
 /// A run of the plugin in a task; dropping it kills the plugin.
-type Running = AbortOnDropHandle<Result<ExecCredential, Error>>;
+type PluginRun = AbortOnDropHandle<Result<ExecCredential, Error>>;
 
 /// Connections that a change of certificates affects.
 #[derive(Debug)]

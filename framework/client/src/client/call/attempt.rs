@@ -16,7 +16,8 @@ use crate::client::policy::Outcome;
 use crate::client::request::Prepared;
 use crate::client::request::warning::{self, WarningHandler};
 use crate::client::transport::{
-    Attempt, ERROR_BODY_LIMIT, Ended, HttpRequest, Reader, ResponseBody, TransportError, dial, gzip,
+    Attempt, BodyEnd, ERROR_BODY_LIMIT, HttpRequest, Reader, ResponseBody, TransportError, dial,
+    gzip,
 };
 use windlass_core::error::{ApiStatus, BoxError, Error, ErrorKind};
 use windlass_core::resource::Verb;
@@ -152,16 +153,16 @@ impl Call<'_> {
         let limit = self.request.answer_limit.unwrap_or(self.shared.tuning.answer_limit);
         let mut reader = Reader::new(body, limit);
         match reader.run().await {
-            Ended::Whole => self.whole(status, headers, reader.into_bytes()),
-            Ended::TooLong => {
+            BodyEnd::Whole => self.whole(status, headers, reader.into_bytes()),
+            BodyEnd::TooLong => {
                 let why = format!("the answer is larger than {}", Size(limit));
                 Err(Failure::Final(self.unusable(status, &why)))
             }
-            Ended::Undecodable(error) => {
+            BodyEnd::Undecodable(error) => {
                 let unusable = self.unusable(status, &error.to_string());
                 Err(Failure::Final(unusable.because(error)))
             }
-            Ended::Broken(error) => {
+            BodyEnd::Broken(error) => {
                 Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) })
             }
         }

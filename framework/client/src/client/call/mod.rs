@@ -30,7 +30,7 @@ use self::attempt::{AttemptResponse, Failure, check};
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
-    BackoffManager, Budgets, Decision, Facts, MAX_RETRIES, Outcome, ThrottledLog, Why, decide,
+    BackoffManager, Budgets, Decision, MAX_RETRIES, Outcome, RetryInput, ThrottledLog, Why, decide,
     leaves_doubt,
 };
 use crate::client::request::{ByteStream, Prepared, Response};
@@ -277,8 +277,8 @@ impl<'a> Call<'a> {
     }
 
     /// Collects the input of the decision about a retry.
-    fn facts(&self, outcome: Outcome) -> Facts {
-        Facts {
+    fn facts(&self, outcome: Outcome) -> RetryInput {
+        RetryInput {
             verb: self.request.verb,
             repeatable: self.request.repeatable,
             outcome,

@@ -29,7 +29,7 @@ use tracing::Instrument;
 use super::Shared;
 use super::attempt::{self, check, uri};
 use crate::client::Client;
-use crate::client::policy::{Decision, Facts, MAX_RETRIES, Outcome, WritePermit, decide};
+use crate::client::policy::{Decision, MAX_RETRIES, Outcome, RetryInput, WritePermit, decide};
 use crate::client::request::Prepared;
 use crate::client::transport::{
     Attempt, BoxIo, HttpRequest, TransportError, dial, failed, for_http1,
@@ -83,13 +83,13 @@ impl Client {
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
         let deadline = shared.environment.clock.after(timeout);
         let uri = uri(self, request)?;
-        let call = Call { client: self, shared, request, uri, protocols, deadline };
+        let call = UpgradeCall { client: self, shared, request, uri, protocols, deadline };
         Box::pin(call.run().instrument(span)).await
     }
 }
 
 /// State of one upgrade in progress.
-struct Call<'a> {
+struct UpgradeCall<'a> {
     client: &'a Client,
     shared: &'a Shared,
     request: &'a Prepared,
@@ -112,7 +112,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl Call<'_> {
+impl UpgradeCall<'_> {
     /// Makes attempts until one succeeds or no other is allowed.
     async fn run(self) -> Result<Upgraded, Error> {
         let mut attempt = 0;
@@ -127,7 +127,7 @@ impl Call<'_> {
             let Some(outcome) = failure.outcome else { return Err(failure.error) };
             let refreshable =
                 self.shared.credentials.refreshable() || self.shared.rotating.is_some();
-            let facts = Facts {
+            let facts = RetryInput {
                 // The decision treats the upgrade as a create: a command must not be started twice.
                 verb: Verb::Create,
                 repeatable: false,

@@ -19,7 +19,7 @@ mod watch;
 
 pub use address::Address;
 pub use body::{Body, Encoded};
-pub(in crate::client) use path_template::Place;
+pub(in crate::client) use path_template::ApiPath;
 pub use prepared::Prepared;
 pub(in crate::client) use prepared::{Headers, is_secret};
 pub use response::Response;

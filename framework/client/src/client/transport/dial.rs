@@ -95,12 +95,13 @@ impl Dialer {
     /// Opens a stream to the API server through `proxy`.
     async fn through(&self, proxy: &Proxy, purpose: Purpose) -> io::Result<BoxIo> {
         let tcp = self.tcp(&proxy.host, proxy.port, purpose).await;
-        let tcp = tcp.map_err(|error| proxy::Failed::unreachable(proxy, error))?;
+        let tcp = tcp.map_err(|error| proxy::ProxyError::unreachable(proxy, error))?;
         let io: BoxIo = match &self.proxy_tls {
             Some(config) => {
                 let name = server_name(&proxy.host).map_err(into_io)?;
                 let stream = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;
-                let failed = |error| proxy::Failed::unreachable(proxy, TlsFailed::new(error, None));
+                let failed =
+                    |error| proxy::ProxyError::unreachable(proxy, TlsFailed::new(error, None));
                 Box::new(stream.map_err(failed)?)
             }
             None => Box::new(tcp),
@@ -137,7 +138,7 @@ impl Dialer {
             Err(match &self.proxy {
                 Some(proxy) => {
                     let advice = "check that it runs and can reach the API server";
-                    proxy::Failed::error(proxy, format_args!("did not help: {text}"), advice)
+                    proxy::ProxyError::error(proxy, format_args!("did not help: {text}"), advice)
                 }
                 None => io::Error::new(io::ErrorKind::TimedOut, text),
             })

@@ -17,7 +17,7 @@ mod service;
 mod tls;
 mod tuning;
 
-pub(in crate::client) use body::{ERROR_BODY_LIMIT, Ended, Reader};
+pub(in crate::client) use body::{BodyEnd, ERROR_BODY_LIMIT, Reader};
 pub use connect::{BoxIo, Connect, ConnectFuture, ConnectedStream, Io};
 pub(in crate::client) use connect::{Nowhere, Offline};
 pub(crate) use dial::{Dialer, IdentityFuture, IdentitySource};

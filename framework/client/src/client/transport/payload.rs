@@ -41,7 +41,7 @@ enum Content {
     /// Streamed, and not read through this clone.
     Shared(Arc<Source>),
     /// Streamed, and being read through this clone.
-    Reading(Reading),
+    Reading(AttemptReader),
 }
 
 /// Reader of a streamed body, shared by its clones.
@@ -55,14 +55,14 @@ struct Source {
 }
 
 /// A reader that one attempt has taken. The mutex is never locked: it only makes the reader `Sync`.
-struct Reading {
+struct AttemptReader {
     /// `None` if another clone has taken the reader, and after its failure.
     reader: Option<Mutex<BodyReader>>,
     read: u64,
     source: Arc<Source>,
 }
 
-impl Clone for Reading {
+impl Clone for AttemptReader {
     // The reader stays with the original: a clone must not send the rest of the body.
     fn clone(&self) -> Self {
         Self { reader: None, read: self.read, source: Arc::clone(&self.source) }
@@ -84,7 +84,7 @@ impl RequestBody {
     pub(crate) fn is_untouched(&self) -> bool {
         match &self.content {
             Content::Whole(_) => true,
-            Content::Shared(source) | Content::Reading(Reading { source, .. }) => {
+            Content::Shared(source) | Content::Reading(AttemptReader { source, .. }) => {
                 !source.touched.load(Ordering::Acquire)
             }
         }
@@ -94,14 +94,14 @@ impl RequestBody {
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
         match &self.content {
             Content::Whole(_) => None,
-            Content::Shared(source) | Content::Reading(Reading { source, .. }) => {
+            Content::Shared(source) | Content::Reading(AttemptReader { source, .. }) => {
                 source.failure.lock().take()
             }
         }
     }
 }
 
-impl Reading {
+impl AttemptReader {
     /// Reads the next chunk.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(reader) = &mut self.reader else {
@@ -144,7 +144,7 @@ impl Body for RequestBody {
             // Set before the reader is taken: from here on no retry may send this body.
             source.touched.store(true, Ordering::Release);
             let reader = source.reader.lock().take().map(Mutex::new);
-            let reading = Reading { reader, read: 0, source: Arc::clone(source) };
+            let reading = AttemptReader { reader, read: 0, source: Arc::clone(source) };
             self.content = Content::Reading(reading);
         }
         match &mut self.content {

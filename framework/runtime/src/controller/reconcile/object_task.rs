@@ -126,7 +126,7 @@ impl<C: Reconciler> Tasks<C> {
             make: self.make,
             environment: self.shared.environment.clone(),
             restarts: self.restarts.clone(),
-            _running: Running::new(&self.running),
+            _running: RunningGauge::new(&self.running),
         };
         let task = TaskContext::new(Arc::clone(&self.shared), receiver, key.clone(), stop.clone());
         let span = tracing::info_span!(
@@ -200,16 +200,16 @@ impl<C: Reconciler> Drop for Tasks<C> {
 }
 
 /// Guard that counts one task as running.
-struct Running(GaugeSeries);
+struct RunningGauge(GaugeSeries);
 
-impl Running {
+impl RunningGauge {
     fn new(gauge: &GaugeSeries) -> Self {
         gauge.add(1.0);
         Self(gauge.clone())
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGauge {
     fn drop(&mut self) {
         self.0.add(-1.0);
     }
@@ -221,7 +221,7 @@ struct Supervisor<C: Reconciler> {
     make: MakeTask<C>,
     environment: Environment,
     restarts: CounterSeries,
-    _running: Running,
+    _running: RunningGauge,
 }
 
 impl<C: Reconciler> Supervisor<C> {

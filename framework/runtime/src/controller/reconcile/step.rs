@@ -8,7 +8,7 @@ use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
 use crate::controller::worker::{
-    Outcome, ReconcileAttempt, ReportFuture, ReportedFailure, Step, StepFuture,
+    KeyHandler, Outcome, ReconcileAttempt, ReportFuture, ReportedFailure, StepFuture,
 };
 use crate::controller::{Action, Failure, Reconciler};
 use crate::events::Warning;
@@ -44,7 +44,7 @@ pub(crate) struct ObjectStep<C: Reconciler> {
     pub(crate) tasks: Option<Arc<Tasks<C>>>,
 }
 
-impl<C: Reconciler> Step for ObjectStep<C> {
+impl<C: Reconciler> KeyHandler for ObjectStep<C> {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             match self.step(key, attempt).await {
@@ -86,7 +86,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
         wanted.then(|| Box::pin(self.report(key, reported, attempt)) as ReportFuture<'a>)
     }
 
-    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+    fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
         let (shared, store) = (ControllerShared::clone(&self.shared), Store::clone(&self.store));
         Some(Arc::new(Self {
             controller: Arc::clone(&self.controller),

@@ -21,7 +21,7 @@ pub use self::paused::PAUSED;
 pub use self::polls::{Poll, PollHandle};
 pub use self::predicates::Predicate;
 pub use self::reasons::Reasons;
-pub(super) use self::reasons::{Names, Reason};
+pub(super) use self::reasons::{Reason, ReasonNames};
 pub(super) use self::resync::{Allowed, RESYNC_PERIOD, Resync};
 pub use self::timers::Timer;
 pub(super) use self::timers::TimerSource;

@@ -66,7 +66,7 @@ impl Script {
     }
 }
 
-impl Step for Script {
+impl KeyHandler for Script {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             let name = key.name();
@@ -128,7 +128,7 @@ impl Stage {
         let worker = Worker {
             controller: "test".into(),
             queue: WorkQueue::new(QueueSettings::new("test").workers(workers), &environment),
-            step: Arc::clone(&script) as Arc<dyn Step>,
+            step: Arc::clone(&script) as Arc<dyn KeyHandler>,
             timeout: Duration::from_secs(300),
             retry: RetryPolicy::forever(),
             then: AfterMaxRetries::Rest,
