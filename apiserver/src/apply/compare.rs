@@ -32,15 +32,19 @@ pub(crate) fn compare(
     old: &Value,
     new: &Value,
 ) -> Result<Comparison, String> {
-    let mut walker =
-        Walker { table, path: Vec::new(), result: Comparison::default(), faults: Vec::new() };
+    let mut walker = CompareWalker {
+        table,
+        path: Vec::new(),
+        result: Comparison::default(),
+        faults: Vec::new(),
+    };
     walker.value(root, Some(old), Some(new));
     join(&walker.faults)?;
     Ok(walker.result)
 }
 
 /// A walk over both objects that collects differences and faults.
-struct Walker<'a> {
+struct CompareWalker<'a> {
     table: &'a Table,
     path: Vec<PathElement>,
     result: Comparison,
@@ -50,7 +54,7 @@ struct Walker<'a> {
 /// The old and the new value of a path; `None` for an absent one.
 type ValuePair<'v> = (Option<&'v Value>, Option<&'v Value>);
 
-impl Walker<'_> {
+impl CompareWalker<'_> {
     /// Compares two values of one type; `None` is an absent value.
     fn value(&mut self, id: Id, old: Option<&Value>, new: Option<&Value>) {
         let left = self.table.kind(id, old);

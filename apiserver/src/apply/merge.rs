@@ -20,14 +20,14 @@ pub(crate) fn merge(
     live: &Value,
     applied: &Value,
 ) -> Result<Value, String> {
-    let mut walker = Walker { table, faults: Vec::new() };
+    let mut walker = MergingWalker { table, faults: Vec::new() };
     let merged = walker.value(root, Some(live), Some(applied));
     join(&walker.faults)?;
     Ok(merged.unwrap_or(Value::Null))
 }
 
 /// A walk over both objects that collects faults.
-struct Walker<'a> {
+struct MergingWalker<'a> {
     table: &'a Table,
     faults: Vec<String>,
 }
@@ -54,7 +54,7 @@ impl Indexed<'_> {
     }
 }
 
-impl Walker<'_> {
+impl MergingWalker<'_> {
     /// Merges two values of one type; `None` is an absent value.
     fn value(&mut self, id: Id, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
         let left = self.table.kind(id, live);

@@ -2,12 +2,16 @@
 
 use super::path::PathElement;
 use super::set::PathSet;
-use crate::typed::{Id, Kind, Shape, Table};
+use crate::typed::{Id, Kind, Table, TypeShape};
 
 /// Returns the owned fields, with every part that is now atomic owned as a whole.
 pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
-    let mut walker =
-        Walker { table, path: Vec::new(), remove: PathSet::default(), add: PathSet::default() };
+    let mut walker = ReconcileWalker {
+        table,
+        path: Vec::new(),
+        remove: PathSet::default(),
+        add: PathSet::default(),
+    };
     walker.node(root, Some(set), false);
     // The usual case: nothing has become atomic.
     if walker.remove.is_empty() && walker.add.is_empty() {
@@ -17,14 +21,14 @@ pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
 }
 
 /// A walk over the owned fields that collects the parts to exchange.
-struct Walker<'a> {
+struct ReconcileWalker<'a> {
     table: &'a Table,
     path: Vec<PathElement>,
     remove: PathSet,
     add: PathSet,
 }
 
-impl Walker<'_> {
+impl ReconcileWalker<'_> {
     /// Visits one path; `whole` if the path itself is owned, with nothing below.
     fn node(&mut self, id: Id, set: Option<&PathSet>, whole: bool) {
         let table = self.table;
@@ -40,7 +44,7 @@ impl Walker<'_> {
             Kind::Map(object) => {
                 let deduced = object
                     .element
-                    .is_some_and(|element| matches!(table.shape(element), Shape::Any));
+                    .is_some_and(|element| matches!(table.shape(element), TypeShape::Any));
                 // A map of values without a schema has no type of its own that could have changed.
                 if deduced && object.fields.is_empty() {
                     return;

@@ -17,7 +17,8 @@ pub(crate) fn validate(
     value: &Value,
     duplicates: bool,
 ) -> Result<(), String> {
-    let mut walker = Walker { table, duplicates, path: String::new(), faults: Vec::new() };
+    let mut walker =
+        ValidatingWalker { table, duplicates, path: String::new(), faults: Vec::new() };
     walker.value(root, value);
     join(&walker.faults)
 }
@@ -32,14 +33,14 @@ pub(crate) fn join(faults: &[String]) -> Result<(), String> {
 }
 
 /// A walk over a value that collects faults with their paths.
-struct Walker<'a> {
+struct ValidatingWalker<'a> {
     table: &'a Table,
     duplicates: bool,
     path: String,
     faults: Vec<String>,
 }
 
-impl Walker<'_> {
+impl ValidatingWalker<'_> {
     /// Checks a value of a type.
     fn value(&mut self, id: Id, value: &Value) {
         match (self.table.kind(id, Some(value)), value) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::body::{Feed, Payload, Stream};
-use super::codec::{self, Accepted, Shape};
+use super::codec::{self, Accepted, ResponseShape};
 use super::exchange::{DecodedRequest, Reply};
 use super::paths;
 use super::shape::{Rows, check_shape, is_list, shaped};
@@ -382,8 +382,11 @@ fn reply(
     let plain = value["kind"] == "Status" || value["kind"] == "Scale" || kind.facts.review;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;
-        let rows =
-            if accepted.shape == Shape::Table { Rows::of(&asked.query)? } else { Rows::PLAIN };
+        let rows = if accepted.shape == ResponseShape::Table {
+            Rows::of(&asked.query)?
+        } else {
+            Rows::PLAIN
+        };
         value = shaped(kind, accepted.shape, rows, value, now);
     }
     let (bytes, media) = codec::encode(accepted.format, &value);

@@ -179,7 +179,7 @@ fn base64_error(why: &base64::DecodeError) -> String {
 }
 
 /// The snapshot, revision, start and limit of a list.
-struct Source {
+struct ListSource {
     /// Objects at the list's revision.
     snapshot: Snapshot,
     revision: u64,
@@ -262,7 +262,7 @@ fn assemble(
 }
 
 /// Chooses the snapshot that a list reads.
-fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, ApiError> {
+fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource, ApiError> {
     let asked = version(&options.version)
         .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
     if !options.token.is_empty() {
@@ -282,7 +282,7 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, Api
         let snapshot = old.map_err(|_| {
             ApiError::expired("The resourceVersion for the provided list is too old.")
         })?;
-        return Ok(Source {
+        return Ok(ListSource {
             snapshot,
             revision: asked,
             start: String::new(),
@@ -291,7 +291,7 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, Api
     }
     // "Any version" is answered whole, without pages.
     let limit = if options.version == "0" { 0 } else { options.limit };
-    Ok(Source { snapshot, revision, start: String::new(), limit })
+    Ok(ListSource { snapshot, revision, start: String::new(), limit })
 }
 
 /// Chooses the snapshot of a list that continues.
@@ -300,7 +300,7 @@ fn continued(
     call: &Call,
     options: &ListOptions,
     asked: Option<u64>,
-) -> Result<Source, ApiError> {
+) -> Result<ListSource, ApiError> {
     let token = Token::decode(&options.token)?;
     if asked.is_some_and(|asked| asked > 0) {
         let why = "specifying resource version is not allowed when using continue";
@@ -311,10 +311,10 @@ fn continued(
     // A negative revision: the token of an expired list, which goes on inconsistently.
     let Ok(revision) = u64::try_from(token.revision) else {
         let (snapshot, revision) = core.store.snapshot(resource);
-        return Ok(Source { snapshot, revision, start, limit: options.limit });
+        return Ok(ListSource { snapshot, revision, start, limit: options.limit });
     };
     match core.store.snapshot_at(resource, revision) {
-        Ok(snapshot) => Ok(Source { snapshot, revision, start, limit: options.limit }),
+        Ok(snapshot) => Ok(ListSource { snapshot, revision, start, limit: options.limit }),
         Err(_) => Err(ApiError::expired_token(Token { revision: -1, start }.encode())),
     }
 }

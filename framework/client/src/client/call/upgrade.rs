@@ -100,13 +100,13 @@ struct UpgradeCall<'a> {
 }
 
 /// Failure of an attempt to upgrade.
-struct Failure {
+struct UpgradeFailure {
     error: Error,
     /// Outcome; set when the request was not executed and another attempt may succeed.
     outcome: Option<Outcome>,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for UpgradeFailure {
     fn from(error: Error) -> Self {
         Self { error, outcome: None }
     }
@@ -185,7 +185,7 @@ impl UpgradeCall<'_> {
     }
 
     /// Makes one attempt and counts it.
-    async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, Failure> {
+    async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, UpgradeFailure> {
         let clock = &self.shared.environment.clock;
         let started = clock.now();
         let mut code = None;
@@ -202,7 +202,7 @@ impl UpgradeCall<'_> {
         &self,
         credentials: Option<&HeaderValue>,
         code: &mut Option<StatusCode>,
-    ) -> Result<Upgraded, Failure> {
+    ) -> Result<Upgraded, UpgradeFailure> {
         // Asked here so that no connection is opened in vain, and again on a connection: after a
         // slow connect the gate's answer may be different.
         self.admit()?;
@@ -253,13 +253,13 @@ impl UpgradeCall<'_> {
     }
 
     /// Opens a connection outside of the pool.
-    async fn connect(&self) -> Result<BoxIo, Failure> {
+    async fn connect(&self) -> Result<BoxIo, UpgradeFailure> {
         let opening = self.shared.pool.connector().open_http1();
         match self.until(self.deadline, opening).await {
             Some(Ok(io)) => Ok(io),
             Some(Err(error)) => {
                 let outcome = dial::untrusted(&error).is_none().then_some(Outcome::NotSent);
-                Err(Failure { outcome, ..self.unsent(error) })
+                Err(UpgradeFailure { outcome, ..self.unsent(error) })
             }
             None => Err(self.error(ErrorKind::Connect, "no connection in time").into()),
         }
@@ -343,7 +343,7 @@ impl UpgradeCall<'_> {
     }
 
     /// Returns the error of an answer that is no upgrade.
-    async fn refused(&self, answer: http::Response<Incoming>, until: Instant) -> Failure {
+    async fn refused(&self, answer: http::Response<Incoming>, until: Instant) -> UpgradeFailure {
         let (parts, body) = answer.into_parts();
         if parts.status.is_success() || parts.status.is_informational() {
             let text = format!(
@@ -361,19 +361,19 @@ impl UpgradeCall<'_> {
         let error = Error::from_status(&self.request.what, status).with_retry_after(retry_after);
         let code = parts.status.as_u16();
         let unauthorized = Outcome::Answered { code, retry_after: None };
-        Failure { error, outcome: (code == 401).then_some(unauthorized) }
+        UpgradeFailure { error, outcome: (code == 401).then_some(unauthorized) }
     }
 
     /// Returns the failure of a request of which nothing was sent.
-    fn unsent(&self, source: impl Into<BoxError>) -> Failure {
+    fn unsent(&self, source: impl Into<BoxError>) -> UpgradeFailure {
         let source = source.into();
         let text = format!("no connection to {}: {source}", self.shared.host);
         let error = self.error(ErrorKind::Connect, &text).because(source);
-        Failure { error, outcome: Some(Outcome::NotSent) }
+        UpgradeFailure { error, outcome: Some(Outcome::NotSent) }
     }
 
     /// Returns the failure of a request that got no answer.
-    fn lost(&self, failure: TransportError) -> Failure {
+    fn lost(&self, failure: TransportError) -> UpgradeFailure {
         match failure.outcome {
             Outcome::NotSent => self.unsent(failure),
             _ => self.broken(failure).into(),

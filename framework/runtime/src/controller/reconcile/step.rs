@@ -8,7 +8,7 @@ use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
 use crate::controller::worker::{
-    KeyHandler, Outcome, ReconcileAttempt, ReportFuture, ReportedFailure, StepFuture,
+    KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure, StepFuture,
 };
 use crate::controller::{Action, Failure, Reconciler};
 use crate::events::Warning;
@@ -48,13 +48,13 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             match self.step(key, attempt).await {
-                Ok(Some(action)) => Outcome::Done(action),
-                Ok(None) => Outcome::Absent,
-                Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
-                Err(Stopped::Paused) => Outcome::Paused,
-                Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
-                Err(Stopped::Superseded) => Outcome::Superseded,
-                Err(Stopped::Ended(failure)) => Outcome::Ended(failure),
+                Ok(Some(action)) => ReconcileOutcome::Done(action),
+                Ok(None) => ReconcileOutcome::Absent,
+                Err(Stopped::Undecodable(failure)) => ReconcileOutcome::Undecodable(failure),
+                Err(Stopped::Paused) => ReconcileOutcome::Paused,
+                Err(Stopped::Failed(failure)) => ReconcileOutcome::Failed(failure),
+                Err(Stopped::Superseded) => ReconcileOutcome::Superseded,
+                Err(Stopped::Ended(failure)) => ReconcileOutcome::Ended(failure),
             }
         })
     }

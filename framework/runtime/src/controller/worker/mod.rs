@@ -56,7 +56,7 @@ const ENDED_LIMIT: Duration = Duration::from_secs(10);
 
 /// Outcome of one step.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ReconcileOutcome {
     /// There is no such object: the key can be forgotten.
     Absent,
     /// Reconciled.
@@ -74,7 +74,7 @@ pub(super) enum Outcome {
 }
 
 /// A boxed future of a step.
-pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = ReconcileOutcome> + Send + 'a>>;
 
 /// A boxed report of a failure.
 pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
@@ -129,7 +129,7 @@ pub(super) struct Worker {
 
 /// End of a guarded step.
 enum GuardedOutcome {
-    Outcome(Outcome),
+    Outcome(ReconcileOutcome),
     Panicked(String),
     TimedOut,
 }
@@ -274,7 +274,7 @@ impl Worker {
         let took = now.saturating_duration_since(started);
         self.meter.over();
         let (ended, left) = match end {
-            GuardedOutcome::Outcome(Outcome::Failed(failure)) => {
+            GuardedOutcome::Outcome(ReconcileOutcome::Failed(failure)) => {
                 (self.fail(work, &cancel, (failure, ReconcileResult::Error)).await, None)
             }
             GuardedOutcome::Panicked(text) => {
@@ -349,7 +349,7 @@ impl Worker {
             tokio::select! {
                 biased;
                 end = step.as_mut() => {
-                    if !matches!(end, Ok(Outcome::Superseded)) {
+                    if !matches!(end, Ok(ReconcileOutcome::Superseded)) {
                         ending.finished();
                     }
                     return match end {
@@ -369,20 +369,20 @@ impl Worker {
     fn conclude(
         &self,
         work: Work<ObjectKey>,
-        outcome: Outcome,
+        outcome: ReconcileOutcome,
     ) -> (ReconcileResult, Option<Work<ObjectKey>>) {
         self.namespaces.ended(work.key());
         let (ended, again_in) = match outcome {
-            Outcome::Absent => {
+            ReconcileOutcome::Absent => {
                 self.loop_guard.forget(work.key());
                 self.last.forget(work.key());
                 return (ReconcileResult::Success, Some(work.ended_for_good()));
             }
-            Outcome::Paused => {
+            ReconcileOutcome::Paused => {
                 tracing::debug!("not reconciled: paused");
                 (ReconcileResult::Success, None)
             }
-            Outcome::Done(action) => {
+            ReconcileOutcome::Done(action) => {
                 self.last.succeeded(work.key());
                 match action.requeue_after {
                     None => {
@@ -395,18 +395,18 @@ impl Worker {
                     }
                 }
             }
-            Outcome::Ended(failure) => {
+            ReconcileOutcome::Ended(failure) => {
                 tracing::debug!(why = %failure, "not reconciled: the object has ended");
                 (ReconcileResult::Success, Some(ENDED_LIMIT))
             }
-            Outcome::Superseded => {
+            ReconcileOutcome::Superseded => {
                 // Neither success nor failure: the key is due again at once, and its backoff is
                 // unchanged.
                 work.hold(Duration::ZERO);
                 tracing::debug!("dropped: the object changed meanwhile");
                 return (ReconcileResult::Superseded, None);
             }
-            Outcome::Failed(failure) | Outcome::Undecodable(failure) => {
+            ReconcileOutcome::Failed(failure) | ReconcileOutcome::Undecodable(failure) => {
                 tracing::debug!(error = %failure, "not reconciled");
                 (ReconcileResult::Terminal, None)
             }

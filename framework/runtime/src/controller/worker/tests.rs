@@ -35,33 +35,33 @@ impl Script {
         self.now.lock().1
     }
 
-    async fn play(&self, name: &str, attempt: &ReconcileAttempt) -> Outcome {
+    async fn play(&self, name: &str, attempt: &ReconcileAttempt) -> ReconcileOutcome {
         match name.split('-').next().unwrap_or_default() {
             "panics" => panic!("no such luck"),
             "hangs" => std::future::pending().await,
-            "fails" => Outcome::Failed(Failure::from("on purpose")),
-            "terminal" => Outcome::Failed(Failure::terminal("on purpose")),
-            "later" => Outcome::Done(Action::requeue_after(Duration::from_secs(60))),
+            "fails" => ReconcileOutcome::Failed(Failure::from("on purpose")),
+            "terminal" => ReconcileOutcome::Failed(Failure::terminal("on purpose")),
+            "later" => ReconcileOutcome::Done(Action::requeue_after(Duration::from_secs(60))),
             "slow" => {
                 tokio::time::sleep(Duration::from_secs(10)).await;
-                Outcome::Done(Action::done())
+                ReconcileOutcome::Done(Action::done())
             }
             "minds" => {
                 attempt.cancel.token().cancelled().await;
-                Outcome::Done(Action::done())
+                ReconcileOutcome::Done(Action::done())
             }
             "poison" => {
                 if attempt.number > 0 {
                     tokio::time::sleep(Duration::from_secs(100)).await;
                 }
-                Outcome::Failed(Failure::from("on purpose"))
+                ReconcileOutcome::Failed(Failure::from("on purpose"))
             }
             "gated" => {
                 let gate = self.gate.as_ref().expect("a gate");
                 gate.acquire().await.expect("open").forget();
-                Outcome::Done(Action::done())
+                ReconcileOutcome::Done(Action::done())
             }
-            _ => Outcome::Done(Action::done()),
+            _ => ReconcileOutcome::Done(Action::done()),
         }
     }
 }
