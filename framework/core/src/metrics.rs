@@ -215,9 +215,9 @@ impl Metrics {
     /// Lets all sources add their numbers.
     fn gather(&self) {
         // Upgraded under the lock, used and dropped outside of it: the last reference to a source
-        // may be dropped here, and `report` takes locks of its own.
+        // may be dropped here, and `collect` takes locks of its own.
         let sources: Vec<_> = self.inner.sources.lock().iter().filter_map(Weak::upgrade).collect();
-        sources.iter().for_each(|source| source.report());
+        sources.iter().for_each(|source| source.collect());
     }
 
     /// Returns the series of a counter with these label values, which is visible from now on.

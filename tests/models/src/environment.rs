@@ -110,7 +110,7 @@ pub mod metrics {
     pub struct Metrics;
 
     pub trait MetricSource: Send + Sync {
-        fn report(&self);
+        fn collect(&self);
     }
 
     #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A source of numbers that the metrics do not have yet.
 pub trait MetricSource: Send + Sync {
     /// Adds the numbers to their series.
-    fn report(&self);
+    fn collect(&self);
 }
 
 /// Durations that the metrics do not have yet.
@@ -110,7 +110,7 @@ mod tests {
     fn encoding_reports_all_sources_and_a_dropped_source_is_removed() {
         struct Three(super::super::CounterSeries);
         impl MetricSource for Three {
-            fn report(&self) {
+            fn collect(&self) {
                 self.0.count(3);
             }
         }

@@ -451,7 +451,7 @@ impl<T: Hash + Eq + Clone> Inside<T> {
 }
 
 impl<T: Hash + Eq + Clone + Send> MetricSource for Shared<T> {
-    fn report(&self) {
+    fn collect(&self) {
         self.report_counts();
     }
 }

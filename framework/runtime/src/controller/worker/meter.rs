@@ -186,7 +186,7 @@ impl Shard {
 }
 
 impl MetricSource for All {
-    fn report(&self) {
+    fn collect(&self) {
         let mut reported = self.reported_busy.lock();
         let mut busy = 0;
         for shard in &self.shards {
@@ -211,7 +211,7 @@ impl MetricSource for All {
 impl Drop for All {
     fn drop(&mut self) {
         // Counts since the last reading are not lost.
-        self.report();
+        self.collect();
     }
 }
 

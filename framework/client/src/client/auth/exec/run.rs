@@ -199,13 +199,13 @@ impl ExecPlugin {
                  see what it prints"
             ))
         })?;
-        if answer.kind != "ExecCredential" || answer.api_version != self.api_version {
+        if output.kind != "ExecCredential" || output.api_version != self.api_version {
             return Err(self.error(format!(
                 "its output is not of kind ExecCredential and apiVersion {}",
                 self.api_version
             )));
         }
-        let status = answer.status.unwrap_or_default();
+        let status = output.status.unwrap_or_default();
         let token = status.token.filter(|token| !token.is_empty());
         let given = |pem: Option<Secret>| pem.filter(|pem| !pem.is_empty());
         let certificate = given(status.client_certificate_data);
