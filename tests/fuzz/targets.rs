@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use windlass::__private::probe;
 use windlass::client::ClientConfig;
 use windlass::error::ApiStatus;
-use windlass::wire::{EventType, Frame, FrameDecoder, Part};
+use windlass::wire::{EventType, Frame, FrameDecoder, RawItem};
 
 /// A limit that small inputs reach.
 const SMALL: usize = 64;
@@ -30,8 +30,8 @@ pub(crate) fn frames(data: &[u8]) {
         for piece in pieces(body, lengths) {
             decoder.push(piece, &mut |part| {
                 parts.push(match part {
-                    Part::Whole(line) => (true, line.to_vec()),
-                    Part::TooLarge(beginning) => (false, beginning.to_vec()),
+                    RawItem::Whole(line) => (true, line.to_vec()),
+                    RawItem::TooLarge(beginning) => (false, beginning.to_vec()),
                 });
             });
         }
@@ -195,10 +195,13 @@ pub(crate) fn skim(data: &[u8]) {
 fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)]) {
     let text = |name: &str| metadata[name].as_str().unwrap_or_default();
     assert_eq!(skimmed.namespace.as_deref().unwrap_or_default(), text("namespace"));
-    assert_eq!(skimmed.head().uid(), text("uid"));
-    assert_eq!(skimmed.head().resource_version(), text("resourceVersion"));
-    assert_eq!(skimmed.head().generation(), metadata["generation"].as_i64().unwrap_or_default());
-    assert_eq!(skimmed.head().is_terminating(), !metadata["deletionTimestamp"].is_null());
+    assert_eq!(skimmed.metadata().uid(), text("uid"));
+    assert_eq!(skimmed.metadata().resource_version(), text("resourceVersion"));
+    assert_eq!(
+        skimmed.metadata().generation(),
+        metadata["generation"].as_i64().unwrap_or_default()
+    );
+    assert_eq!(skimmed.metadata().is_terminating(), !metadata["deletionTimestamp"].is_null());
     let labels = inner.iter().find(|(name, _)| name == "labels");
     let labels = labels.and_then(|(_, value)| members(value.as_bytes())).unwrap_or_default();
     if repeats(&labels) {
@@ -206,7 +209,7 @@ fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)
     }
     for (name, value) in &labels {
         let value = serde_json::from_str::<String>(value).ok();
-        assert_eq!(skimmed.head().label(name), value.as_deref());
+        assert_eq!(skimmed.metadata().label(name), value.as_deref());
     }
 }
 

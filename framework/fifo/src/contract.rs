@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::known::Known;
 use super::object_delta::{Deleted, ObjectDelta};
-use super::rules::{Refused, Rules};
+use super::rules::{EnqueueError, Rules};
 
 /// Outcome of processing a popped item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Outcome<E> {
 
 /// An item that was taken out of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken<P> {
+pub struct QueueItem<P> {
     /// The item.
     pub item: P,
     /// Whether it belongs to the first list.
@@ -49,7 +49,7 @@ impl<K: Debug, T> Replacement<K, T> {
         rules: &Rules<K, T>,
         list: impl IntoIterator<Item = T>,
         resource_version: &str,
-    ) -> (Self, Vec<Refused<T>>) {
+    ) -> (Self, Vec<EnqueueError<T>>) {
         let (mut objects, mut refused) = (Vec::new(), Vec::new());
         for object in list {
             match rules.admit(object) {
@@ -100,10 +100,10 @@ pub trait Queue {
     fn resync(&mut self, known: &dyn Known<Self::Key, Self::Object>);
 
     /// Takes out the next item.
-    fn take(&mut self) -> Option<Taken<Self::Popped>>;
+    fn take(&mut self) -> Option<QueueItem<Self::Popped>>;
 
     /// Puts an item back whose processing asked for it.
-    fn give_back(&mut self, taken: Taken<Self::Popped>);
+    fn give_back(&mut self, taken: QueueItem<Self::Popped>);
 
     /// Returns the states of the objects of `item` that a consumer knows once it has processed it;
     /// `None` for a deleted object.
@@ -130,7 +130,7 @@ pub trait Queue {
     ///
     /// # Errors
     /// The object is refused: its key cannot be read, its transform failed, the queue is full.
-    fn add(&mut self, object: Self::Object) -> Result<(), Refused<Self::Object>> {
+    fn add(&mut self, object: Self::Object) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Added(object), &());
         Ok(())
@@ -140,7 +140,7 @@ pub trait Queue {
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    fn update(&mut self, object: Self::Object) -> Result<(), Refused<Self::Object>> {
+    fn update(&mut self, object: Self::Object) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Updated(object), &());
         Ok(())
@@ -154,7 +154,7 @@ pub trait Queue {
         &mut self,
         object: Self::Object,
         known: &dyn Known<Self::Key, Self::Object>,
-    ) -> Result<(), Refused<Self::Object>> {
+    ) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Deleted(Deleted::seen(object)), known);
         Ok(())
@@ -172,9 +172,9 @@ pub trait Queue {
         list: Vec<Self::Object>,
         resource_version: &str,
         known: &dyn Known<Self::Key, Self::Object>,
-    ) -> Vec<Refused<Self::Object>> {
+    ) -> Vec<EnqueueError<Self::Object>> {
         if !self.has_room() && !list.is_empty() {
-            return list.into_iter().map(Refused::Full).collect();
+            return list.into_iter().map(EnqueueError::Full).collect();
         }
         let (list, refused) = Replacement::admit(self.rules(), list, resource_version);
         self.enter_list(list, known);
@@ -205,10 +205,10 @@ pub(super) type Admitted<Q> = (<Q as Queue>::Key, <Q as Queue>::Object);
 fn admit<Q: Queue + ?Sized>(
     queue: &Q,
     object: Q::Object,
-) -> Result<Admitted<Q>, Refused<Q::Object>> {
+) -> Result<Admitted<Q>, EnqueueError<Q::Object>> {
     if !queue.has_room() {
         // Before the transform runs: the object comes back as it was.
-        return Err(Refused::Full(object));
+        return Err(EnqueueError::Full(object));
     }
     queue.rules().admit(object)
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use super::contract::{Queue, Replacement, Taken};
+use super::contract::{Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::Rules;
@@ -60,7 +60,7 @@ impl<K, T> Deltas<K, T> {
 pub struct DeltaFifo<K, T> {
     rules: Rules<K, T>,
     order: VecDeque<K>,
-    places: BTreeMap<K, Place<T>>,
+    places: BTreeMap<K, QueuedDeltas<T>>,
     is_populated: bool,
     /// Places of the first list that were not taken out.
     initial: usize,
@@ -68,7 +68,7 @@ pub struct DeltaFifo<K, T> {
 }
 
 /// The waiting deltas of one key.
-struct Place<T> {
+struct QueuedDeltas<T> {
     deltas: Vec<ObjectDelta<T>>,
     is_initial: bool,
 }
@@ -123,7 +123,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
             return merge(&mut place.deltas, delta);
         }
         self.order.push_back(key.clone());
-        self.places.insert(key, Place { deltas: vec![delta], is_initial });
+        self.places.insert(key, QueuedDeltas { deltas: vec![delta], is_initial });
         self.initial += usize::from(is_initial);
     }
 
@@ -206,21 +206,23 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<Deltas<K, T>>> {
+    fn take(&mut self) -> Option<QueueItem<Deltas<K, T>>> {
         loop {
             let key = self.order.pop_front()?;
-            let Some(Place { deltas, is_initial }) = self.places.remove(&key) else { continue };
+            let Some(QueuedDeltas { deltas, is_initial }) = self.places.remove(&key) else {
+                continue;
+            };
             self.initial -= usize::from(is_initial);
-            return Some(Taken { item: Deltas { key, deltas }, is_initial });
+            return Some(QueueItem { item: Deltas { key, deltas }, is_initial });
         }
     }
 
-    fn give_back(&mut self, taken: Taken<Deltas<K, T>>) {
+    fn give_back(&mut self, taken: QueueItem<Deltas<K, T>>) {
         let Deltas { key, deltas } = taken.item;
         // Deltas that were queued meanwhile are newer, and win.
         if !self.places.contains_key(&key) {
             self.order.push_back(key.clone());
-            self.places.insert(key, Place { deltas, is_initial: false });
+            self.places.insert(key, QueuedDeltas { deltas, is_initial: false });
         }
     }
 

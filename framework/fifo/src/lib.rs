@@ -60,7 +60,7 @@ mod shared;
 mod tests;
 
 pub use closed::{Closed, Synced, unsynced};
-pub use contract::{Outcome, Queue, Replacement, Taken};
+pub use contract::{Outcome, Queue, QueueItem, Replacement};
 pub use delta_fifo::{DeltaFifo, Deltas};
 pub use known::Known;
 pub use object_delta::{Deleted, DeltaType, ObjectDelta};
@@ -71,5 +71,5 @@ pub use rate_limiter::{
 };
 pub use rate_limiting_queue::RateLimitingQueue;
 pub use real_fifo::{RealDelta, RealFifo};
-pub use rules::{Refused, Rules};
+pub use rules::{EnqueueError, Rules};
 pub use shared::Shared;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use super::contract::{Queue, Replacement, Taken};
+use super::contract::{Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::ObjectDelta;
 use super::rules::Rules;
@@ -162,7 +162,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
     /// Does nothing: every object has its place by construction.
     fn resync(&mut self, _known: &dyn Known<K, T>) {}
 
-    fn take(&mut self) -> Option<Taken<(K, T)>> {
+    fn take(&mut self) -> Option<QueueItem<(K, T)>> {
         loop {
             let key = self.order.pop_front()?;
             let Some(entry) = self.entries.remove(&key) else { continue };
@@ -170,12 +170,12 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
             // The place of a deleted object is skipped.
             if let Some(object) = entry.object {
                 self.objects -= 1;
-                return Some(Taken { item: (key, object), is_initial: entry.is_initial });
+                return Some(QueueItem { item: (key, object), is_initial: entry.is_initial });
             }
         }
     }
 
-    fn give_back(&mut self, taken: Taken<(K, T)>) {
+    fn give_back(&mut self, taken: QueueItem<(K, T)>) {
         let (key, object) = taken.item;
         // An object that was queued meanwhile is newer, and wins.
         self.add_if_not_present(key, object);

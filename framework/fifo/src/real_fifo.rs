@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use super::contract::{Outcome, Queue, Replacement, Taken};
+use super::contract::{Outcome, Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::{Deleted, DeltaType, ObjectDelta};
 use super::rules::Rules;
@@ -63,9 +63,10 @@ impl<K, T> RealDelta<K, T> {
 /// All deltas of all keys in the order of arrival, up to a bound.
 ///
 /// - Nothing is merged or dropped: a deleted object is handed out with its whole history.
-/// - When full, adding is refused ([`Refused::Full`](super::Refused::Full) returns the object), and
-///   waits in a [`Shared`](super::Shared). A list is taken when there is room for one entry, or
-///   when it is empty; a resync always. Either may exceed the bound by the entries that it queues.
+/// - When full, adding is refused ([`EnqueueError::Full`](super::EnqueueError::Full) returns the
+///   object), and waits in a [`Shared`](super::Shared). A list is taken when there is room for one
+///   entry, or when it is empty; a resync always. Either may exceed the bound by the entries that
+///   it queues.
 /// - [`replace`](Queue::replace) queues tombstones for objects that were queued or known and are
 ///   not listed, then a `Replaced` for each listed object. [Atomic](Self::atomic) queues hold one
 ///   `ReplacedAll` instead, and leave the comparison to the consumer.
@@ -90,7 +91,7 @@ impl<K, T> RealDelta<K, T> {
 ///     .is_some()
 /// {}
 /// assert_eq!(popped, [DeltaType::Added, DeltaType::Updated]);
-/// # Ok::<(), windlass::fifo::Refused<(&'static str, u32)>>(())
+/// # Ok::<(), windlass::fifo::EnqueueError<(&'static str, u32)>>(())
 /// ```
 pub struct RealFifo<K, T> {
     rules: Rules<K, T>,
@@ -171,14 +172,14 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     /// Takes out a run of deltas that can be applied as one step: at most `most` (at least one), of
     /// distinct keys, all or none of them of the first list. An entry that concerns more than one
     /// object comes alone. `None` when no entry waits.
-    pub fn take_batch(&mut self, most: usize) -> Option<Taken<Vec<RealDelta<K, T>>>> {
+    pub fn take_batch(&mut self, most: usize) -> Option<QueueItem<Vec<RealDelta<K, T>>>> {
         let first = self.take()?;
         let is_initial = first.is_initial;
         let mut keys: BTreeSet<K> = first.item.key().cloned().into_iter().collect();
         let mut item = vec![first.item];
         // The entry concerns all objects: it is a batch by itself.
         if keys.is_empty() {
-            return Some(Taken { item, is_initial });
+            return Some(QueueItem { item, is_initial });
         }
         while item.len() < most {
             let Some(next) = self.entries.front() else { break };
@@ -191,13 +192,13 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
             }
             item.extend(self.take().map(|taken| taken.item));
         }
-        Some(Taken { item, is_initial })
+        Some(QueueItem { item, is_initial })
     }
 
     /// Puts a batch back to the front, in its order.
-    pub fn give_back_batch(&mut self, taken: Taken<Vec<RealDelta<K, T>>>) {
+    pub fn give_back_batch(&mut self, taken: QueueItem<Vec<RealDelta<K, T>>>) {
         for item in taken.item.into_iter().rev() {
-            self.give_back(Taken { item, is_initial: taken.is_initial });
+            self.give_back(QueueItem { item, is_initial: taken.is_initial });
         }
     }
 
@@ -349,14 +350,14 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<RealDelta<K, T>>> {
+    fn take(&mut self) -> Option<QueueItem<RealDelta<K, T>>> {
         let Entry { delta, is_initial } = self.entries.pop_front()?;
         self.initial -= usize::from(is_initial);
-        Some(Taken { item: delta, is_initial })
+        Some(QueueItem { item: delta, is_initial })
     }
 
-    fn give_back(&mut self, taken: Taken<RealDelta<K, T>>) {
-        let Taken { item: delta, is_initial } = taken;
+    fn give_back(&mut self, taken: QueueItem<RealDelta<K, T>>) {
+        let QueueItem { item: delta, is_initial } = taken;
         self.initial += usize::from(is_initial);
         self.entries.push_front(Entry { delta, is_initial });
     }

@@ -48,25 +48,25 @@ impl<K: fmt::Debug, T> Rules<K, T> {
     /// Names and transforms an object that comes from the source.
     ///
     /// # Errors
-    /// [`Refused::Key`], [`Refused::Transform`].
-    pub fn admit(&self, object: T) -> Result<(K, T), Refused<T>> {
+    /// [`EnqueueError::Key`], [`EnqueueError::Transform`].
+    pub fn admit(&self, object: T) -> Result<(K, T), EnqueueError<T>> {
         let key = match (self.key)(&object) {
             Ok(key) => key,
-            Err(source) => return Err(Refused::Key { object, source }),
+            Err(source) => return Err(EnqueueError::Key { object, source }),
         };
         match &self.transform {
             None => Ok((key, object)),
             Some(transform) => match transform(object) {
                 Ok(object) => Ok((key, object)),
                 // The transform has consumed the object: only its key is left.
-                Err(source) => Err(Refused::Transform { key: format!("{key:?}"), source }),
+                Err(source) => Err(EnqueueError::Transform { key: format!("{key:?}"), source }),
             },
         }
     }
 }
 
 /// Error of an object that a queue did not take. Returns the object where it still exists.
-pub enum Refused<T> {
+pub enum EnqueueError<T> {
     /// The object's key could not be read.
     Key {
         /// The object.
@@ -87,7 +87,7 @@ pub enum Refused<T> {
     Closed(T),
 }
 
-impl<T> Refused<T> {
+impl<T> EnqueueError<T> {
     /// Returns the object, unless a transform has consumed it.
     pub fn into_object(self) -> Option<T> {
         match self {
@@ -97,7 +97,7 @@ impl<T> Refused<T> {
     }
 }
 
-impl<T> fmt::Debug for Refused<T> {
+impl<T> fmt::Debug for EnqueueError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key { source, .. } => f.debug_struct("Key").field("source", source).finish(),
@@ -110,7 +110,7 @@ impl<T> fmt::Debug for Refused<T> {
     }
 }
 
-impl<T> fmt::Display for Refused<T> {
+impl<T> fmt::Display for EnqueueError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key { .. } => f.write_str("the object was not queued: its key cannot be read"),
@@ -123,7 +123,7 @@ impl<T> fmt::Display for Refused<T> {
     }
 }
 
-impl<T> StdError for Refused<T> {
+impl<T> StdError for EnqueueError<T> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Key { source, .. } | Self::Transform { source, .. } => Some(&**source),

@@ -10,10 +10,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::closed::Closed;
-use super::contract::{Admitted, Outcome, Queue, Replacement, Taken};
+use super::contract::{Admitted, Outcome, Queue, QueueItem, Replacement};
 use super::known::{Known, View};
 use super::object_delta::{Deleted, ObjectDelta};
-use super::rules::{Refused, Rules};
+use super::rules::{EnqueueError, Rules};
 use windlass_core::sync::{Mutex, Notify};
 
 /// A queue for several tasks. Share it in an [`Arc`].
@@ -67,7 +67,7 @@ struct State<Q: Queue> {
 type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 
 /// The item that is being processed, and the guard of its processing.
-pub(super) type Begun<'a, Q, P> = (Taken<P>, Popping<'a, Q>);
+pub(super) type Begun<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
 
 /// The item in process: its effect once it is done.
 struct Flight<Q: Queue> {
@@ -178,7 +178,7 @@ impl<Q: Queue> Shared<Q> {
     ///
     /// # Cancel safety
     /// Safe: dropped while it waits, nothing is queued and the object is gone.
-    pub async fn add(&self, object: Q::Object) -> Result<(), Refused<Q::Object>> {
+    pub async fn add(&self, object: Q::Object) -> Result<(), EnqueueError<Q::Object>> {
         self.enter(object, ObjectDelta::Added).await
     }
 
@@ -189,7 +189,7 @@ impl<Q: Queue> Shared<Q> {
     ///
     /// # Cancel safety
     /// As [`add`](Self::add).
-    pub async fn update(&self, object: Q::Object) -> Result<(), Refused<Q::Object>> {
+    pub async fn update(&self, object: Q::Object) -> Result<(), EnqueueError<Q::Object>> {
         self.enter(object, ObjectDelta::Updated).await
     }
 
@@ -204,7 +204,7 @@ impl<Q: Queue> Shared<Q> {
         &self,
         object: Q::Object,
         known: &(impl Known<Q::Key, Q::Object> + Sync),
-    ) -> Result<(), Refused<Q::Object>> {
+    ) -> Result<(), EnqueueError<Q::Object>> {
         let (key, object) = self.rules.admit(object)?;
         let mut object = Some(object);
         let entered = self.compare(
@@ -219,7 +219,7 @@ impl<Q: Queue> Shared<Q> {
         let is_open = entered.await.is_ok();
         match object {
             // The queue was closed before the step took the object.
-            Some(object) if !is_open => Err(Refused::Closed(object)),
+            Some(object) if !is_open => Err(EnqueueError::Closed(object)),
             _ => Ok(()),
         }
     }
@@ -234,7 +234,7 @@ impl<Q: Queue> Shared<Q> {
         list: Vec<Q::Object>,
         resource_version: &str,
         known: &(impl Known<Q::Key, Q::Object> + Sync),
-    ) -> Vec<Refused<Q::Object>> {
+    ) -> Vec<EnqueueError<Q::Object>> {
         let (list, mut refused) = Replacement::admit(&self.rules, list, resource_version);
         let mut list = Some(list);
         let entered = self.compare(
@@ -248,7 +248,7 @@ impl<Q: Queue> Shared<Q> {
         let _ = entered.await;
         let objects = list.into_iter().flat_map(|list| list.objects);
         // Left over if the queue was closed before the step took the list.
-        refused.extend(objects.map(|(_, object)| Refused::Closed(object)));
+        refused.extend(objects.map(|(_, object)| EnqueueError::Closed(object)));
         refused
     }
 
@@ -301,7 +301,7 @@ impl<Q: Queue> Shared<Q> {
         &self,
         object: Q::Object,
         change: fn(Q::Object) -> ObjectDelta<Q::Object>,
-    ) -> Result<(), Refused<Q::Object>> {
+    ) -> Result<(), EnqueueError<Q::Object>> {
         let mut entry = self.rules.admit(object)?;
         loop {
             let mut room = pin!(self.room.notified());
@@ -320,10 +320,10 @@ impl<Q: Queue> Shared<Q> {
         &self,
         (key, object): Admitted<Q>,
         change: fn(Q::Object) -> ObjectDelta<Q::Object>,
-    ) -> Result<Option<Admitted<Q>>, Refused<Q::Object>> {
+    ) -> Result<Option<Admitted<Q>>, EnqueueError<Q::Object>> {
         let mut state = self.state.lock();
         if state.is_closed {
-            return Err(Refused::Closed(object));
+            return Err(EnqueueError::Closed(object));
         }
         if !state.queue.has_room() {
             return Ok(Some((key, object)));
@@ -379,7 +379,7 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Registers a reader: from now on processed states are recorded. `None` without room.
-    fn read(&self) -> Result<Option<Reading<'_, Q>>, Closed> {
+    fn read(&self) -> Result<Option<StoreReadGuard<'_, Q>>, Closed> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(self.closed());
@@ -388,7 +388,7 @@ impl<Q: Queue> Shared<Q> {
             return Ok(None);
         }
         state.readers += 1;
-        Ok(Some(Reading { shared: self }))
+        Ok(Some(StoreReadGuard { shared: self }))
     }
 
     /// Wakes waiters after items may have been queued.
@@ -407,7 +407,7 @@ impl<Q: Queue> Shared<Q> {
     /// Waits until `take` returns an item and no other item is in process.
     pub(super) async fn taken<P>(
         &self,
-        take: impl Fn(&mut Q) -> Option<Taken<P>>,
+        take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
     ) -> Result<Begun<'_, Q, P>, Closed> {
         loop {
@@ -424,7 +424,7 @@ impl<Q: Queue> Shared<Q> {
     /// One attempt of `taken`; `None` if there is nothing to take.
     fn try_take<P>(
         &self,
-        take: impl Fn(&mut Q) -> Option<Taken<P>>,
+        take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
     ) -> Result<Option<Begun<'_, Q, P>>, Closed> {
         let mut state = self.state.lock();
@@ -454,11 +454,11 @@ impl<Q: Queue> Shared<Q> {
 }
 
 /// A task that reads the consumer's store.
-struct Reading<'a, Q: Queue> {
+struct StoreReadGuard<'a, Q: Queue> {
     shared: &'a Shared<Q>,
 }
 
-impl<Q: Queue> Drop for Reading<'_, Q> {
+impl<Q: Queue> Drop for StoreReadGuard<'_, Q> {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.readers -= 1;

@@ -8,7 +8,9 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use windlass_core::error::ApiStatus;
-use windlass_core::wire::{Head, HeadOffsets, ListSplitter, MetadataScan, Part, status, values_at};
+use windlass_core::wire::{
+    ListSplitter, MetadataOffsets, MetadataRef, MetadataScan, RawItem, status, values_at,
+};
 
 /// A list in pieces, as a reflector splits it.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,10 +31,10 @@ pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Res
     let mut splitter = ListSplitter::with_limit(limit);
     let mut items = Vec::new();
     for piece in pieces {
-        let mut each = |part: Part<'_>| {
+        let mut each = |part: RawItem<'_>| {
             items.push(match part {
-                Part::Whole(item) => Ok(item.to_vec()),
-                Part::TooLarge(beginning) => Err(beginning.to_vec()),
+                RawItem::Whole(item) => Ok(item.to_vec()),
+                RawItem::TooLarge(beginning) => Err(beginning.to_vec()),
             });
         };
         splitter.push(piece, &mut each).map_err(|error| error.to_string())?;
@@ -49,7 +51,7 @@ pub struct Skimmed {
     pub name: String,
     /// `metadata.namespace`.
     pub namespace: Option<String>,
-    outline: HeadOffsets,
+    offsets: MetadataOffsets,
     /// The cached bytes: the object without `apiVersion`, `kind` and `managedFields`.
     pub kept: Box<[u8]>,
 }
@@ -59,14 +61,14 @@ impl Skimmed {
         Self {
             name: skim.name.clone().into_owned(),
             namespace: skim.namespace.clone().map(std::borrow::Cow::into_owned),
-            outline: skim.outline(),
+            offsets: skim.offsets(),
             kept: skim.compact(),
         }
     }
 
     /// The rest of the scanned metadata.
-    pub fn head(&self) -> Head<'_> {
-        self.outline.head(&self.kept)
+    pub fn metadata(&self) -> MetadataRef<'_> {
+        self.offsets.metadata(&self.kept)
     }
 }
 

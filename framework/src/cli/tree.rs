@@ -15,7 +15,7 @@ const MOST_OBJECTS: u32 = 500;
 const MOST_LINES: usize = 40;
 
 /// An object and its kind.
-type Found = (ResourceInfo, DynamicObject);
+type KindObject = (ResourceInfo, DynamicObject);
 
 /// The objects of some kinds with everything that they own, at one moment.
 #[derive(Debug, Default, PartialEq)]
@@ -74,9 +74,9 @@ impl Forest {
     }
 
     /// Builds the trees; an object with several owners stands in the tree of each.
-    fn of(found: Vec<Found>, roots: &[ResourceInfo]) -> Self {
+    fn of(found: Vec<KindObject>, roots: &[ResourceInfo]) -> Self {
         let uids: BTreeSet<String> = found.iter().map(|(_, one)| one.uid().to_owned()).collect();
-        let mut by_owner: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+        let mut by_owner: BTreeMap<String, Vec<KindObject>> = BTreeMap::new();
         let mut tops = Vec::new();
         for (kind, object) in found {
             let owners = object.metadata.owner_references.iter().flatten();
@@ -91,7 +91,7 @@ impl Forest {
                 children.push((kind.clone(), object.clone()));
             }
         }
-        let grow = |(kind, object): &Found| Tree::grow(kind, object, &mut by_owner);
+        let grow = |(kind, object): &KindObject| Tree::grow(kind, object, &mut by_owner);
         Self { trees: tops.iter().map(grow).collect() }
     }
 
@@ -152,7 +152,7 @@ impl Tree {
     fn grow(
         info: &ResourceInfo,
         object: &DynamicObject,
-        by_owner: &mut BTreeMap<String, Vec<Found>>,
+        by_owner: &mut BTreeMap<String, Vec<KindObject>>,
     ) -> Self {
         // The children are removed from the map: a cycle of owners ends.
         let children = by_owner.remove(object.uid()).unwrap_or_default();
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    fn object(kind: &'static str, uid: &str, owner: Option<&str>, more: Value) -> Found {
+    fn object(kind: &'static str, uid: &str, owner: Option<&str>, more: Value) -> KindObject {
         let owners =
             owner.map(|uid| json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": uid }]));
         let mut metadata = json!({ "name": uid, "uid": uid, "ownerReferences": owners });
@@ -262,7 +262,7 @@ mod tests {
         json!({ "conditions": [{ "type": "Ready", "status": status, "reason": "Up" }] })
     }
 
-    fn forest(found: Vec<Found>) -> Forest {
+    fn forest(found: Vec<KindObject>) -> Forest {
         Forest::of(found, &[info("Website")])
     }
 

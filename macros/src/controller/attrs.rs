@@ -7,7 +7,7 @@ use syn::parse::ParseStream;
 use syn::{Attribute, Expr, Ident, Token, Type};
 
 use crate::errors::Errors;
-use crate::keys::{self, At, Key, left_over, set, unknown};
+use crate::keys::{self, Key, WithSpan, left_over, set, unknown};
 
 pub(crate) const KEYS: &[&str] =
     &["for", "when", "owns", "watches", "finalizer", "can", "name", "workers"];
@@ -27,10 +27,10 @@ pub(super) struct Attrs {
     pub(super) when: Option<Expr>,
     pub(super) owns: Vec<Type>,
     pub(super) watches: Vec<WatchAttr>,
-    pub(super) finalizer: Option<At<String>>,
+    pub(super) finalizer: Option<WithSpan<String>>,
     pub(super) grants: Vec<Grant>,
-    pub(super) name: Option<At<String>>,
-    pub(super) workers: Option<At<usize>>,
+    pub(super) name: Option<WithSpan<String>>,
+    pub(super) workers: Option<WithSpan<usize>>,
 }
 
 /// `watches(Secret, by = path::to::mapper)` or `watches(Secret, index = Website::BY_SECRET)`, and

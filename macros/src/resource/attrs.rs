@@ -6,7 +6,7 @@ use syn::parse::ParseStream;
 
 use super::index::IndexAttr;
 use crate::errors::Errors;
-use crate::keys::{self, At, Key, set};
+use crate::keys::{self, Key, WithSpan, set};
 
 pub(crate) const KEYS: &[&str] = &[
     "group",
@@ -32,15 +32,15 @@ pub(super) struct Attrs {
     pub(super) present: bool,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) group: Option<At<String>>,
-    pub(super) version: Option<At<String>>,
-    pub(super) kind: Option<At<String>>,
-    pub(super) plural: Option<At<String>>,
-    pub(super) singular: Option<At<String>>,
+    pub(super) group: Option<WithSpan<String>>,
+    pub(super) version: Option<WithSpan<String>>,
+    pub(super) kind: Option<WithSpan<String>>,
+    pub(super) plural: Option<WithSpan<String>>,
+    pub(super) singular: Option<WithSpan<String>>,
     pub(super) namespaced: Option<Span>,
     pub(super) cluster: Option<Span>,
-    pub(super) short: Vec<At<String>>,
-    pub(super) category: Vec<At<String>>,
+    pub(super) short: Vec<WithSpan<String>>,
+    pub(super) category: Vec<WithSpan<String>>,
     pub(super) columns: Vec<ColumnAttr>,
     pub(super) scale: Option<ScaleAttr>,
     pub(super) indexes: Vec<IndexAttr>,
@@ -52,12 +52,12 @@ pub(super) struct ColumnAttr {
     pub(super) key: Key,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) name: Option<At<String>>,
-    pub(super) path: Option<At<String>>,
-    pub(super) kind: Option<At<String>>,
-    pub(super) format: Option<At<String>>,
-    pub(super) priority: Option<At<i32>>,
-    pub(super) description: Option<At<String>>,
+    pub(super) name: Option<WithSpan<String>>,
+    pub(super) path: Option<WithSpan<String>>,
+    pub(super) kind: Option<WithSpan<String>>,
+    pub(super) format: Option<WithSpan<String>>,
+    pub(super) priority: Option<WithSpan<i32>>,
+    pub(super) description: Option<WithSpan<String>>,
 }
 
 /// `scale(spec = ".spec.replicas", status = ".status.replicas")`
@@ -66,9 +66,9 @@ pub(super) struct ScaleAttr {
     pub(super) key: Key,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) spec: Option<At<String>>,
-    pub(super) status: Option<At<String>>,
-    pub(super) selector: Option<At<String>>,
+    pub(super) spec: Option<WithSpan<String>>,
+    pub(super) status: Option<WithSpan<String>>,
+    pub(super) selector: Option<WithSpan<String>>,
 }
 
 impl Attrs {

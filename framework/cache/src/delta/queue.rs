@@ -19,7 +19,7 @@ use windlass_core::resource::ObjectKey;
 const KEPT_ENTRIES: usize = 1024;
 
 /// The properties of objects that a [`DeltaQueue`] needs.
-pub trait Keyed {
+pub trait DeltaItem {
     /// The key of the object.
     fn key(&self) -> &ObjectKey;
 
@@ -56,13 +56,13 @@ pub enum Delta<T, M> {
 /// ```
 /// # extern crate windlass_cache as windlass;
 /// use std::cmp::Ordering;
-/// use windlass::delta::{Delta, DeltaQueue, Keyed};
+/// use windlass::delta::{Delta, DeltaQueue, DeltaItem};
 /// use windlass::resource::ObjectKey;
 ///
 /// #[derive(Debug, PartialEq)]
 /// struct State(ObjectKey, u32);
 ///
-/// impl Keyed for State {
+/// impl DeltaItem for State {
 ///     fn key(&self) -> &ObjectKey {
 ///         &self.0
 ///     }
@@ -149,7 +149,7 @@ impl<T, M> Debug for DeltaQueue<T, M> {
     }
 }
 
-impl<T: Keyed, M> DeltaQueue<T, M> {
+impl<T: DeltaItem, M> DeltaQueue<T, M> {
     /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
@@ -311,7 +311,7 @@ mod tests {
         seen: u32,
     }
 
-    impl Keyed for State {
+    impl DeltaItem for State {
         fn key(&self) -> &ObjectKey {
             &self.key
         }

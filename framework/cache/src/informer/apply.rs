@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::core::Core;
 use super::listener::Listener;
-use super::meter::Reading;
+use super::meter::Measurement;
 use super::progress::Synced;
 use crate::reflector::{ApplyQueue, BatchSink, StoreDelta};
 use crate::store::{BatchOutcome, Event};
@@ -140,7 +140,7 @@ impl Core {
     /// Sets the gauges as of `now`.
     fn measure_at(&self, now: Instant) {
         let members = self.listeners.members();
-        self.meter.read(&Reading {
+        self.meter.read(&Measurement {
             sizes: self.store.sizes(),
             invalid: self.store.invalid(),
             queued: self.handoff.len(),

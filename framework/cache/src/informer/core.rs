@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::invalid::{Budget, Validator};
+use super::invalid::{ReportBudget, Validator};
 use super::listener::{Life, Listener, Listeners};
 use super::meter::Meter;
 use super::options::CacheOptions;
@@ -54,7 +54,7 @@ pub(crate) struct Core {
     /// Set once the informer validates eagerly.
     pub(super) validator: OnceLock<Validator>,
     /// Limit of reports on objects that do not decode.
-    pub(super) budget: Budget,
+    pub(super) budget: ReportBudget,
     /// Whether another component reports objects that do not decode.
     pub(super) is_reported_elsewhere: AtomicBool,
     /// Whether its readers wait for its first list on their own, so that no other controller has
@@ -107,7 +107,7 @@ impl Core {
             habits,
             stop,
             validator: OnceLock::new(),
-            budget: Budget::default(),
+            budget: ReportBudget::default(),
             is_reported_elsewhere: AtomicBool::new(false),
             is_awaited: AtomicBool::new(false),
             is_asked: AtomicBool::new(false),
@@ -181,7 +181,7 @@ impl Core {
 
     /// Runs the informer until its stop. The informer has ended when this future is dropped, too.
     pub(crate) async fn run(self: Arc<Self>) {
-        let ending = Ending(self);
+        let ending = InformerGuard(self);
         let core = &ending.0;
         let mut tasks = JoinSet::new();
         // Attended before the reflectors start: listeners from before the start receive the first
@@ -284,9 +284,9 @@ impl Drop for Fallen {
 }
 
 /// Ends the informer when its task ends or is dropped.
-struct Ending(Arc<Core>);
+struct InformerGuard(Arc<Core>);
 
-impl Drop for Ending {
+impl Drop for InformerGuard {
     fn drop(&mut self) {
         self.0.end();
     }

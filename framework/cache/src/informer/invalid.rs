@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::core::Core;
-use super::listener::{Identity, Item, Listener, Merging, Pace};
+use super::listener::{Item, Listener, ListenerIdentity, Merging, Pace};
 use super::{Validate, registry};
 use crate::store::{Event, Object};
 use windlass_core::resource::{ObjectRef, Resource};
@@ -43,18 +43,18 @@ pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 pub(super) type Validator = fn(&Arc<Object>);
 
 /// Number of reports that one informer may still make.
-pub(super) struct Budget {
+pub(super) struct ReportBudget {
     left: Mutex<(u32, Option<Instant>)>,
     was_exceeded: AtomicBool,
 }
 
-impl Default for Budget {
+impl Default for ReportBudget {
     fn default() -> Self {
         Self { left: Mutex::new((BURST, None)), was_exceeded: AtomicBool::new(false) }
     }
 }
 
-impl Budget {
+impl ReportBudget {
     /// Spends one report of the token bucket; false when none is left.
     fn spend(&self, now: Instant) -> bool {
         let mut bucket = self.left.lock();
@@ -116,7 +116,7 @@ impl Core {
             }
             return;
         }
-        let uid = Some(object.head().uid().to_owned()).filter(|uid| !uid.is_empty());
+        let uid = Some(object.metadata().uid().to_owned()).filter(|uid| !uid.is_empty());
         report(&InvalidObject {
             object: ObjectRef { info: self.store.info().clone(), key: object.key().clone(), uid },
             version: object.version().to_owned(),
@@ -137,7 +137,7 @@ impl Core {
 
     /// Starts a task that decodes every new version, for a quarter of the time at most.
     fn validate(self: &Arc<Self>) {
-        let identity = Identity {
+        let identity = ListenerIdentity {
             name: "validation".to_owned(),
             info: self.store.info().clone(),
             metrics: self.meter.metrics().clone(),

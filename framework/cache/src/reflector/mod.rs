@@ -36,12 +36,12 @@ mod watch;
 
 use std::time::Duration;
 
-pub use memory::{Answer, MemorySource};
+pub use memory::{MemoryResponse, MemorySource};
 pub use options::ReflectorOptions;
 pub use reflector::{Reflector, ReflectorError};
 pub use sink::{RawObject, ReflectorSink, StoreTarget, StreamProgress};
 pub use source::{
-    ApiSource, Chunks, ListWatch, Opening, Page, Pager, Pages, Read, Served, Serving,
+    ApiSource, Chunks, ListWatch, OpenFuture, Page, Pager, Pages, Read, Served, ServedFuture,
 };
 pub use status::{Freshness, State, Status};
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capabilities::ServerCapabilities;
 use super::machine::{AttemptEnd, Machine, RollbackCheck};
-use super::rollback::Look;
+use super::rollback::ListVersionFuture;
 use super::sink::{DeltaWriter, ReflectorSink, StoreTarget};
 use super::subject::Subject;
 use super::{ListWatch, Read, ReflectorOptions, State, Status};
@@ -77,7 +77,7 @@ pub struct Reflector<T> {
     /// Decides about the next request, its pause, and what lists and watches mean.
     pub(super) machine: Machine,
     /// Suspicion that the server's store was set back, checked beside the watch.
-    pub(super) rollback: RollbackCheck<Look>,
+    pub(super) rollback: RollbackCheck<ListVersionFuture>,
     /// Time of the next resync of the target.
     pub(super) resync_at: Option<Instant>,
 }

@@ -28,9 +28,9 @@ use windlass_core::metrics::names;
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
 /// A look under way; its result is the version of a list, read to its end.
-pub(super) type Look = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
+pub(super) type ListVersionFuture = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
-impl RollbackCheck<Look> {
+impl RollbackCheck<ListVersionFuture> {
     /// Waits for the result of the look under way; for ever, when there is none. The result is to be
     /// judged before the next call.
     ///

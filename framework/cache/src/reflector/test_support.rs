@@ -9,14 +9,14 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::source::Opening;
+use super::source::OpenFuture;
 use super::{ListWatch, MemorySource, Read};
 use windlass_core::error::ApiStatus;
 use windlass_core::resource::ResourceInfo;
 
-/// A scripted answer of the server.
+/// A scripted response of the server.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum ScriptedResponse {
     /// An error answer.
     Status(u16, &'static str),
     /// 429 with `Retry-After`.
@@ -29,15 +29,15 @@ pub(crate) enum Answer {
     Never,
 }
 
-impl From<Answer> for super::Answer {
-    fn from(answer: Answer) -> Self {
+impl From<ScriptedResponse> for super::MemoryResponse {
+    fn from(response: ScriptedResponse) -> Self {
         let bytes = |pieces: Vec<String>| pieces.into_iter().map(Bytes::from).collect();
-        match answer {
-            Answer::Status(code, reason) => Self::status(code, reason),
-            Answer::SlowDown(after) => Self::slow_down(after),
-            Answer::Body(pieces) => Self::Body(bytes(pieces)),
-            Answer::Hang(pieces) => Self::Hang(bytes(pieces)),
-            Answer::Never => Self::Never,
+        match response {
+            ScriptedResponse::Status(code, reason) => Self::status(code, reason),
+            ScriptedResponse::SlowDown(after) => Self::slow_down(after),
+            ScriptedResponse::Body(pieces) => Self::Body(bytes(pieces)),
+            ScriptedResponse::Hang(pieces) => Self::Hang(bytes(pieces)),
+            ScriptedResponse::Never => Self::Never,
         }
     }
 }
@@ -68,7 +68,7 @@ impl Server {
     /// number of the request.
     pub(crate) fn script(
         &self,
-        script: impl Fn(usize, &Read) -> Option<Answer> + Send + Sync + 'static,
+        script: impl Fn(usize, &Read) -> Option<ScriptedResponse> + Send + Sync + 'static,
     ) {
         self.0.script(move |number, read| script(number, read).map(Into::into));
     }
@@ -177,7 +177,7 @@ pub(crate) fn status(code: u16, reason: &str) -> ApiStatus {
 }
 
 impl ListWatch for Server {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         self.0.open(read)
     }
 }

@@ -15,13 +15,13 @@ use super::{NO_PROGRESS, Reflector};
 use windlass_client::client::{Verb, at_once};
 use windlass_core::error::Error;
 use windlass_core::metrics::names;
-use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, Part};
+use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, RawItem};
 
 /// Most pieces that are handed over at once. A watch receives one piece per event.
 const MOST_PIECES: u32 = 64;
 
 /// The event for which a watch waited.
-enum Next {
+enum WatchInput {
     Piece(Option<Result<Bytes, Error>>),
     Looked(Result<String, Error>),
     Alarm,
@@ -88,21 +88,23 @@ impl<T: ReflectorSink> Reflector<T> {
                 biased;
                 // Biased: the rare look goes first, then data; the timer and the call wait until no
                 // piece is ready.
-                told = self.rollback.told(), if self.rollback.is_looking() => Next::Looked(told),
-                next = chunks.next() => Next::Piece(next),
-                () = alarm.as_mut() => Next::Alarm,
-                () = call.as_mut() => Next::Called,
+                told = self.rollback.told(), if self.rollback.is_looking() => {
+                    WatchInput::Looked(told)
+                }
+                next = chunks.next() => WatchInput::Piece(next),
+                () = alarm.as_mut() => WatchInput::Alarm,
+                () = call.as_mut() => WatchInput::Called,
             };
             let outcome = match next {
-                Next::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
-                Next::Looked(told) => self.judge_look(told),
-                Next::Called => {
+                WatchInput::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
+                WatchInput::Looked(told) => self.judge_look(told),
+                WatchInput::Called => {
                     // Registered before the check: a call that comes in between is not lost.
                     call.set(habits.called());
                     self.heed();
                     Ok(())
                 }
-                Next::Alarm => {
+                WatchInput::Alarm => {
                     // The timer may fire for a deadline that has moved since.
                     let outcome = match clock.now() >= due {
                         true => self.look_up(stream, clock.now()).await,
@@ -278,16 +280,16 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Handles one frame.
     fn frame(
         &mut self,
-        part: Part<'_>,
+        part: RawItem<'_>,
         now: Instant,
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
         let told = match part {
-            Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
+            RawItem::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
                 stream.frame(now, frame.event == EventType::Added);
                 self.event(frame, skim, now, stream)
             }),
-            Part::TooLarge(line) => {
+            RawItem::TooLarge(line) => {
                 stream.frame(now, true);
                 self.large_event(line, stream).map(Ok)
             }

@@ -65,15 +65,15 @@ struct RawList<'a> {
 
 /// The parts of an undecodable item that its error names.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct ItemIdentity<'a> {
     #[serde(borrow, default)]
-    metadata: HeadMeta<'a>,
+    metadata: ItemMetadata<'a>,
 }
 
 /// Name and namespace of an undecodable item.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct HeadMeta<'a> {
+struct ItemMetadata<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
@@ -127,10 +127,10 @@ pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> 
     let decoded: Result<K, _> = times::from_slice(item.as_bytes());
     let mut object = decoded.map_err(|error| {
         // The name may decode although the object does not: the error contains it.
-        let name = serde_json::from_str::<Head<'_>>(item).map(|head| head.metadata);
+        let name = serde_json::from_str::<ItemIdentity<'_>>(item).map(|item| item.metadata);
         let part = match name {
-            Ok(HeadMeta { name, namespace }) if namespace.is_empty() => format!("\"{name}\""),
-            Ok(HeadMeta { name, namespace }) => format!("\"{name}\" in \"{namespace}\""),
+            Ok(ItemMetadata { name, namespace }) if namespace.is_empty() => format!("\"{name}\""),
+            Ok(ItemMetadata { name, namespace }) => format!("\"{name}\" in \"{namespace}\""),
             Err(_) => "an item".to_owned(),
         };
         undecodable(what, &part, Undecodable::explain::<K>(item.as_bytes(), &error))

@@ -52,8 +52,8 @@ pub use secret::Secret;
 #[doc(hidden)]
 pub use transport::inflate;
 pub use transport::{
-    BodyReader, BoxIo, Connect, HttpRequest, HttpResponse, Io, Opened, Opening, RequestBody,
-    ResponseBody, Stack,
+    BodyReader, BoxIo, Connect, ConnectFuture, ConnectedStream, HttpRequest, HttpResponse, Io,
+    RequestBody, ResponseBody, Stack,
 };
 pub use windlass_core::resource::Verb;
 

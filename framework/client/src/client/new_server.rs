@@ -22,11 +22,11 @@ pub struct NewServer {
     /// Namespaces that are new, if the server has others. Default: all are new.
     namespaces: Option<Arc<Mutex<Vec<String>>>>,
     /// Elections so far, and the reachability of the server.
-    known: Mutex<Known>,
+    known: Mutex<ServerState>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct ServerState {
     /// Namespaces and names of elections in this process.
     claimed: BTreeSet<(String, String)>,
     /// Moment at which other processes could first reach the server.

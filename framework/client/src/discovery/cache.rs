@@ -39,7 +39,7 @@ struct State {
     /// The newest catalog.
     kept: Option<CachedCatalog>,
     /// The last failure, until a read succeeds.
-    failed: Option<Failed>,
+    failed: Option<FailedRead>,
     /// Entity tags of the last successful read.
     tags: Tags,
 }
@@ -53,7 +53,7 @@ pub(super) struct CachedCatalog {
 }
 
 /// A failed read, for callers that share its error.
-struct Failed {
+struct FailedRead {
     number: u64,
     at: Instant,
     error: Arc<Error>,
@@ -186,7 +186,7 @@ impl State {
         want: Want,
     ) -> Result<CachedCatalog, Error> {
         let error = Arc::new(error);
-        self.failed = Some(Failed { number, at, error: Arc::clone(&error) });
+        self.failed = Some(FailedRead { number, at, error: Arc::clone(&error) });
         // With the failure just stored, an aged catalog is good for callers that accept one.
         if let Some(kept) = self.good(want, at) {
             tracing::warn!(%error, "what the server serves cannot be read anew: what is known is used on");

@@ -19,12 +19,12 @@ pub(super) enum Root {
     /// All groups with their resources.
     Aggregated(Vec<ApiGroup>),
     /// Names of group versions, each to be read by itself; the preferred ones first.
-    Legacy(Vec<Named>),
+    Legacy(Vec<GroupVersion>),
 }
 
 /// A group version by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct GroupVersion {
     pub(super) group: String,
     pub(super) version: String,
 }
@@ -252,7 +252,7 @@ struct LegacyGroup {
 }
 
 /// The versions of a group in the legacy form.
-fn legacy_group(item: &RawValue) -> Vec<Named> {
+fn legacy_group(item: &RawValue) -> Vec<GroupVersion> {
     match serde_json::from_str::<LegacyGroup>(item.get()) {
         Ok(group) if is_segment(&group.name) => {
             let versions = group.versions.unwrap_or_default().into_iter().map(|v| v.version);
@@ -269,11 +269,11 @@ fn legacy_group(item: &RawValue) -> Vec<Named> {
 }
 
 /// Sorts versions: the preferred one first, the others by priority.
-fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<Named> {
+fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<GroupVersion> {
     let mut versions: Vec<String> = versions.into_iter().filter(|v| is_segment(v)).collect();
     let place = |version: &str| usize::from(Some(version) != preferred);
     versions.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| by_priority(a, b)));
-    let named = |version| Named { group: group.to_owned(), version };
+    let named = |version| GroupVersion { group: group.to_owned(), version };
     versions.into_iter().map(named).collect()
 }
 
@@ -309,7 +309,7 @@ struct LegacyResource {
 }
 
 /// Decodes the document of one group version.
-pub(super) fn group_version(of: &Named, body: &[u8]) -> Result<ApiVersion, BoxError> {
+pub(super) fn group_version(of: &GroupVersion, body: &[u8]) -> Result<ApiVersion, BoxError> {
     let list: LegacyList = serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     if list.kind != "APIResourceList" && list.resources.is_none() {
         return Err(format!("a document of kind {:?} is no APIResourceList", list.kind).into());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Discovery;
 use super::catalog::ApiVersion;
-use super::document::{Named, is_segment};
+use super::document::{GroupVersion, is_segment};
 use super::fetch::{VERSION_TIMEOUT, group_version};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
@@ -123,7 +123,7 @@ impl Seen {
 /// Checks until the kind is served.
 async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> ResourceInfo {
     let client = &discovery.client;
-    let named = Named { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
+    let named = GroupVersion { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
     let mut pause = FIRST_PAUSE;
     loop {
         match group_version(client, &named, VERSION_TIMEOUT).await {

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 /// A source of numbers that the metrics do not have yet.
-pub trait Gathers: Send + Sync {
+pub trait MetricSource: Send + Sync {
     /// Adds the numbers to their series.
-    fn tell(&self);
+    fn collect(&self);
 }
 
 /// Durations that the metrics do not have yet.
@@ -107,23 +107,23 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_has_all_sources_told_and_one_that_is_gone_is_forgotten() {
+    fn encoding_reports_all_sources_and_a_dropped_source_is_removed() {
         struct Three(super::super::CounterSeries);
-        impl Gathers for Three {
-            fn tell(&self) {
+        impl MetricSource for Three {
+            fn collect(&self) {
                 self.0.count(3);
             }
         }
         let metrics = Metrics::new();
         let source = Arc::new(Three(metrics.counter(&names::QUEUE_ADDS, &["q", "c"])));
         let weak: Weak<Three> = Arc::downgrade(&source);
-        metrics.gather_from(weak);
+        metrics.register_source(weak);
         let line = r#"workqueue_adds_total{name="q",controller="c"} 3"#;
         assert!(metrics.encode().lines().any(|l| l == line));
         assert_eq!(metrics.counted(&names::QUEUE_ADDS, &["q", "c"]), 6);
         drop(source);
         assert_eq!(metrics.counted(&names::QUEUE_ADDS, &["q", "c"]), 6);
-        metrics.gather_from(Weak::<Three>::new());
+        metrics.register_source(Weak::<Three>::new());
         assert_eq!(metrics.inner.sources.lock().len(), 1);
     }
 }

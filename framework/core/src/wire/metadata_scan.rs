@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 use serde::Deserialize;
 
-use super::head::{HeadOffsets, Plain, PlainOwner, Revision, Span};
+use super::metadata_ref::{MetadataOffsets, Plain, PlainOwner, Revision, Span};
 use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
 use super::scanner::scan::{Malformed, text_end};
 
@@ -233,27 +233,27 @@ impl<'a> MetadataScan<'a> {
 
     /// Returns the offsets of the metadata in the bytes of [`compact`](Self::compact).
     #[doc(hidden)]
-    pub fn outline(&self) -> HeadOffsets {
-        let mut outline = HeadOffsets {
+    pub fn offsets(&self) -> MetadataOffsets {
+        let mut offsets = MetadataOffsets {
             state: Revision::new(self.generation, self.terminating),
-            ..HeadOffsets::default()
+            ..MetadataOffsets::default()
         };
         let spans = &self.spans;
         if self.is_whole() {
-            outline.annotations = self.kept(spans.annotations);
+            offsets.annotations = self.kept(spans.annotations);
         }
         if !self.is_whole() || !self.is_plain() {
-            outline.plain = Some(Box::new(self.copied()));
-            return outline;
+            offsets.plain = Some(Box::new(self.copied()));
+            return offsets;
         }
-        outline.uid = self.kept(unquoted(spans.uid, &self.uid));
-        outline.resource_version =
+        offsets.uid = self.kept(unquoted(spans.uid, &self.uid));
+        offsets.resource_version =
             self.kept(unquoted(spans.resource_version, &self.resource_version));
-        outline.labels = self.kept(spans.labels);
-        outline.finalizers = self.kept(spans.finalizers);
-        outline.owners = self.kept(spans.owners);
-        outline.metadata = self.kept_metadata();
-        outline
+        offsets.labels = self.kept(spans.labels);
+        offsets.finalizers = self.kept(spans.finalizers);
+        offsets.owners = self.kept(spans.owners);
+        offsets.metadata = self.kept_metadata();
+        offsets
     }
 
     /// Whether all scanned bytes are kept.
@@ -262,7 +262,7 @@ impl<'a> MetadataScan<'a> {
         self.read.len() == self.bytes.len()
     }
 
-    /// Whether the head can be read in place.
+    /// Whether the metadata can be read in place.
     fn is_plain(&self) -> bool {
         let spans = &self.spans;
         let is_borrowed = |text: &Cow<'_, str>| matches!(text, Cow::Borrowed(_));

@@ -32,7 +32,7 @@ pub use context::{ApplyOwned, Context, ContextPatcher, Expectations, TaskContext
 pub use failure::{Failure, ResultExt};
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};
-pub use source::{PAUSED, Poll, Polled, Predicate, Reasons, Timer, Trigger, predicates};
+pub use source::{PAUSED, Poll, PollHandle, Predicate, Reasons, Timer, Trigger, predicates};
 pub use state::{Changes, LastError, Pending};
 pub use worker::{AfterMaxRetries, LoopGuard};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::{Context, TaskContext};
-use super::source::{BackgroundSource, Names, Predicate, Source};
+use super::source::{BackgroundSource, Predicate, ReasonNames, Source};
 use super::worker::{AfterMaxRetries, LoopGuard, Rate, ReportFuture};
 use super::{Failure, Reconciler, Result};
 use crate::workqueue::RetryPolicy;
@@ -25,7 +25,7 @@ pub(super) struct ControllerSpec<C: Reconciler> {
     pub(super) rules: Vec<Rule>,
     pub(super) sources: Vec<Source>,
     pub(super) options: ReconcileOptions<C>,
-    pub(super) names: Names,
+    pub(super) names: ReasonNames,
     pub(super) when: Option<Predicate<C::Object>>,
     pub(super) background_sources: Vec<Arc<dyn BackgroundSource>>,
     pub(super) debounce: Option<(Duration, Duration)>,

@@ -25,7 +25,7 @@ use super::waiters::{DelayTimer, WaiterId, Waiters, Wakes};
 use super::{Adding, KeyState, QueueSettings, Work};
 use windlass_core::clock::Clock;
 use windlass_core::environment::Environment;
-use windlass_core::metrics::Gathers;
+use windlass_core::metrics::MetricSource;
 use windlass_core::rng::Rng;
 use windlass_core::sync::{CachePadded, Mutex, Notify};
 
@@ -142,7 +142,7 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
         });
         // Weak: the metrics must not keep the queue alive.
         let source: Weak<Shared<T>> = Arc::downgrade(&shared);
-        environment.metrics.gather_from(source);
+        environment.metrics.register_source(source);
         Self { shared }
     }
 }
@@ -450,8 +450,8 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     }
 }
 
-impl<T: Hash + Eq + Clone + Send> Gathers for Shared<T> {
-    fn tell(&self) {
+impl<T: Hash + Eq + Clone + Send> MetricSource for Shared<T> {
+    fn collect(&self) {
         self.report_counts();
     }
 }

@@ -51,7 +51,7 @@ enum Entry {
 }
 
 /// The undelivered changes of one key.
-enum Waiting {
+enum PendingChanges {
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
     EachStep { events: Vec<Event>, is_summed: bool },
 }
@@ -60,7 +60,7 @@ enum Waiting {
 pub(in crate::informer) struct Mailbox {
     merging: Merging,
     order: VecDeque<Entry>,
-    waiting: BTreeMap<ObjectKey, Waiting>,
+    waiting: BTreeMap<ObjectKey, PendingChanges>,
 }
 
 impl Mailbox {
@@ -83,7 +83,7 @@ impl Mailbox {
             return waiting.merge(event);
         }
         self.order.push_back(Entry::Key(event.key().clone()));
-        self.waiting.insert(event.key().clone(), Waiting::first(event, self.merging));
+        self.waiting.insert(event.key().clone(), PendingChanges::first(event, self.merging));
     }
 
     /// Adds the object for a resync, unless a change of it waits anyway.
@@ -107,10 +107,10 @@ impl Mailbox {
                 Some(Entry::Synced) => taken.push(Item::Synced),
                 Some(Entry::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
-                    Some(Waiting::EachStep { events, is_summed }) => {
+                    Some(PendingChanges::EachStep { events, is_summed }) => {
                         taken.push(Item::Steps(events, is_summed));
                     }
-                    Some(Waiting::Latest { deleted, state, .. }) => {
+                    Some(PendingChanges::Latest { deleted, state, .. }) => {
                         taken.extend(deleted.map(Item::Change));
                         taken.extend(state.map(Item::Change));
                     }
@@ -121,7 +121,7 @@ impl Mailbox {
     }
 }
 
-impl Waiting {
+impl PendingChanges {
     /// Returns the entry of a key's first change.
     fn first(event: &Event, merging: Merging) -> Self {
         match merging {
@@ -181,7 +181,7 @@ fn skip_step(events: &mut Vec<Event>) {
         }
         // Another object had the name before: a mapper of its states must see that one, too.
         (Event::Updated { old, .. }, Event::Deleted { last, .. })
-            if !old.head().has_uid_of(&last.head()) =>
+            if !old.metadata().has_uid_of(&last.metadata()) =>
         {
             *next = Event::Updated { old, new: Arc::clone(last) };
         }
@@ -253,7 +253,7 @@ mod tests {
                 return last.map(|last| Event::Deleted { last, final_state_unknown: false });
             }
             let uid = match &last {
-                Some(last) => last.head().uid().to_owned(),
+                Some(last) => last.metadata().uid().to_owned(),
                 None => format!("u{}", self.version),
             };
             let new = self.object(name, &uid);
@@ -353,7 +353,7 @@ mod tests {
         let (sum, is_summed) = steps("+a -a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Updated { .. }));
         let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
-        assert_ne!(old.head().uid(), new.head().uid());
+        assert_ne!(old.metadata().uid(), new.metadata().uid());
         // The creation is the sum of it and of the steps that followed.
         let (sum, is_summed) = steps("-a +a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Deleted { .. }));
@@ -415,7 +415,7 @@ mod tests {
                 }
                 Event::Deleted { last, .. } => {
                     if let Some(told) = known.remove(last.key()) {
-                        prop_assert_eq!(told.head().uid(), last.head().uid());
+                        prop_assert_eq!(told.metadata().uid(), last.metadata().uid());
                     }
                 }
             }

@@ -39,7 +39,7 @@ const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 /// A function that is called with a whole batch, where the batch is applied.
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
 /// A function that is called with one item at a time, on the listener's task.
-pub(in crate::informer) type Call = Box<dyn Fn(&Item) + Send + Sync>;
+pub(in crate::informer) type DeliverFn = Box<dyn Fn(&Item) + Send + Sync>;
 
 /// Share of the time that a listener may use.
 pub(in crate::informer) enum Pace {
@@ -71,7 +71,7 @@ pub(in crate::informer) struct Standing {
 /// The way in which a listener receives changes.
 enum Delivery {
     Inline(Inline),
-    Queued { call: Call, inbox: Mutex<Inbox>, filled: Notify },
+    Queued { call: DeliverFn, inbox: Mutex<Inbox>, filled: Notify },
 }
 
 /// The mailbox of a listener, under its lock.
@@ -105,7 +105,7 @@ pub(in crate::informer) struct Listener {
 }
 
 /// Name of a listener and the labels of its metrics.
-pub(in crate::informer) struct Identity {
+pub(in crate::informer) struct ListenerIdentity {
     pub(in crate::informer) name: String,
     pub(in crate::informer) info: ResourceInfo,
     pub(in crate::informer) metrics: Metrics,
@@ -114,16 +114,16 @@ pub(in crate::informer) struct Identity {
 
 impl Listener {
     /// Creates a listener that is called where a batch is applied.
-    pub(in crate::informer) fn inline(identity: Identity, inline: Inline) -> Arc<Self> {
+    pub(in crate::informer) fn inline(identity: ListenerIdentity, inline: Inline) -> Arc<Self> {
         Arc::new(Self::new(identity, Delivery::Inline(inline), None))
     }
 
     /// Creates a listener with a mailbox and a task.
     pub(in crate::informer) fn queued(
-        identity: Identity,
+        identity: ListenerIdentity,
         merging: Merging,
         resync: Option<Duration>,
-        call: Call,
+        call: DeliverFn,
     ) -> Arc<Self> {
         let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
@@ -133,10 +133,10 @@ impl Listener {
 
     /// Creates a listener of the informer itself, at a pace.
     pub(in crate::informer) fn internal(
-        identity: Identity,
+        identity: ListenerIdentity,
         merging: Merging,
         pace: Pace,
-        call: Call,
+        call: DeliverFn,
     ) -> Arc<Self> {
         let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
@@ -144,8 +144,8 @@ impl Listener {
         Arc::new(Self { pace, is_internal: true, ..listener })
     }
 
-    fn new(identity: Identity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
-        let Identity { name, info, metrics, clock } = identity;
+    fn new(identity: ListenerIdentity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
+        let ListenerIdentity { name, info, metrics, clock } = identity;
         let standing = OrderedWatch::new(Standing { life: Life::New, is_synced: false });
         let removed = CancellationToken::new();
         Self {
@@ -329,7 +329,7 @@ impl Listener {
         self: Arc<Self>,
         stop: CancellationToken,
     ) -> impl Future<Output = ()> {
-        let ending = Arc::new(Ending(Arc::clone(&self)));
+        let ending = Arc::new(ListenerGuard(Arc::clone(&self)));
         async move {
             let listener = &ending.0;
             let Delivery::Queued { filled, .. } = &listener.delivery else { return };
@@ -413,7 +413,7 @@ impl Listener {
     }
 
     /// Calls the listener with one item; its panics are caught.
-    fn call(&self, call: &Call, item: &Item) {
+    fn call(&self, call: &DeliverFn, item: &Item) {
         if matches!(item, Item::Synced) {
             return self.set_synced();
         }
@@ -436,7 +436,7 @@ impl Listener {
 /// Delivers items on a thread that may block, so that no other task waits. The listener does not
 /// end before this work, whatever becomes of its task. On a stop, calls that have begun are waited
 /// for, but not a thread that is not available yet.
-async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationToken) {
+async fn apart(ending: &Arc<ListenerGuard>, items: VecDeque<Item>, stop: &CancellationToken) {
     let listener = &ending.0;
     // The work can be withdrawn before a thread is free, which an abort could not: the side that
     // takes it out of the mutex owns it.
@@ -463,9 +463,9 @@ async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationT
 }
 
 /// Ends the listener when its task ends or is dropped, also when the task never ran.
-struct Ending(Arc<Listener>);
+struct ListenerGuard(Arc<Listener>);
 
-impl Drop for Ending {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         self.0.end();
     }

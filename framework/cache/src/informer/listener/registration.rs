@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Identity, Inline, Item, Life, Listener, Merging, Standing};
+use super::{Inline, Item, Life, Listener, ListenerIdentity, Merging, Standing};
 use crate::informer::Change;
 use crate::informer::options::SHORTEST_RESYNC;
 use crate::informer::registry::InformerRef;
@@ -92,9 +92,9 @@ impl<K: 'static> Listen<K> {
         Registration::new(listener, self.lease)
     }
 
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> ListenerIdentity {
         let core = self.lease.core();
-        Identity {
+        ListenerIdentity {
             name: self.name.clone(),
             info: core.store.info().clone(),
             metrics: core.meter.metrics().clone(),

@@ -15,14 +15,14 @@ mod naming;
 mod selection;
 
 pub(in crate::informer) use informer_ref::InformerRef;
-use known::{Informers, Known, kept_type};
-use naming::Names;
+use known::{Informers, RegisteredInformer, kept_type};
+use naming::InformerNames;
 use selection::api_sources;
 pub use selection::{Selection, Sources};
 
 use super::core::{Core, report};
 use super::invalid::InvalidReport;
-use super::meter::{Meter, Series};
+use super::meter::{Meter, SeriesOwner};
 use super::options::sorted;
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::reflector::ServerCapabilities;
@@ -57,7 +57,7 @@ pub(in crate::informer) struct Inner {
     stop: CancellationToken,
     phase: OrderedWatch<Phase>,
     reports: Arc<Reports>,
-    series: Arc<Series>,
+    series: Arc<SeriesOwner>,
 }
 
 /// The report function for objects that do not decode; none unless one was set.
@@ -180,7 +180,7 @@ impl InformerRegistry {
         if before.unwrap_or(&default) == &options {
             return Ok(());
         }
-        let is_used = |known: &Known| {
+        let is_used = |known: &RegisteredInformer| {
             known.info == info && known.options == default && known.lease.strong_count() > 0
         };
         let why = if before.is_some() {
@@ -296,7 +296,7 @@ impl InformerRegistry {
         let wanted =
             |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
         let place = self.inner.place.as_deref();
-        let mut made: Option<(Arc<Core>, (CacheOptions, Names))> = None;
+        let mut made: Option<(Arc<Core>, (CacheOptions, InformerNames))> = None;
         let (mut informers, core, options) = loop {
             let informers = self.inner.informers.lock();
             // Another caller may have created the informer meanwhile: then the new one is
@@ -312,7 +312,7 @@ impl InformerRegistry {
                 let mut known = informers.known.iter();
                 known.any(|known| known.lease.strong_count() > 0 && known.core.name == name)
             };
-            let names = Names::free::<K>(place, &info, &options, is_taken);
+            let names = InformerNames::free::<K>(place, &info, &options, is_taken);
             let wanted = (options, names);
             // Used only if options and names are still the same: another caller may have changed
             // them meanwhile.
@@ -328,8 +328,13 @@ impl InformerRegistry {
         };
         let lease = InformerRef::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
-        let known =
-            Known { info, options, kept, core: Arc::clone(&core), lease: Arc::downgrade(&lease) };
+        let known = RegisteredInformer {
+            info,
+            options,
+            kept,
+            core: Arc::clone(&core),
+            lease: Arc::downgrade(&lease),
+        };
         let at = informers.known.partition_point(|other| other.info <= known.info);
         informers.known.insert(at, known);
         // No task will run it: its waiters are notified at once.
@@ -350,7 +355,7 @@ impl InformerRegistry {
         &self,
         info: &ResourceInfo,
         options: CacheOptions,
-        names: Names,
+        names: InformerNames,
     ) -> Arc<Core> {
         let inner = &self.inner;
         let options = options.fitting::<K>();
@@ -397,7 +402,7 @@ impl InformerRegistry {
             tracing::warn!("the informers of a registry run already, or have run");
             return;
         }
-        let ending = Ending(Arc::clone(&self.inner));
+        let ending = RegistryGuard(Arc::clone(&self.inner));
         let mut tasks = JoinSet::new();
         loop {
             // Taken before the wait: `asked_for` keeps a permit for an informer that is added
@@ -431,7 +436,7 @@ impl InformerRegistry {
         self.inner.stop.cancel();
         // A registry that never ran has no task that would end its informers.
         if self.inner.phase.get() == Phase::New {
-            drop(Ending(Arc::clone(&self.inner)));
+            drop(RegistryGuard(Arc::clone(&self.inner)));
         }
         self.inner.phase.wait_for(|phase| *phase == Phase::Ended).await;
     }
@@ -565,9 +570,9 @@ impl Inner {
 }
 
 /// Stops the registry when its task ends or is dropped.
-struct Ending(Arc<Inner>);
+struct RegistryGuard(Arc<Inner>);
 
-impl Drop for Ending {
+impl Drop for RegistryGuard {
     fn drop(&mut self) {
         self.0.stop.cancel();
         let cores: Vec<_> = {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::informer::core::Fallen;
-use crate::reflector::Opening;
-use crate::reflector::test_support::{Answer, bookmark, frame, status};
+use crate::reflector::OpenFuture;
+use crate::reflector::test_support::{ScriptedResponse, bookmark, frame, status};
 use k8s_openapi::api::core::v1::Secret;
 use windlass_core::metrics::names;
 use windlass_core::resource::ResourceInfo;
@@ -15,7 +15,9 @@ use windlass_core::resource::ResourceInfo;
 async fn a_watch_that_is_closed_at_once_for_ever_costs_a_request_in_four_seconds_at_most() {
     let server = Server::new();
     server.put("a", data("1"));
-    server.script(|_, read| (!matches!(read, Read::Page { .. })).then(|| Answer::Body(Vec::new())));
+    server.script(|_, read| {
+        (!matches!(read, Read::Page { .. })).then(|| ScriptedResponse::Body(Vec::new()))
+    });
     let rig = Rig::synced(server).await;
     assert_eq!(rig.told.take(), ["*a=1"], "a list in pages still gives a view");
     let started = Instant::now();
@@ -97,7 +99,7 @@ async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_vi
         server.put("c", data("3"));
         server.script(move |_, read| {
             (!streaming && matches!(read, Read::StreamingList { .. }))
-                .then_some(Answer::Status(422, "Invalid"))
+                .then_some(ScriptedResponse::Status(422, "Invalid"))
         });
         let rig = Rig::synced(server).await;
         assert_eq!(rig.told.take(), ["*a=1", "*bad=invalid", "*c=3"]);
@@ -148,7 +150,7 @@ async fn a_list_with_an_unreadable_item_shows_the_others_and_deletes_nothing() {
     rig.server.put("a", data("1"));
     rig.caught_up().await;
     rig.server.script(|_, read| match read {
-        Read::StreamingList { .. } => Some(Answer::Hang(vec![
+        Read::StreamingList { .. } => Some(ScriptedResponse::Hang(vec![
             frame("ADDED", r#"{"metadata":{"name":7}}"#),
             frame(
                 "ADDED",
@@ -192,7 +194,7 @@ async fn an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody(
 #[tokio::test(start_paused = true)]
 async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
     let (there, absent) = (Server::new(), Server::of(ResourceInfo::of::<Secret>()));
-    absent.script(|_, _| Some(Answer::Status(404, "NotFound")));
+    absent.script(|_, _| Some(ScriptedResponse::Status(404, "NotFound")));
     let servers = (Arc::clone(&there), Arc::clone(&absent));
     let sources = Box::new(move |wanted: Selection<'_>| {
         let server = if wanted.info.kind == "Secret" { &servers.1 } else { &servers.0 };
@@ -231,7 +233,7 @@ async fn the_objects_of_a_kind_that_disappears_are_delivered_as_deleted_once() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.caught_up().await;
-    rig.server.script(|_, _| Some(Answer::Status(404, "NotFound")));
+    rig.server.script(|_, _| Some(ScriptedResponse::Status(404, "NotFound")));
     rig.server.close_watches();
     eventually("the object is gone", || rig.get("a").is_none()).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -264,12 +266,12 @@ async fn versions_that_go_backwards_begin_a_new_epoch_and_everything_is_delivere
     rig.server.script(|_, read| match read {
         Read::Watch { resource_version, .. } if resource_version.as_str() > "30" => {
             let gone = serde_json::to_string(&status(410, "Expired")).unwrap();
-            Some(Answer::Body(vec![frame("ERROR", &gone)]))
+            Some(ScriptedResponse::Body(vec![frame("ERROR", &gone)]))
         }
         _ => None,
     });
     eventually("the older state is accepted", || {
-        rig.get("a").is_some_and(|a| a.head().resource_version() == "12")
+        rig.get("a").is_some_and(|a| a.metadata().resource_version() == "12")
     })
     .await;
     assert_eq!(rig.told.take(), ["~a=29>a=restored", "~same=old>same=new", "?lost=1"]);
@@ -343,7 +345,7 @@ async fn a6_a_busy_watch_whose_pieces_all_end_inside_a_frame_is_kept() {
 struct Fragile(Arc<Server>, AtomicBool);
 
 impl ListWatch for Fragile {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         assert!(!self.1.load(Ordering::Relaxed), "a defect of the source");
         self.0.open(read)
     }

@@ -68,7 +68,7 @@ async fn g_c8_an_answer_is_transformed_whole_and_a_part_of_it_not_at_all() {
             (
                 view.count,
                 view.value.clone().unwrap_or_default(),
-                cached.head().label("team").is_some(),
+                cached.metadata().label("team").is_some(),
             )
         };
         assert_eq!(shown(), (1, "1".to_owned(), false));

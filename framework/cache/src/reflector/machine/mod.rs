@@ -72,7 +72,7 @@ pub(super) struct Machine {
     position: Position,
     backoff: Backoff,
     /// Set while all attempts end in the same way.
-    series: Option<Series>,
+    series: Option<FailureStreak>,
     /// Time of the last expired watch after which the list followed at once.
     expired_at: Option<Instant>,
     /// Whether the server paged a list that it could have answered from memory.
@@ -81,14 +81,14 @@ pub(super) struct Machine {
 
 /// An unbroken series of ends of one kind, and the time of its first.
 #[derive(Clone, Copy, Debug)]
-enum Series {
+enum FailureStreak {
     /// Internal errors.
     Internal(Instant),
     /// 404 for a kind whose absence is not believed yet.
     NotFound(Instant),
 }
 
-impl Series {
+impl FailureStreak {
     /// Returns whether the series goes on after `end`.
     fn includes(self, end: &AttemptEnd) -> bool {
         match self {
@@ -253,7 +253,7 @@ impl Machine {
         });
         self.position.begin(version);
         // Internal errors of watches go on to count: a list answers nothing about them.
-        self.series = self.series.filter(|series| matches!(series, Series::Internal(_)));
+        self.series = self.series.filter(|series| matches!(series, FailureStreak::Internal(_)));
         Some(figures)
     }
 
@@ -330,13 +330,13 @@ impl Machine {
     /// twice.
     pub(super) fn not_found(&mut self, now: Instant) -> NotFound {
         let since = match self.series {
-            Some(Series::NotFound(since)) => Some(since),
+            Some(FailureStreak::NotFound(since)) => Some(since),
             _ => None,
         };
         if self.is_absent() || since.is_some_and(|since| now >= since + DOUBTED_FOR) {
             return NotFound::Believed;
         }
-        self.series = Some(Series::NotFound(since.unwrap_or(now)));
+        self.series = Some(FailureStreak::NotFound(since.unwrap_or(now)));
         NotFound::Doubted { came_twice: since.is_some() && self.newest().is_none() }
     }
 }
@@ -426,10 +426,10 @@ impl Machine {
     /// Handles an internal error: resumes, or lists again after `internal_errors_for`.
     fn internal(&mut self, why: String, lived: Duration, now: Instant) -> NextAction {
         let since = match self.series {
-            Some(Series::Internal(since)) => since,
+            Some(FailureStreak::Internal(since)) => since,
             _ => now,
         };
-        self.series = Some(Series::Internal(since));
+        self.series = Some(FailureStreak::Internal(since));
         let window = self.options.internal_errors_for;
         // Without a position a list follows anyway.
         if self.resume().is_some() && window.is_some_and(|window| now - since >= window) {

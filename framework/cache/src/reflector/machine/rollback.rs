@@ -26,7 +26,7 @@ const SIGNS_APART: Duration = Duration::from_secs(120);
 
 /// A suspicion about the server's store, and the look that resolves it; `L` is the request.
 pub(in crate::reflector) struct RollbackCheck<L> {
-    step: Step<L>,
+    step: CheckState<L>,
     /// A version that the store had, perhaps of another kind, beside the reflector's own.
     had: Option<Arc<str>>,
     backoff: Backoff,
@@ -37,7 +37,7 @@ pub(in crate::reflector) struct RollbackCheck<L> {
 }
 
 /// Step of the check.
-enum Step<L> {
+enum CheckState<L> {
     /// There is no suspicion.
     Settled,
     /// The next look begins at this time, or with the next open watch.
@@ -53,7 +53,7 @@ enum Step<L> {
 impl<L> RollbackCheck<L> {
     pub(in crate::reflector) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         Self {
-            step: Step::Settled,
+            step: CheckState::Settled,
             had: None,
             backoff: Backoff::new(options, rng),
             sign_at: None,
@@ -64,7 +64,7 @@ impl<L> RollbackCheck<L> {
     /// Notes that the store may have been set back before `now`. A look that began earlier may have
     /// been answered before the store was set back, and ends.
     pub(in crate::reflector) fn raise(&mut self, now: Instant) {
-        self.step = Step::Due(now);
+        self.step = CheckState::Due(now);
     }
 
     /// Notes a sign that has only two causes: a store that was set back, or a network that repeats
@@ -72,7 +72,7 @@ impl<L> RollbackCheck<L> {
     pub(in crate::reflector) fn sign(&mut self, now: Instant) {
         let is_early = self.sign_at.is_some_and(|last| now < last + SIGNS_APART);
         // A look that is due or under way answers this sign, too.
-        if !is_early && matches!(self.step, Step::Settled) {
+        if !is_early && matches!(self.step, CheckState::Settled) {
             self.sign_at = Some(now);
             self.raise(now);
         }
@@ -103,13 +103,13 @@ impl<L> RollbackCheck<L> {
 
     /// Ends the suspicion, because a list has resolved it.
     pub(in crate::reflector) fn settle(&mut self) {
-        (self.step, self.had) = (Step::Settled, None);
+        (self.step, self.had) = (CheckState::Settled, None);
     }
 
     /// Returns the time of the next look, if there is one.
     pub(in crate::reflector) fn due(&self) -> Option<Instant> {
         match self.step {
-            Step::Due(at) => Some(at),
+            CheckState::Due(at) => Some(at),
             _ => None,
         }
     }
@@ -117,19 +117,19 @@ impl<L> RollbackCheck<L> {
     /// Returns the look under way.
     pub(in crate::reflector) fn look(&mut self) -> Option<&mut L> {
         match &mut self.step {
-            Step::Looking { look, .. } => Some(look),
+            CheckState::Looking { look, .. } => Some(look),
             _ => None,
         }
     }
 
     /// Returns whether a look is under way.
     pub(in crate::reflector) fn is_looking(&self) -> bool {
-        matches!(self.step, Step::Looking { .. })
+        matches!(self.step, CheckState::Looking { .. })
     }
 
     /// Begins a look. The position advances meanwhile; the result is compared with this one.
     pub(in crate::reflector) fn begin(&mut self, position: &str, look: L) {
-        self.step = Step::Looking { position: position.to_owned(), look };
+        self.step = CheckState::Looking { position: position.to_owned(), look };
     }
 
     /// Schedules another look after a failed one, which proves nothing. `asked` is the pause that
@@ -143,7 +143,7 @@ impl<L> RollbackCheck<L> {
     pub(in crate::reflector) fn looked(&mut self, version: &str) -> Option<String> {
         let is_below = |known: &&str| order(version, known) == Some(Ordering::Less);
         let position = match &self.step {
-            Step::Looking { position, .. } => Some(position.as_str()).filter(is_below),
+            CheckState::Looking { position, .. } => Some(position.as_str()).filter(is_below),
             _ => None,
         };
         let known = position.or_else(|| self.had.as_deref().filter(is_below)).map(str::to_owned);

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, HeaderValue};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{ListWatch, Opening, Read, Served, Serving, tried};
+use super::{ListWatch, OpenFuture, Read, Served, ServedFuture, tried};
 use windlass_client::client::{Client, Prepared, Verb};
 use windlass_core::error::Error;
 use windlass_core::resource::ResourceInfo;
@@ -176,11 +176,11 @@ impl Groups {
 /// The kinds of a group version.
 #[derive(Deserialize)]
 struct Resources {
-    resources: Vec<Named>,
+    resources: Vec<ServedResource>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct ServedResource {
     name: String,
 }
 
@@ -193,12 +193,12 @@ impl Resources {
 }
 
 impl ListWatch for ApiSource {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         let request = self.request(&read);
         Box::pin(async move { Ok(self.client.stream(request).await?.into()) })
     }
 
-    fn is_served(&self) -> Serving<'_> {
+    fn is_served(&self) -> ServedFuture<'_> {
         Box::pin(self.look())
     }
 }

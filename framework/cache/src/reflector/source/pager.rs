@@ -19,7 +19,7 @@ use crate::reflector::options::PAGE;
 use crate::reflector::{RawObject, ReflectorOptions};
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{ListMeta, MetadataScan, Part};
+use windlass_core::wire::{ListMeta, MetadataScan, RawItem};
 
 /// Number of pages that are read ahead, as in client-go.
 const READ_AHEAD: usize = 10;
@@ -137,11 +137,11 @@ impl Pager {
     pub fn pages(self) -> Pages {
         let (sender, receiver) = mpsc::channel(self.read_ahead);
         let task = tokio::spawn(async move {
-            let mut next = Some(Next::first(&self));
+            let mut next = Some(PageRequest::first(&self));
             while let Some(now) = next.take() {
                 let page = self.turn(now).await;
                 if let Ok(page) = &page {
-                    next = page.continue_token.clone().map(Next::Token);
+                    next = page.continue_token.clone().map(PageRequest::Token);
                 }
                 // Waits while `read_ahead` pages are buffered; fails when the `Pages` were dropped.
                 if sender.send(page).await.is_err() {
@@ -164,7 +164,7 @@ impl Pager {
         self,
         mut each: impl FnMut(&RawObject<'_>) -> ControlFlow<()> + Send,
     ) -> Result<(), Error> {
-        let mut next = Some(Next::first(&self));
+        let mut next = Some(PageRequest::first(&self));
         while let Some(now) = next.take() {
             let page = self.turn(now).await?;
             for item in &page.items {
@@ -175,7 +175,7 @@ impl Pager {
                     return Ok(());
                 }
             }
-            next = page.continue_token.map(Next::Token);
+            next = page.continue_token.map(PageRequest::Token);
         }
         Ok(())
     }
@@ -187,9 +187,9 @@ impl Pager {
     /// # Cancel safety
     /// Dropping the future ends the request under way.
     pub async fn all(self) -> Result<Page, Error> {
-        let mut whole = self.turn(Next::first(&self)).await?;
+        let mut whole = self.turn(PageRequest::first(&self)).await?;
         while let Some(token) = whole.continue_token.take() {
-            let page = self.turn(Next::Token(token)).await?;
+            let page = self.turn(PageRequest::Token(token)).await?;
             if page.begins_anew {
                 whole.items.clear();
             }
@@ -201,11 +201,11 @@ impl Pager {
     }
 
     /// Reads a page, or the whole list when the page's token has expired.
-    async fn turn(&self, next: Next) -> Result<Page, Error> {
-        let is_later = matches!(next, Next::Token(_));
+    async fn turn(&self, next: PageRequest) -> Result<Page, Error> {
+        let is_later = matches!(next, PageRequest::Token(_));
         match self.page(next).await {
             Err(error) if error.is_expired() && is_later && self.whole_if_expired => {
-                let whole = self.page(Next::Whole).await?;
+                let whole = self.page(PageRequest::Whole).await?;
                 Ok(Page { begins_anew: true, ..whole })
             }
             page => page,
@@ -213,16 +213,18 @@ impl Pager {
     }
 
     /// Reads one page.
-    async fn page(&self, next: Next) -> Result<Page, Error> {
+    async fn page(&self, next: PageRequest) -> Result<Page, Error> {
         let limit = Some(self.page_size).filter(|items| *items > 0);
         let read = match next {
-            Next::First(resource_version) => {
+            PageRequest::First(resource_version) => {
                 Read::Page { resource_version, limit, continue_token: None }
             }
-            Next::Token(token) => {
+            PageRequest::Token(token) => {
                 Read::Page { resource_version: None, limit, continue_token: Some(token) }
             }
-            Next::Whole => Read::Page { resource_version: None, limit: None, continue_token: None },
+            PageRequest::Whole => {
+                Read::Page { resource_version: None, limit: None, continue_token: None }
+            }
         };
         let mut reader =
             PageReader::open(&*self.source, read, &self.clock, "a list", self.limit).await?;
@@ -231,8 +233,8 @@ impl Pager {
         while let Some(piece) = reader.next().await? {
             reader.split(&piece, &mut |part| match part {
                 // Copied: an item must not keep the memory of its whole piece.
-                Part::Whole(item) => items.push(Bytes::copy_from_slice(item)),
-                Part::TooLarge(_) => large += 1,
+                RawItem::Whole(item) => items.push(Bytes::copy_from_slice(item)),
+                RawItem::TooLarge(_) => large += 1,
             })?;
         }
         let ListMeta { resource_version, continue_token, .. } = reader.finish()?;
@@ -246,13 +248,13 @@ impl Pager {
 
 /// The next read.
 #[derive(Debug)]
-enum Next {
+enum PageRequest {
     First(Option<String>),
     Token(String),
     Whole,
 }
 
-impl Next {
+impl PageRequest {
     fn first(pager: &Pager) -> Self {
         Self::First(pager.version.clone())
     }

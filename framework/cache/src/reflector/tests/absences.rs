@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tracing::Level;
 
 use super::*;
-use crate::reflector::{ApiSource, Served, Serving};
+use crate::reflector::{ApiSource, Served, ServedFuture};
 use windlass_client::client::test_support::Captured;
 use windlass_client::client::{BoxIo, Client, Connect};
 use windlass_core::resource::Scope;
@@ -114,11 +114,11 @@ struct Discovered {
 }
 
 impl ListWatch for Discovered {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         self.source.open(read)
     }
 
-    fn is_served(&self) -> Serving<'_> {
+    fn is_served(&self) -> ServedFuture<'_> {
         *self.looks.lock() += 1;
         let served = *self.served.lock();
         Box::pin(async move { served })
@@ -130,8 +130,8 @@ fn discovered(source: &MemorySource, served: Served) -> Arc<Discovered> {
     Arc::new(Discovered { source: source.clone(), served, looks: Mutex::default() })
 }
 
-fn not_found() -> Option<Answer> {
-    Some(Answer::status(404, "NotFound"))
+fn not_found() -> Option<MemoryResponse> {
+    Some(MemoryResponse::status(404, "NotFound"))
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,7 +139,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     let (log, _guard) = Captured::at(Level::WARN);
     let source = source();
     source.put(&map("a", "1")).unwrap();
-    source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    source.script(|_, _| Some(MemoryResponse::status(404, "NotFound")));
     let discovered = Arc::new(Discovered {
         source: source.clone(),
         served: Mutex::new(Served::No),
@@ -162,7 +162,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
     assert_eq!(rig.value("a").as_deref(), Some("1"));
     // The kind is deleted again, and its objects with it.
-    rig.source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    rig.source.script(|_, _| Some(MemoryResponse::status(404, "NotFound")));
     rig.source.close_watches();
     eventually("its objects are gone", || rig.store.is_empty()).await;
     *discovered.served.lock() = Served::Unknown;
@@ -190,7 +190,7 @@ async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
         let first = rig.source.requests().len();
         let refused = first..first + answers;
         rig.source.script(move |number, _| {
-            refused.contains(&number).then(|| Answer::status(404, "NotFound"))
+            refused.contains(&number).then(|| MemoryResponse::status(404, "NotFound"))
         });
         rig.source.break_watches();
         if is_emptied {
@@ -248,7 +248,7 @@ async fn b13_a_404_is_doubted_for_ten_seconds_unless_discovery_confirms_it() {
 async fn b13_a_kind_that_is_back_is_found_within_five_seconds_of_another_failure() {
     let source = source();
     source.put(&map("a", "1")).unwrap();
-    source.script(|_, _| Some(Answer::status(503, "ServiceUnavailable")));
+    source.script(|_, _| Some(MemoryResponse::status(503, "ServiceUnavailable")));
     let discovered = discovered(&source, Served::Yes);
     let rig = Rig::over(Arc::clone(&discovered) as _, source, ReflectorOptions::new());
     // Pauses of up to half a minute.
@@ -259,7 +259,8 @@ async fn b13_a_kind_that_is_back_is_found_within_five_seconds_of_another_failure
         rig.source.close_watches();
         eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
         let first = rig.source.requests().len();
-        rig.source.script(move |number, _| (number == first).then(|| Answer::status(503, "")));
+        rig.source
+            .script(move |number, _| (number == first).then(|| MemoryResponse::status(503, "")));
         *discovered.served.lock() = Served::Yes;
         rig.watching().await;
         let failed = rig.source.requests()[first].0;
@@ -369,7 +370,7 @@ async fn the_time_that_a_target_takes_is_not_counted_as_the_servers_silence() {
 struct Once(MemorySource, Mutex<bool>);
 
 impl ListWatch for Once {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         assert!(!std::mem::take(&mut *self.1.lock()), "a defect of the source");
         self.0.open(read)
     }
@@ -466,7 +467,7 @@ async fn b13_an_absent_kind_is_looked_for_at_once_when_somebody_knows_that_it_ca
     let took = eventually("it is found", || rig.store.len() == 1).await;
     assert!(took < Duration::from_millis(200), "{took:?}");
     // No other pause is cut short.
-    rig.source.script(|_, _| Some(Answer::status(503, "ServiceUnavailable")));
+    rig.source.script(|_, _| Some(MemoryResponse::status(503, "ServiceUnavailable")));
     rig.source.close_watches();
     eventually("it waits", || matches!(rig.status.get(), State::Retrying(_))).await;
     tokio::time::sleep(Duration::from_secs(300)).await;

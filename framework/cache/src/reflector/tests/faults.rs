@@ -16,7 +16,7 @@ struct Endless {
 }
 
 impl ListWatch for Endless {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         let (items, size) = (self.items, self.size);
         let is_page = matches!(read, Read::Page { .. });
         let (sender, receiver) = tokio::sync::mpsc::channel(1);
@@ -120,7 +120,7 @@ async fn a13_an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nob
 async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
     for (streams, verb) in [(true, "watch"), (false, "list")] {
         let source = source();
-        source.script(|_, _| Some(Answer::status(403, "Forbidden")));
+        source.script(|_, _| Some(MemoryResponse::status(403, "Forbidden")));
         let options = ReflectorOptions::new().streaming(streams);
         let rig = Rig::start(source, options);
         tokio::time::sleep(Duration::from_secs(120)).await;
@@ -135,7 +135,7 @@ async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
     }
     // 401: the credentials are refused, and no right is missing.
     let source = source();
-    source.script(|_, _| Some(Answer::status(401, "Unauthorized")));
+    source.script(|_, _| Some(MemoryResponse::status(401, "Unauthorized")));
     let rig = Rig::start(source, ReflectorOptions::new());
     let state = rig.status.wait_for(|state| matches!(state, State::Degraded(_))).await;
     assert!(state.to_string().contains("does not accept the credentials"), "{state}");
@@ -256,7 +256,7 @@ async fn b4_pages_that_expire_before_they_are_read_lead_to_a_whole_list_at_once(
         source.put(&map(&format!("{i:04}"), "1")).unwrap();
     }
     source.script(|_, read| match read {
-        Read::Page { continue_token: Some(_), .. } => Some(Answer::status(410, "Expired")),
+        Read::Page { continue_token: Some(_), .. } => Some(MemoryResponse::status(410, "Expired")),
         _ => None,
     });
     let started = Instant::now();
@@ -279,8 +279,8 @@ async fn b4_a_list_that_never_comes_to_its_end_is_degraded_and_tried_in_every_wa
     }
     source.script(|_, read| match read {
         Read::StreamingList { .. } => hang(&[]).filter(|_| false).or_else(|| body(&[])),
-        Read::Page { continue_token: Some(_), .. } => Some(Answer::status(410, "Expired")),
-        Read::Page { limit: None, .. } => Some(Answer::status(504, "Timeout")),
+        Read::Page { continue_token: Some(_), .. } => Some(MemoryResponse::status(410, "Expired")),
+        Read::Page { limit: None, .. } => Some(MemoryResponse::status(504, "Timeout")),
         _ => None,
     });
     let rig = Rig::start(source, ReflectorOptions::new());

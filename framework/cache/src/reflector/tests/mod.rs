@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, Chunks, ListWatch, MemorySource, Opening, RawObject, Read, Reflector, ReflectorError,
-    ReflectorOptions, ReflectorSink, State, Status, StoreTarget, StreamProgress,
+    Chunks, ListWatch, MemoryResponse, MemorySource, OpenFuture, RawObject, Read, Reflector,
+    ReflectorError, ReflectorOptions, ReflectorSink, State, Status, StoreTarget, StreamProgress,
 };
 use crate::store::Store;
 use windlass_core::clock::Clock;
@@ -73,12 +73,12 @@ fn end_mark(version: u64, value: &str) -> String {
     frame("BOOKMARK", &mark.to_string())
 }
 
-fn body(pieces: &[String]) -> Option<Answer> {
-    Some(Answer::Body(pieces.iter().map(|piece| piece.clone().into()).collect()))
+fn body(pieces: &[String]) -> Option<MemoryResponse> {
+    Some(MemoryResponse::Body(pieces.iter().map(|piece| piece.clone().into()).collect()))
 }
 
-fn hang(pieces: &[String]) -> Option<Answer> {
-    Some(Answer::Hang(pieces.iter().map(|piece| piece.clone().into()).collect()))
+fn hang(pieces: &[String]) -> Option<MemoryResponse> {
+    Some(MemoryResponse::Hang(pieces.iter().map(|piece| piece.clone().into()).collect()))
 }
 
 /// Returns whether a request is the small list that detects a store that was set back.
@@ -142,7 +142,7 @@ impl Rig {
 
     fn version(&self, name: &str) -> Option<String> {
         let object = self.store.get(&ObjectKey::new(Some("n"), name))?;
-        Some(object.head().resource_version().to_owned())
+        Some(object.metadata().resource_version().to_owned())
     }
 
     /// Returns every request, except looks.

@@ -73,7 +73,7 @@ async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_small_list_and_n
     eventually("it comes", || rig.value("a").is_some()).await;
     let asked = rig.reads().len();
     // The look gets no answer, and the watch goes on nevertheless.
-    rig.source.script(|_, read| is_look(read).then_some(Answer::Never));
+    rig.source.script(|_, read| is_look(read).then_some(MemoryResponse::Never));
     rig.source.break_watches();
     rig.source.put(&map("a", "2")).unwrap();
     let took = eventually("the watch goes on", || rig.value("a").as_deref() == Some("2")).await;

@@ -63,7 +63,7 @@ async fn mechanism_57_a_server_that_refuses_it_is_listed_in_pages_at_once_and_re
     {
         let source = source();
         source.put(&map("a", "1")).unwrap();
-        source.script(move |_, read| is_stream(read).then(|| Answer::status(code, reason)));
+        source.script(move |_, read| is_stream(read).then(|| MemoryResponse::status(code, reason)));
         let started = Instant::now();
         let rig = Rig::synced(source, ReflectorOptions::new()).await;
         assert_eq!((started.elapsed(), rig.store.len()), (Duration::ZERO, 1), "{code}");
@@ -80,9 +80,9 @@ async fn mechanism_57_429_refused_connections_and_server_errors_are_tried_again_
         let source = source();
         source.script(move |number, _| {
             (number < 1).then(|| match kind {
-                0 => Answer::status(429, "TooManyRequests"),
-                1 => Answer::refused(),
-                _ => Answer::status(500, "InternalError"),
+                0 => MemoryResponse::status(429, "TooManyRequests"),
+                1 => MemoryResponse::refused(),
+                _ => MemoryResponse::status(500, "InternalError"),
             })
         });
         let rig = Rig::synced(source, ReflectorOptions::new()).await;
@@ -135,7 +135,7 @@ async fn mechanism_57_it_stops_before_and_after_the_end_mark() {
 #[tokio::test(start_paused = true)]
 async fn b5_a_refusal_of_streaming_lists_counts_for_an_hour() {
     let source = source();
-    source.script(|_, read| is_stream(read).then(|| Answer::status(422, "Invalid")));
+    source.script(|_, read| is_stream(read).then(|| MemoryResponse::status(422, "Invalid")));
     let rig = Rig::synced(source, ReflectorOptions::new()).await;
     let streams = || rig.reads().iter().filter(|read| is_stream(read)).count();
     let relist = async || {

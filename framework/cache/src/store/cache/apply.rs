@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::convert::Conversion;
 use super::core::Core;
 use crate::delta::Delta;
-use crate::store::index::{IndexPlan, Part, Values};
+use crate::store::index::{IndexPlan, ValueRange, Values};
 use crate::store::object::Object;
 use crate::store::observed::{BatchOutcome, Event, Observed, StreamMark};
 use windlass_core::resource::ObjectKey;
@@ -128,7 +128,7 @@ fn evaluate(
     kept: Option<&Conversion>,
     plan: &IndexPlan,
     values: &mut Values,
-) -> Vec<Part> {
+) -> Vec<ValueRange> {
     if plan.is_empty() {
         return Vec::new();
     }
@@ -139,7 +139,7 @@ fn evaluate(
                 let came = kept.and_then(|kept| kept.came(at));
                 plan.evaluate(came.unwrap_or(&seen.object), &seen.object, values)
             }
-            _ => Part::default(),
+            _ => ValueRange::default(),
         });
     }
     parts

@@ -126,12 +126,12 @@ impl Core {
     pub fn listed(&self, skim: &MetadataScan<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
         let state = self.state.read();
         let Some(slot) = state.slots.get(self.parts_of(skim)) else { return (None, false) };
-        let head = slot.object.head();
-        if head.resource_version() != skim.resource_version {
-            let order = order(&skim.resource_version, head.resource_version());
+        let metadata = slot.object.metadata();
+        if metadata.resource_version() != skim.resource_version {
+            let order = order(&skim.resource_version, metadata.resource_version());
             return (None, slot.run.epoch == epoch && order == Some(Ordering::Less));
         }
-        let is_same = head.uid() == skim.uid && !skim.resource_version.is_empty();
+        let is_same = metadata.uid() == skim.uid && !skim.resource_version.is_empty();
         (is_same.then(|| Arc::clone(&slot.object)), false)
     }
 

@@ -14,7 +14,7 @@ use windlass_core::resource::ObjectKey;
 
 /// The time that a read refers to: now, or the moment of a snapshot.
 #[derive(Clone, Copy)]
-pub(crate) enum At<'a> {
+pub(crate) enum ReadTime<'a> {
     Now,
     SnapshotDiff(&'a SnapshotDiff),
 }
@@ -50,16 +50,16 @@ impl Core {
     }
 
     /// Calls `read` with the state and the differences of the moment from it.
-    fn read<R>(&self, at: At<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
+    fn read<R>(&self, at: ReadTime<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
         let state = self.state.read();
         match at {
-            At::Now => read(&state, &self.own_differences(&state)),
-            At::SnapshotDiff(moment) => moment.with(|differences| read(&state, differences)),
+            ReadTime::Now => read(&state, &self.own_differences(&state)),
+            ReadTime::SnapshotDiff(moment) => moment.with(|differences| read(&state, differences)),
         }
     }
 
     /// Number of objects.
-    pub(crate) fn len(&self, at: At<'_>) -> usize {
+    pub(crate) fn len(&self, at: ReadTime<'_>) -> usize {
         self.read(at, |state, differences| {
             let mut len = state.slots.len();
             for (key, shown) in differences {
@@ -71,9 +71,9 @@ impl Core {
     }
 
     /// Returns the object at `key`, own writes included.
-    pub(crate) fn get(&self, key: &ObjectKey, at: At<'_>) -> Option<Arc<Object>> {
+    pub(crate) fn get(&self, key: &ObjectKey, at: ReadTime<'_>) -> Option<Arc<Object>> {
         // The usual read: without building the differences of all own writes.
-        if let At::Now = at {
+        if let ReadTime::Now = at {
             let state = self.state.read();
             return self.shown(&state, key).map(Arc::clone);
         }
@@ -98,7 +98,7 @@ impl Core {
     }
 
     /// Returns the objects of a namespace (`None`: all), in key order.
-    pub(crate) fn collect(&self, namespace: Option<&str>, at: At<'_>) -> Vec<Arc<Object>> {
+    pub(crate) fn collect(&self, namespace: Option<&str>, at: ReadTime<'_>) -> Vec<Arc<Object>> {
         let (mut found, shown) = self.read(at, |state, differences| {
             let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
             let mut found = self.found(state, namespace);
@@ -129,7 +129,7 @@ impl Core {
     }
 
     /// Returns the objects of a namespace that the watch has shown, sorted if that costs nothing.
-    fn found(&self, state: &State, namespace: Option<&str>) -> Found {
+    fn found(&self, state: &State, namespace: Option<&str>) -> CollectedObjects {
         // Locked only to copy the `Arc`: `sort` on another thread replaces it.
         let order = self.order.lock();
         let (membership, ids) = (order.membership, Arc::clone(&order.ids));
@@ -138,8 +138,12 @@ impl Core {
         let objects = |ids: &mut dyn Iterator<Item = Id>| {
             ids.filter_map(|id| Some((id, Arc::clone(state.slots.object(id)?)))).collect()
         };
-        let mut found =
-            Found { objects: Vec::new(), is_sorted, is_seen: true, membership: state.membership };
+        let mut found = CollectedObjects {
+            objects: Vec::new(),
+            is_sorted,
+            is_seen: true,
+            membership: state.membership,
+        };
         let Some(namespace) = namespace else {
             found.objects = if is_sorted {
                 objects(&mut ids.iter().copied())
@@ -165,7 +169,7 @@ impl Core {
     }
 
     /// Sorts the objects; `is_all` if they are all of the store, whose order is then remembered.
-    fn sort(&self, found: &mut Found, is_all: bool) {
+    fn sort(&self, found: &mut CollectedObjects, is_all: bool) {
         if found.is_sorted {
             return;
         }
@@ -181,10 +185,15 @@ impl Core {
 
     /// Returns the objects with `term` in an index of the store, in key order; `None` without the
     /// index.
-    pub(crate) fn lookup(&self, id: IndexId, term: &str, at: At<'_>) -> Option<Vec<Arc<Object>>> {
+    pub(crate) fn lookup(
+        &self,
+        id: IndexId,
+        term: &str,
+        at: ReadTime<'_>,
+    ) -> Option<Vec<Arc<Object>>> {
         let Match { mut found, is_sorted, others, evaluator } = match at {
-            At::Now => self.match_now(id, term)?,
-            At::SnapshotDiff(_) => self.read(at, |state, differences| {
+            ReadTime::Now => self.match_now(id, term)?,
+            ReadTime::SnapshotDiff(_) => self.read(at, |state, differences| {
                 // The index covers the current slots only: objects of the snapshot that differ are
                 // evaluated here.
                 let (mut matched, _) = matched(state, id, term)?;
@@ -256,7 +265,7 @@ fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
 }
 
 /// Objects that were collected under the lock.
-struct Found {
+struct CollectedObjects {
     objects: Vec<(Id, Arc<Object>)>,
     is_sorted: bool,
     /// They are exactly the slots' objects.

@@ -49,7 +49,7 @@ impl Encoder {
         let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
         match &self.mode.form {
             Encoding::Compact => Ok(Arc::clone(object)),
-            Encoding::Part(selection) => Ok(self.part(object, body, selection, outside)),
+            Encoding::Projected(selection) => Ok(self.part(object, body, selection, outside)),
             Encoding::Metadata => Ok(self.metadata_of(object, body)),
             Encoding::Cold => Ok(self.cold(object, body, before)),
             Encoding::Decoded(decoded) => {
@@ -69,7 +69,7 @@ impl Encoder {
         outside: &[u8],
     ) -> Arc<Object> {
         let (mut own, mut shared) = (Vec::new(), Vec::new());
-        let outline = object.head().lifted(&mut own, &mut shared);
+        let offsets = object.metadata().lifted(&mut own, &mut shared);
         let weight = value.weight(own.len() + shared.len(), body);
         let outside_at = own.len();
         own.extend_from_slice(outside);
@@ -77,7 +77,7 @@ impl Encoder {
         let common = self.common(&shared, before);
         let kept = DecodedObject::new(head, common, value, weight, outside_at);
         let content = Content::DecodedObject(Box::new(kept));
-        Object::of(object.key().clone(), outline, content, &self.home)
+        Object::of(object.key().clone(), offsets, content, &self.home)
     }
 
     /// Returns the part of a head that objects share; that of the object before, if it is equal.
@@ -110,14 +110,14 @@ impl Encoder {
     #[cfg(feature = "cold")]
     fn cold(&self, object: &Arc<Object>, body: &[u8], before: Option<&Object>) -> Arc<Object> {
         let (mut own, mut common) = (Vec::new(), Vec::new());
-        let outline = object.head().lifted(&mut own, &mut common);
+        let offsets = object.metadata().lifted(&mut own, &mut common);
         let before = match before.map(Object::content) {
             Some(Content::Cold(cold)) => Some(&**cold),
             _ => None,
         };
         match self.press.pack(object, (&own, &common), body, before, &self.home.memory) {
             Some(cold) => {
-                Object::of(object.key().clone(), outline, Content::Cold(Box::new(cold)), &self.home)
+                Object::of(object.key().clone(), offsets, Content::Cold(Box::new(cold)), &self.home)
             }
             None => Arc::clone(object),
         }

@@ -1,8 +1,8 @@
 //! Compressed objects: a dictionary per kind, trained from its own first objects.
 //!
 //! Objects of a kind are alike: an object alone compresses to a third, and to a twelfth with a
-//! dictionary. Head and body are packed apart, so that reading labels or versions unpacks nothing.
-//! When the objects of a kind change, the ratio falls and a new dictionary is trained; old
+//! dictionary. Metadata and body are packed apart, so that reading labels or versions unpacks
+//! nothing. When the objects of a kind change, the ratio falls and a new dictionary is trained; old
 //! dictionaries live as long as objects that need them.
 //!
 //! Not here: the choice of the kinds that are cold, and the compressed form (`object/cold.rs`).

@@ -36,7 +36,7 @@ pub(in crate::store) struct Values {
 
 /// The values of one object: a part of [`Values`].
 #[derive(Clone, Debug, Default)]
-pub(in crate::store) struct Part(Range<usize>);
+pub(in crate::store) struct ValueRange(Range<usize>);
 
 impl IndexPlan {
     /// Builds the plan of the evaluators, numbered in their order.
@@ -76,7 +76,7 @@ impl IndexPlan {
         came: &Object,
         object: &Arc<Object>,
         into: &mut Values,
-    ) -> Part {
+    ) -> ValueRange {
         let first = into.values.len();
         if !self.paths.is_empty() {
             // Values that are kept beside an object replace those in its bytes.
@@ -119,7 +119,7 @@ impl Values {
     }
 
     /// Sorts the values that were added since `first`, and removes duplicates.
-    fn settle(&mut self, first: usize) -> Part {
+    fn settle(&mut self, first: usize) -> ValueRange {
         let text = &self.text;
         let key = |value: &Value| (value.index, &text[value.text.clone()]);
         let added = &mut self.values[first..];
@@ -135,19 +135,19 @@ impl Values {
             }
             self.values.truncate(kept);
         }
-        Part(first..self.values.len())
+        ValueRange(first..self.values.len())
     }
 
     /// Returns the part of an object with these values in the first index.
     #[cfg(test)]
-    pub(in crate::store) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
+    pub(in crate::store) fn part(&mut self, texts: impl Iterator<Item = String>) -> ValueRange {
         let first = self.values.len();
         texts.for_each(|text| self.add(0, &text));
         self.settle(first)
     }
 
     /// Returns the values of a part in one index, sorted.
-    pub(in crate::store) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
+    pub(in crate::store) fn of(&self, part: &ValueRange, index: usize) -> Texts<'_> {
         let values = self.values.get(part.0.clone()).unwrap_or_default();
         let start = values.partition_point(|value| value.index < index);
         let length = values[start..].partition_point(|value| value.index == index);
@@ -190,6 +190,6 @@ mod tests {
         assert_eq!(texts(1), ["a", "b"]);
         assert!(texts(2).is_empty());
         assert_eq!(texts(3), ["z"]);
-        assert_eq!(values.of(&Part::default(), 0).len(), 0);
+        assert_eq!(values.of(&ValueRange::default(), 0).len(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! One object of the cache: key, offsets of its head, and content.
+//! One object of the cache: key, offsets of its metadata, and content.
 
 use std::any::TypeId;
 use std::borrow::Cow;
@@ -17,13 +17,13 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use windlass_core::wire::object_at_path;
 use windlass_core::wire::{
-    Head, HeadOffsets, MetadataScan, PathTree, Scalar, Undecodable, text_of, times,
+    MetadataOffsets, MetadataRef, MetadataScan, PathTree, Scalar, Undecodable, text_of, times,
 };
 
 /// An object of the cache; immutable.
 pub struct Object {
     key: ObjectKey,
-    outline: HeadOffsets,
+    offsets: MetadataOffsets,
     content: Content,
     /// Unique among all objects that this store ever had.
     serial: u64,
@@ -107,13 +107,13 @@ impl Object {
     ) -> Arc<Self> {
         let length = skim.compact_len();
         let bytes = home.memory.buffer(length, |bytes| skim.compact_into(bytes));
-        Self::of(key, skim.outline(), Content::Compact(bytes), home)
+        Self::of(key, skim.offsets(), Content::Compact(bytes), home)
     }
 
-    /// Builds an object from its parts; `outline` points into the content's head bytes.
+    /// Builds an object from its parts; `offsets` point into the content's metadata bytes.
     pub(in crate::store) fn of(
         key: ObjectKey,
-        outline: HeadOffsets,
+        offsets: MetadataOffsets,
         content: Content,
         home: &Arc<StoreShared>,
     ) -> Arc<Self> {
@@ -124,11 +124,11 @@ impl Object {
             && let Some(place) = Arc::get_mut(&mut block)
         {
             // `home` is set already: blocks are pooled per home.
-            (place.key, place.outline) = (key, outline);
+            (place.key, place.offsets) = (key, offsets);
             (place.content, place.serial) = (content, serial);
             return block;
         }
-        Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
+        Arc::new(Self { key, offsets, content, serial, home: Arc::clone(home) })
     }
 
     /// Reads one byte of the key's text and one of the content, to load both into the processor's
@@ -136,7 +136,7 @@ impl Object {
     pub(in crate::store) fn nearby(&self) -> u8 {
         let (own, _) = self.content.head_bytes();
         let first = |bytes: &[u8]| bytes.first().copied().unwrap_or_default();
-        first(self.key.name().as_bytes()) ^ first(self.outline.resource_version.of(own))
+        first(self.key.name().as_bytes()) ^ first(self.offsets.resource_version.of(own))
     }
 
     /// Replaces the object's key by an equal one that other versions share, unless the object has
@@ -153,7 +153,7 @@ impl Object {
         let home = Arc::clone(&dead.home);
         home.memory.give_back(dead.content.take_buffer());
         dead.content = Content::default();
-        dead.outline.plain = None;
+        dead.offsets.plain = None;
         home.blocks.keep(object);
     }
 
@@ -163,14 +163,14 @@ impl Object {
     }
 
     #[doc(hidden)]
-    pub fn head(&self) -> Head<'_> {
+    pub fn metadata(&self) -> MetadataRef<'_> {
         let (own, common) = self.content.head_bytes();
-        self.outline.head_apart(own, common)
+        self.offsets.metadata_apart(own, common)
     }
 
     #[doc(hidden)]
     pub fn version(&self) -> &str {
-        self.head().resource_version()
+        self.metadata().resource_version()
     }
 
     /// Whether the two are the same state, byte by byte. False for decoded and compressed objects,
@@ -185,8 +185,8 @@ impl Object {
         self.content.body()
     }
 
-    pub(in crate::store) fn outline(&self) -> &HeadOffsets {
-        &self.outline
+    pub(in crate::store) fn offsets(&self) -> &MetadataOffsets {
+        &self.offsets
     }
 
     pub(crate) fn content(&self) -> &Content {
@@ -200,8 +200,8 @@ impl Object {
         each: &mut dyn FnMut(usize, Scalar<'_>),
     ) {
         match &self.content {
-            Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
-            Content::Part(part) => paths.visit_known(part.body(), &self.outline, each),
+            Content::Compact(bytes) => paths.visit_known(bytes, &self.offsets, each),
+            Content::Projected(part) => paths.visit_known(part.body(), &self.offsets, each),
             content => paths.visit(&content.body(), each),
         }
     }
@@ -209,7 +209,7 @@ impl Object {
     /// Returns the index values of fields that the object came with and that are not kept.
     pub(in crate::store) fn outside(&self) -> DetachedIndexValues<'_> {
         match &self.content {
-            Content::Part(part) => part.outside(),
+            Content::Projected(part) => part.outside(),
             Content::DecodedObject(kept) => kept.outside(),
             _ => DetachedIndexValues::default(),
         }
@@ -221,14 +221,14 @@ impl Object {
         let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
         let key = key + self.key.name().len();
         let fixed = BLOCK + ABOUT + key;
-        fixed + self.content.capacity() + self.outline.heap()
+        fixed + self.content.capacity() + self.offsets.heap()
     }
 
     /// Returns an annotation's value.
     #[doc(hidden)]
     pub fn annotation(&self, key: &str) -> Option<String> {
         match &self.content {
-            Content::Compact(_) | Content::Part(_) => self.head().annotation(key),
+            Content::Compact(_) | Content::Projected(_) => self.metadata().annotation(key),
             Content::DecodedObject(kept) => kept.annotation(key),
             #[cfg(feature = "cold")]
             Content::Cold(cold) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::index::{Part, Values};
+use crate::store::index::{ValueRange, Values};
 use crate::store::object::Object;
 use crate::store::version::order;
 use windlass_core::resource::ObjectKey;
@@ -32,11 +32,11 @@ struct Own {
     /// wins, whatever the versions.
     outranks: bool,
     /// The entries of this write in `by_value`.
-    terms: Vec<Term>,
+    terms: Vec<IndexTerm>,
 }
 
 /// The number of an index, and a value in it.
-type Term = (usize, Box<str>);
+type IndexTerm = (usize, Box<str>);
 
 /// State of an own write that the watch has not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Gone {
 
     /// Whether readers do not see `object` because of this deletion.
     fn hides(&self, object: &Object) -> bool {
-        self.was(object.head().uid())
+        self.was(object.metadata().uid())
             || order(object.version(), &self.until).is_some_and(Ordering::is_le)
     }
 }
@@ -88,7 +88,7 @@ impl std::fmt::Debug for OwnWrite {
 pub(crate) struct Overlay {
     writes: BTreeMap<ObjectKey, Own>,
     /// Keys of the written objects by index value, so that a lookup need not search all writes.
-    by_value: BTreeMap<Term, BTreeSet<ObjectKey>>,
+    by_value: BTreeMap<IndexTerm, BTreeSet<ObjectKey>>,
     /// Keys that were written before the newest index was added.
     unindexed: BTreeSet<ObjectKey>,
     pruned: Option<Instant>,
@@ -124,7 +124,7 @@ impl Overlay {
     pub(crate) fn wrote(
         &mut self,
         object: Arc<Object>,
-        (values, part, tables): (&Values, &Part, usize),
+        (values, part, tables): (&Values, &ValueRange, usize),
         now: Instant,
         outranks: bool,
     ) {
@@ -145,7 +145,7 @@ impl Overlay {
         let terms = (0..tables).flat_map(|table| {
             values.of(part, table).iter().map(move |text| (table, Box::from(text)))
         });
-        let terms: Vec<Term> = terms.collect();
+        let terms: Vec<IndexTerm> = terms.collect();
         for term in &terms {
             self.by_value.entry(term.clone()).or_default().insert(key.clone());
         }
@@ -221,11 +221,11 @@ impl Overlay {
         seen: Option<&Object>,
         now: Instant,
     ) -> Option<Box<str>> {
-        let seen = seen.filter(|seen| seen.head().uid() == uid);
+        let seen = seen.filter(|seen| seen.metadata().uid() == uid);
         let own = self.writes.get(key);
         let version = match own.map(|own| (&own.state, now < own.at + OWN_WRITE_VALID)) {
             // Also a write that readers do not see any more.
-            Some((OwnWrite::Object(own), _)) if own.head().uid() == uid => own.version(),
+            Some((OwnWrite::Object(own), _)) if own.metadata().uid() == uid => own.version(),
             // A successor of the deleted object was written: it hides the deleted one already.
             Some((OwnWrite::Object(_), true)) => return None,
             Some((OwnWrite::Gone(gone), true)) => match seen {
@@ -302,7 +302,7 @@ impl Overlay {
         let caught_up = match self.writes.get(key).map(|own| &own.state) {
             Some(OwnWrite::Object(own)) => match order(version, own.version()) {
                 Some(order) => order != Ordering::Less,
-                None => own.head().uid() == uid,
+                None => own.metadata().uid() == uid,
             },
             // The deletion of an earlier object of that key does not confirm this one.
             Some(OwnWrite::Gone(gone)) => {

@@ -7,7 +7,7 @@ use super::own_writes::Overlay;
 use super::snapshot_diff::SnapshotDiff;
 use super::tombstones::Tombstones;
 use crate::delta::Delta;
-use crate::store::index::{IndexPlan, Part, Postings, Table, Values};
+use crate::store::index::{IndexPlan, Postings, Table, ValueRange, Values};
 use crate::store::object::Object;
 use crate::store::observed::{ListGeneration, Observed, StreamMark};
 use crate::store::slots::{Hash, Hasher, Id, Slot, Slots, parts};
@@ -114,7 +114,7 @@ impl State {
         hash: Hash,
         slot: Slot,
         values: &Values,
-        part: &Part,
+        part: &ValueRange,
     ) {
         let object = Arc::clone(&slot.object);
         // Before the change: open snapshots record that the key was absent.
@@ -134,7 +134,7 @@ impl State {
         id: Id,
         slot: Slot,
         values: &Values,
-        part: &Part,
+        part: &ValueRange,
     ) -> Option<Slot> {
         self.count(&slot.object, true);
         let old = std::mem::replace(self.slots.at_mut(id)?, slot);
@@ -145,7 +145,7 @@ impl State {
     }
 
     /// Sets the index values of the object at `id`.
-    pub(in crate::store) fn index(&mut self, id: Id, values: &Values, part: &Part) {
+    pub(in crate::store) fn index(&mut self, id: Id, values: &Values, part: &ValueRange) {
         for (index, table) in self.tables.iter_mut().enumerate() {
             table.set(id, values.of(part, index), &self.slots);
         }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::store::object::{Invalid, Object};
 use windlass_core::resource::{ObjectKey, Resource};
-use windlass_core::wire::Head;
+use windlass_core::wire::MetadataRef;
 
-/// A cached object: head and compact bytes, decoded on first use. Cheap to clone; a clone does not
-/// change when the cache does.
+/// A cached object: metadata and compact bytes, decoded on first use. Cheap to clone; a clone does
+/// not change when the cache does.
 pub struct Cached<K> {
     pub(in crate::store) object: Arc<Object>,
     kind: PhantomData<fn() -> K>,
@@ -43,8 +43,8 @@ impl<K: Resource> Cached<K> {
     }
 
     /// Returns the metadata that are read without decoding the object.
-    pub fn head(&self) -> Head<'_> {
-        self.object.head()
+    pub fn metadata(&self) -> MetadataRef<'_> {
+        self.object.metadata()
     }
 
     /// Returns the object; decoded on first use and shared for as long as a caller holds it.
@@ -60,7 +60,7 @@ impl<K: Resource> Cached<K> {
     ///
     /// A cold object is decompressed (2 µs for a Pod), and an object that is kept decoded is
     /// encoded again, with the fields that its type has. For a projection these are its fields and
-    /// the members that the head is read from; for metadata it is `{"metadata": …}`. See
+    /// the members that the metadata are read from; for metadata it is `{"metadata": …}`. See
     /// [`Representation`](crate::store::Representation).
     pub fn raw(&self) -> Cow<'_, [u8]> {
         self.object.body()

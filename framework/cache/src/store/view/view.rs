@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::cached::Cached;
-use crate::store::cache::{At, Core, StoreStats};
+use crate::store::cache::{Core, ReadTime, StoreStats};
 use crate::store::index::{Index, IndexValue};
 use crate::store::object::{Invalid, Object};
 use crate::store::state::{SnapshotDiff, Unconfirmed};
@@ -49,13 +49,13 @@ impl<K> Clone for Snapshot<K> {
 
 impl<K> fmt::Debug for Store<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Store({}, {} objects)", self.core.info(), self.core.len(At::Now))
+        write!(f, "Store({}, {} objects)", self.core.info(), self.core.len(ReadTime::Now))
     }
 }
 
 impl<K> fmt::Debug for Snapshot<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let objects = self.core.len(At::SnapshotDiff(&self.moment));
+        let objects = self.core.len(ReadTime::SnapshotDiff(&self.moment));
         write!(f, "Snapshot({}, {objects} objects)", self.core.info())
     }
 }
@@ -91,19 +91,19 @@ impl<K: Resource> Store<K> {
     /// server may. Own writes are visible before the watch shows them; see
     /// [`get_seen`](Self::get_seen).
     pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
-        self.core.get(key, At::Now).map(Cached::new)
+        self.core.get(key, ReadTime::Now).map(Cached::new)
     }
 
     /// Returns all objects, in key order. Objects are shared with the cache, neither copied nor
     /// decoded.
     pub fn list(&self) -> Vec<Cached<K>> {
-        cached(self.core.collect(None, At::Now))
+        cached(self.core.collect(None, ReadTime::Now))
     }
 
     /// Returns the objects of a namespace (`None`: all) that `labels` matches, in key order.
     /// The empty selector reads no object's labels.
     pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
-        select(self.core.collect(namespace, At::Now), labels)
+        select(self.core.collect(namespace, ReadTime::Now), labels)
     }
 
     /// Returns the objects whose index value is `value`, in key order: by namespace, then by name.
@@ -146,7 +146,7 @@ impl<K: Resource> Store<K> {
         index: Index<K, V>,
         text: &Q,
     ) -> Vec<Cached<K>> {
-        by_index(&self.core, At::Now, index, text)
+        by_index(&self.core, ReadTime::Now, index, text)
     }
 
     /// Builds an index now, so that no lookup has to. Objects may be in the store already, and may
@@ -191,7 +191,7 @@ impl<K: Resource> Store<K> {
 
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
-        self.core.len(At::Now)
+        self.core.len(ReadTime::Now)
     }
 
     /// Whether the store has no objects.
@@ -282,8 +282,8 @@ impl<K: Resource> Snapshot<K> {
         self.len() == 0
     }
 
-    fn at(&self) -> At<'_> {
-        At::SnapshotDiff(&self.moment)
+    fn at(&self) -> ReadTime<'_> {
+        ReadTime::SnapshotDiff(&self.moment)
     }
 }
 
@@ -294,8 +294,8 @@ fn cached<K>(objects: Vec<Arc<Object>>) -> Vec<Cached<K>> {
 fn select<K>(mut objects: Vec<Arc<Object>>, labels: &Selector) -> Vec<Cached<K>> {
     if !labels.is_empty() {
         objects.retain(|object| {
-            let head = object.head();
-            labels.matches_with(&|key| head.label(key))
+            let metadata = object.metadata();
+            labels.matches_with(&|key| metadata.label(key))
         });
     }
     cached(objects)
@@ -309,12 +309,13 @@ fn owner_index<K: Resource>() -> Index<K, String> {
 /// Looks an index value up, and builds the index if the store lacks it.
 fn by_index<K: Resource, V: IndexValue>(
     core: &Core,
-    at: At<'_>,
+    at: ReadTime<'_>,
     index: Index<K, V>,
     value: &(impl ?Sized + Display),
 ) -> Vec<Cached<K>> {
-    let mut term = Term::default();
-    // `Term` takes every text: only the value's own `Display` can fail, and then it has no text.
+    let mut term = TermBuffer::default();
+    // `TermBuffer` takes every text: only the value's own `Display` can fail, and then it has no
+    // text.
     if write!(term, "{value}").is_err() {
         return Vec::new();
     }
@@ -333,19 +334,19 @@ fn by_index<K: Resource, V: IndexValue>(
 const TERM: usize = 128;
 
 /// A value's text, without an allocation when it is short.
-struct Term {
+struct TermBuffer {
     short: [u8; TERM],
     length: usize,
     long: String,
 }
 
-impl Default for Term {
+impl Default for TermBuffer {
     fn default() -> Self {
         Self { short: [0; TERM], length: 0, long: String::new() }
     }
 }
 
-impl Term {
+impl TermBuffer {
     fn text(&self) -> &str {
         if self.long.is_empty() {
             // Only whole `&str`s were written, so the bytes are UTF-8.
@@ -355,7 +356,7 @@ impl Term {
     }
 }
 
-impl Write for Term {
+impl Write for TermBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.length + text.len();
         if self.long.is_empty() && end <= TERM {
@@ -380,7 +381,7 @@ mod tests {
     #[test]
     fn a_term_holds_texts_of_any_length() {
         for lengths in [&[0][..], &[1, 127], &[128], &[129], &[100, 0, 28, 1, 0, 500]] {
-            let (mut term, mut plain) = (Term::default(), String::new());
+            let (mut term, mut plain) = (TermBuffer::default(), String::new());
             for length in lengths {
                 let text = "é".repeat(*length);
                 write!(term, "{text}").unwrap();

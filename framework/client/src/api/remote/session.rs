@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::driver::{self, Control, Conversation, SessionIo};
-use super::streams::{Ended, OutputReader, Stdin};
-use super::verdict::{End, ExitStatus};
+use super::streams::{EndReceiver, OutputReader, Stdin};
+use super::verdict::{ExitStatus, SessionEnd};
 use crate::client::Upgraded;
 use windlass_core::error::{Error, ErrorKind};
 
@@ -37,7 +37,7 @@ pub struct Session {
     tty: bool,
     /// Kind of the error after a broken connection: ambiguous for a command that was started.
     lost: ErrorKind,
-    ended: Ended,
+    ended: EndReceiver,
     /// Ends the task, and with it the connection, when the session is dropped.
     _driving: AbortOnDropHandle<()>,
 }
@@ -216,9 +216,11 @@ impl Session {
     /// The exit status, or the error of any other end.
     fn outcome(&self) -> Result<ExitStatus, Error> {
         match &*self.ended.borrow() {
-            Some(End::Exit(status)) => Ok(*status),
-            Some(End::Failed(status)) => Err(Error::from_status(&self.what, (**status).clone())),
-            Some(End::Broken { why, source }) => {
+            Some(SessionEnd::Exit(status)) => Ok(*status),
+            Some(SessionEnd::Failed(status)) => {
+                Err(Error::from_status(&self.what, (**status).clone()))
+            }
+            Some(SessionEnd::Broken { why, source }) => {
                 let text = format!("{why}; how it ended is unknown");
                 let error = self.error(self.lost, &text);
                 Err(match source {
@@ -226,7 +228,9 @@ impl Session {
                     None => error,
                 })
             }
-            Some(End::Closed) | None => Err(self.error(self.lost, "how it ended is unknown")),
+            Some(SessionEnd::Closed) | None => {
+                Err(self.error(self.lost, "how it ended is unknown"))
+            }
         }
     }
 

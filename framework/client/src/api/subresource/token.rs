@@ -92,7 +92,7 @@ impl TokenRequest {
 fn issued(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Token, Error> {
     /// The part of the answer that is read.
     #[derive(Deserialize)]
-    struct Answer {
+    struct IssuedToken {
         status: Status,
     }
     #[derive(Deserialize)]
@@ -101,7 +101,7 @@ fn issued(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Token, Error> 
         token: Secret,
         expiration_timestamp: Timestamp,
     }
-    let Answer { status } = decode::value(what, body, info)?;
+    let IssuedToken { status } = decode::value(what, body, info)?;
     Ok(Token { token: status.token, expires: status.expiration_timestamp })
 }
 

@@ -128,15 +128,16 @@ impl<K: Whole> Patcher<K> {
     /// Dropping the future cancels the request under way. Its write may have been executed, which
     /// the copy does not show: the next write of a locked copy is then a conflict.
     pub async fn send(&mut self) -> Result<bool, Error> {
-        self.send_telling(|_, _, _| {}).await
+        self.send_with_callback(|_, _, _| {}).await
     }
 
-    /// As [`send`](Self::send). Calls `told` after each write with the version that the write was
-    /// based on (`None` when the API server did not check one), the written object, and the answer.
+    /// As [`send`](Self::send). Calls `on_write` after each write with the version that the write
+    /// was based on (`None` when the API server did not check one), the written object, and the
+    /// answer.
     #[doc(hidden)]
-    pub async fn send_telling(
+    pub async fn send_with_callback(
         &mut self,
-        mut told: impl FnMut(Option<&str>, &K, &[u8]) + Send,
+        mut on_write: impl FnMut(Option<&str>, &K, &[u8]) + Send,
     ) -> Result<bool, Error> {
         self.check_unmoved()?;
         let Changes { object, status, wanted_status } = self.changes()?;
@@ -144,7 +145,7 @@ impl<K: Whole> Patcher<K> {
         if let Some(patch) = object {
             let from = self.locked_at().map(str::to_owned);
             let (written, answer) = self.write(patch, false).await?;
-            told(from.as_deref(), &written, &answer);
+            on_write(from.as_deref(), &written, &answer);
             // Stored at once: if writing the status fails, only the status is still to be sent.
             self.object = written.clone();
             self.base = written;
@@ -156,7 +157,7 @@ impl<K: Whole> Patcher<K> {
         if let Some(status) = status {
             let from = self.locked_at().map(str::to_owned);
             let (written, answer) = self.write(json!({ "status": status }), true).await?;
-            told(from.as_deref(), &written, &answer);
+            on_write(from.as_deref(), &written, &answer);
             self.base = written;
         }
         self.object = self.base.clone();

@@ -60,13 +60,13 @@ pub(crate) struct Credentials {
     /// Cached credentials. Locked during a renewal, so that concurrent requests share it.
     kept: tokio::sync::Mutex<Held>,
     /// Run of the plugin that is under way; it survives callers that are cancelled.
-    running: tokio::sync::Mutex<Option<Running>>,
+    running: tokio::sync::Mutex<Option<PluginRun>>,
     /// Set once by `concern`, because pool and TLS need the credentials first.
     connections: OnceLock<Connections>,
 }
 
 /// A run of the plugin in a task; dropping it kills the plugin.
-type Running = AbortOnDropHandle<Result<ExecCredential, Error>>;
+type PluginRun = AbortOnDropHandle<Result<ExecCredential, Error>>;
 
 /// Connections that a change of certificates affects.
 #[derive(Debug)]
@@ -87,12 +87,12 @@ struct Held {
     /// Instant of the last replacement of refused credentials by the plugin.
     replaced: Option<Instant>,
     /// Last failure of the plugin, until a run succeeds.
-    failure: Option<Failure>,
+    failure: Option<PluginFailure>,
 }
 
 /// Last failure of the plugin, reported to the requests that waited for it.
 #[derive(Debug)]
-struct Failure {
+struct PluginFailure {
     /// End of the failed run.
     at: Instant,
     kind: ErrorKind,
@@ -235,7 +235,7 @@ impl Credentials {
         }
         // A caller that waited during the failed run shares its error and does not run the plugin
         // again.
-        if let Some(Failure { at, kind, text }) = &held.failure
+        if let Some(PluginFailure { at, kind, text }) = &held.failure
             && (came <= *at || self.clock.now() < *at + FAILURE_PAUSE)
         {
             return Err(Error::new(*kind, text));
@@ -256,7 +256,7 @@ impl Credentials {
             (Err(error), source, _) => {
                 if let AuthSource::Exec(_) = source {
                     let (at, kind, text) = (self.clock.now(), error.kind(), error.to_string());
-                    held.failure = Some(Failure { at, kind, text });
+                    held.failure = Some(PluginFailure { at, kind, text });
                 }
                 return Err(error);
             }

@@ -26,11 +26,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use self::attempt::{Answer, Failure, check};
+use self::attempt::{AttemptResponse, Failure, check};
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
-    BackoffManager, Budgets, Decision, Facts, MAX_RETRIES, Outcome, ThrottledLog, Why, decide,
+    BackoffManager, Budgets, Decision, MAX_RETRIES, Outcome, RetryInput, ThrottledLog, Why, decide,
     leaves_doubt,
 };
 use crate::client::request::{ByteStream, Prepared, Response};
@@ -158,7 +158,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
 }
 
 /// Turns an answer into a stream; a body that was read already is one chunk.
-fn streamed(client: &Client, answer: Answer, request: &Prepared) -> ByteStream {
+fn streamed(client: &Client, answer: AttemptResponse, request: &Prepared) -> ByteStream {
     let body = answer
         .rest
         .unwrap_or_else(|| Full::new(answer.read).map_err(|never| match never {}).boxed_unsync());
@@ -238,7 +238,7 @@ impl<'a> Call<'a> {
     }
 
     /// Runs the attempts and completes the error of a failed call.
-    async fn run(&mut self) -> Result<Answer, Error> {
+    async fn run(&mut self) -> Result<AttemptResponse, Error> {
         match self.attempts().await {
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.complete(error)),
@@ -246,7 +246,7 @@ impl<'a> Call<'a> {
     }
 
     /// Makes attempts until one succeeds or no other is allowed.
-    async fn attempts(&mut self) -> Result<Answer, Error> {
+    async fn attempts(&mut self) -> Result<AttemptResponse, Error> {
         self.back_off().await?;
         loop {
             self.permit().await?;
@@ -277,8 +277,8 @@ impl<'a> Call<'a> {
     }
 
     /// Collects the input of the decision about a retry.
-    fn facts(&self, outcome: Outcome) -> Facts {
-        Facts {
+    fn facts(&self, outcome: Outcome) -> RetryInput {
+        RetryInput {
             verb: self.request.verb,
             repeatable: self.request.repeatable,
             outcome,
@@ -383,7 +383,7 @@ impl<'a> Call<'a> {
         &mut self,
         limit: Option<Duration>,
         header: Option<&HeaderValue>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<AttemptResponse, Failure> {
         let clock = &self.shared.environment.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
@@ -429,7 +429,7 @@ impl<'a> Call<'a> {
     }
 
     /// Updates backoff, span and metrics after an attempt.
-    fn count(&self, result: &Result<Answer, Failure>) {
+    fn count(&self, result: &Result<AttemptResponse, Failure>) {
         let (code, http_code, size) = match result {
             Ok(answer) => {
                 let whole = self.whole.then_some(answer.read.len());

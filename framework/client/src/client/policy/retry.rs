@@ -38,7 +38,7 @@ pub(crate) enum Outcome {
 
 /// Input of the decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct RetryInput {
     /// Kubernetes verb of the request.
     pub(crate) verb: Verb,
     /// Whether a second execution does no harm.
@@ -100,7 +100,7 @@ pub(crate) fn leaves_doubt(outcome: Outcome) -> bool {
 }
 
 /// Decides on the next step, by outcome and verb.
-pub(crate) fn decide(facts: Facts) -> Decision {
+pub(crate) fn decide(facts: RetryInput) -> Decision {
     let mut asked = None;
     let again = match facts.outcome {
         Outcome::Answered { code: 401, .. } => {
@@ -161,16 +161,17 @@ fn bound(attempt: u32) -> Duration {
 /// Budget that limits retries to a tenth of all requests, so that a server in trouble is not
 /// overloaded (G-R4: retries are at most a tenth of the traffic).
 ///
-/// Each call earns a tenth of a retry, and so does each second that passes, up to [`Budget::CAP`].
+/// Each call earns a tenth of a retry, and so does each second that passes, up to
+/// [`RetryBudget::CAP`].
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct RetryBudget {
     /// Retries that are saved up.
     tokens: f64,
     /// Instant up to which the passed time was counted.
     filled: Instant,
 }
 
-impl Budget {
+impl RetryBudget {
     /// Most retries that can be saved up; a new client starts with them.
     const CAP: f64 = 20.0;
     /// Retries that a call earns.
@@ -212,18 +213,18 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Budgets {
     /// Budget of calls with a waiting caller.
-    calls: Budget,
+    calls: RetryBudget,
     /// Budget of background requests, such as those of caches.
-    background: Budget,
+    background: RetryBudget,
 }
 
 impl Budgets {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { calls: Budget::new(now), background: Budget::new(now) }
+        Self { calls: RetryBudget::new(now), background: RetryBudget::new(now) }
     }
 
     /// Returns the budget of background requests or of other calls.
-    pub(crate) fn of(&mut self, background: bool) -> &mut Budget {
+    pub(crate) fn of(&mut self, background: bool) -> &mut RetryBudget {
         if background { &mut self.background } else { &mut self.calls }
     }
 }
@@ -244,8 +245,8 @@ mod tests {
         Verb::DeleteCollection,
     ];
 
-    fn facts(verb: Verb, repeatable: bool, outcome: Outcome) -> Facts {
-        Facts {
+    fn facts(verb: Verb, repeatable: bool, outcome: Outcome) -> RetryInput {
+        RetryInput {
             verb,
             repeatable,
             outcome,
@@ -388,7 +389,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn g_r4_retries_stay_below_a_tenth_of_the_calls_once_savings_are_spent() {
-        let mut budget = Budget::new(Instant::now());
+        let mut budget = RetryBudget::new(Instant::now());
         let now = Instant::now();
         while budget.spend(now) {}
         let mut retries = 0;
@@ -401,7 +402,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_idle_client_earns_retries_back() {
-        let mut budget = Budget::new(Instant::now());
+        let mut budget = RetryBudget::new(Instant::now());
         while budget.spend(Instant::now()) {}
         tokio::time::advance(Duration::from_secs(11)).await;
         assert!(budget.spend(Instant::now()));

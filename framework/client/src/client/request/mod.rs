@@ -19,7 +19,7 @@ mod watch;
 
 pub use address::Address;
 pub use body::{Body, Encoded};
-pub(in crate::client) use path_template::Place;
+pub(in crate::client) use path_template::ApiPath;
 pub use prepared::Prepared;
 pub(in crate::client) use prepared::{Headers, is_secret};
 pub use response::Response;
@@ -38,7 +38,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 
 use self::address::Front;
-use self::body::Content;
+use self::body::BodyContent;
 use self::prepared::Extra;
 use crate::client::Client;
 use crate::client::policy::{BackoffManager, RateLimiter};
@@ -101,7 +101,7 @@ pub struct Request {
     params: Vec<(String, String)>,
     headers: HeaderMap,
     /// Body.
-    content: Content,
+    content: BodyContent,
     timeout: Option<Duration>,
     answer_limit: Option<usize>,
     repeatable: bool,
@@ -155,7 +155,7 @@ impl Client {
             address: Address::default(),
             params: Vec::new(),
             headers: HeaderMap::new(),
-            content: Content::default(),
+            content: BodyContent::default(),
             answer_limit: None,
             repeatable: false,
             background: false,
@@ -315,7 +315,7 @@ impl Request {
     pub fn body(self, body: impl Into<Body>) -> Self {
         let body = body.into();
         self.change(|request| {
-            request.content = Content::of(body)?;
+            request.content = BodyContent::of(body)?;
             Ok(())
         })
     }

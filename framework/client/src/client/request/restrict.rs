@@ -10,7 +10,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::path_template::Place;
+use super::path_template::ApiPath;
 use crate::client::Client;
 use crate::client::request::Prepared;
 use windlass_core::error::{Error, ErrorKind};
@@ -97,7 +97,7 @@ impl Client {
         if is_disguised(path) {
             return Some(format!("`{path}` encodes what needs no encoding"));
         }
-        let place = below.and_then(Place::of).filter(|place| !place.rest.is_empty());
+        let place = below.and_then(ApiPath::of).filter(|place| !place.rest.is_empty());
         let Some(place) = place else {
             let why =
                 || format!("`{path}` is no object of the API, so a dry run means nothing there");
@@ -137,11 +137,11 @@ impl Client {
         let is_unclear = path.contains("//")
             || path.to_ascii_lowercase().contains("%2f")
             || (is_disguised(path)
-                && Place::of(path).is_none_or(|place| place.namespace.is_none()));
+                && ApiPath::of(path).is_none_or(|place| place.namespace.is_none()));
         if is_unclear {
             return refuse(format!("`{path}` does not clearly name a namespace"));
         }
-        let Some(place) = Place::of(path) else { return Ok(()) };
+        let Some(place) = ApiPath::of(path) else { return Ok(()) };
         // The old form `/api/v1/watch/…` has its namespace at another position.
         if place.rest == "watch" || place.rest.starts_with("watch/") {
             return refuse(format!(

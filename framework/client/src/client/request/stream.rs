@@ -231,7 +231,7 @@ async fn wait(
         }
         // Counts the wait even when the future is dropped: a caller that polls `next` under a
         // shorter timeout of its own must not reset the limit.
-        let waiting = Waiting::new(clock, waited);
+        let waiting = WaitTimer::new(clock, waited);
         let Some(left) = left else { return Some(piece(body).await) };
         let due = waiting.since.checked_add(left).unwrap_or_else(|| clock.after(left));
         // An alarm that fires later than due would miss the limit; an earlier one is armed again.
@@ -264,19 +264,19 @@ async fn piece(body: &mut ResponseBody) -> Option<Result<Bytes, BoxError>> {
 }
 
 /// Guard that adds the time until its drop to `waited`.
-struct Waiting<'a> {
+struct WaitTimer<'a> {
     clock: &'a Clock,
     since: Instant,
     waited: &'a mut Waited,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitTimer<'a> {
     fn new(clock: &'a Clock, waited: &'a mut Waited) -> Self {
         Self { clock, since: clock.now(), waited }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitTimer<'_> {
     fn drop(&mut self) {
         self.waited.add(self.clock.now().saturating_duration_since(self.since));
     }

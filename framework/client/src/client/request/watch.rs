@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::stream::ByteStream;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{EventType, Frame, FrameDecoder, Part};
+use windlass_core::wire::{EventType, Frame, FrameDecoder, RawItem};
 
 /// Event of a watch.
 #[derive(Clone, PartialEq, Eq)]
@@ -93,8 +93,8 @@ impl RawWatch {
         let (ready, what, limit) = (&mut self.ready, &self.what, self.decoder.limit());
         self.decoder.push(piece, &mut |part| {
             ready.push_back(match part {
-                Part::Whole(line) => event(what, line),
-                Part::TooLarge(_) => {
+                RawItem::Whole(line) => event(what, line),
+                RawItem::TooLarge(_) => {
                     Err(undecodable(what, format_args!("it is larger than {limit} bytes")))
                 }
             });

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::connect::{Connect, Opened};
+use super::connect::{Connect, ConnectedStream};
 use super::connection_driver::Driver;
 use super::payload::RequestBody;
 use super::tuning::Tuning;
@@ -266,7 +266,7 @@ impl Pool {
         // Read before the connect: a retirement during the handshake keeps the connection out of
         // the pool.
         let era = self.state.lock().era;
-        let Opened { io, http2 } = self.connector.open().await?;
+        let ConnectedStream { io, http2 } = self.connector.open().await?;
         let ticket = Ticket { era, expires: self.expiry() };
         let io = TokioIo::new(io);
         if http2 {

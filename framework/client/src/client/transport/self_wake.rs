@@ -55,7 +55,7 @@ impl Within {
         cx: &mut Context<'_>,
         mut look: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let inside = Inside::enter(&self.bell, cx.waker());
+        let inside = PollGuard::enter(&self.bell, cx.waker());
         let mut within = Context::from_waker(&self.waker);
         for _ in 0..LOOKS {
             let polled = look(&mut within);
@@ -73,11 +73,11 @@ impl Within {
 }
 
 /// Guard during which wake-ups are recorded and do not reach the task.
-struct Inside<'a> {
+struct PollGuard<'a> {
     bell: &'a Bell,
 }
 
-impl<'a> Inside<'a> {
+impl<'a> PollGuard<'a> {
     /// Begins a poll by `task`.
     fn enter(bell: &'a Bell, task: &Waker) -> Self {
         let mut state = bell.state.lock();
@@ -99,7 +99,7 @@ impl<'a> Inside<'a> {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         // After a panic in the poll, too: otherwise later wake-ups would be recorded and lost.
         self.bell.state.lock().is_inside = false;

@@ -84,11 +84,11 @@ impl Attempt {
     }
 
     /// Asks the gate for the last time; `None` without a gate.
-    fn begin_write(&self) -> Result<Option<WritePermit>, Refused> {
+    fn begin_write(&self) -> Result<Option<WritePermit>, WriteNotAllowed> {
         let Some((gate, _)) = &self.gate else { return Ok(None) };
         gate.begin_write().map(Some).map_err(|refusal| {
             *self.refusal.lock() = Some(refusal);
-            Refused
+            WriteNotAllowed
         })
     }
 
@@ -124,15 +124,15 @@ impl Attempt {
 
 /// Error of an attempt that the gate refused; the gate's own error is in the [`Attempt`].
 #[derive(Debug)]
-struct Refused;
+struct WriteNotAllowed;
 
-impl fmt::Display for Refused {
+impl fmt::Display for WriteNotAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the write is not allowed any more")
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for WriteNotAllowed {}
 
 /// Error of an attempt without an answer.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 
 use memchr::memchr;
 
-use super::carry::{Carry, MAX_PIECE, Part};
+use super::carry::{Carry, MAX_PIECE, RawItem};
 use crate::error::ApiStatus;
 use crate::wire::metadata_scan::MetadataScan;
 use crate::wire::scanner::members::{members, object_at_path, text};
@@ -234,13 +234,13 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
-/// use windlass::wire::{EventType, Frame, FrameDecoder, Part};
+/// use windlass::wire::{EventType, Frame, FrameDecoder, RawItem};
 ///
 /// let mut decoder = FrameDecoder::new();
 /// let mut seen = Vec::new();
 /// for piece in ["{\"type\":\"ADDED\",\"obj", "ect\":{\"a\":1}}\r\n\n{\"type\":\"DELE"] {
 ///     decoder.push(piece.as_bytes(), &mut |part| {
-///         let Part::Whole(line) = part else { return };
+///         let RawItem::Whole(line) = part else { return };
 ///         let frame = Frame::of(line).expect("a frame");
 ///         seen.push((frame.event, String::from_utf8_lossy(frame.object).into_owned()));
 ///     });
@@ -276,11 +276,11 @@ impl FrameDecoder {
     }
 
     /// Takes the next piece and calls `each` for every frame that ends in it, in order.
-    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Part<'_>)) {
+    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(RawItem<'_>)) {
         while let Some(end) = memchr(b'\n', piece) {
             let part = self.carry.complete(&piece[..end]);
             // Blank lines keep connections open; they are no frames.
-            if !matches!(part, Part::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
+            if !matches!(part, RawItem::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
                 each(part);
             }
             self.carry.clear();

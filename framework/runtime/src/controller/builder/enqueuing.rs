@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
 use crate::controller::source::{
-    BackgroundSource, Polled, Predicate, Resync, Timer, TimerSource, Trigger, watches,
+    BackgroundSource, PollHandle, Predicate, Resync, Timer, TimerSource, Trigger, watches,
 };
 use windlass_cache::store::{Cached, Index, IndexValue};
 use windlass_core::error::{Error, ErrorKind};
@@ -87,7 +87,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Reconciles objects whose value in `polled` appears, changes or disappears. A poll has one
     /// controller: a second controller that is wired to it does not start.
-    pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &Polled<V>) -> Self {
+    pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &PollHandle<V>) -> Self {
         let reason = self.names.add(format!("poll {}", polled.name()));
         match polled.background_source(reason) {
             Some(source) => self.background_sources.push(source),
@@ -95,8 +95,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
                 // A builder method cannot fail: the error is returned when the sources are
                 // attached.
                 let text = format!(
-                    "poll {} is wired to a controller already: share its `Polled`, and wake the other \
-                     controller by a `Trigger`",
+                    "poll {} is wired to a controller already: share its `PollHandle`, and wake the \
+                     other controller by a `Trigger`",
                     polled.name()
                 );
                 self.sources

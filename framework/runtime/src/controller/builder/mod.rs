@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::controller::plan::{Cleanup, ControllerSpec, Finalizer, ReconcileOptions};
 use crate::controller::run::{ErasedController, Handle};
 use crate::controller::source::{
-    BackgroundSource, Names, Predicate, RESYNC_PERIOD, Reason, Resync, Source, watches,
+    BackgroundSource, Predicate, RESYNC_PERIOD, Reason, ReasonNames, Resync, Source, watches,
 };
 use crate::controller::{Context, Finalize, Reconciler};
 use crate::workqueue::RetryPolicy;
@@ -53,7 +53,7 @@ pub struct ControllerBuilder<C: Reconciler> {
     sources: Vec<Source>,
     rules: Vec<Rule>,
     options: ReconcileOptions<C>,
-    names: Names,
+    names: ReasonNames,
     when: Option<Predicate<C::Object>>,
     background_sources: Vec<Arc<dyn BackgroundSource>>,
     resync: Option<Resync>,
@@ -98,7 +98,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
-            names: Names::default(),
+            names: ReasonNames::default(),
             when: None,
             background_sources: Vec::new(),
             resync: Some(Resync::every(RESYNC_PERIOD)),

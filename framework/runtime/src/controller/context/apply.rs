@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
 use super::is_controlled_by;
-use crate::controller::state::{Found, WriteEffect, content, fingerprint};
+use crate::controller::state::{ChildVersion, WriteEffect, content, fingerprint};
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
 use windlass_cache::store::Cached;
@@ -140,8 +140,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
                 Some(child) => return Ok(child),
                 None => There::Ours(Version {
-                    uid: cached.head().uid().to_owned(),
-                    resource_version: cached.head().resource_version().to_owned(),
+                    uid: cached.metadata().uid().to_owned(),
+                    resource_version: cached.metadata().resource_version().to_owned(),
                 }),
             },
             // Applied before, but not cached: the cache is limited to other objects, or lags
@@ -187,8 +187,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// Returns the cached child, if the same intent was applied before and the child is unchanged
     /// since.
     fn unchanged(&self, cached: &Cached<K>) -> Option<K> {
-        let head = cached.head();
-        let found = Found { uid: head.uid(), resource_version: head.resource_version() };
+        let metadata = cached.metadata();
+        let found =
+            ChildVersion { uid: metadata.uid(), resource_version: metadata.resource_version() };
         let holds = || content(&*cached.get().ok()?);
         let applied = &self.cx.shared.memory.applied;
         if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, holds)) {
@@ -199,7 +200,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
 
     /// As [`unchanged`](Self::unchanged), for the object in the API server.
     fn is_current(&self, live: &K) -> bool {
-        let found = Found { uid: live.uid(), resource_version: live.resource_version() };
+        let found = ChildVersion { uid: live.uid(), resource_version: live.resource_version() };
         let applied = &self.cx.shared.memory.applied;
         applied.is_current(&self.cx.key, &self.child, self.hash, (found, || content(live)))
     }
@@ -250,7 +251,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let write = self.api().apply(self.child.1.name(), &self.intent);
         let (child, answer) = cx.answered(write.manager(&cx.shared.controller).force()).await?;
         if let Some(content) = content(&child) {
-            let found = Found { uid: child.uid(), resource_version: child.resource_version() };
+            let found =
+                ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
             cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, content), found);
         }
         cx.wrote(what, &child, &answer);

@@ -173,8 +173,8 @@ impl<C: Reconciler> Context<C> {
         let mut found = match self.cached::<K>(key) {
             Some(child) if !self.controls(&child) => None,
             Some(child) => {
-                let head = child.head();
-                Some((head.uid().to_owned(), head.resource_version().to_owned()))
+                let metadata = child.metadata();
+                Some((metadata.uid().to_owned(), metadata.resource_version().to_owned()))
             }
             // The cache may lag behind the API server.
             None => self.live_child(&api, key.name()).await?,
@@ -251,7 +251,7 @@ impl<C: Reconciler> Context<C> {
     fn has_applied<K: Resource>(&self, child: &Cached<K>) -> bool {
         let Some(info) = K::static_info() else { return false };
         let uid = self.shared.memory.applied.uid_of(&self.key, &(info, child.key().clone()));
-        uid.as_deref() == Some(child.head().uid())
+        uid.as_deref() == Some(child.metadata().uid())
     }
 
     /// Whether `managedFields` show an apply by this controller.
@@ -265,7 +265,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Whether the reconciled object is the child's controller owner.
     pub(super) fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
-        let mut owners = child.head().owners();
+        let mut owners = child.metadata().owners();
         owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 

@@ -96,7 +96,7 @@ impl<C: Reconciler> Expectations<'_, C> {
     where
         C: Owns<K>,
     {
-        self.cx.sent::<K>(WriteEffect::Deleted, child.key(), child.head().uid());
+        self.cx.sent::<K>(WriteEffect::Deleted, child.key(), child.metadata().uid());
     }
 
     /// Adds to the number of announced children, or subtracts from it.

@@ -386,7 +386,7 @@ impl<C: Reconciler> Context<C> {
     fn cached_uid<K: Resource>(&self, key: &ObjectKey) -> Option<String> {
         let caches = self.shared.informers.caches_of::<K>();
         let cached = caches.iter().find_map(|cache| cache.store().get(key));
-        cached.map(|cached| cached.head().uid().to_owned())
+        cached.map(|cached| cached.metadata().uid().to_owned())
     }
 
     /// Applies the API server's answer to an own deletion to the caches.

@@ -105,7 +105,7 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     pub async fn send(&mut self) -> Result<bool, Error> {
         let (cx, is_own) = (self.cx, self.is_own);
         self.patcher
-            .send_telling(|from, written, answer| match from {
+            .send_with_callback(|from, written, answer| match from {
                 Some(from) if is_own => cx.wrote_upon(from, written, answer),
                 // Without a version check the result may contain another client's change, so it
                 // must still enqueue the object: it is no known echo.

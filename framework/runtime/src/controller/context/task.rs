@@ -99,7 +99,7 @@ impl<C: Reconciler> TaskContext<C> {
 
     /// Reports an Event about the object; as [`Context::event`](crate::controller::Context::event).
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
-        let uid = Some(self.latest.borrow().head().uid().to_owned());
+        let uid = Some(self.latest.borrow().metadata().uid().to_owned());
         let object = ObjectRef { info: self.shared.info.clone(), key: self.key.clone(), uid };
         self.shared.recorder.event(&object, kind, reason, note);
     }

@@ -95,7 +95,7 @@ impl<C: Reconciler> Tasks<C> {
 
     /// Starts the task of a reconciled object, or passes the new version to it.
     pub(crate) async fn reconciled(&self, object: &Cached<C::Object>) {
-        let uid = object.head().uid().to_owned();
+        let uid = object.metadata().uid().to_owned();
         // The lock is not held across the wait for a predecessor's end.
         let known = self.tasks.lock().get(object.key()).map(|task| task.uid == uid);
         match known {
@@ -126,7 +126,7 @@ impl<C: Reconciler> Tasks<C> {
             make: self.make,
             environment: self.shared.environment.clone(),
             restarts: self.restarts.clone(),
-            _running: Running::new(&self.running),
+            _running: RunningGauge::new(&self.running),
         };
         let task = TaskContext::new(Arc::clone(&self.shared), receiver, key.clone(), stop.clone());
         let span = tracing::info_span!(
@@ -200,16 +200,16 @@ impl<C: Reconciler> Drop for Tasks<C> {
 }
 
 /// Guard that counts one task as running.
-struct Running(GaugeSeries);
+struct RunningGauge(GaugeSeries);
 
-impl Running {
+impl RunningGauge {
     fn new(gauge: &GaugeSeries) -> Self {
         gauge.add(1.0);
         Self(gauge.clone())
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGauge {
     fn drop(&mut self) {
         self.0.add(-1.0);
     }
@@ -221,7 +221,7 @@ struct Supervisor<C: Reconciler> {
     make: MakeTask<C>,
     environment: Environment,
     restarts: CounterSeries,
-    _running: Running,
+    _running: RunningGauge,
 }
 
 impl<C: Reconciler> Supervisor<C> {

@@ -76,7 +76,7 @@ impl From<Action> for Flow {
 type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Flow>> + Send + 'a>>;
 
 /// A named step with its condition.
-struct Step<'a> {
+struct NamedStep<'a> {
     name: &'a str,
     work: StepFuture<'a>,
     condition: Option<&'a str>,
@@ -86,7 +86,7 @@ struct Step<'a> {
 #[must_use = "steps do nothing before `run`"]
 pub struct Steps<'a, C: Reconciler> {
     cx: &'a Context<C>,
-    groups: Vec<Vec<Step<'a>>>,
+    groups: Vec<Vec<NamedStep<'a>>>,
 }
 
 impl<C: Reconciler> fmt::Debug for Steps<'_, C> {
@@ -174,7 +174,7 @@ impl<'a, C: Reconciler> Steps<'a, C> {
 fn step<'a, F: Into<Flow>>(
     name: &'a str,
     work: impl Future<Output = Result<F>> + Send + 'a,
-) -> Step<'a> {
+) -> NamedStep<'a> {
     let work = Box::pin(async move {
         match caught(work).await {
             Ok(end) => end.map(Into::into),
@@ -184,7 +184,7 @@ fn step<'a, F: Into<Flow>>(
             }
         }
     });
-    Step { name, work, condition: None }
+    NamedStep { name, work, condition: None }
 }
 
 fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
@@ -192,7 +192,7 @@ fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
 }
 
 /// Runs the steps of a group, and writes their conditions.
-async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> Result<Flow> {
+async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<NamedStep<'_>>) -> Result<Flow> {
     let ends = all_ended(&mut group).await;
     let mut flow = Flow::Continue;
     let mut failures = Vec::new();
@@ -233,7 +233,7 @@ fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
 }
 
 /// Runs futures at the same time, each to its end.
-async fn all_ended(group: &mut [Step<'_>]) -> Vec<Result<Flow>> {
+async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
     let mut ends: Vec<Option<Result<Flow>>> = group.iter().map(|_| None).collect();
     poll_fn(|task| {
         // All unfinished futures are polled at each wake-up: they share the task's waker.

@@ -64,9 +64,9 @@ pub(crate) struct Enqueuer {
 
 /// Guard of a run: workers take keys until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Opened(Arc<Standby>);
+pub(crate) struct RunGuard(Arc<Standby>);
 
-impl Drop for Opened {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.0.is_running.store(false, Ordering::SeqCst);
     }
@@ -82,12 +82,12 @@ impl Enqueuer {
     }
 
     /// Starts a run. Returns whether all objects have to be enqueued, because keys were dropped.
-    pub(crate) fn open(&self) -> (Opened, bool) {
+    pub(crate) fn open(&self) -> (RunGuard, bool) {
         // Under the lock: a source either sees the run, or has noted its drop before this takes the
         // note.
         let mut has_dropped = self.standby.has_dropped.lock();
         self.standby.is_running.store(true, Ordering::SeqCst);
-        (Opened(Arc::clone(&self.standby)), std::mem::take(&mut *has_dropped))
+        (RunGuard(Arc::clone(&self.standby)), std::mem::take(&mut *has_dropped))
     }
 
     /// Whether more keys may be added. Their objects are in the cache already: a run that begins

@@ -503,14 +503,14 @@ fn check_cache<K: Resource>(
 /// Returns the state of a write in one cache.
 fn look_at<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
     let store = cache.store();
-    let seen = || store.get_seen(key).filter(|seen| seen.head().uid() == sent.uid);
+    let seen = || store.get_seen(key).filter(|seen| seen.metadata().uid() == sent.uid);
     match (store.unseen(key), sent.what) {
         (Some(Unconfirmed::Shown), _) => View::Shown,
         // The watch does not show the object either: the deletion is confirmed.
         (Some(Unconfirmed::Expired), WriteEffect::Deleted) if seen().is_none() => View::Confirmed,
         (Some(Unconfirmed::Expired), _) => View::Expired,
         (None, WriteEffect::Deleted)
-            if seen().is_some_and(|seen| !seen.head().is_terminating()) =>
+            if seen().is_some_and(|seen| !seen.metadata().is_terminating()) =>
         {
             View::Missing
         }

@@ -37,7 +37,7 @@ use tracing::Instrument;
 
 use self::attempt::AttemptCancel;
 use self::loop_guard::ThrottleDecision;
-use self::meter::Ended;
+use self::meter::ReconcileResult;
 use self::namespaces::Namespaces;
 use self::yield_budget::{PollCount, YieldBudget};
 use crate::controller::source::{Quiet, Reason, TriggerNames};
@@ -56,7 +56,7 @@ const ENDED_LIMIT: Duration = Duration::from_secs(10);
 
 /// Outcome of one step.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ReconcileOutcome {
     /// There is no such object: the key can be forgotten.
     Absent,
     /// Reconciled.
@@ -74,13 +74,13 @@ pub(super) enum Outcome {
 }
 
 /// A boxed future of a step.
-pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = ReconcileOutcome> + Send + 'a>>;
 
 /// A boxed report of a failure.
 pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
 /// Handles a key; the worker's view of a controller.
-pub(super) trait Step: Send + Sync + 'static {
+pub(super) trait KeyHandler: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a>;
 
@@ -104,7 +104,7 @@ pub(super) trait Step: Send + Sync + 'static {
 
     /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.
-    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+    fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
         None
     }
 }
@@ -114,7 +114,7 @@ pub(super) trait Step: Send + Sync + 'static {
 pub(super) struct Worker {
     pub(super) controller: Arc<str>,
     pub(super) queue: WorkQueue<ObjectKey>,
-    pub(super) step: Arc<dyn Step>,
+    pub(super) step: Arc<dyn KeyHandler>,
     pub(super) timeout: Duration,
     pub(super) retry: RetryPolicy,
     pub(super) then: AfterMaxRetries,
@@ -128,8 +128,8 @@ pub(super) struct Worker {
 }
 
 /// End of a guarded step.
-enum End {
-    Outcome(Outcome),
+enum GuardedOutcome {
+    Outcome(ReconcileOutcome),
     Panicked(String),
     TimedOut,
 }
@@ -274,19 +274,19 @@ impl Worker {
         let took = now.saturating_duration_since(started);
         self.meter.over();
         let (ended, left) = match end {
-            End::Outcome(Outcome::Failed(failure)) => {
-                (self.fail(work, &cancel, (failure, Ended::Error)).await, None)
+            GuardedOutcome::Outcome(ReconcileOutcome::Failed(failure)) => {
+                (self.fail(work, &cancel, (failure, ReconcileResult::Error)).await, None)
             }
-            End::Panicked(text) => {
+            GuardedOutcome::Panicked(text) => {
                 let failure = Failure::from(format!("the reconciler panicked: {text}"));
-                (self.fail(work, &cancel, (failure, Ended::Panic)).await, None)
+                (self.fail(work, &cancel, (failure, ReconcileResult::Panic)).await, None)
             }
-            End::TimedOut => {
+            GuardedOutcome::TimedOut => {
                 let limit = self.timeout;
                 let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
-                (self.fail(work, &cancel, (failure, Ended::Timeout)).await, None)
+                (self.fail(work, &cancel, (failure, ReconcileResult::Timeout)).await, None)
             }
-            End::Outcome(outcome) => self.conclude(work, outcome),
+            GuardedOutcome::Outcome(outcome) => self.conclude(work, outcome),
         };
         drop(busy);
         self.meter.ended(ended, took);
@@ -324,11 +324,16 @@ impl Worker {
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
-    async fn guarded(&self, key: &ObjectKey, attempt: ReconcileAttempt, started: Instant) -> End {
+    async fn guarded(
+        &self,
+        key: &ObjectKey,
+        attempt: ReconcileAttempt,
+        started: Instant,
+    ) -> GuardedOutcome {
         let ending = attempt.cancel.at_end();
         let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, attempt))) {
             Ok(step) => step,
-            Err(panic) => return End::Panicked(panic_text(&*panic)),
+            Err(panic) => return GuardedOutcome::Panicked(panic_text(&*panic)),
         };
         let mut step = pin!(caught(step));
         // Rebound after `step`, so that it is dropped before `step`: the token is cancelled and the
@@ -344,19 +349,19 @@ impl Worker {
             tokio::select! {
                 biased;
                 end = step.as_mut() => {
-                    if !matches!(end, Ok(Outcome::Superseded)) {
+                    if !matches!(end, Ok(ReconcileOutcome::Superseded)) {
                         ending.finished();
                     }
                     return match end {
-                        Ok(outcome) => End::Outcome(outcome),
-                        Err(panic) => End::Panicked(panic_text(&*panic)),
+                        Ok(outcome) => GuardedOutcome::Outcome(outcome),
+                        Err(panic) => GuardedOutcome::Panicked(panic_text(&*panic)),
                     };
                 }
                 // Polled, and so armed, only when the step is pending.
                 () = self.environment.clock.sleep_until(tick) => self.queue.observe(),
             }
         }
-        End::TimedOut
+        GuardedOutcome::TimedOut
     }
 
     /// Logs an outcome that is no failure, and chooses the verdict, which is given with the next
@@ -364,46 +369,46 @@ impl Worker {
     fn conclude(
         &self,
         work: Work<ObjectKey>,
-        outcome: Outcome,
-    ) -> (Ended, Option<Work<ObjectKey>>) {
+        outcome: ReconcileOutcome,
+    ) -> (ReconcileResult, Option<Work<ObjectKey>>) {
         self.namespaces.ended(work.key());
         let (ended, again_in) = match outcome {
-            Outcome::Absent => {
+            ReconcileOutcome::Absent => {
                 self.loop_guard.forget(work.key());
                 self.last.forget(work.key());
-                return (Ended::Success, Some(work.ended_for_good()));
+                return (ReconcileResult::Success, Some(work.ended_for_good()));
             }
-            Outcome::Paused => {
+            ReconcileOutcome::Paused => {
                 tracing::debug!("not reconciled: paused");
-                (Ended::Success, None)
+                (ReconcileResult::Success, None)
             }
-            Outcome::Done(action) => {
+            ReconcileOutcome::Done(action) => {
                 self.last.succeeded(work.key());
                 match action.requeue_after {
                     None => {
                         tracing::debug!("reconciled");
-                        (Ended::Success, None)
+                        (ReconcileResult::Success, None)
                     }
                     Some(delay) => {
                         tracing::debug!(again_in = ?delay, "reconciled");
-                        (Ended::RequeueAfter, Some(delay))
+                        (ReconcileResult::RequeueAfter, Some(delay))
                     }
                 }
             }
-            Outcome::Ended(failure) => {
+            ReconcileOutcome::Ended(failure) => {
                 tracing::debug!(why = %failure, "not reconciled: the object has ended");
-                (Ended::Success, Some(ENDED_LIMIT))
+                (ReconcileResult::Success, Some(ENDED_LIMIT))
             }
-            Outcome::Superseded => {
+            ReconcileOutcome::Superseded => {
                 // Neither success nor failure: the key is due again at once, and its backoff is
                 // unchanged.
                 work.hold(Duration::ZERO);
                 tracing::debug!("dropped: the object changed meanwhile");
-                return (Ended::Superseded, None);
+                return (ReconcileResult::Superseded, None);
             }
-            Outcome::Failed(failure) | Outcome::Undecodable(failure) => {
+            ReconcileOutcome::Failed(failure) | ReconcileOutcome::Undecodable(failure) => {
                 tracing::debug!(error = %failure, "not reconciled");
-                (Ended::Terminal, None)
+                (ReconcileResult::Terminal, None)
             }
         };
         (ended, Some(work.succeeded(again_in)))

@@ -47,14 +47,14 @@ enum Door {
 /// The keys of one controller that wait for a namespace.
 #[derive(Default)]
 pub(crate) struct Namespaces {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingKeys>,
     /// Whether any key waits, so that other reconciles take no lock.
     is_waited_for: AtomicBool,
     changed: Notify,
 }
 
 /// By namespace, the waiting keys, each with the state for which it was last tried.
-type Waiting = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
+type WaitingKeys = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
 
 /// A watched namespace.
 struct Watched {
@@ -197,8 +197,8 @@ impl Watched {
         // The watch selects a single namespace.
         match self.informer.store().select(None, &Selector::everything()).first() {
             None => Door::Absent,
-            Some(found) if found.head().is_terminating() => Door::Closing,
-            Some(found) => Door::Open(found.head().uid().to_owned()),
+            Some(found) if found.metadata().is_terminating() => Door::Closing,
+            Some(found) => Door::Open(found.metadata().uid().to_owned()),
         }
     }
 }
@@ -228,7 +228,7 @@ async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
 }
 
 /// Removes a key from every namespace that it waits for.
-fn remove(waiting: &mut Waiting, key: &ObjectKey) {
+fn remove(waiting: &mut WaitingKeys, key: &ObjectKey) {
     waiting.retain(|_, keys| {
         keys.remove(key);
         !keys.is_empty()

@@ -30,7 +30,7 @@ pub(super) struct Authority {
 }
 
 /// A certificate and its key, PEM.
-pub(super) struct Pair {
+pub(super) struct PemIdentity {
     pub(super) certificate: String,
     pub(super) key: String,
 }
@@ -50,7 +50,7 @@ impl Authority {
     }
 
     /// Creates a certificate for a server on loopback.
-    pub(super) fn server(&self) -> Result<Pair, Error> {
+    pub(super) fn server(&self) -> Result<PemIdentity, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let params = CertificateParams::new(hosts).map_err(unmade)?;
         self.sign(params, ExtendedKeyUsagePurpose::ServerAuth)
@@ -77,11 +77,11 @@ impl Authority {
         &self,
         mut params: CertificateParams,
         usage: ExtendedKeyUsagePurpose,
-    ) -> Result<Pair, Error> {
+    ) -> Result<PemIdentity, Error> {
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate().map_err(unmade)?;
         let certificate = params.signed_by(&key, &self.issuer).map_err(unmade)?;
-        Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(PemIdentity { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 }
 

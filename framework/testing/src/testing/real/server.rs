@@ -188,7 +188,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn kill(&self) {
-        self.tell(Word::Kill).await;
+        self.send(Word::Kill).await;
     }
 
     /// Asks the server to end, as `kill` does, and waits until it has: it finishes requests and
@@ -197,7 +197,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn terminate(&self) {
-        self.tell(Word::Terminate).await;
+        self.send(Word::Terminate).await;
     }
 
     /// Stops the server's execution: connections stay open, no request is answered.
@@ -205,7 +205,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn freeze(&self) {
-        self.tell(Word::Stop).await;
+        self.send(Word::Stop).await;
     }
 
     /// Lets the server go on after [`freeze`](Self::freeze).
@@ -213,7 +213,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn thaw(&self) {
-        self.tell(Word::Continue).await;
+        self.send(Word::Continue).await;
     }
 
     /// Starts the server again, on the same port, with the same data, and waits until it is ready.
@@ -221,7 +221,7 @@ impl RealServer {
     /// # Panics
     /// When it does not become ready.
     pub async fn start_again(&self) {
-        self.tell(Word::Begin).await;
+        self.send(Word::Begin).await;
         if let Err(error) = self.ready().await {
             cannot("start again", &error);
         }
@@ -280,11 +280,11 @@ impl RealServer {
     }
 
     /// Sends a command to the guard, and panics when it is not obeyed.
-    async fn tell(&self, word: Word) {
+    async fn send(&self, word: Word) {
         // The guard answers over a pipe, which blocks the thread.
         let guard = Arc::clone(&self.guard);
-        let told = tokio::task::spawn_blocking(move || guard.lock().tell(word)).await;
-        match told {
+        let sent = tokio::task::spawn_blocking(move || guard.lock().send(word)).await;
+        match sent {
             Ok(Ok(())) => {}
             other => panic!("the real API server did not obey {word:?}: {other:?}"),
         }

@@ -47,19 +47,19 @@ pub(crate) struct ExecCredential {
 /// Output of a plugin: an `ExecCredential`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct PluginOutput {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
     kind: String,
     #[serde(default)]
-    status: Option<AnswerStatus>,
+    status: Option<ExecCredentialStatus>,
 }
 
 /// The field `status` of an `ExecCredential`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct AnswerStatus {
+struct ExecCredentialStatus {
     token: Option<Secret>,
     client_certificate_data: Option<Secret>,
     client_key_data: Option<Secret>,
@@ -192,20 +192,20 @@ impl ExecPlugin {
     /// Parses the output.
     fn read(&self, output: &[u8]) -> Result<ExecCredential, Error> {
         // serde_json's message may quote the value, so the error contains only the position.
-        let answer: Answer = times::from_slice(output).map_err(|error| {
+        let output: PluginOutput = times::from_slice(output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             self.error(format!(
                 "its output is no ExecCredential (line {line}, column {column}); run it by hand to \
                  see what it prints"
             ))
         })?;
-        if answer.kind != "ExecCredential" || answer.api_version != self.api_version {
+        if output.kind != "ExecCredential" || output.api_version != self.api_version {
             return Err(self.error(format!(
                 "its output is not of kind ExecCredential and apiVersion {}",
                 self.api_version
             )));
         }
-        let status = answer.status.unwrap_or_default();
+        let status = output.status.unwrap_or_default();
         let token = status.token.filter(|token| !token.is_empty());
         let given = |pem: Option<Secret>| pem.filter(|pem| !pem.is_empty());
         let certificate = given(status.client_certificate_data);

@@ -6,19 +6,19 @@ use super::buffer_pool::Buffer;
 use super::detached::DetachedIndexValues;
 
 /// The bytes of some fields, followed by index values of others.
-pub(crate) struct Part {
+pub(crate) struct ProjectedFields {
     pub(in crate::store) bytes: Buffer,
     /// Offset of the index values.
     outside: u32,
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for ProjectedFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Part({} bytes)", self.bytes.len())
+        write!(f, "ProjectedFields({} bytes)", self.bytes.len())
     }
 }
 
-impl Part {
+impl ProjectedFields {
     /// Builds the content of `bytes`, which have index values from the offset `outside` on.
     pub(in crate::store) fn new(bytes: Buffer, outside: u32) -> Self {
         Self { bytes, outside }
