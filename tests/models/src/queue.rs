@@ -10,7 +10,7 @@ use loom::thread::{self, JoinHandle};
 use crate::environment::Environment;
 use crate::explore;
 use crate::sync::Notify;
-use crate::workqueue::{Adding, Priority, QueueSettings, WorkQueue};
+use crate::workqueue::{AddOptions, Priority, QueueSettings, WorkQueue};
 
 pub const MODELS: &[(&str, fn())] = &[
     ("keys_that_are_added_are_worked_on", keys_that_are_added),
@@ -331,7 +331,7 @@ fn a_key_that_is_raised() {
     explore(2, || {
         let queue = queue(&Environment::default());
         let wanted = Arc::new(AtomicU32::new(0));
-        let low = Adding::new().priority(Priority::LOW);
+        let low = AddOptions::new().priority(Priority::LOW);
         queue.add_with("a", low);
         let producer = spawn(&queue, {
             let wanted = Arc::clone(&wanted);

@@ -9,7 +9,7 @@
 //! No key waits here while every worker is parked. A worker that parks shuts the buffer in the same
 //! step as its last look, and a source that finds the buffer shut adds to the queue directly.
 
-use super::Adding;
+use super::AddOptions;
 use super::core::Nanos;
 use windlass_core::sync::{AtomicBool, Mutex, Ordering};
 
@@ -19,7 +19,7 @@ const ROOM: usize = 4096;
 
 /// A key with its hash, which the queue may take or swap for another key, and the options of its
 /// add.
-pub(super) type PendingAdd<T> = ((u64, Option<T>), Adding);
+pub(super) type PendingAdd<T> = ((u64, Option<T>), AddOptions);
 /// The time of an add, and the keys that it added.
 pub(super) type AddBatch<T> = (Nanos, Vec<PendingAdd<T>>);
 

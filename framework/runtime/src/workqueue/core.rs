@@ -13,7 +13,7 @@ pub(crate) use self::slots::Notes;
 use self::slots::Slots;
 pub(super) use self::slots::{Discarded, NOWHERE, Ticket};
 use self::timers::{Timer, Timers};
-use super::{Adding, Priority, RetryPolicy};
+use super::{AddOptions, Priority, RetryPolicy};
 
 mod lanes;
 mod look;
@@ -155,12 +155,12 @@ impl<T: Eq + Clone> Core<T> {
     pub(super) fn add_hashed(
         &mut self,
         (hash, key): &mut (u64, Option<T>),
-        adding: Adding,
+        options: AddOptions,
         now: Nanos,
     ) {
         let Some(known) = key.as_ref() else { return };
         let guess = self.guess(known, *hash);
-        self.add_guessed((*hash, guess, key), adding, now);
+        self.add_guessed((*hash, guess, key), options, now);
     }
 
     /// Returns the probable slot of a key; an add of several keys guesses all of them first.
@@ -180,13 +180,13 @@ impl<T: Eq + Clone> Core<T> {
     pub(super) fn add_guessed(
         &mut self,
         (hash, guess, key): (u64, u32, &mut Option<T>),
-        adding: Adding,
+        options: AddOptions,
         now: Nanos,
     ) {
         if self.closed {
             return;
         }
-        let Adding { priority, reasons, delay } = adding;
+        let AddOptions { priority, reasons, delay } = options;
         let Some((ticket, is_new)) = self.slots.enter(key, hash, guess) else { return };
         let slot = self.slots.get_mut(ticket);
         slot.reasons |= reasons;

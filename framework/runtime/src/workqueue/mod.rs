@@ -22,13 +22,13 @@
 //! # });
 //! ```
 //!
-//! An add can carry a priority and reasons ([`Adding`]). Changes go before the keys that a start or
-//! a resync adds, and no key is passed over for ever.
+//! An add can carry a priority and reasons ([`AddOptions`]). Changes go before the keys that a
+//! start or a resync adds, and no key is passed over for ever.
 //!
 //! Out of scope: the meaning of a key or a reason, and dropping keys because there are too many.
 
 mod add_buffer;
-mod adding;
+mod add_options;
 mod backoff;
 mod core;
 mod describe;
@@ -38,7 +38,7 @@ mod settings;
 mod waiters;
 mod work;
 
-pub use adding::{Adding, Priority};
+pub use add_options::{AddOptions, Priority};
 pub use backoff::RetryPolicy;
 pub(crate) use core::Notes;
 pub use core::QueueCounts;

@@ -22,7 +22,7 @@ use super::core::{
 };
 use super::meter::{Meter, QueueReport, Tally};
 use super::waiters::{DelayTimer, WaiterId, Waiters, Wakes};
-use super::{Adding, KeyState, QueueSettings, Work};
+use super::{AddOptions, KeyState, QueueSettings, Work};
 use windlass_core::clock::Clock;
 use windlass_core::environment::Environment;
 use windlass_core::metrics::Gathers;
@@ -43,9 +43,9 @@ const TOGETHER: usize = 32;
 /// - Between [`get`](Self::get) and the verdict on its [`Work`] a key is handed to no other worker.
 /// - A key added while in work is handed out again after the verdict, in the place that it took
 ///   when it was added.
-/// - Ready keys are handed out by [priority](Adding::priority); those of one priority in the order
-///   in which they became ready. A key that has waited for [the ageing time](QueueSettings::ageing)
-///   is no longer passed over.
+/// - Ready keys are handed out by [priority](AddOptions::priority); those of one priority in the
+///   order in which they became ready. A key that has waited for
+///   [the ageing time](QueueSettings::ageing) is no longer passed over.
 /// - Keys whose last work failed hold at most half of the workers, at least one.
 /// - Of several delays for one key the earliest wins; an immediate add beats a delayed one.
 pub struct WorkQueue<T: Hash + Eq + Clone> {
@@ -148,37 +148,37 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
 }
 
 impl<T: Hash + Eq + Clone> WorkQueue<T> {
-    /// Adds `key`, to be worked on as soon as possible, with the defaults of [`Adding`].
+    /// Adds `key`, to be worked on as soon as possible, with the defaults of [`AddOptions`].
     ///
     /// No add has an effect after [`shutdown`](Self::shutdown).
     pub fn add(&self, key: T) {
-        self.add_with(key, Adding::new());
+        self.add_with(key, AddOptions::new());
     }
 
     /// Adds `key`, to be worked on after `delay`, or earlier if another add asks for
     /// that. A `delay` of zero is [`add`](Self::add).
     pub fn add_after(&self, key: T, delay: Duration) {
-        self.add_with(key, Adding::new().after(delay));
+        self.add_with(key, AddOptions::new().after(delay));
     }
 
     /// Adds `key` with a priority, reasons and a delay. If the key is in the queue already, the
     /// adds merge: the higher priority, all the reasons, the earlier time.
-    pub fn add_with(&self, key: T, adding: Adding) {
+    pub fn add_with(&self, key: T, options: AddOptions) {
         let mut key = self.hashed(key);
-        self.shared.change(|inside, now| inside.core.add_hashed(&mut key, adding, now));
+        self.shared.change(|inside, now| inside.core.add_hashed(&mut key, options, now));
     }
 
     /// [`add`](Self::add) for several keys: as many parked workers wake as there are new keys. When
     /// no worker is parked, the next user of the queue takes the keys in.
     pub fn add_all(&self, keys: impl IntoIterator<Item = T>) {
-        self.add_each(keys.into_iter().map(|key| (key, Adding::new())));
+        self.add_each(keys.into_iter().map(|key| (key, AddOptions::new())));
     }
 
     /// [`add_with`](Self::add_with) for several keys: as many parked workers wake as there are new
     /// keys. When no worker is parked, the next user of the queue takes the keys in.
-    pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
+    pub fn add_each(&self, keys: impl IntoIterator<Item = (T, AddOptions)>) {
         // The iterator is the caller's code: run it before any lock is taken.
-        let keys = keys.into_iter().map(|(key, adding)| (self.hashed(key), adding));
+        let keys = keys.into_iter().map(|(key, options)| (self.hashed(key), options));
         let keys: Vec<_> = keys.collect();
         if keys.is_empty() {
             return;
@@ -391,8 +391,8 @@ impl<T: Hash + Eq + Clone> Inside<T> {
             for (guess, ((hash, _), _)) in guesses.iter_mut().zip(some.iter()) {
                 *guess = self.core.confirmed(*guess, *hash);
             }
-            for (guess, ((hash, key), adding)) in guesses.into_iter().zip(some) {
-                self.core.add_guessed((*hash, guess, key), *adding, now);
+            for (guess, ((hash, key), options)) in guesses.into_iter().zip(some) {
+                self.core.add_guessed((*hash, guess, key), *options, now);
             }
         }
     }

@@ -66,15 +66,15 @@ impl QueueSettings {
         self
     }
 
-    /// Sets the [reasons](super::Adding::reasons) of a key that comes back because its work failed.
-    /// Default: none.
+    /// Sets the [reasons](super::AddOptions::reasons) of a key that comes back because its work
+    /// failed. Default: none.
     pub fn retried_for(mut self, reasons: u64) -> Self {
         self.retried = reasons;
         self
     }
 
-    /// Sets the [reasons](super::Adding::reasons) of a key that comes back because its work asked
-    /// for it ([`Work::after`](super::Work::after)). Default: none.
+    /// Sets the [reasons](super::AddOptions::reasons) of a key that comes back because its work
+    /// asked for it ([`Work::after`](super::Work::after)). Default: none.
     pub fn requeued_for(mut self, reasons: u64) -> Self {
         self.requeued = reasons;
         self

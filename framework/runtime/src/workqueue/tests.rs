@@ -386,15 +386,15 @@ async fn depths_are_reported_by_priority_and_beyond_25_of_them_together() {
         text.lines().find_map(|line| line.strip_prefix(&begin).map(str::to_owned))
     };
     assert_eq!((depth("0").as_deref(), depth("-100")), (Some("0.0"), None));
-    queue.add_with(1, Adding::new().priority(Priority::LOW));
-    queue.add_with(2, Adding::new().priority(Priority::LOW));
+    queue.add_with(1, AddOptions::new().priority(Priority::LOW));
+    queue.add_with(2, AddOptions::new().priority(Priority::LOW));
     queue.add(2);
     assert_eq!((depth("0").as_deref(), depth("-100").as_deref()), (Some("1.0"), Some("1.0")));
     for priority in 1..=30 {
-        queue.add_with(100, Adding::new().priority(Priority::new(priority)));
+        queue.add_with(100, AddOptions::new().priority(Priority::new(priority)));
         queue.add_with(
             100 + u32::from(priority.unsigned_abs()),
-            Adding::new().priority(Priority::new(priority)),
+            AddOptions::new().priority(Priority::new(priority)),
         );
     }
     assert_eq!(depth("23").as_deref(), Some("1.0"));
@@ -410,7 +410,7 @@ async fn depths_are_reported_by_priority_and_beyond_25_of_them_together() {
 async fn a_verdict_that_brings_a_key_back_says_why_as_the_settings_have_it() {
     let settings = QueueSettings::new("test").retried_for(0b01).requeued_for(0b10);
     let queue = WorkQueue::new(settings, &environment());
-    queue.add_with(1, Adding::new().reasons(0b100).priority(Priority::LOW));
+    queue.add_with(1, AddOptions::new().reasons(0b100).priority(Priority::LOW));
     let work = queue.get().await.expect("open");
     assert_eq!((work.reasons(), work.priority()), (0b100, Priority::LOW));
     drop(work);

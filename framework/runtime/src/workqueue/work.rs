@@ -51,7 +51,7 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.hand.taken.facts.priority
     }
 
-    /// Returns the [reasons](super::Adding::reasons) of all adds since the key was last taken.
+    /// Returns the [reasons](super::AddOptions::reasons) of all adds since the key was last taken.
     pub fn reasons(&self) -> u64 {
         self.hand.taken.facts.reasons
     }

@@ -29,7 +29,7 @@ impl WorkQueue<ObjectKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workqueue::Adding;
+    use crate::workqueue::AddOptions;
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey::new(Some("team"), name)
@@ -53,7 +53,7 @@ mod tests {
                 order.rotate_left(at + round);
                 queue.add_all(order.clone());
                 order.iter().for_each(|key| queue.add(key.clone()));
-                queue.add_each(["x", "y", "z"].map(|name| (key(name), Adding::new())));
+                queue.add_each(["x", "y", "z"].map(|name| (key(name), AddOptions::new())));
                 assert_eq!(queue.counts().queued, 3);
             }
         }

@@ -27,18 +27,18 @@ impl<T: Copy + Eq + Into<u64>> Core<T> {
         (self.slots.in_use(), self.slots.in_work().len(), self.timers.len())
     }
 
-    fn add(&mut self, key: T, adding: Adding, now: Duration) {
-        self.add_hashed(&mut (hash_of(key.into()), Some(key)), adding, nanos(now));
+    fn add(&mut self, key: T, options: AddOptions, now: Duration) {
+        self.add_hashed(&mut (hash_of(key.into()), Some(key)), options, nanos(now));
     }
 }
 
 impl Core<u8> {
     fn plain(&mut self, key: u8, now: Duration) {
-        self.add(key, Adding::new(), now);
+        self.add(key, AddOptions::new(), now);
     }
 
     fn plain_at(&mut self, key: u8, at: Duration, now: Duration) {
-        self.add(key, Adding::new().after(at.saturating_sub(now)), now);
+        self.add(key, AddOptions::new().after(at.saturating_sub(now)), now);
     }
 }
 
@@ -87,8 +87,8 @@ fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
     queue.slots = Slots::keeping(1000, None);
     // Enough that the slots are given back with the last key, and each with an outdated delay.
     for again in [20, 10] {
-        let adding = Adding::new().after(again * SECOND);
-        (0..6000).for_each(|key| queue.add(key, adding, at(0)));
+        let options = AddOptions::new().after(again * SECOND);
+        (0..6000).for_each(|key| queue.add(key, options, at(0)));
     }
     drop(queue.close());
     assert_eq!(queue.counts(), QueueCounts::default());
@@ -113,7 +113,7 @@ fn what_was_known_of_a_key_is_forgotten_when_it_rests() {
     for verdict in [Verdict::Done, Verdict::Gone, Verdict::After(Duration::ZERO)] {
         let mut queue = core(1);
         let (high, low) = (Priority::new(9), Priority::LOW);
-        queue.add(1, Adding::new().priority(high).reasons(2), at(0));
+        queue.add(1, AddOptions::new().priority(high).reasons(2), at(0));
         take(&mut queue, at(0));
         finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
         take(&mut queue, at(0));
@@ -122,7 +122,7 @@ fn what_was_known_of_a_key_is_forgotten_when_it_rests() {
             take(&mut queue, at(0));
             finish(&mut queue, 1, Verdict::Done, at(0));
         }
-        queue.add(1, Adding::new().priority(low).reasons(4), at(0));
+        queue.add(1, AddOptions::new().priority(low).reasons(4), at(0));
         let taken = queue.take(nanos(at(0))).map(|taken| taken.facts).expect("a key");
         assert_eq!((taken.failures, taken.priority, taken.reasons), (0, low, 4), "{verdict:?}");
     }
@@ -135,7 +135,7 @@ fn a_queue_keeps_the_slots_of_many_keys_and_more_where_keys_are_those_of_objects
         let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, notes);
         for key in 0..140_000 {
             let hash = u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            queue.add_hashed(&mut (hash, Some(key)), Adding::new(), 0);
+            queue.add_hashed(&mut (hash, Some(key)), AddOptions::new(), 0);
             let ticket = queue.take(0).expect("a key").facts.ticket;
             assert_eq!(queue.finish_plain(ticket, 0), Some(0));
         }
@@ -302,8 +302,8 @@ impl Naive {
         (found.expect("just made sure"), self.added)
     }
 
-    fn add(&mut self, key: u8, adding: Adding, now: Duration) {
-        let Adding { priority, reasons, delay } = adding;
+    fn add(&mut self, key: u8, options: AddOptions, now: Duration) {
+        let AddOptions { priority, reasons, delay } = options;
         if self.closed {
             return;
         }
@@ -402,12 +402,12 @@ impl Naive {
         let (own, asked, due) = (entry.priority, entry.asked.take(), entry.due.take());
         entry.priority = asked.unwrap_or(Priority::new(i8::MIN));
         // First the adds that came meanwhile, and then the verdict's own.
-        let adding = Adding::new().priority(entry.priority);
+        let options = AddOptions::new().priority(entry.priority);
         if let Some((at, _)) = due.filter(|_| !closed) {
-            self.add(key, adding.after(at.saturating_sub(now)), now);
+            self.add(key, options.after(at.saturating_sub(now)), now);
         }
         if let Some(delay) = delay {
-            self.add(key, Adding::new().priority(own).reasons(BACK).after(delay), now);
+            self.add(key, AddOptions::new().priority(own).reasons(BACK).after(delay), now);
         }
         self.entries.retain(|e| e.working || e.wanted.is_some() || e.due.is_some());
     }
@@ -446,7 +446,7 @@ impl Naive {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Add(u8, Adding),
+    Add(u8, AddOptions),
     Take,
     Finish(usize, Verdict),
     Pass(u64),
@@ -467,18 +467,18 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     ]
 }
 
-fn adding() -> impl Strategy<Value = Adding> {
+fn add_options() -> impl Strategy<Value = AddOptions> {
     let delay = prop_oneof![2 => Just(0), 1 => 0_u64..300];
     (prop_oneof![3 => Just(0_i8), 1 => Just(-100), 1 => -3_i8..3], 0_u32..8, delay).prop_map(
         |(priority, reason, ms)| {
-            Adding::new().priority(Priority::new(priority)).reasons(1 << reason).after(at(ms))
+            AddOptions::new().priority(Priority::new(priority)).reasons(1 << reason).after(at(ms))
         },
     )
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        6 => (0_u8..6, adding()).prop_map(|(key, adding)| Step::Add(key, adding)),
+        6 => (0_u8..6, add_options()).prop_map(|(key, options)| Step::Add(key, options)),
         5 => Just(Step::Take),
         4 => (0_usize..8, verdict()).prop_map(|(which, verdict)| Step::Finish(which, verdict)),
         2 => (1_u64..100).prop_map(Step::Pass),
@@ -514,9 +514,9 @@ proptest! {
             queue.promote(nanos(now));
             naive.promote(now);
             match step {
-                Step::Add(key, adding) => {
-                    queue.add(key, adding, now);
-                    naive.add(key, adding, now);
+                Step::Add(key, options) => {
+                    queue.add(key, options, now);
+                    naive.add(key, options, now);
                 }
                 Step::Take => {
                     let taken = queue.take(nanos(now));
@@ -563,8 +563,8 @@ proptest! {
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
             match step {
-                Step::Add(key, adding) => {
-                    queue.add(key, adding, now);
+                Step::Add(key, options) => {
+                    queue.add(key, options, now);
                     owed.insert(key);
                 }
                 Step::Take => in_work.extend(take(&mut queue, now).inspect(|key| {

@@ -10,7 +10,7 @@ async fn keys_that_wait_beside_the_queue_count_and_are_described_like_all_others
     assert!(queue.has_mail());
     assert_eq!(queue.counts().queued, 2);
     assert!(!queue.has_mail());
-    queue.add_each([(3, Adding::new().reasons(4))]);
+    queue.add_each([(3, AddOptions::new().reasons(4))]);
     assert_eq!(queue.describe(9).iter().map(|state| state.reasons).collect::<Vec<_>>(), [0, 0, 4]);
     queue.add_all([4]);
     let depth = || environment.metrics.level(&names::QUEUE_DEPTH, &["q", "q", "0"]);
@@ -72,7 +72,7 @@ async fn a_sleeper_that_gives_up_leaves_the_inbox_open_and_the_delays_minded() {
     let queue = queue(2);
     let given_up = tokio::time::timeout(Duration::from_secs(1), queue.get()).await;
     assert!(given_up.is_err());
-    queue.add_each([(1, Adding::new().after(Duration::from_secs(5))), (2, Adding::new())]);
+    queue.add_each([(1, AddOptions::new().after(Duration::from_secs(5))), (2, AddOptions::new())]);
     assert!(queue.has_mail());
     let started = Instant::now();
     let first = queue.get().await.expect("open");

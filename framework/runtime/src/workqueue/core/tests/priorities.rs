@@ -3,8 +3,9 @@
 use super::*;
 use crate::workqueue::KeyStage::{BackingOff, Delayed, Queued, Working};
 
-const LOW: Adding = Adding { priority: Priority::LOW, reasons: 0, delay: Duration::ZERO };
-const LIVE: Adding = Adding { priority: Priority::NORMAL, reasons: 0, delay: Duration::ZERO };
+const LOW: AddOptions = AddOptions { priority: Priority::LOW, reasons: 0, delay: Duration::ZERO };
+const LIVE: AddOptions =
+    AddOptions { priority: Priority::NORMAL, reasons: 0, delay: Duration::ZERO };
 
 fn all(queue: &mut Core<u8>, now: Duration) -> Vec<u8> {
     std::iter::from_fn(|| take(queue, now)).collect()
@@ -13,8 +14,8 @@ fn all(queue: &mut Core<u8>, now: Duration) -> Vec<u8> {
 #[test]
 fn changes_go_before_what_a_start_asks_for() {
     let mut queue = core(8);
-    for (key, adding) in [(1, LOW), (2, LOW), (3, LIVE), (4, LOW), (5, LIVE)] {
-        queue.add(key, adding, at(0));
+    for (key, options) in [(1, LOW), (2, LOW), (3, LIVE), (4, LOW), (5, LIVE)] {
+        queue.add(key, options, at(0));
     }
     assert_eq!(all(&mut queue, at(0)), [3, 5, 1, 2, 4]);
 }

@@ -60,19 +60,19 @@ impl fmt::Display for Priority {
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// # use std::time::Duration;
-/// use windlass::workqueue::{Adding, Priority};
-/// let resync = Adding::new().priority(Priority::LOW).after(Duration::from_secs(60));
+/// use windlass::workqueue::{AddOptions, Priority};
+/// let resync = AddOptions::new().priority(Priority::LOW).after(Duration::from_secs(60));
 /// # let _ = resync;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Adding {
+pub struct AddOptions {
     pub(super) priority: Priority,
     pub(super) reasons: u64,
     pub(super) delay: Duration,
 }
 
-impl Adding {
+impl AddOptions {
     /// Returns the defaults: at once, of normal priority, without reasons.
     pub fn new() -> Self {
         Self::default()
