@@ -22,8 +22,8 @@ impl Priority {
     /// Priority of all other keys; the default. 0.
     pub const NORMAL: Self = Self(0);
 
-    /// Returns a custom priority. A queue keeps one line per priority that it sees, so few are
-    /// better than many.
+    /// Returns a custom priority. A queue keeps lanes for each priority that it sees, so few
+    /// are better than many.
     pub const fn new(value: i8) -> Self {
         Self(value)
     }
@@ -91,7 +91,7 @@ impl AddOptions {
         self
     }
 
-    /// Sets the delay, unless another add asks for an earlier time. Default: at once.
+    /// Sets the delay; an earlier time of another add stays. Default: at once.
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self

@@ -157,7 +157,8 @@ impl Worker {
         let mut next = self.next().await;
         let mut streak = YieldBudget::new(polls, self.environment.clock.now());
         while let Some(work) = next {
-            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken()) {
+            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken_at())
+            {
                 Quiet::Now(reasons) => reasons,
                 // The burst is not over: the key goes back until its quiet time ends.
                 Quiet::In(delay) => {
@@ -198,7 +199,7 @@ impl Worker {
         // After a stop `next` returns `None`, so the verdict must be given by dropping the work.
         let left = left.filter(|_| !self.stop.is_cancelled());
         let Some(work) = left else { return self.next().await };
-        match work.next(now) {
+        match work.finish_then_next(now) {
             Some(work) => Some(work),
             None => self.wait().await,
         }
@@ -233,7 +234,7 @@ impl Worker {
         work: Work<ObjectKey>,
         mut reasons: u64,
     ) -> (Option<Work<ObjectKey>>, Instant) {
-        let started = work.taken();
+        let started = work.taken_at();
         if let Some((again_in, has_failed)) = self.is_own_echo(reasons, work.key(), started) {
             // The watch delivered an own write before it was answered: nothing is left to
             // reconcile.
@@ -242,7 +243,7 @@ impl Worker {
                     work.retry_after(delay);
                     None
                 }
-                _ => Some(work.succeeded(again_in)),
+                _ => Some(work.with_success(again_in)),
             };
             return (left, self.environment.clock.now());
         }
@@ -259,13 +260,13 @@ impl Worker {
                 );
             }
             ThrottleDecision::Wait(delay) => {
-                work.because(reasons).hold(delay);
+                work.with_reasons(reasons).hold(delay);
                 return (None, self.environment.clock.now());
             }
         }
         // The reasons of a burst are known here only; an attempt that is dropped must return them
         // to the queue.
-        let work = work.because(reasons).kept();
+        let work = work.with_reasons(reasons).hold_on_drop();
         let busy = self.meter.busy();
         let attempt = self.new_attempt(&work, reasons);
         let cancel = attempt.cancel.clone();
@@ -371,7 +372,7 @@ impl Worker {
             Outcome::Absent => {
                 self.loop_guard.forget(work.key());
                 self.last.forget(work.key());
-                return (Ended::Success, Some(work.ended_for_good()));
+                return (Ended::Success, Some(work.with_gone()));
             }
             Outcome::Paused => {
                 tracing::debug!("not reconciled: paused");
@@ -406,7 +407,7 @@ impl Worker {
                 (Ended::Terminal, None)
             }
         };
-        (ended, Some(work.succeeded(again_in)))
+        (ended, Some(work.with_success(again_in)))
     }
 }
 
