@@ -84,7 +84,7 @@ impl AddOptions {
         self
     }
 
-    /// Sets the reasons: bits whose meaning only the caller knows, merged with those that the key
+    /// Sets the reasons: bits whose meaning the caller defines, merged with those that the key
     /// has already. Default: none.
     pub fn reasons(mut self, reasons: u64) -> Self {
         self.reasons = reasons;

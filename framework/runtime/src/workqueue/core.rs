@@ -34,7 +34,7 @@ pub struct QueueCounts {
     pub queued: usize,
     /// In work.
     pub working: usize,
-    /// Waiting for a retry after a failure, or held back although there is work to do.
+    /// Waiting for a retry after a failure, or held without having been worked on.
     pub backing_off: usize,
     /// Waiting for their time without having failed.
     pub delayed: usize,
@@ -119,7 +119,7 @@ pub(super) struct Core<T> {
     last_seq: u64,
     /// Adds that were not duplicates, since the start.
     adds: u64,
-    /// Keys put off by a delay, since the start.
+    /// Keys that were delayed, since the start.
     delays: u64,
     /// Whether the queue accepts no more keys.
     closed: bool,
@@ -212,7 +212,7 @@ impl<T: Eq + Clone> Core<T> {
                 let again = &mut self.slots.working(index).again;
                 let priority = match again {
                     Again::Now { .. } => return self.raise_priority(ticket, priority),
-                    Again::At { priority: asked, .. } => priority.max(*asked),
+                    Again::At { priority: requested, .. } => priority.max(*requested),
                     Again::No => priority,
                 };
                 self.last_seq += 1;
@@ -238,8 +238,8 @@ impl<T: Eq + Clone> Core<T> {
             Stage::Working { index } => match &mut self.slots.working(index).again {
                 Again::Now { .. } => return self.raise_priority(ticket, priority),
                 again @ Again::No => *again = Again::At { at, priority },
-                Again::At { at: earlier, priority: asked } => {
-                    *asked = priority.max(*asked);
+                Again::At { at: earlier, priority: requested } => {
+                    *requested = priority.max(*requested);
                     if *earlier <= at {
                         return;
                     }
@@ -486,7 +486,7 @@ impl<T: Eq + Clone> Core<T> {
     fn make_ready_again(
         &mut self,
         ticket: Ticket,
-        (seq, asked): (u64, Priority),
+        (seq, requested): (u64, Priority),
         own: Option<Priority>,
         since: Nanos,
         passed: bool,
@@ -494,10 +494,10 @@ impl<T: Eq + Clone> Core<T> {
         let slot = self.slots.get_mut(ticket);
         let failing = slot.failing;
         slot.stage = Stage::Ready { since, seq };
-        slot.priority = asked;
-        self.lanes.count(asked, failing, true);
+        slot.priority = requested;
+        self.lanes.count(requested, failing, true);
         if passed {
-            self.lanes.push_overdue(asked, failing, (seq, ticket));
+            self.lanes.push_overdue(requested, failing, (seq, ticket));
         }
         if let Some(own) = own {
             self.raise_priority(ticket, own);

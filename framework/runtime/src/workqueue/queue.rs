@@ -65,9 +65,9 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
     clock: Clock,
     pub(super) rng: Rng,
     meter: Meter,
-    /// Reasons of keys that come back after a failure.
+    /// Reasons of keys that are requeued after a failure.
     pub(super) retried: u64,
-    /// Reasons of keys that come back after a success.
+    /// Reasons of keys that are requeued after a success.
     pub(super) requeued: u64,
     /// Notified when work ended or the queue was shut down; a drain then checks the queue again.
     ended: Notify,
@@ -484,7 +484,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 impl<T: Hash + Eq + Clone> Drop for Shared<T> {
     fn drop(&mut self) {
         // Numbers that no scrape has read yet are counted; the depths become 0, because the ready
-        // keys are gone.
+        // keys are dropped with the queue.
         self.meter.report(|| {
             let mut report = self.report();
             report.depths.iter_mut().for_each(|(_, ready)| *ready = 0);

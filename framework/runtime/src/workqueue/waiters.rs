@@ -184,8 +184,8 @@ impl Waiters {
             let timekeeper = self
                 .timekeeper
                 .filter(|waiter| matches!(self.states[*waiter], WaiterState::Parked(_)));
-            // The timekeeper comes last: if it works on a key, another worker must take over the
-            // timer.
+            // The timekeeper is notified last: if it works on a key, another worker must take over
+            // the timer.
             let Some(waiter) = self.parked.pop().or(timekeeper) else { return };
             let before = std::mem::replace(&mut self.states[waiter], WaiterState::Notified);
             if let WaiterState::Parked(waker) = before {

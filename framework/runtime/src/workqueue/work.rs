@@ -114,8 +114,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         Some(self)
     }
 
-    /// Ends the work with success, and the object that the key names is gone: the queue forgets the
-    /// key at once, and does not keep its entry.
+    /// Ends the work with success for a key whose object no longer exists: the queue drops the key
+    /// at once, and does not keep its entry.
     pub fn gone(self) {
         self.finish(Verdict::Gone);
     }

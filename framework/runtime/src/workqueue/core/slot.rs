@@ -25,7 +25,7 @@ pub(in crate::workqueue) struct Slot {
     pub(super) priority: Priority,
     /// Whether its last work failed.
     pub(super) failing: bool,
-    /// Whether the key was put off before it was worked on.
+    /// Whether the key was delayed by a `Hold` before it was worked on.
     pub(super) on_hold: bool,
 }
 

@@ -251,8 +251,8 @@ fn keys_in_work_that_fail_again_and_again_keep_their_order() {
     (0..4).for_each(|key| queue.plain(key, at(0)));
     (0..4).for_each(|key| assert_eq!(take(&mut queue, at(0)), Some(key)));
     (0..4).for_each(|key| assert!(finish(&mut queue, key, fail, at(0)).is_some()));
-    // The failing keys hold half of the workers; each is added again while in work, others come
-    // between.
+    // The failing keys hold half of the workers; each is added again while in work, and
+    // other keys are added in between.
     for key in 0..4 {
         assert_eq!(take(&mut queue, at(1)), Some(key));
         queue.plain(key, at(1));
@@ -285,7 +285,7 @@ struct Entry {
     /// Priority of its next turn; of a key in work, of this turn.
     priority: Priority,
     /// Priority of the next turn, when the key was added while in work.
-    asked: Option<Priority>,
+    requested: Option<Priority>,
     reasons: u64,
     /// Added: its sequence number, and since when.
     wanted: Option<(u64, Duration)>,
@@ -310,10 +310,10 @@ impl Naive {
         }
         let (entry, place) = self.entry(key);
         entry.reasons |= reasons;
-        let before = if entry.working { entry.asked } else { Some(entry.priority) };
+        let before = if entry.working { entry.requested } else { Some(entry.priority) };
         let after = before.unwrap_or(priority).max(priority);
         if entry.working {
-            entry.asked = Some(after);
+            entry.requested = Some(after);
         } else {
             entry.priority = after;
         }
@@ -400,9 +400,9 @@ impl Naive {
                 (entry.failing, entry.failures) = (false, 0);
             }
         }
-        let (own, asked, due) = (entry.priority, entry.asked.take(), entry.due.take());
-        entry.priority = asked.unwrap_or(Priority::new(i8::MIN));
-        // First the adds that came meanwhile, and then the verdict's own.
+        let (own, requested, due) = (entry.priority, entry.requested.take(), entry.due.take());
+        entry.priority = requested.unwrap_or(Priority::new(i8::MIN));
+        // First the adds during the work, and then the verdict's own.
         let options = AddOptions::new().priority(entry.priority);
         if let Some((at, _)) = due.filter(|_| !closed) {
             self.add(key, options.after(at.saturating_sub(now)), now);
