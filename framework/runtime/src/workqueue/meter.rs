@@ -57,7 +57,7 @@ pub(super) struct Tally {
 pub(super) struct QueueReport {
     /// Adds that were not duplicates, since the start.
     pub(super) adds: u64,
-    /// Keys put off by a delay, since the start.
+    /// Keys that were delayed, since the start.
     pub(super) delays: u64,
     /// Number of ready keys by priority, in the order in which priorities were first seen.
     pub(super) depths: Vec<(Priority, usize)>,
@@ -66,7 +66,7 @@ pub(super) struct QueueReport {
 }
 
 impl Tally {
-    /// Takes all durations; none are left.
+    /// Takes all durations; the tally is empty afterwards.
     pub(super) fn take(&mut self) -> Self {
         Self { waited: self.waited.take(), worked: self.worked.take() }
     }

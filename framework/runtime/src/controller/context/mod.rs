@@ -200,7 +200,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Enqueues another object of the reconciled kind, or this one again.
     pub fn requeue(&self, key: ObjectKey) {
-        self.shared.queue.add_with(key, Reason::ASKED.adding());
+        self.shared.queue.add_with(key, Reason::ASKED.add_options());
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long

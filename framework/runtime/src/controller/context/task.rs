@@ -94,7 +94,7 @@ impl<C: Reconciler> TaskContext<C> {
 
     /// Enqueues the object.
     pub fn requeue(&self) {
-        self.shared.queue.add_with(self.key.clone(), Reason::ASKED.adding());
+        self.shared.queue.add_with(self.key.clone(), Reason::ASKED.add_options());
     }
 
     /// Reports an Event about the object; as [`Context::event`](crate::controller::Context::event).

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::workqueue::Adding;
+use crate::workqueue::AddOptions;
 
 /// Most reasons of a controller; further sources share the last one.
 const MOST: usize = 64;
@@ -58,8 +58,8 @@ impl Reason {
     }
 
     /// Returns an add for this reason.
-    pub(crate) fn adding(self) -> Adding {
-        Adding::new().reasons(self.bit())
+    pub(crate) fn add_options(self) -> AddOptions {
+        AddOptions::new().reasons(self.bit())
     }
 }
 

@@ -155,15 +155,16 @@ impl Worker {
         let ids = self.environment.rng.next_u64();
         let mut attempts = 0_u64;
         let mut next = self.next().await;
-        let mut streak = YieldBudget::new(polls, self.environment.clock.now());
+        let mut budget = YieldBudget::new(polls, self.environment.clock.now());
         while let Some(work) = next {
-            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken()) {
+            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken_at())
+            {
                 Quiet::Now(reasons) => reasons,
-                // The burst is not over: the key goes back until its quiet time ends.
+                // The burst is not over: the queue holds the key until the quiet time ends.
                 Quiet::In(delay) => {
                     work.hold(delay);
                     let now = self.environment.clock.now();
-                    next = self.follow(None, streak.goes_on(now), now).await;
+                    next = self.next_after(None, budget.may_continue(now), now).await;
                     continue;
                 }
             };
@@ -176,29 +177,29 @@ impl Worker {
                 reconcile_id = format_args!("{:016x}", reconcile_id(ids, attempts)),
                 reasons = %self.trigger_names.named(reasons),
             );
-            let (left, now) = self.attempt(work, reasons).instrument(span).await;
-            next = self.follow(left, streak.goes_on(now), now).await;
+            let (finished, now) = self.attempt(work, reasons).instrument(span).await;
+            next = self.next_after(finished, budget.may_continue(now), now).await;
         }
     }
 
-    /// Returns the next key after an attempt that ended at `now`. `left` is finished work whose
-    /// verdict is still to be given: one pass through the queue's lock is enough for both.
-    async fn follow(
+    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose verdict
+    /// is still to be given: one pass through the queue's lock is enough for both.
+    async fn next_after(
         &self,
-        left: Option<Work<ObjectKey>>,
-        goes_on: bool,
+        finished: Option<Work<ObjectKey>>,
+        may_continue: bool,
         now: Instant,
     ) -> Option<Work<ObjectKey>> {
-        if !goes_on {
+        if !may_continue {
             // The verdict is given before yielding: the worker holds no key while other tasks run.
-            drop(left);
+            drop(finished);
             yield_now().await;
             return self.next().await;
         }
         // After a stop `next` returns `None`, so the verdict must be given by dropping the work.
-        let left = left.filter(|_| !self.stop.is_cancelled());
-        let Some(work) = left else { return self.next().await };
-        match work.next(now) {
+        let finished = finished.filter(|_| !self.stop.is_cancelled());
+        let Some(work) = finished else { return self.next().await };
+        match work.finish_then_next(now) {
             Some(work) => Some(work),
             None => self.wait().await,
         }
@@ -233,18 +234,18 @@ impl Worker {
         work: Work<ObjectKey>,
         mut reasons: u64,
     ) -> (Option<Work<ObjectKey>>, Instant) {
-        let started = work.taken();
+        let started = work.taken_at();
         if let Some((again_in, has_failed)) = self.is_own_echo(reasons, work.key(), started) {
             // The watch delivered an own write before it was answered: nothing is left to
             // reconcile.
-            let left = match again_in {
+            let finished = match again_in {
                 Some(delay) if has_failed => {
                     work.retry_after(delay);
                     None
                 }
-                _ => Some(work.succeeded(again_in)),
+                _ => Some(work.with_success(again_in)),
             };
-            return (left, self.environment.clock.now());
+            return (finished, self.environment.clock.now());
         }
         let is_timed = self.trigger_names.is_timed(reasons);
         let spec_version = || self.step.spec_version(work.key());
@@ -259,13 +260,13 @@ impl Worker {
                 );
             }
             ThrottleDecision::Wait(delay) => {
-                work.because(reasons).hold(delay);
+                work.with_reasons(reasons).hold(delay);
                 return (None, self.environment.clock.now());
             }
         }
         // The reasons of a burst are known here only; an attempt that is dropped must return them
         // to the queue.
-        let work = work.because(reasons).kept();
+        let work = work.with_reasons(reasons).hold_on_drop();
         let busy = self.meter.busy();
         let attempt = self.new_attempt(&work, reasons);
         let cancel = attempt.cancel.clone();
@@ -273,7 +274,7 @@ impl Worker {
         let now = self.environment.clock.now();
         let took = now.saturating_duration_since(started);
         self.meter.over();
-        let (ended, left) = match end {
+        let (ended, finished) = match end {
             GuardedOutcome::Outcome(ReconcileOutcome::Failed(failure)) => {
                 (self.fail(work, &cancel, (failure, ReconcileResult::Error)).await, None)
             }
@@ -290,7 +291,7 @@ impl Worker {
         };
         drop(busy);
         self.meter.ended(ended, took);
-        (left, now)
+        (finished, now)
     }
 
     /// Returns the remaining delay of the last reconcile's requeue, and whether that reconcile
@@ -376,7 +377,7 @@ impl Worker {
             ReconcileOutcome::Absent => {
                 self.loop_guard.forget(work.key());
                 self.last.forget(work.key());
-                return (ReconcileResult::Success, Some(work.ended_for_good()));
+                return (ReconcileResult::Success, Some(work.with_gone()));
             }
             ReconcileOutcome::Paused => {
                 tracing::debug!("not reconciled: paused");
@@ -411,7 +412,7 @@ impl Worker {
                 (ReconcileResult::Terminal, None)
             }
         };
-        (ended, Some(work.succeeded(again_in)))
+        (ended, Some(work.with_success(again_in)))
     }
 }
 

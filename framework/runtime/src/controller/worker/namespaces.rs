@@ -183,8 +183,8 @@ impl Namespaces {
         }
         tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
         // The keys go on waiting until their reconciles end.
-        let adding = Reason::NAMESPACE.adding();
-        queue.add_each(due.into_iter().map(|key| (key, adding)));
+        let options = Reason::NAMESPACE.add_options();
+        queue.add_each(due.into_iter().map(|key| (key, options)));
     }
 }
 
