@@ -48,7 +48,9 @@ use windlass_core::crd::CustomResource;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::Whole;
 use windlass_runtime::leader::LeaderElection;
-use windlass_runtime::manager::{Manager, ManifestOptions, definition_of, exit_code, insist};
+use windlass_runtime::manager::{
+    Manager, ManifestOptions, definition_of, exit_at_second_signal, exit_code,
+};
 
 /// Creates the operator for a client.
 type Build = Box<dyn FnOnce(Client) -> Manager>;
@@ -194,7 +196,7 @@ impl App {
         let manager = options.apply((self.build)(client))?;
         // A second signal ends the process, even if a reconcile blocks its thread.
         if manager.signals {
-            insist();
+            exit_at_second_signal();
         }
         Ok(manager.run().await?.report())
     }

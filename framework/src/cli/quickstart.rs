@@ -11,7 +11,9 @@ use super::show::{Show, becomes_ready, create, say};
 use super::{Build, program_name};
 use crate::local::LocalCluster;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_runtime::manager::{Manager, Running, first_signal, insist, install_all};
+use windlass_runtime::manager::{
+    Manager, Running, exit_at_second_signal, first_signal, install_all,
+};
 
 /// Parts of the program: sample objects, and definitions that the operator does not install.
 pub(super) type Luggage = (Vec<Sample>, Vec<CustomResourceDefinition>);
@@ -45,7 +47,7 @@ pub(super) async fn run(
         prepared = prepared => prepared?,
     };
     if manager.signals {
-        insist();
+        exit_at_second_signal();
     }
     live(manager, cluster, (&samples, &definitions), options).await
 }

@@ -277,8 +277,8 @@ impl TestCluster {
         };
         match outcome.as_deref() {
             Ok([]) => {}
-            Ok([left_alone, ..]) => {
-                panic!("cannot install a definition for this test: {}", left_alone.text)
+            Ok([kept, ..]) => {
+                panic!("cannot install a definition for this test: {}", kept.text)
             }
             Err(error) => panic!("cannot install a definition for this test: {error:?}"),
         }
