@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::decision::HandoverPolicy;
-use super::gate::LEAST;
+use super::gate::MIN_VALIDITY;
 use super::lock::LockKind;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rng::Rng;
@@ -129,7 +129,7 @@ impl Timing {
                 needed.as_secs_f64().ceil()
             ));
         }
-        let between = longest_wait + LEAST;
+        let between = longest_wait + MIN_VALIDITY;
         if self.validity() < between {
             return Err(format!(
                 "lease duration - margin ({:?}) must last from one renewal to the next ({between:?}), \

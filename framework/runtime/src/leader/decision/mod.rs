@@ -6,5 +6,5 @@ mod machine;
 mod own_records;
 
 pub(super) use handover::{Handover, HandoverPolicy};
-pub(super) use machine::{Concern, LockRequest, LockResponse, Loss, Machine};
+pub(super) use machine::{LockRequest, LockResponse, Loss, Machine, Reaction};
 pub(super) use own_records::OwnRecords;

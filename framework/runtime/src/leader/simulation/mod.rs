@@ -1,26 +1,29 @@
 //! Simulated elections under faults, and an oracle that counts framework writes of two processes
-//! that the server executes at the same time: there may be none.
+//! that the server executes at the same time. The promise is that there are none.
 //!
-//! The simulation runs the election's own `Machine`, handing over included, and the
-//! arithmetic of its gate, millions of times, without tasks and sockets. Real time is counted in microseconds;
-//! every node has clocks of its own, which run slower than real time, stand still while the machine
-//! sleeps, or are set by hand. The server is one versioned record. Nodes freeze, sleep, crash,
-//! start again and give the lease back; requests and answers come late or never; strangers write
-//! the record, too, and delete the Lease, mostly while its holder hangs. Every node writes all the
-//! time, as a leader's work would, and leaves it to the gate to refuse. A write takes time to the
-//! server, which works on it for as long as the request allows, by its own clock and from the
-//! arrival on, even if the node dies meanwhile. Some writes are given up by their callers before
-//! they are answered.
+//! The simulation runs the election's own `Machine` with its `Handover`, and the arithmetic of its
+//! gate, millions of times, without tasks and sockets. Real time is counted in microseconds. Every
+//! node has clocks of its own: they run slower than real time, stop while the machine sleeps, or
+//! are set by hand. The server stores one versioned record.
 //!
-//! Two things are counted. *Overlaps* are writes that began while a write of another node was
+//! Faults: nodes freeze, sleep, crash, restart and release the lease; requests and answers are
+//! delayed or lost; other writers change the record, and delete the Lease, mostly while its holder
+//! hangs.
+//!
+//! Every node attempts writes all the time, as the work of a leader does, and its gate admits or
+//! refuses them. An admitted write takes time to reach the server. The server executes it for at
+//! most its timeout, counted from the arrival by the server's clock, even if the node crashes
+//! meanwhile. Some writes are given up by their callers before they are answered.
+//!
+//! The oracle has two counts. *Overlaps* are writes that began while a write of another node was
 //! executing. *Chances* are moments at which a gate was open while a write that another node had
-//! admitted could still have been executing, had it taken as long as it may; they reveal an unsafe
-//! world long before an overlap does. A [`Defect`] breaks the framework on purpose: the same oracle
-//! must then count.
+//! admitted could still have been executing, had it lasted for its whole timeout; they reveal an
+//! unsafe world long before an overlap does. A [`Defect`] breaks the framework on purpose: the
+//! oracle must then count overlaps.
 //!
-//! Absent from safe worlds: writes that are longer on their way from the gate to the server than
-//! the promise covers ([`Elections::late`] has them, and the oracle counts), a server that goes
-//! back in time.
+//! Absent from safe worlds: writes that take longer from the gate to the server than the promise
+//! covers ([`Elections::late`] adds them, and the oracle counts), and a server that is restored
+//! from an older state.
 
 mod events;
 mod oracle;
@@ -40,24 +43,24 @@ const PER_WORLD: u64 = 50;
 /// A framework that is broken on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// Writes go on until the lease could pass to another.
+    /// Writes go on until another process could take the lease: there is no margin.
     NoMargin,
-    /// Validity counts from the answer to a renewal instead of from before it was sent.
+    /// Validity counts from the answer to a renewal instead of from before the request was sent.
     CountedFromAnswer,
-    /// A process that was notified that it leads writes until it is notified of the end.
+    /// A leader writes until it is notified of the end of its term, and does not ask its gate.
     GateNotAsked,
-    /// Durations are differences of the wall clock, which people and programs set.
+    /// Durations are differences of the wall clock, which can be set.
     WallClock,
     /// Durations leave out the time that the machine slept.
     SleepNotCounted,
-    /// The lease is written without its version: the last writer wins.
+    /// The lease is written without its resourceVersion: the last writer wins.
     NoVersions,
-    /// The lease is given back while writes are under way.
+    /// The lease is released while writes are in flight.
     ReleasedEarly,
-    /// The lease is given back when all work has ended, though the server may still execute a write
+    /// The lease is released when all work has ended, though the server may still execute a write
     /// that its caller gave up.
     DroppedWritesForgotten,
-    /// A process that creates the lease leads at once.
+    /// A process that creates the lease leads at once, without the wait of a lease duration.
     MakersDoNotWait,
 }
 
@@ -76,42 +79,43 @@ impl Defect {
     ];
 }
 
-/// Elections to hold: rates of clocks, and the time that a write may be on its way from the gate to
-/// the server (pauses of its process included), inside the bounds that the promise names or beyond.
+/// Settings of simulated elections: rates of clocks, and the time that a write may take from the
+/// gate to the server (pauses of its process included), within the bounds of the promise or beyond
+/// them.
 #[derive(Clone, Copy, Debug)]
 pub struct Elections {
     pub(super) timing: Timing,
     /// Clocks run at rates between 1/`rate` and 1.
     pub(super) rate: f64,
-    /// Time on the way that the promise covers.
+    /// Time from the gate to the server that the promise covers.
     pub(super) pause: Duration,
-    /// Time on the way beyond the promise.
+    /// Time from the gate to the server beyond the promise.
     pub(super) late: Duration,
     pub(super) defect: Option<Defect>,
 }
 
 impl Elections {
-    /// Returns elections whose clocks differ in rate by up to 1.15, and whose writes are at the
+    /// Returns elections whose clocks differ in rate by up to 1.15, and whose writes reach the
     /// server at once.
     pub fn skewed() -> Self {
         let (pause, late) = (Duration::ZERO, Duration::ZERO);
         Self { timing: Timing::default(), rate: 1.15, pause, late, defect: None }
     }
 
-    /// Returns elections whose clocks differ in rate by up to 1.02, and whose writes are up to 1.7
-    /// s on their way from the gate to the server.
+    /// Returns elections whose clocks differ in rate by up to 1.02, and whose writes take up to 1.7
+    /// s from the gate to the server.
     pub fn paused() -> Self {
         Self { rate: 1.02, pause: Duration::from_millis(1_700), ..Self::skewed() }
     }
 
-    /// Adds up to `late` to the time that a write may be on its way: nothing is promised then.
+    /// Adds up to `late` to the time that a write takes to the server, for which no promise holds.
     #[must_use]
     pub fn late(mut self, late: Duration) -> Self {
         self.late = late;
         self
     }
 
-    /// Breaks the framework in this world on purpose.
+    /// Breaks the framework in these elections on purpose.
     #[must_use]
     pub fn broken(mut self, defect: Defect) -> Self {
         if defect == Defect::NoMargin {
@@ -128,7 +132,7 @@ impl Elections {
         let mut world = seed.wrapping_mul(1_000_003);
         while tally.elections < count {
             let left = (count - tally.elections).min(PER_WORLD);
-            tally.add(&world::hold(world, *self, left));
+            tally.add(&world::run(world, *self, left));
             world = world.wrapping_add(1);
         }
         tally
