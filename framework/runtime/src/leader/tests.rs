@@ -76,7 +76,7 @@ impl Memory {
         seen
     }
 
-    fn answer(&self, identity: &str, stored: ObservedRecord) -> Result<ObservedRecord, Error> {
+    fn respond(&self, identity: &str, stored: ObservedRecord) -> Result<ObservedRecord, Error> {
         match *self.misled.lock() {
             Some((whose, error)) if whose == identity => {
                 Err(Error::new(error, "stored, and not told so"))
@@ -123,7 +123,7 @@ impl ResourceLock for Handle {
             }
             let stored = self.store.put(record);
             self.store.swallow().await;
-            self.store.answer(&self.identity, stored)
+            self.store.respond(&self.identity, stored)
         })
     }
 
@@ -143,7 +143,7 @@ impl ResourceLock for Handle {
             }
             let stored = self.store.put(record);
             self.store.swallow().await;
-            self.store.answer(&self.identity, stored)
+            self.store.respond(&self.identity, stored)
         })
     }
 
