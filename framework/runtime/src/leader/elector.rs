@@ -25,7 +25,7 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that the release of the Lease waits for writes that were sent. Every write that gets an
 /// answer has it by then; a write without one is mostly in doubt for so much longer that the lease
 /// may as well run out.
-pub(super) const WRITE_DRAIN: Duration = Duration::from_secs(2);
+pub const WRITE_DRAIN: Duration = Duration::from_secs(2);
 
 /// Upper bound of the delay of an attempt that a change of the lock causes: candidates spread out,
 /// and a lock that changes all the time costs no more than some requests a second.

@@ -89,16 +89,12 @@ impl<T: FnMut()> Drop for CloseOnDrop<T> {
 }
 
 /// Returns the validity that is left of a lease whose renewal was sent at `sent`.
-pub(super) fn remaining(
-    timing: &Timing,
-    sent: &ClockReading,
-    now: &ClockReading,
-) -> Option<Duration> {
+pub fn remaining(timing: &Timing, sent: &ClockReading, now: &ClockReading) -> Option<Duration> {
     timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
 }
 
 /// Returns `left` if it is enough validity for a write to be sent.
-pub(super) fn worth_sending(left: Option<Duration>) -> Option<Duration> {
+pub fn worth_sending(left: Option<Duration>) -> Option<Duration> {
     left.filter(|left| *left >= MIN_VALIDITY)
 }
 

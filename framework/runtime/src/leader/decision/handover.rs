@@ -14,27 +14,29 @@ use windlass_core::clock::ClockReading;
 
 /// Policy of handing the lease over on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::leader) struct HandoverPolicy {
+pub struct HandoverPolicy {
     /// Asks a holder for the lease.
-    pub(in crate::leader) asks: bool,
+    pub asks: bool,
     /// Gives the lease to a process that asks, and lets it have the lease first.
-    pub(in crate::leader) lends: bool,
+    pub lends: bool,
 }
 
 /// A machine whose process asks for the lease, or lends it.
 #[derive(Debug)]
-pub(in crate::leader) struct Handover {
-    pub(in crate::leader) machine: Machine,
+pub struct Handover {
+    #[doc(hidden)]
+    pub machine: Machine,
     policy: HandoverPolicy,
 }
 
 impl Handover {
-    pub(in crate::leader) fn new(machine: Machine, policy: HandoverPolicy) -> Self {
+    #[doc(hidden)]
+    pub fn new(machine: Machine, policy: HandoverPolicy) -> Self {
         Self { machine, policy }
     }
 
     /// While leading: whether another process asks for the lease, and this one lends it.
-    pub(in crate::leader) fn is_asked(&self) -> bool {
+    pub fn is_asked(&self) -> bool {
         self.machine.held().is_some() && self.lends_to().is_some()
     }
 
@@ -62,17 +64,13 @@ impl Handover {
     }
 
     /// Begins an attempt.
-    pub(in crate::leader) fn attempt(
-        &mut self,
-        now: &ClockReading,
-        wall: Timestamp,
-    ) -> LockRequest {
+    pub fn attempt(&mut self, now: &ClockReading, wall: Timestamp) -> LockRequest {
         self.machine.attempt(now, wall)
     }
 
     /// Takes in the answer to `request`, as [`Machine::answered`]. Returns the next request of this
     /// attempt, if there is one.
-    pub(in crate::leader) fn answered(
+    pub fn answered(
         &mut self,
         request: &LockRequest,
         answer: LockResponse,
@@ -146,7 +144,7 @@ impl Handover {
 
     /// Returns the request that gives the Lease back, as [`Machine::release`]. A request for the
     /// lease stays in the released record: it says which process comes next.
-    pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
+    pub fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
         let request = self.machine.release(wall)?;
         let LockRequest::Replace { version, record } = request else { return Some(request) };
         let requested_by = self.lends_to().map(str::to_owned);

@@ -19,7 +19,8 @@ use windlass_core::clock::ClockReading;
 
 /// A request of an attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::leader) enum LockRequest {
+#[doc(hidden)]
+pub enum LockRequest {
     Read,
     Create(LeaderElectionRecord),
     Replace { version: String, record: LeaderElectionRecord },
@@ -27,7 +28,7 @@ pub(in crate::leader) enum LockRequest {
 
 /// Outcome of a request.
 #[derive(Clone, Debug)]
-pub(in crate::leader) enum LockResponse {
+pub enum LockResponse {
     /// The Lease as it was read, or as it is after our write.
     Lease(ObservedRecord),
     /// There is no Lease.
@@ -89,7 +90,7 @@ struct Observation {
 
 /// State of one process in an election.
 #[derive(Debug)]
-pub(in crate::leader) struct Machine {
+pub struct Machine {
     identity: String,
     timing: Timing,
     own_records: OwnRecords,
@@ -116,11 +117,8 @@ pub(in crate::leader) struct Machine {
 }
 
 impl Machine {
-    pub(in crate::leader) fn new(
-        identity: String,
-        timing: Timing,
-        own_records: OwnRecords,
-    ) -> Self {
+    #[doc(hidden)]
+    pub fn new(identity: String, timing: Timing, own_records: OwnRecords) -> Self {
         Self {
             identity,
             timing,
@@ -157,7 +155,7 @@ impl Machine {
     }
 
     /// While leading: the time just before the last successful request was sent.
-    pub(in crate::leader) fn held(&self) -> Option<ClockReading> {
+    pub fn held(&self) -> Option<ClockReading> {
         self.held
     }
 
@@ -218,7 +216,7 @@ impl Machine {
 
     /// Returns the time that leadership lasts if no further request succeeds; `None` when not
     /// leading.
-    pub(in crate::leader) fn time_left(&self, now: &ClockReading) -> Option<Duration> {
+    pub fn time_left(&self, now: &ClockReading) -> Option<Duration> {
         let valid = remaining(&self.timing, &self.held?, now)?;
         let Some(failing) = self.failing else { return Some(valid) };
         // After a failure the renew deadline counts, too, and may end before the validity.
@@ -227,7 +225,7 @@ impl Machine {
     }
 
     /// Ends leadership whose time is up; returns whether it did.
-    pub(in crate::leader) fn expire(&mut self, now: &ClockReading) -> bool {
+    pub fn expire(&mut self, now: &ClockReading) -> bool {
         let over = self.held.is_some() && self.time_left(now).is_none();
         if over {
             self.end_leadership(Loss::NotRenewed);

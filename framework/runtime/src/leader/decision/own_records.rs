@@ -23,7 +23,7 @@ use windlass_core::clock::ClockReading;
 
 /// Records of ours that may be stored.
 #[derive(Clone, Debug, Default)]
-pub(in crate::leader) struct OwnRecords(Arc<Mutex<Records>>);
+pub struct OwnRecords(Arc<Mutex<Records>>);
 
 /// The kept records, oldest first.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ impl OwnRecords {
     }
 
     /// Notes that no other process has held the lock at `at`.
-    pub(in crate::leader) fn set_unheld_since(&self, at: ClockReading) {
+    pub fn set_unheld_since(&self, at: ClockReading) {
         self.0.lock().unheld = Some(at);
     }
 

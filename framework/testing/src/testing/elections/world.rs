@@ -5,17 +5,16 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::super::decision::{
-    Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
-};
-use super::super::elector::WRITE_DRAIN;
-use super::super::gate::{remaining, worth_sending};
-use super::super::lock::ObservedRecord;
 use super::events::{Event, EventKind, EventQueue};
 use super::oracle::{Oracle, Tally};
 use super::{Defect, Elections};
 use windlass_core::clock::{Clock, ClockReading};
 use windlass_core::rng::Rng;
+use windlass_runtime::leader::ObservedRecord;
+use windlass_runtime::leader::simulated::{
+    Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords, WRITE_DRAIN,
+    remaining, worth_sending,
+};
 
 /// Microseconds of a second.
 const SECOND: u64 = 1_000_000;

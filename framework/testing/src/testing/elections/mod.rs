@@ -35,7 +35,7 @@ use std::time::Duration;
 
 pub use oracle::Tally;
 
-use super::settings::Timing;
+use windlass_runtime::leader::simulated::Timing;
 
 /// Number of elections in one world before the next seed's world begins.
 const PER_WORLD: u64 = 50;

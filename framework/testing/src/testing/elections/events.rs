@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::decision::LockRequest;
-use super::super::lock::ObservedRecord;
+use windlass_runtime::leader::ObservedRecord;
+use windlass_runtime::leader::simulated::LockRequest;
 
 /// Kind of an event.
 #[derive(Debug)]
