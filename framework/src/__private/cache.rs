@@ -63,8 +63,8 @@ impl Cache {
         let Self { core, run, read, list, .. } = self;
         let _ = list.push(piece, &mut |part| {
             let RawItem::Whole(item) = part else { return };
-            let Ok(skim) = MetadataScan::of(item) else { return };
-            let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
+            let Ok(scan) = MetadataScan::of(item) else { return };
+            let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
             read.push(Delta::Put(Observed { object, run: *run, is_initial: true }));
         });
         read.len()
@@ -75,12 +75,12 @@ impl Cache {
         let Self { core, run, read, watch, .. } = self;
         watch.push(piece, &mut |part| {
             let RawItem::Whole(line) = part else { return };
-            let Ok((frame, skim)) = Frame::skimmed(line) else { return };
-            let Ok(skim) = skim.map_or_else(|| MetadataScan::of(frame.object), Ok) else { return };
-            let sighting = Observed { object: core.object(&skim), run: *run, is_initial: false };
+            let Ok((frame, scan)) = Frame::skimmed(line) else { return };
+            let Ok(scan) = scan.map_or_else(|| MetadataScan::of(frame.object), Ok) else { return };
+            let observed = Observed { object: core.object(&scan), run: *run, is_initial: false };
             read.push(match frame.event {
-                EventType::Deleted => Delta::Delete(sighting),
-                _ => Delta::Put(sighting),
+                EventType::Deleted => Delta::Delete(observed),
+                _ => Delta::Put(observed),
             });
         });
         read.len()

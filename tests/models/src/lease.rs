@@ -26,7 +26,7 @@ mod settings {
 
 include!(concat!(env!("OUT_DIR"), "/gate.in"));
 
-use gate::{LeaseGate, Unheld};
+use gate::{CloseOnDrop, LeaseGate};
 
 pub const MODELS: &[(&str, fn())] = &[
     ("who_hears_of_the_end_finds_the_gate_closed", the_end_is_told_last),
@@ -56,7 +56,7 @@ fn the_end_is_told_last() {
         let is_notified = Arc::new(AtomicBool::new(false));
         let term = thread::spawn({
             let (gate, is_notified) = (gate.clone(), Arc::clone(&is_notified));
-            move || drop(Unheld { gate, notify: move || is_notified.store(true, SeqCst) })
+            move || drop(CloseOnDrop { gate, notify: move || is_notified.store(true, SeqCst) })
         });
         thread::yield_now();
         let notified = is_notified.load(SeqCst);

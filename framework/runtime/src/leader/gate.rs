@@ -11,7 +11,7 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::sync::Mutex;
 
 /// Least validity that is worth a request.
-pub(super) const LEAST: Duration = Duration::from_secs(1);
+pub(super) const MIN_VALIDITY: Duration = Duration::from_secs(1);
 
 /// Write gate that is open while the lease of one term is valid; closed for good when the term
 /// ends.
@@ -76,12 +76,12 @@ impl LeaseGate {
 
 /// Ends the renewing of a term when it is dropped, also by a panic: the gate closes before any
 /// listener is notified, so every notified listener finds it closed.
-pub(super) struct Unheld<T: FnMut()> {
+pub(super) struct CloseOnDrop<T: FnMut()> {
     pub(super) gate: LeaseGate,
     pub(super) notify: T,
 }
 
-impl<T: FnMut()> Drop for Unheld<T> {
+impl<T: FnMut()> Drop for CloseOnDrop<T> {
     fn drop(&mut self) {
         self.gate.close();
         (self.notify)();
@@ -89,17 +89,13 @@ impl<T: FnMut()> Drop for Unheld<T> {
 }
 
 /// Returns the validity that is left of a lease whose renewal was sent at `sent`.
-pub(super) fn remaining(
-    timing: &Timing,
-    sent: &ClockReading,
-    now: &ClockReading,
-) -> Option<Duration> {
+pub fn remaining(timing: &Timing, sent: &ClockReading, now: &ClockReading) -> Option<Duration> {
     timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
 }
 
 /// Returns `left` if it is enough validity for a write to be sent.
-pub(super) fn worth_sending(left: Option<Duration>) -> Option<Duration> {
-    left.filter(|left| *left >= LEAST)
+pub fn worth_sending(left: Option<Duration>) -> Option<Duration> {
+    left.filter(|left| *left >= MIN_VALIDITY)
 }
 
 impl WriteGate for LeaseGate {

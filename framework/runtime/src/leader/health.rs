@@ -1,5 +1,4 @@
-//! Health check of an election: unhealthy when the lease is over and this process still believes in
-//! it.
+//! Health check of an election: unhealthy when the lease has expired and its term has not ended.
 
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ impl HealthzAdaptor {
         "leaderElection"
     }
 
-    /// Sets the election to look at; before there is one, the check passes.
+    /// Sets the election to check; before there is one, the check passes.
     pub fn set_leader_election(&self, elector: Elector) {
         *self.elector.lock() = Some(elector);
     }

@@ -50,10 +50,16 @@ pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
 pub use term::Term;
 
-#[cfg(any(test, feature = "testing"))]
-// Without the feature the module serves the tests of this crate, and no module exports it.
-#[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
+/// Parts of an election that `windlass-testing` runs in simulations.
 #[doc(hidden)]
-pub mod simulation;
+pub mod simulated {
+    pub use super::decision::{
+        Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
+    };
+    pub use super::elector::WRITE_DRAIN;
+    pub use super::gate::{remaining, worth_sending};
+    pub use super::settings::Timing;
+}
+
 #[cfg(test)]
 mod tests;

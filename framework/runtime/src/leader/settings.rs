@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::decision::HandoverPolicy;
-use super::gate::LEAST;
+use super::gate::MIN_VALIDITY;
 use super::lock::LockKind;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rng::Rng;
@@ -47,7 +47,8 @@ pub struct Timing {
     pub renew_deadline: Duration,
     #[doc(hidden)]
     pub retry_period: Duration,
-    pub(crate) margin: Duration,
+    #[doc(hidden)]
+    pub margin: Duration,
 }
 
 impl Default for Timing {
@@ -78,7 +79,7 @@ impl Timing {
     }
 
     /// Longest time that one request of an attempt may take.
-    pub(crate) fn request_limit(&self) -> Duration {
+    pub fn request_limit(&self) -> Duration {
         // Half of the renew deadline: after one request without an answer there is time for a
         // second.
         (self.renew_deadline / 2).max(Duration::from_secs(1))
@@ -129,7 +130,7 @@ impl Timing {
                 needed.as_secs_f64().ceil()
             ));
         }
-        let between = longest_wait + LEAST;
+        let between = longest_wait + MIN_VALIDITY;
         if self.validity() < between {
             return Err(format!(
                 "lease duration - margin ({:?}) must last from one renewal to the next ({between:?}), \

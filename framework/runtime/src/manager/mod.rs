@@ -57,9 +57,9 @@ pub use install::definition_of;
 #[doc(hidden)]
 pub use install::install_all;
 #[doc(hidden)]
-pub use signals::first as first_signal;
+pub use signals::exit_at_second_signal;
 #[doc(hidden)]
-pub use signals::insist;
+pub use signals::first as first_signal;
 
 /// An operator: a client, its controllers, and how to run them.
 ///
@@ -218,8 +218,8 @@ impl Manager {
     /// A definition that others manage too (a chart, `kubectl apply`, Argo CD) is only replaced if
     /// the replacement loses no part of it: no served or stored version, no property, no name.
     /// Otherwise the log and `/readyz?verbose` name the loss, and the operator works by the stored
-    /// definition; it ends with [`ErrorKind::Config`](windlass_core::ErrorKind) when the stored definition
-    /// does not serve its own version.
+    /// definition; it ends with [`ErrorKind::Config`](windlass_core::ErrorKind) when the stored
+    /// definition does not serve its own version.
     pub fn install<K: CustomResource>(mut self) -> Self {
         self.definitions.push(install::definition_of::<K>());
         self
@@ -346,10 +346,10 @@ impl Manager {
     /// Runs until a signal asks it to stop, and drains.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) for settings that cannot work, an address
-    /// that cannot be listened on, two controllers, runnables or clusters of one name, a definition
-    /// that cannot be installed within a minute, a controller that ended by itself; the error of an
-    /// essential runnable. [`exit_code`] converts the error into a number.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) for settings that cannot work, an
+    /// address that cannot be listened on, two controllers, runnables or clusters of one name, a
+    /// definition that cannot be installed within a minute, a controller that ended by itself; the
+    /// error of an essential runnable. [`exit_code`] converts the error into a number.
     ///
     /// # Cancel safety
     /// Dropping the future stops everything at once, as a crash would.
@@ -361,7 +361,8 @@ impl Manager {
     pub fn start(self) -> Running {
         let budget = endpoints::memory::budget(self.memory);
         let mut running = run::start(self);
-        running._memory = budget.map(|bytes| endpoints::memory::mind(bytes, &running.vitals));
+        running._memory =
+            budget.map(|bytes| endpoints::memory::watch_budget(bytes, &running.status));
         running
     }
 
@@ -371,8 +372,8 @@ impl Manager {
     ///
     /// # Errors
     /// Those of the definitions; see [`CustomResource::crd`].
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind) when an operator that is limited to namespaces has a
-    /// controller that needs a kind of the cluster.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind) when an operator that is limited to
+    /// namespaces has a controller that needs a kind of the cluster.
     pub fn manifests(&self, options: &ManifestOptions) -> Result<String, Error> {
         manifests::print(self, options)
     }

@@ -79,7 +79,7 @@ impl RunContext {
 
 /// Stage in which a runnable runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum Stage {
     /// From before the definitions are installed until after the caches have stopped.
     BeforeCaches,
     /// Once all caches are filled, on every replica.
@@ -112,7 +112,7 @@ pub(super) enum When {
 #[must_use = "a runnable does nothing until it is given to a manager"]
 pub struct Runnable {
     name: Arc<str>,
-    when: When,
+    stage: Stage,
     essential: bool,
     work: Box<Work>,
     pub(super) record: Mutex<Record>,
@@ -156,7 +156,7 @@ impl Runnable {
     {
         Self {
             name: Arc::from(name.into()),
-            when: When::Always,
+            stage: Stage::Always,
             essential: false,
             work: Box::new(move |cx| Box::pin(work(cx))),
             record: Mutex::default(),
@@ -166,14 +166,14 @@ impl Runnable {
     /// Runs the work only while this process leads, beside the controllers; without an election
     /// always.
     pub fn with_leadership(mut self) -> Self {
-        self.when = When::Leading;
+        self.stage = Stage::Leading;
         self
     }
 
     /// Runs the work from before the definitions are installed and the caches fill until after they
     /// stopped: for services that those depend on, such as a server of conversions.
     pub fn before_caches(mut self) -> Self {
-        self.when = When::BeforeCaches;
+        self.stage = Stage::BeforeCaches;
         self
     }
 
@@ -189,8 +189,8 @@ impl Runnable {
         &self.name
     }
 
-    pub(super) fn when(&self) -> When {
-        self.when
+    pub(super) fn stage(&self) -> Stage {
+        self.stage
     }
 
     /// Runs the work until it is done or cancelled; again after failures. Returns the error of an
@@ -207,7 +207,7 @@ impl Runnable {
                 Ok(Err(failure)) => failure,
                 Err(panic) => Failure::from(format!("it panicked: {}", panic_text(panic.as_ref()))),
             };
-            self.note(&failure);
+            self.record_failure(&failure);
             if cx.stop.is_cancelled() {
                 // A failure after the request to stop neither restarts the runnable nor ends the
                 // operator.
@@ -238,7 +238,7 @@ impl Runnable {
     }
 
     /// Records a failure for probes and the debug page.
-    fn note(&self, failure: &Failure) {
+    fn record_failure(&self, failure: &Failure) {
         let mut record = self.record.lock();
         record.state = if self.essential { State::Ended } else { State::Restarting };
         record.failures += 1;
@@ -263,7 +263,7 @@ impl fmt::Debug for Runnable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runnable")
             .field("name", &self.name)
-            .field("when", &self.when)
+            .field("stage", &self.stage)
             .field("essential", &self.essential)
             .field("record", &self.record.lock())
             .finish_non_exhaustive()
@@ -283,13 +283,13 @@ impl RunnableGroup {
         Self { tasks: JoinSet::new(), stop, clock }
     }
 
-    /// Starts a runnable once `ready` is; `failed` gets the error of an essential one.
+    /// Starts a runnable once `ready` is; `on_error` gets the error of an essential one.
     pub(super) fn start(
         &mut self,
         runnable: Arc<Runnable>,
         place: (Client, InformerRegistry),
         ready: impl Future<Output = ()> + Send + 'static,
-        failed: impl FnOnce(Error) + Send + 'static,
+        on_error: impl FnOnce(Error) + Send + 'static,
     ) {
         let (client, informers) = place;
         let (clock, stop) = (self.clock.clone(), self.stop.clone());
@@ -303,14 +303,14 @@ impl RunnableGroup {
                 () = ready => {}
             }
             if let Err(error) = runnable.run(&cx).await {
-                failed(error);
+                on_error(error);
             }
         };
         self.tasks.spawn(work.instrument(span));
     }
 
     /// Cancels all runnables, and waits for at most `limit`; returns false when one was cut off.
-    pub(super) async fn dismiss(mut self, limit: Duration) -> bool {
+    pub(super) async fn shutdown(mut self, limit: Duration) -> bool {
         self.stop.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if self.clock.timeout(limit, all).await.is_some() {

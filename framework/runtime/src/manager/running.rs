@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Exit;
-use super::endpoints::{Readiness, SharedVitals, debug};
+use super::endpoints::{Readiness, SharedStatus, debug};
 use crate::controller::{BusyReport, ControllerState, ErasedController};
 use crate::leader::Leadership;
 use windlass_cache::informer::InformerRegistry;
@@ -22,7 +22,7 @@ pub struct Running {
     /// Watches the memory, if there is a budget.
     pub(super) _memory: Option<AbortOnDropHandle<()>>,
     pub(super) stop: CancellationToken,
-    pub(super) vitals: SharedVitals,
+    pub(super) status: SharedStatus,
     pub(super) client: Client,
     pub(super) addresses: watch::Receiver<Addresses>,
 }
@@ -64,19 +64,19 @@ impl Running {
 
     /// Returns the operator's caches.
     pub fn informers(&self) -> &InformerRegistry {
-        &self.vitals.informers
+        &self.status.informers
     }
 
     /// Returns the operator's controllers, for tests.
     #[doc(hidden)]
     pub fn controllers(&self) -> Vec<Arc<dyn ErasedController>> {
-        self.vitals.controllers.clone()
+        self.status.controllers.clone()
     }
 
     /// Returns the caches of the operator's own cluster and of all others, each with a client.
     #[doc(hidden)]
     pub fn caches(&self) -> Vec<(&Client, &InformerRegistry)> {
-        let others = self.vitals.clusters.iter().map(|one| (one.client(), one.informers()));
+        let others = self.status.clusters.iter().map(|one| (one.client(), one.informers()));
         std::iter::once((&self.client, self.informers())).chain(others).collect()
     }
 
@@ -88,29 +88,29 @@ impl Running {
     /// Returns the state of each controller, by name.
     pub fn states(&self) -> Vec<(String, ControllerState)> {
         let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
-        self.vitals.controllers.iter().map(state).collect()
+        self.status.controllers.iter().map(state).collect()
     }
 
     /// Returns the reasons why the controllers do not come to rest, by name.
     pub fn busy_report(&self) -> Vec<(String, BusyReport)> {
         let busy_report = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.busy_report());
-        self.vitals.controllers.iter().map(busy_report).collect()
+        self.status.controllers.iter().map(busy_report).collect()
     }
 
     /// Returns the checks of readiness, with the missing conditions.
     pub fn readiness(&self) -> Readiness {
-        self.vitals.ready()
+        self.status.ready()
     }
 
     /// Returns the state of the election; `None` without one.
     pub fn leadership(&self) -> Option<Leadership> {
-        self.vitals.leadership()
+        self.status.leadership()
     }
 
     /// Returns the document of the debug page: queues, keys in work and in backoff, caches,
     /// leadership, last errors; each list with at most `limit` entries.
     pub fn dump(&self, limit: usize) -> serde_json::Value {
-        debug::dump(&self.vitals, limit)
+        debug::dump(&self.status, limit)
     }
 
     /// Returns the address of the probes, once they are served; `None` when they never will be.

@@ -26,10 +26,11 @@ pub(super) async fn listen(stop: CancellationToken, now: CancellationToken) {
 }
 
 /// Time after the second signal by which a program has ended, whatever state its threads are in.
-const LAST: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Ends this process at the second signal, even if no task of its runtime can run.
-pub fn insist() {
+/// Starts a thread that ends this process at the second signal, even if no task of its runtime can
+/// run.
+pub fn exit_at_second_signal() {
     let two_signals = || {
         // A runtime of its own: all threads of the program's may be blocked.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -38,7 +39,7 @@ pub fn insist() {
             signals.next().await;
             signals.next().await;
             // Time for the program to end by itself.
-            windlass_core::clock::Clock::system().sleep(LAST).await;
+            windlass_core::clock::Clock::system().sleep(EXIT_TIMEOUT).await;
             std::io::Result::Ok(())
         })
     };

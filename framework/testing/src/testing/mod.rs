@@ -14,6 +14,7 @@
 
 #[cfg(test)]
 mod creation_tests;
+pub mod elections;
 #[cfg(test)]
 mod lock_tests;
 #[cfg(test)]
@@ -22,11 +23,6 @@ mod real;
 mod settle;
 #[cfg(test)]
 mod tests;
-
-/// Simulated leader elections under faults, and an oracle that counts overlapping writes.
-pub mod elections {
-    pub use windlass_runtime::leader::simulation::{Defect, Elections, Tally};
-}
 
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;
@@ -277,8 +273,8 @@ impl TestCluster {
         };
         match outcome.as_deref() {
             Ok([]) => {}
-            Ok([left_alone, ..]) => {
-                panic!("cannot install a definition for this test: {}", left_alone.text)
+            Ok([kept, ..]) => {
+                panic!("cannot install a definition for this test: {}", kept.text)
             }
             Err(error) => panic!("cannot install a definition for this test: {error:?}"),
         }

@@ -32,9 +32,9 @@ impl<K> Upserted<K> {
     }
 }
 
-/// The write that changes an existing object.
+/// Request by which an existing object is changed.
 #[derive(Clone, Copy)]
-enum How {
+enum WriteMethod {
     Replace,
     Patch,
 }
@@ -80,7 +80,7 @@ impl<K: Resource> Api<K> {
     where
         K: Whole,
     {
-        self.upsert(object, change, How::Replace).await
+        self.upsert(object, change, WriteMethod::Replace).await
     }
 
     /// As [`create_or_update`](Self::create_or_update), but sends only the differences, as a merge
@@ -98,7 +98,7 @@ impl<K: Resource> Api<K> {
     where
         K: Whole,
     {
-        self.upsert(object, change, How::Patch).await
+        self.upsert(object, change, WriteMethod::Patch).await
     }
 
     /// Reads, then creates or changes; repeats after a conflict.
@@ -106,7 +106,7 @@ impl<K: Resource> Api<K> {
         &self,
         object: &K,
         mut change: impl FnMut(&mut K),
-        how: How,
+        method: WriteMethod,
     ) -> Result<Upserted<K>, Error>
     where
         K: Whole,
@@ -117,7 +117,7 @@ impl<K: Resource> Api<K> {
         loop {
             let result = match api.get(object.name()).opt().await? {
                 None => api.create_changed(object, &mut change).await,
-                Some(stored) => api.change(stored, &mut change, how).await,
+                Some(stored) => api.change(stored, &mut change, method).await,
             };
             match result {
                 // Another writer was faster: read again.
@@ -153,7 +153,7 @@ impl<K: Resource> Api<K> {
         &self,
         stored: K,
         change: &mut impl FnMut(&mut K),
-        how: How,
+        method: WriteMethod,
     ) -> Result<Upserted<K>, Error>
     where
         K: Whole,
@@ -169,9 +169,9 @@ impl<K: Resource> Api<K> {
         let Some(mut patch) = merge_diff(&json(&stored)?, &json(&wanted)?) else {
             return Ok(Upserted::Unchanged(stored));
         };
-        let written = match how {
-            How::Replace => self.replace(&wanted).await,
-            How::Patch => {
+        let written = match method {
+            WriteMethod::Replace => self.replace(&wanted).await,
+            WriteMethod::Patch => {
                 patch["metadata"]["resourceVersion"] = stored.resource_version().into();
                 self.patch(stored.name(), Patch::Merge(patch)).await
             }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::{Cluster, ErasedController};
 use crate::leader::{Elector, Leadership, LeaseGate};
-use crate::manager::install::LeftAlone;
+use crate::manager::install::KeptDefinition;
 use crate::manager::runnable::{Runnable, State as RunState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 use windlass_cache::reflector::State;
@@ -66,7 +66,7 @@ pub(crate) struct OperatorStatus {
     /// The resources whose definitions this program installs.
     pub(crate) installs: BTreeSet<String>,
     /// Definitions of others that this program does not replace.
-    pub(crate) left_alone: Mutex<Vec<LeftAlone>>,
+    pub(crate) kept_definitions: Mutex<Vec<KeptDefinition>>,
     /// Step that the start is still waiting for, before the caches fill.
     pub(crate) starting: Mutex<Option<String>>,
     pub(crate) gate: Mutex<Option<LeaseGate>>,
@@ -141,7 +141,7 @@ impl OperatorStatus {
             checks.push(failed("start", waiting));
         }
         // The versions that this program needs are served, so controllers of the kind work.
-        for LeftAlone { name, text } in self.left_alone.lock().iter() {
+        for KeptDefinition { name, text } in self.kept_definitions.lock().iter() {
             checks.push(passed(&format!("definition {name}"), text));
         }
         for informer in self.registries().into_iter().flat_map(|(_, caches)| caches.status()) {
@@ -178,7 +178,7 @@ impl OperatorStatus {
             };
             let waits = matches!(leadership, Leadership::Candidate { .. } | Leadership::Holding);
             let elector = self.elector.as_ref().filter(|_| waits);
-            // A replica that waits with warm caches is ready, if it could lead.
+            // A replica whose caches are filled is ready, if it could lead.
             checks.push(match elector.and_then(Elector::unreachable) {
                 Some(why) => failed("leaderElection", format!("cannot lead: {why}")),
                 None => passed("leaderElection", &detail),
@@ -262,8 +262,8 @@ pub(crate) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]
         .collect()
 }
 
-/// State from which the probe and metrics servers answer.
-pub(crate) type SharedVitals = Arc<OperatorStatus>;
+/// State that the probe and metrics servers read.
+pub(crate) type SharedStatus = Arc<OperatorStatus>;
 
 #[cfg(test)]
 mod tests {
