@@ -162,7 +162,7 @@ impl<K: Resource> Informer<K> {
             return Err(unusable(&what()));
         }
         if store.wrote(store.object(&skim)) {
-            self.lease.core().doubt();
+            self.lease.core().check_rollback();
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ impl<K: Resource> Informer<K> {
             return Err(unusable(&what()));
         }
         if self.shows_own(skim.namespace.as_deref()) && store.wrote_whole(store.object(&skim)) {
-            self.lease.core().doubt();
+            self.lease.core().check_rollback();
         }
         Ok(())
     }

@@ -304,7 +304,7 @@ impl Operator {
             }
         }
         // Before controllers ask for their caches.
-        self.vitals.registries().iter().for_each(|(_, one)| one.is_asked());
+        self.vitals.registries().iter().for_each(|(_, one)| one.mark_requested());
         for controller in &self.vitals.controllers {
             if let Some(workers) = self.workers {
                 controller.limit_workers(workers);
