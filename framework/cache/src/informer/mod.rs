@@ -186,7 +186,7 @@ impl<K: Resource> Informer<K> {
         if skim.resource_version.is_empty() || is_another {
             return Err(unusable(&what()));
         }
-        if self.shows_own(skim.namespace.as_deref()) && store.wrote_whole(store.object(&skim)) {
+        if self.shows_own(skim.namespace.as_deref()) && store.wrote_response(store.object(&skim)) {
             self.lease.core().check_rollback();
         }
         Ok(())
