@@ -103,15 +103,15 @@ impl Core {
     /// turn is held.
     pub(super) fn attach_listeners(&self) -> Vec<Arc<Listener>> {
         let now = self.environment.clock.now();
-        self.listeners.attach(now, |newcomers| {
-            if newcomers.is_empty() {
+        self.listeners.attach(now, |pending| {
+            if pending.is_empty() {
                 return;
             }
             let is_synced = self.progress.now() == Synced::Done;
             let content = self.store.content();
             let added = |object| Event::Added { new: object, is_initial: true };
             let content: Vec<Event> = content.into_iter().map(added).collect();
-            for newcomer in newcomers {
+            for newcomer in pending {
                 newcomer.notify(&content);
                 if is_synced {
                     newcomer.mark_synced();

@@ -112,7 +112,7 @@ impl Core {
             is_optional: self.options.is_optional,
             synced: self.progress.is_listed()
                 && self.progress.now() == Synced::Done
-                && !self.has_fallen.load(Ordering::SeqCst),
+                && !self.has_panicked.load(Ordering::SeqCst),
             is_absent: self.scopes.iter().any(|one| matches!(one.status.get(), State::Absent(_))),
             state: self.state(),
             objects: self.store.seen_len(),

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::core::Core;
-use super::listener::{Item, Listener, ListenerIdentity, Merging, Pace};
+use super::listener::{CpuShare, Item, Listener, ListenerIdentity, Merging};
 use super::{Validate, registry};
 use crate::store::{Event, Object};
 use windlass_core::resource::{ObjectRef, Resource};
@@ -150,6 +150,6 @@ impl Core {
             }
         };
         let call = Box::new(call);
-        self.listen(Listener::internal(identity, Merging::Latest, Pace::Quarter, call));
+        self.listen(Listener::internal(identity, Merging::Latest, CpuShare::Quarter, call));
     }
 }

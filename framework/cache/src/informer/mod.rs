@@ -162,7 +162,7 @@ impl<K: Resource> Informer<K> {
             return Err(unusable(&what()));
         }
         if store.wrote(store.object(&skim)) {
-            self.lease.core().doubt();
+            self.lease.core().check_rollback();
         }
         Ok(())
     }
@@ -186,8 +186,8 @@ impl<K: Resource> Informer<K> {
         if skim.resource_version.is_empty() || is_another {
             return Err(unusable(&what()));
         }
-        if self.shows_own(skim.namespace.as_deref()) && store.wrote_whole(store.object(&skim)) {
-            self.lease.core().doubt();
+        if self.shows_own(skim.namespace.as_deref()) && store.wrote_response(store.object(&skim)) {
+            self.lease.core().check_rollback();
         }
         Ok(())
     }

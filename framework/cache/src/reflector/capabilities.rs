@@ -23,7 +23,7 @@ pub(crate) struct ServerCapabilities {
     /// Time at which its store was last found to be set back, and a version that it had before.
     set_back: Mutex<Option<(Instant, Arc<str>)>>,
     /// Notified when reflectors have signs to check.
-    call: Notify,
+    check_request: Notify,
 }
 
 impl ServerCapabilities {
@@ -47,8 +47,8 @@ impl ServerCapabilities {
             }
             *set_back = Some((now, Arc::from(version)));
         }
-        // Released before the call: the woken reflectors read `set_back`.
-        self.call();
+        // Released before the notification: the woken reflectors read `set_back`.
+        self.request_check();
     }
 
     /// Returns the time at which its store was last found to be set back, and a version that it had
@@ -57,13 +57,13 @@ impl ServerCapabilities {
         self.set_back.lock().clone()
     }
 
-    /// Makes every reflector check the signs that others have seen.
-    pub(crate) fn call(&self) {
-        self.call.notify_waiters();
+    /// Makes every reflector check whether the store was set back.
+    pub(crate) fn request_check(&self) {
+        self.check_request.notify_waiters();
     }
 
-    /// Waits for the next call; calls before this method are not seen.
-    pub(super) fn called(&self) -> tokio::sync::futures::Notified<'_> {
-        self.call.notified()
+    /// Waits for the next request of a check; earlier requests are not seen.
+    pub(super) fn check_requested(&self) -> tokio::sync::futures::Notified<'_> {
+        self.check_request.notified()
     }
 }

@@ -105,7 +105,7 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Counts items while the list is read, which may take minutes.
     pub(super) fn count_items(&mut self) {
-        let items = self.machine.take_uncounted();
+        let items = self.machine.take_uncounted_items();
         if items > 0 {
             let labels = [self.subject.resource.as_str()];
             self.environment.metrics.count(&names::INFORMER_LISTED, &labels, items);

@@ -60,7 +60,7 @@ pub struct Status {
     state: OrderedWatch<State>,
     freshness: Mutex<Freshness>,
     /// Notified when an absent kind may have been created.
-    nudge: Notify,
+    end_pause: Notify,
     /// Whether a sign of a store that was set back was seen.
     sign: AtomicBool,
 }
@@ -68,7 +68,7 @@ pub struct Status {
 impl Status {
     pub(crate) fn new(what: String) -> Self {
         let (state, freshness) = (OrderedWatch::new(State::Idle), Mutex::default());
-        Self { what, state, freshness, nudge: Notify::new(), sign: AtomicBool::new(false) }
+        Self { what, state, freshness, end_pause: Notify::new(), sign: AtomicBool::new(false) }
     }
 
     /// Returns a description of the objects that are read.
@@ -94,23 +94,23 @@ impl Status {
         self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
     }
 
-    /// Ends the pause before the next look for an absent kind, which may have been created.
-    pub(crate) fn nudge(&self) {
-        self.nudge.notify_waiters();
+    /// Ends the pause before the next discovery of an absent kind, which may have been created.
+    pub(crate) fn end_pause(&self) {
+        self.end_pause.notify_waiters();
     }
 
-    /// Waits for the next nudge; an earlier one is not remembered.
-    pub(super) async fn nudged(&self) {
-        self.nudge.notified().await;
+    /// Waits for the next call of `end_pause`; earlier calls are not remembered.
+    pub(super) async fn pause_ended(&self) {
+        self.end_pause.notified().await;
     }
 
-    /// Notes a sign of a store that was set back.
+    /// Records a sign that the server's store was set back.
     pub(crate) fn sign(&self) {
         self.sign.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether there was a sign since the last call.
-    pub(super) fn take_sign(&self) -> bool {
+    /// Returns whether a sign was recorded since the last call, and clears it.
+    pub(super) fn take_rollback_sign(&self) -> bool {
         // Relaxed: the flag guards no data. The load spares the usual case, no sign, the write of a
         // swap.
         self.sign.load(Ordering::Relaxed) && self.sign.swap(false, Ordering::Relaxed)

@@ -74,8 +74,8 @@ impl Server {
     }
 
     /// Removes the script.
-    pub(crate) fn heal(&self) {
-        self.0.heal();
+    pub(crate) fn recover(&self) {
+        self.0.recover();
     }
 
     /// Creates or changes `n/name`; returns the version.
@@ -136,14 +136,15 @@ impl Server {
         self.0.bookmark();
     }
 
-    /// Returns every request, except looks for a store that was set back.
+    /// Returns every request except version reads.
     pub(crate) fn requests(&self) -> Vec<(Instant, Read)> {
-        let look = Read::Page { resource_version: None, limit: Some(1), continue_token: None };
-        self.0.requests().into_iter().filter(|(_, read)| *read != look).collect()
+        let version_read =
+            Read::Page { resource_version: None, limit: Some(1), continue_token: None };
+        self.0.requests().into_iter().filter(|(_, read)| *read != version_read).collect()
     }
 
-    /// Returns the number of looks for a store that was set back.
-    pub(crate) fn looks(&self) -> usize {
+    /// Returns the number of version reads.
+    pub(crate) fn version_reads(&self) -> usize {
         self.0.requests().len() - self.requests().len()
     }
 

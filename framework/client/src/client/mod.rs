@@ -260,12 +260,12 @@ impl Client {
 
     /// Returns the absolute URI of a request, after the restrictions of this handle.
     fn uri(&self, request: Prepared) -> Result<Uri, Error> {
-        call::uri(self, &self.dress(request)?)
+        call::uri(self, &self.apply_restrictions(request)?)
     }
 
     /// Returns a `curl` command line for a request, after the restrictions of this handle.
     fn curl(&self, request: Prepared) -> Result<String, Error> {
-        call::curl(self, &self.dress(request)?)
+        call::curl(self, &self.apply_restrictions(request)?)
     }
 }
 

@@ -158,12 +158,12 @@ impl State {
     /// Returns the stored catalog if it satisfies `want`.
     fn good(&self, want: Want, now: Instant) -> Option<CachedCatalog> {
         let kept = self.kept.as_ref().filter(|kept| kept.number >= want.from)?;
-        let is_young = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
+        let is_fresh = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
         let just_failed = || {
             let failed = self.failed.as_ref();
             failed.is_some_and(|failed| now.saturating_duration_since(failed.at) < FAILED_PAUSE)
         };
-        (is_young || want.bends && just_failed()).then(|| kept.clone())
+        (is_fresh || want.bends && just_failed()).then(|| kept.clone())
     }
 
     /// A copy of the last failure, if the caller shares it; errors cannot be cloned.

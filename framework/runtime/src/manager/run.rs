@@ -310,7 +310,7 @@ impl Operator {
             }
         }
         // Before controllers ask for their caches.
-        self.status.registries().iter().for_each(|(_, one)| one.is_asked());
+        self.status.registries().iter().for_each(|(_, one)| one.mark_requested());
         for controller in &self.status.controllers {
             if let Some(workers) = self.workers {
                 controller.limit_workers(workers);

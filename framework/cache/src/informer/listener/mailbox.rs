@@ -142,7 +142,7 @@ impl PendingChanges {
         match self {
             Self::EachStep { events, is_summed } => {
                 if events.len() == MOST_STEPS {
-                    skip_step(events);
+                    merge_step(events);
                     *is_summed = true;
                 }
                 events.push(event.clone());
@@ -168,7 +168,7 @@ impl PendingChanges {
 
 /// Merges two steps in the middle: the result leads from the state before both to the state after
 /// them.
-fn skip_step(events: &mut Vec<Event>) {
+fn merge_step(events: &mut Vec<Event>) {
     let skipped = events.remove(1);
     let Some(next) = events.get_mut(1) else { return };
     match (skipped, &mut *next) {

@@ -42,7 +42,7 @@ pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
 pub(in crate::informer) type DeliverFn = Box<dyn Fn(&Item) + Send + Sync>;
 
 /// Share of the time that a listener may use.
-pub(in crate::informer) enum Pace {
+pub(in crate::informer) enum CpuShare {
     /// All of it.
     Free,
     /// A quarter: it pauses three times as long as it worked.
@@ -51,7 +51,7 @@ pub(in crate::informer) enum Pace {
 
 /// Stage of a listener's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::informer) enum Life {
+pub(in crate::informer) enum Stage {
     /// It has received nothing yet.
     New,
     /// It receives changes.
@@ -63,7 +63,7 @@ pub(in crate::informer) enum Life {
 /// State of a listener, for waiters.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::informer) struct Standing {
-    pub(in crate::informer) life: Life,
+    pub(in crate::informer) stage: Stage,
     /// Whether it has received the first lists whole.
     pub(in crate::informer) is_synced: bool,
 }
@@ -97,7 +97,7 @@ pub(in crate::informer) struct Listener {
     standing: OrderedWatch<Standing>,
     removed: CancellationToken,
     clock: Clock,
-    pace: Pace,
+    cpu_share: CpuShare,
     /// Whether a call took too long.
     is_slow: AtomicBool,
     /// Whether the informer created it for itself: no caller waits for it.
@@ -135,18 +135,18 @@ impl Listener {
     pub(in crate::informer) fn internal(
         identity: ListenerIdentity,
         merging: Merging,
-        pace: Pace,
+        cpu_share: CpuShare,
         call: DeliverFn,
     ) -> Arc<Self> {
         let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
         let listener = Self::new(identity, delivery, None);
-        Arc::new(Self { pace, is_internal: true, ..listener })
+        Arc::new(Self { cpu_share, is_internal: true, ..listener })
     }
 
     fn new(identity: ListenerIdentity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
         let ListenerIdentity { name, info, metrics, clock } = identity;
-        let standing = OrderedWatch::new(Standing { life: Life::New, is_synced: false });
+        let standing = OrderedWatch::new(Standing { stage: Stage::New, is_synced: false });
         let removed = CancellationToken::new();
         Self {
             name,
@@ -157,7 +157,7 @@ impl Listener {
             standing,
             removed,
             clock,
-            pace: Pace::Free,
+            cpu_share: CpuShare::Free,
             is_slow: AtomicBool::new(false),
             is_internal: false,
         }
@@ -192,12 +192,12 @@ impl Listener {
         matches!(self.delivery, Delivery::Queued { .. })
     }
 
-    /// Removes the listener: no further call begins. A running call goes on; [`Life::Ended`]
+    /// Removes the listener: no further call begins. A running call goes on; [`Stage::Ended`]
     /// follows it.
     pub(in crate::informer) fn remove(&self) {
         self.removed.cancel();
         // A listener that never began has no task that would end it.
-        self.enter(Life::Ended, |life| life == Life::New);
+        self.enter(Stage::Ended, |stage| stage == Stage::New);
     }
 
     /// Makes the listener receive changes; false when it was removed before.
@@ -206,21 +206,21 @@ impl Listener {
             let mut resync = resync.lock();
             resync.next = Some(now + resync.period);
         }
-        !self.is_removed() && self.enter(Life::Attached, |life| life == Life::New)
+        !self.is_removed() && self.enter(Stage::Attached, |stage| stage == Stage::New)
     }
 
     /// Ends the listener: no call is running, and none will follow.
     pub(in crate::informer) fn end(&self) {
         self.removed.cancel();
-        self.enter(Life::Ended, |life| life != Life::Ended);
+        self.enter(Stage::Ended, |stage| stage != Stage::Ended);
     }
 
     /// Changes the stage of life if `may` allows it; returns whether it did.
-    fn enter(&self, next: Life, may: impl FnOnce(Life) -> bool) -> bool {
+    fn enter(&self, next: Stage, may: impl FnOnce(Stage) -> bool) -> bool {
         self.standing.update(|standing| {
-            let may = may(standing.life);
+            let may = may(standing.stage);
             if may {
-                standing.life = next;
+                standing.stage = next;
             }
             may
         })
@@ -350,7 +350,7 @@ impl Listener {
                 let began = listener.clock.now();
                 let left = listener.deliver(items.into(), &stop);
                 if !left.is_empty() {
-                    apart(&ending, left, &stop).await;
+                    on_blocking_thread(&ending, left, &stop).await;
                 }
                 listener.rest(began, &stop).await;
             }
@@ -392,7 +392,7 @@ impl Listener {
         let worked = self.clock.now().saturating_duration_since(began);
         // A mailbox that fills all the time would keep this task running.
         tokio::task::yield_now().await;
-        if matches!(self.pace, Pace::Quarter) {
+        if matches!(self.cpu_share, CpuShare::Quarter) {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
@@ -436,15 +436,19 @@ impl Listener {
 /// Delivers items on a thread that may block, so that no other task waits. The listener does not
 /// end before this work, whatever becomes of its task. On a stop, calls that have begun are waited
 /// for, but not a thread that is not available yet.
-async fn apart(ending: &Arc<ListenerGuard>, items: VecDeque<Item>, stop: &CancellationToken) {
+async fn on_blocking_thread(
+    ending: &Arc<ListenerGuard>,
+    items: VecDeque<Item>,
+    stop: &CancellationToken,
+) {
     let listener = &ending.0;
     // The work can be withdrawn before a thread is free, which an abort could not: the side that
     // takes it out of the mutex owns it.
     let work = Arc::new(Mutex::new(Some((Arc::clone(ending), stop.clone(), items))));
     let left = Arc::clone(&work);
     let mut delivered = tokio::task::spawn_blocking(move || {
-        let begun = left.lock().take();
-        if let Some((ending, stop, items)) = begun {
+        let pending = left.lock().take();
+        if let Some((ending, stop, items)) = pending {
             let _ = items.iter().all(|item| ending.0.deliver_one(item, &stop));
         }
     });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Inline, Item, Life, Listener, ListenerIdentity, Merging, Standing};
+use super::{Inline, Item, Listener, ListenerIdentity, Merging, Stage, Standing};
 use crate::informer::Change;
 use crate::informer::options::SHORTEST_RESYNC;
 use crate::informer::registry::InformerRef;
@@ -142,7 +142,7 @@ impl Registration {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
-        let over = |standing: &Standing| standing.is_synced || standing.life == Life::Ended;
+        let over = |standing: &Standing| standing.is_synced || standing.stage == Stage::Ended;
         if self.listener.wait_for(over).await.is_synced {
             return Ok(());
         }
@@ -156,7 +156,7 @@ impl Registration {
     /// Notes that the listener's controller waits for the cache on its own: an unfilled cache keeps
     /// no other controller from starting.
     #[doc(hidden)]
-    pub fn is_awaited(&self) {
+    pub fn mark_awaited(&self) {
         if let Some(lease) = &self.lease {
             // Relaxed: the flag guards no data.
             lease.core().is_awaited.store(true, Ordering::Relaxed);
@@ -191,7 +191,7 @@ impl Registration {
     /// Safe: the listener is removed by the first poll, a later call waits for the rest.
     pub async fn remove(&self) {
         self.take_out();
-        self.listener.wait_for(|standing| standing.life == Life::Ended).await;
+        self.listener.wait_for(|standing| standing.stage == Stage::Ended).await;
     }
 
     /// Leaves the listener registered for as long as the informer runs for other users. Without

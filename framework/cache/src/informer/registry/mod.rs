@@ -50,7 +50,7 @@ pub(in crate::informer) struct Inner {
     cluster: ClusterId,
     /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
-    habits: Arc<ServerCapabilities>,
+    capabilities: Arc<ServerCapabilities>,
     informers: Mutex<Informers>,
     asked_for: Notify,
     /// Stops every informer.
@@ -153,7 +153,7 @@ impl InformerRegistry {
                 namespaces: sorted(namespaces),
                 cluster,
                 place,
-                habits: Arc::default(),
+                capabilities: Arc::default(),
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
@@ -377,9 +377,9 @@ impl InformerRegistry {
         let store =
             store::Core::with_mode(info.clone(), inner.environment.clock.clone(), mode, seed);
         let meter = Meter::new(&inner.series, &inner.environment.metrics, names.label, info);
-        let surroundings =
-            (inner.environment.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        let core = Core::new((names.name, meter), options, store, scopes, surroundings);
+        let context =
+            (inner.environment.clone(), Arc::clone(&inner.capabilities), inner.stop.child_token());
+        let core = Core::new((names.name, meter), options, store, scopes, context);
         core.report_invalid(&inner.reports);
         core
     }
@@ -460,7 +460,7 @@ impl InformerRegistry {
     pub async fn others_synced(&self) {
         // Relaxed: the flags guard no data.
         let is_for_all = |core: &Core| {
-            core.is_asked.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
+            core.is_requested.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
         };
         self.none_pending(is_for_all).await;
     }
@@ -468,9 +468,9 @@ impl InformerRegistry {
     /// Marks the present informers as requested by the program itself: every controller waits for
     /// them.
     #[doc(hidden)]
-    pub fn is_asked(&self) {
+    pub fn mark_requested(&self) {
         // Relaxed: the flag guards no data.
-        self.cores().iter().for_each(|core| core.is_asked.store(true, Ordering::Relaxed));
+        self.cores().iter().for_each(|core| core.is_requested.store(true, Ordering::Relaxed));
     }
 
     /// Waits until no informer for which `counts` is true lacks its first list.
@@ -539,7 +539,7 @@ impl InformerRegistry {
             let status = core.status();
             let is_missing = !status.synced && (!status.is_optional || status.is_absent);
             if is_missing && resources.contains(&status.info.group_resource()) {
-                core.scopes.iter().for_each(|scope| scope.status.nudge());
+                core.scopes.iter().for_each(|scope| scope.status.end_pause());
                 missing.push(status.name);
             }
         }

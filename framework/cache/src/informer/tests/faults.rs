@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::informer::core::Fallen;
+use crate::informer::core::PanicGuard;
 use crate::reflector::OpenFuture;
 use crate::reflector::test_support::{ScriptedResponse, bookmark, frame, status};
 use k8s_openapi::api::core::v1::Secret;
@@ -29,7 +29,7 @@ async fn a_watch_that_is_closed_at_once_for_ever_costs_a_request_in_four_seconds
     assert!(late >= 20, "and it goes on trying: {late}");
     assert!(early <= 30, "{early} requests in the first minute");
     assert!(rig.status().state.contains("closed at once"), "{}", rig.status().state);
-    rig.server.heal();
+    rig.server.recover();
     rig.server.put("b", data("2"));
     rig.caught_up().await;
     assert!(started.elapsed() < Duration::from_secs(1300));
@@ -166,7 +166,7 @@ async fn a_list_with_an_unreadable_item_shows_the_others_and_deletes_nothing() {
     rig.server.break_watches();
     eventually("the list is applied", || rig.status().resource_version == "60").await;
     assert!(rig.get("a").is_some() && rig.get("b").is_some());
-    rig.server.heal();
+    rig.server.recover();
     tokio::time::sleep(Duration::from_secs(302)).await;
     assert!(rig.get("a").is_none(), "a whole list within five minutes finds it gone");
 }
@@ -218,7 +218,7 @@ async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
     assert!((0.2..=0.5).contains(&tries), "{tries} tries a second");
     let status = secrets.status();
     assert!(!status.synced && status.state.starts_with("absent"), "{status:?}");
-    absent.heal();
+    absent.recover();
     absent.put("s", data("1"));
     let took = eventually("the kind is found", || secrets.status().synced).await;
     assert!(took <= Duration::from_millis(5100), "{took:?}");
@@ -238,7 +238,7 @@ async fn the_objects_of_a_kind_that_disappears_are_delivered_as_deleted_once() {
     eventually("the object is gone", || rig.get("a").is_none()).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(rig.told.take(), ["?a=1"]);
-    rig.server.heal();
+    rig.server.recover();
     eventually("it is back", || rig.get("a").is_some()).await;
     assert_eq!(rig.told.take(), ["+a=1"]);
 }
@@ -379,9 +379,9 @@ async fn a_source_that_panics_is_seen_in_the_status_and_read_again() {
 async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     let rig = Rig::synced(Server::new()).await;
     assert!(rig.status().synced);
-    let fallen = Fallen::of(rig.informer.lease.core(), 0);
+    let guard = PanicGuard::of(rig.informer.lease.core(), 0);
     let task = tokio::spawn(async move {
-        let _fallen = fallen;
+        let _guard = guard;
         panic!("a defect of windlass");
     });
     task.await.unwrap_err();
@@ -394,9 +394,9 @@ async fn an_informer_whose_reading_task_panicked_is_not_synced() {
 #[tokio::test(start_paused = true)]
 async fn an_informer_whose_reading_task_is_dropped_speaks_of_no_panic() {
     let rig = Rig::synced(Server::new()).await;
-    let fallen = Fallen::of(rig.informer.lease.core(), 0);
+    let guard = PanicGuard::of(rig.informer.lease.core(), 0);
     let task = tokio::spawn(async move {
-        let _fallen = fallen;
+        let _guard = guard;
         std::future::pending::<()>().await;
     });
     tokio::task::yield_now().await;

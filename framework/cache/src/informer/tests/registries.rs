@@ -190,7 +190,7 @@ async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
     let text = error.to_string();
     assert!(text.contains("cache secrets: degraded") && !text.contains("configmaps"), "{text}");
     assert!(maps.status().synced && !secrets.status().synced);
-    servers.server(1).heal();
+    servers.server(1).recover();
     servers.registry.synced_within(Duration::from_secs(60)).await.unwrap();
     assert!(servers.registry.missing().is_empty());
     let stopped = maps.on_change(|_| {});
@@ -247,7 +247,7 @@ async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one
     assert!(status.is_optional && !status.synced, "{status:?}");
     assert!(required.status().synced);
     assert!(status.state.contains("retrying"), "{}", status.state);
-    servers.server(0).heal();
+    servers.server(0).recover();
     eventually("it comes later", || optional.status().synced).await;
     servers.end().await;
 }
@@ -263,7 +263,7 @@ async fn registries_of_several_clusters_run_apart() {
     eventually("one is read", || here.store().len() == 1).await;
     assert!(!there.status().synced);
     one.end().await;
-    two.server(0).heal();
+    two.server(0).recover();
     eventually("the other goes on", || there.status().synced).await;
     two.end().await;
 }
@@ -326,7 +326,7 @@ async fn b15_the_time_since_the_last_data_of_the_server_is_measured() {
     tokio::time::sleep(Duration::from_secs(25)).await;
     assert_eq!(rig.status().silence, None);
     assert!((20.0..=25.5).contains(&level(&names::INFORMER_SILENCE)), "it was never heard of");
-    rig.server.heal();
+    rig.server.recover();
     rig.informer.synced().await.unwrap();
     tokio::time::sleep(Duration::from_secs(90)).await;
     assert!(rig.status().silence >= Some(Duration::from_secs(90)));

@@ -163,7 +163,7 @@ async fn missing_rights_are_named_and_end_by_themselves() {
     assert!(!status.synced);
     assert!(status.state.starts_with("degraded"), "{}", status.state);
     assert!(status.state.contains("grant the verb watch on configmaps"), "{}", status.state);
-    rig.server.heal();
+    rig.server.recover();
     let took = eventually("it is synced", || rig.status().synced).await;
     assert!(took <= Duration::from_secs(30), "{took:?}");
     assert_eq!(rig.status().state, "watching");

@@ -180,7 +180,7 @@ impl MemorySource {
     }
 
     /// Removes the script.
-    pub fn heal(&self) {
+    pub fn recover(&self) {
         self.world.lock().script = None;
     }
 

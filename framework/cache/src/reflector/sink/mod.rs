@@ -164,7 +164,7 @@ impl From<StreamProgress> for MarkKind {
 
 impl ReflectorSink for DeltaWriter {
     fn list_begins(&mut self) {
-        self.begin_run();
+        self.begin_generation();
     }
 
     fn listed(&mut self, seen: &RawObject<'_>) {
@@ -198,7 +198,7 @@ impl ReflectorSink for DeltaWriter {
     }
 
     fn was_set_back(&self) -> bool {
-        self.has_gone_back
+        self.has_older_object
     }
 
     fn room(&mut self) -> impl Future<Output = ()> + Send {
@@ -209,12 +209,12 @@ impl ReflectorSink for DeltaWriter {
 /// A target that fills a [`Store`](store::Store) directly, without listeners: made by
 /// [`Reflector::into_store`](super::Reflector::into_store).
 pub struct StoreTarget {
-    feed: DeltaWriter,
+    writer: DeltaWriter,
 }
 
 impl fmt::Debug for StoreTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StoreTarget({})", self.feed.store.info())
+        write!(f, "StoreTarget({})", self.writer.store.info())
     }
 }
 
@@ -237,45 +237,45 @@ impl BatchSink for Direct {
 impl StoreTarget {
     pub(super) fn new(store: Arc<store::Core>, namespace: Option<Arc<str>>) -> Self {
         let sink = Arc::new(Direct(Arc::clone(&store)));
-        Self { feed: DeltaWriter::new(store, sink, 0, namespace) }
+        Self { writer: DeltaWriter::new(store, sink, 0, namespace) }
     }
 }
 
 impl ReflectorSink for StoreTarget {
     fn list_begins(&mut self) {
-        ReflectorSink::list_begins(&mut self.feed);
+        ReflectorSink::list_begins(&mut self.writer);
     }
 
     fn listed(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::listed(&mut self.feed, seen);
+        ReflectorSink::listed(&mut self.writer, seen);
     }
 
     fn changed(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::changed(&mut self.feed, seen);
+        ReflectorSink::changed(&mut self.writer, seen);
     }
 
     fn deleted(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::deleted(&mut self.feed, seen);
+        ReflectorSink::deleted(&mut self.writer, seen);
     }
 
     fn kept(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::kept(&mut self.feed, seen);
+        ReflectorSink::kept(&mut self.writer, seen);
     }
 
     fn reached(&mut self, step: StreamProgress, version: &str) {
-        ReflectorSink::reached(&mut self.feed, step, version);
+        ReflectorSink::reached(&mut self.writer, step, version);
         // Applied at once: a caller that waits for the reflector's state reads the store next.
         if step != StreamProgress::Reached {
-            self.feed.offer();
+            self.writer.offer();
         }
     }
 
     fn was_set_back(&self) -> bool {
-        ReflectorSink::was_set_back(&self.feed)
+        ReflectorSink::was_set_back(&self.writer)
     }
 
     fn room(&mut self) -> impl Future<Output = ()> + Send {
-        self.feed.flush()
+        self.writer.flush()
     }
 }
 

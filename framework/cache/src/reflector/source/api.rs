@@ -15,7 +15,7 @@ use windlass_core::resource::ResourceInfo;
 /// Deadline of a list; the reflector ends a list much earlier when no data arrives.
 const LONGEST_LIST: Duration = Duration::from_secs(600);
 /// Deadline of the query whether a kind is served.
-const LOOK: Duration = Duration::from_secs(10);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One kind in one namespace, or in all, of an API server.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl ApiSource {
     /// Reads the discovery document of the group version: small, readable by every user, and up to
     /// date before the aggregated one. A 404 for it may come from a proxy: the group version counts
     /// as missing only if the list of groups, once read, does not have it.
-    async fn look(&self) -> Served {
+    async fn discover(&self) -> Served {
         let ResourceInfo { group, version, .. } = &self.info;
         let path = match &**group {
             "" => format!("/api/{version}"),
@@ -125,7 +125,7 @@ impl ApiSource {
     async fn document<D: DeserializeOwned>(&self, path: String) -> Result<Option<D>, Error> {
         let what = format!("discover whether {} is served", self.info);
         let mut request = Prepared::get(path, what);
-        request.timeout = Some(LOOK);
+        request.timeout = Some(DISCOVERY_TIMEOUT);
         request.background = true;
         let answer = self.client.send(request).await?;
         Ok(serde_json::from_slice(&answer.body).ok())
@@ -199,7 +199,7 @@ impl ListWatch for ApiSource {
     }
 
     fn is_served(&self) -> ServedFuture<'_> {
-        Box::pin(self.look())
+        Box::pin(self.discover())
     }
 }
 

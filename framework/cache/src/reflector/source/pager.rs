@@ -54,7 +54,7 @@ pub struct Pager {
     source: Arc<dyn ListWatch>,
     page_size: u32,
     read_ahead: usize,
-    whole_if_expired: bool,
+    full_list_if_expired: bool,
     version: Option<String>,
     limit: usize,
     clock: Clock,
@@ -71,7 +71,7 @@ pub struct Page {
     pub continue_token: Option<String>,
     /// Whether a continue token has expired, so that this is the whole list: earlier pages are
     /// void.
-    pub begins_anew: bool,
+    pub restarts_list: bool,
 }
 
 impl Pager {
@@ -81,7 +81,7 @@ impl Pager {
             source,
             page_size: PAGE,
             read_ahead: READ_AHEAD,
-            whole_if_expired: true,
+            full_list_if_expired: true,
             version: None,
             limit: ReflectorOptions::default().frame_limit,
             clock: Clock::system(),
@@ -105,8 +105,8 @@ impl Pager {
     /// Sets whether the whole list is read at once when a continue token has expired. Default:
     /// true; otherwise the error is returned.
     #[must_use]
-    pub fn whole_if_expired(mut self, whole: bool) -> Self {
-        self.whole_if_expired = whole;
+    pub fn full_list_if_expired(mut self, whole: bool) -> Self {
+        self.full_list_if_expired = whole;
         self
     }
 
@@ -190,7 +190,7 @@ impl Pager {
         let mut whole = self.turn(PageRequest::first(&self)).await?;
         while let Some(token) = whole.continue_token.take() {
             let page = self.turn(PageRequest::Token(token)).await?;
-            if page.begins_anew {
+            if page.restarts_list {
                 whole.items.clear();
             }
             whole.items.extend(page.items);
@@ -204,9 +204,9 @@ impl Pager {
     async fn turn(&self, next: PageRequest) -> Result<Page, Error> {
         let is_later = matches!(next, PageRequest::Token(_));
         match self.page(next).await {
-            Err(error) if error.is_expired() && is_later && self.whole_if_expired => {
+            Err(error) if error.is_expired() && is_later && self.full_list_if_expired => {
                 let whole = self.page(PageRequest::Whole).await?;
-                Ok(Page { begins_anew: true, ..whole })
+                Ok(Page { restarts_list: true, ..whole })
             }
             page => page,
         }
@@ -242,7 +242,7 @@ impl Pager {
             let text = format!("cannot list: {large} items are larger than {} bytes", self.limit);
             return Err(Error::new(ErrorKind::Decode, text));
         }
-        Ok(Page { items, resource_version, continue_token, begins_anew: false })
+        Ok(Page { items, resource_version, continue_token, restarts_list: false })
     }
 }
 

@@ -110,7 +110,7 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
 struct Discovered {
     source: MemorySource,
     served: Mutex<Served>,
-    looks: Mutex<usize>,
+    discoveries: Mutex<usize>,
 }
 
 impl ListWatch for Discovered {
@@ -119,7 +119,7 @@ impl ListWatch for Discovered {
     }
 
     fn is_served(&self) -> ServedFuture<'_> {
-        *self.looks.lock() += 1;
+        *self.discoveries.lock() += 1;
         let served = *self.served.lock();
         Box::pin(async move { served })
     }
@@ -127,7 +127,7 @@ impl ListWatch for Discovered {
 
 fn discovered(source: &MemorySource, served: Served) -> Arc<Discovered> {
     let served = Mutex::new(served);
-    Arc::new(Discovered { source: source.clone(), served, looks: Mutex::default() })
+    Arc::new(Discovered { source: source.clone(), served, discoveries: Mutex::default() })
 }
 
 fn not_found() -> Option<MemoryResponse> {
@@ -143,21 +143,21 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     let discovered = Arc::new(Discovered {
         source: source.clone(),
         served: Mutex::new(Served::No),
-        looks: Mutex::default(),
+        discoveries: Mutex::default(),
     });
     let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
     let rig = Rig::over(over, source, ReflectorOptions::new());
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(matches!(rig.status.get(), State::Absent(_)), "{}", rig.status.get());
     assert_eq!(rig.source.requests().len(), 1, "nothing is listed that is not there");
-    let looks = *discovered.looks.lock();
-    assert!((60..=120).contains(&looks), "{looks} looks in 300 s");
+    let discoveries = *discovered.discoveries.lock();
+    assert!((60..=120).contains(&discoveries), "{discoveries} looks in 300 s");
     assert_eq!(log.lines().len(), 1, "one line per change of state: {:?}", log.lines());
     // The group version lists the kind a little before it is served.
     *discovered.served.lock() = Served::Yes;
     let started = Instant::now();
     eventually("it is tried", || rig.source.requests().len() > 2).await;
-    rig.source.heal();
+    rig.source.recover();
     rig.watching().await;
     assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
     assert_eq!(rig.value("a").as_deref(), Some("1"));
@@ -166,7 +166,7 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     rig.source.close_watches();
     eventually("its objects are gone", || rig.store.is_empty()).await;
     *discovered.served.lock() = Served::Unknown;
-    rig.source.heal();
+    rig.source.recover();
     let took = eventually("it is found without discovery", || rig.store.len() == 1).await;
     assert!(took <= Duration::from_secs(5), "{took:?}");
 }
@@ -179,7 +179,7 @@ async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
     let discovered = Arc::new(Discovered {
         source: source.clone(),
         served: Mutex::new(Served::Yes),
-        looks: Mutex::default(),
+        discoveries: Mutex::default(),
     });
     let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
     let rig = Rig::over(over, source, ReflectorOptions::new());
@@ -224,7 +224,7 @@ async fn b13_a_404_is_doubted_for_ten_seconds_unless_discovery_confirms_it() {
                 rig.source.close_watches();
                 tokio::time::sleep(seconds(9)).await;
                 assert!(matches!(rig.status.get(), State::Retrying(_)), "{:?}", rig.status.get());
-                rig.source.heal();
+                rig.source.recover();
                 rig.watching().await;
                 assert_eq!((rig.store.len(), rig.lists()), (1, 1), "{served:?}");
             }
@@ -283,7 +283,7 @@ async fn b13_what_half_a_list_of_an_absent_kind_has_shown_does_not_stay() {
     eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(rig.store.len(), 0);
-    rig.source.heal();
+    rig.source.recover();
     eventually("it is found", || rig.store.len() == 3).await;
 }
 
@@ -389,8 +389,8 @@ async fn a_source_that_panics_is_listed_anew_after_a_pause() {
     rig.source.close_watches();
     let took = eventually("what was missed is found", || rig.store.is_empty()).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
-    let trouble = rig.troubles.lock().pop().unwrap();
-    assert_eq!(trouble.state, State::Degraded("reading panicked; see the log".to_owned()));
+    let error = rig.troubles.lock().pop().unwrap();
+    assert_eq!(error.state, State::Degraded("reading panicked; see the log".to_owned()));
     rig.watching().await;
     rig.stopped().await;
 }
@@ -425,7 +425,7 @@ async fn b13_c7_a_passing_404_at_the_first_list_is_not_believed() {
         let over = discovered(&source, served);
         let rig = Rig::over(over, source, ReflectorOptions::new());
         rig.watching().await;
-        let is_absent = |trouble: &ReflectorError| matches!(trouble.state, State::Absent(_));
+        let is_absent = |error: &ReflectorError| matches!(error.state, State::Absent(_));
         assert!(!rig.troubles.lock().iter().any(is_absent), "{served:?}, {times} times");
         assert_eq!(rig.store.len(), 1);
     }
@@ -462,8 +462,8 @@ async fn b13_an_absent_kind_is_looked_for_at_once_when_somebody_knows_that_it_ca
     eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     *over.served.lock() = Served::Yes;
-    rig.source.heal();
-    rig.status.nudge();
+    rig.source.recover();
+    rig.status.end_pause();
     let took = eventually("it is found", || rig.store.len() == 1).await;
     assert!(took < Duration::from_millis(200), "{took:?}");
     // No other pause is cut short.
@@ -473,7 +473,7 @@ async fn b13_an_absent_kind_is_looked_for_at_once_when_somebody_knows_that_it_ca
     tokio::time::sleep(Duration::from_secs(300)).await;
     let asked = rig.source.requests().len();
     for _ in 0..100 {
-        rig.status.nudge();
+        rig.status.end_pause();
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert!(rig.source.requests().len() <= asked + 1);

@@ -128,7 +128,7 @@ async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
         assert!(why.contains(&format!("grant the verb {verb} on configmaps")), "{why}");
         let requests = rig.source.requests().len();
         assert!(requests < 20, "{requests} requests in two minutes are no storm");
-        rig.source.heal();
+        rig.source.recover();
         let started = Instant::now();
         rig.watching().await;
         assert!(started.elapsed() <= Duration::from_secs(30), "{:?}", started.elapsed());
@@ -160,7 +160,7 @@ async fn b1_a_watch_closed_at_once_for_ever_costs_a_request_in_four_seconds_at_m
     assert!(rig.status.get().to_string().contains("closed at once"), "{}", rig.status.get());
     let short = rig.environment.metrics.counted(&names::INFORMER_VERY_SHORT, &["configmaps"]);
     assert!(short > 20, "{short} counted");
-    rig.source.heal();
+    rig.source.recover();
     rig.source.put(&map("b", "1")).unwrap();
     let took = eventually("it goes on", || rig.value("b").is_some()).await;
     assert!(took <= Duration::from_secs(30), "{took:?}");
@@ -204,7 +204,7 @@ async fn b2_a_version_that_is_too_old_is_listed_anew_at_once_and_with_pauses_whe
     assert!((10..100).contains(&lists), "{lists}");
     assert!(!rig.troubles.lock().is_empty());
 
-    rig.source.heal();
+    rig.source.recover();
     rig.watching().await;
     tokio::time::sleep(Duration::from_secs(200)).await;
     let lists = rig.lists();
@@ -289,7 +289,7 @@ async fn b4_a_list_that_never_comes_to_its_end_is_degraded_and_tried_in_every_wa
     let reads = rig.reads();
     assert!(reads.iter().filter(|read| is_stream(read)).count() > 2, "streams are tried again");
     assert!(reads.iter().any(|read| matches!(read, Read::Page { limit: None, .. })));
-    rig.source.heal();
+    rig.source.recover();
     rig.watching().await;
     assert_eq!(rig.store.len(), 600);
 }

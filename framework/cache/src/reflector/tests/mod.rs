@@ -116,7 +116,7 @@ impl Rig {
         let reflector = reflector
             .environment(environment.clone())
             .options(options)
-            .on_trouble(move |trouble| told.lock().push(trouble.clone()));
+            .on_error(move |error| told.lock().push(error.clone()));
         let status = reflector.status();
         let stop = CancellationToken::new();
         let task = tokio::spawn(reflector.run(stop.clone()));
@@ -145,14 +145,14 @@ impl Rig {
         Some(object.metadata().resource_version().to_owned())
     }
 
-    /// Returns every request, except looks.
+    /// Returns every request except version reads.
     fn reads(&self) -> Vec<Read> {
         let all = self.source.requests().into_iter().map(|(_, read)| read);
         all.filter(|read| !is_look(read)).collect()
     }
 
-    /// Returns the number of looks for a store that was set back.
-    fn looks(&self) -> usize {
+    /// Returns the number of version reads.
+    fn version_reads(&self) -> usize {
         self.source.requests().iter().filter(|(_, read)| is_look(read)).count()
     }
 
@@ -161,7 +161,7 @@ impl Rig {
         self.reads().iter().filter(|read| !matches!(read, Read::Watch { .. })).count()
     }
 
-    /// Waits until this many requests were made, looks not counted.
+    /// Waits until this many requests were made, version reads not counted.
     async fn asked(&self, requests: usize) -> Duration {
         eventually("the requests are made", || self.reads().len() >= requests).await
     }

@@ -67,8 +67,8 @@ async fn a_pager_reads_the_whole_list_when_a_token_expires() {
     let mut pages = pager(&source).pages();
     let mut anew = Vec::new();
     while let Some(page) = pages.next().await {
-        let Page { items, begins_anew, .. } = page.unwrap();
-        anew.push((items.len(), begins_anew));
+        let Page { items, restarts_list, .. } = page.unwrap();
+        anew.push((items.len(), restarts_list));
     }
     assert_eq!(anew, [(10, false), (35, true)]);
 }
@@ -77,7 +77,7 @@ async fn a_pager_reads_the_whole_list_when_a_token_expires() {
 async fn a_pager_returns_the_error_when_that_was_asked_for_or_it_is_another_one() {
     let source = full(35);
     expire_from(&source, 1);
-    let error = pager(&source).whole_if_expired(false).all().await.unwrap_err();
+    let error = pager(&source).full_list_if_expired(false).all().await.unwrap_err();
     assert!(error.is_expired(), "{error}");
     source.script(|number, _| (number >= 3).then(|| MemoryResponse::status(500, "")));
     let mut pages = pager(&source).pages();

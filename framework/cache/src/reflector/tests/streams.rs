@@ -101,7 +101,7 @@ async fn mechanism_57_a_stream_that_breaks_twice_before_its_end_mark_is_followed
     assert_eq!(kinds, [true, true, false]);
     assert_eq!(rig.store.len(), 1, "what only the broken streams showed is gone");
     // The refusal does not count for ever.
-    rig.source.heal();
+    rig.source.recover();
     rig.source.expire();
     rig.source.break_watches();
     eventually("it is listed again", || rig.lists() == 4).await;
@@ -154,7 +154,7 @@ async fn b5_a_refusal_of_streaming_lists_counts_for_an_hour() {
     relist().await;
     assert_eq!(streams(), 2, "and refused it again");
     tokio::time::sleep(Duration::from_secs(3700)).await;
-    rig.source.heal();
+    rig.source.recover();
     relist().await;
     assert_eq!(streams(), 3);
     relist().await;

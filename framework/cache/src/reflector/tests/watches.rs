@@ -52,13 +52,13 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
     );
     assert_eq!(troubles[0].what, "configmaps");
     let bounds = [800, 1600, 3200].map(Duration::from_millis);
-    for (trouble, bound) in troubles.iter().zip(bounds) {
-        assert!(trouble.pause < bound, "{trouble:?}");
+    for (error, bound) in troubles.iter().zip(bounds) {
+        assert!(error.pause < bound, "{error:?}");
     }
     let panicking = Reflector::new(info(), Arc::new(rig.source.clone()), Noted::default())
         .environment(environment())
         .name("the panicking one")
-        .on_trouble(|_| panic!("this is the test's"));
+        .on_error(|_| panic!("this is the test's"));
     rig.source.script(|number, _| (number < 6).then(|| MemoryResponse::status(500, "")));
     let status = panicking.status();
     assert_eq!(status.what(), "the panicking one");

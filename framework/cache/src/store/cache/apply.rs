@@ -60,9 +60,10 @@ impl Core {
                 let state = self.state.read();
                 (Arc::clone(&state.plan), state.fresh(&deltas))
             };
-            let kept = self.keep(&mut deltas, &plan);
-            let came = if self.encoder.mode.answers(plan.declared()) { None } else { Some(&kept) };
-            let parts = evaluate(&deltas, &fresh, came, &plan, &mut values);
+            let kept = self.encode(&mut deltas, &plan);
+            let received =
+                if self.encoder.mode.answers(plan.declared()) { None } else { Some(&kept) };
+            let parts = evaluate(&deltas, &fresh, received, &plan, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile, and its values were not computed: start again with the
             // new plan.
@@ -75,7 +76,7 @@ impl Core {
             state.apply(deltas.into_iter(), &values, &parts, applied);
             // Still under the lock: `note_invalid` compares and adds under it, so that no finding
             // about an outdated object is added after this.
-            self.home.invalid.changed(applied.events[first..].iter().map(change));
+            self.shared.invalid.changed(applied.events[first..].iter().map(change));
             drop(state);
             // After the lock is released: this takes it again.
             self.settle(kept);
@@ -104,7 +105,7 @@ impl Core {
             let mut state = self.state.write();
             let first = applied.events.len();
             state.sweep(&mark, gone, applied);
-            self.home.invalid.changed(applied.events[first..].iter().map(change));
+            self.shared.invalid.changed(applied.events[first..].iter().map(change));
         }
         let end = std::iter::once(Delta::StreamMark(mark));
         // The mark comes last: the removals that it implies are among the events before it.
@@ -136,8 +137,8 @@ fn evaluate(
     for (at, delta) in deltas.iter().enumerate() {
         parts.push(match delta {
             Delta::Put(seen) if fresh[at] => {
-                let came = kept.and_then(|kept| kept.came(at));
-                plan.evaluate(came.unwrap_or(&seen.object), &seen.object, values)
+                let received = kept.and_then(|kept| kept.received(at));
+                plan.evaluate(received.unwrap_or(&seen.object), &seen.object, values)
             }
             _ => ValueRange::default(),
         });

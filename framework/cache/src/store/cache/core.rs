@@ -37,7 +37,7 @@ pub(in crate::store) struct Order {
 pub struct Core {
     /// State that objects reference, too. Its findings about objects that do not decode are locked
     /// after `state`.
-    pub(in crate::store) home: Arc<StoreShared>,
+    pub(in crate::store) shared: Arc<StoreShared>,
     pub(super) encoder: Encoder,
     pub(super) clock: Clock,
     pub(in crate::store) state: ShardedRwLock<State>,
@@ -48,14 +48,14 @@ pub struct Core {
 
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").field("kind", &self.home.info.kind).finish_non_exhaustive()
+        f.debug_struct("Core").field("kind", &self.shared.info.kind).finish_non_exhaustive()
     }
 }
 
 /// Breaks the reference cycles between the shared state and the objects that it holds.
 impl Drop for Core {
     fn drop(&mut self) {
-        self.home.close();
+        self.shared.close();
     }
 }
 
@@ -73,10 +73,10 @@ impl Core {
         mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| {
             let me = Weak::<Self>::clone(me);
-            let home = Arc::new(StoreShared::new(info, me, mode.is_part()));
+            let shared = Arc::new(StoreShared::new(info, me, mode.is_part()));
             Self {
-                encoder: Encoder::new(Arc::clone(&home), mode),
-                home,
+                encoder: Encoder::new(Arc::clone(&shared), mode),
+                shared,
                 clock,
                 state: ShardedRwLock::new(State::new(seed)),
                 order: Mutex::default(),
@@ -86,7 +86,7 @@ impl Core {
     }
 
     pub(crate) fn info(&self) -> &ResourceInfo {
-        &self.home.info
+        &self.shared.info
     }
 
     /// Builds an object of this store's kind, without storing it. An object that is stored takes
@@ -96,7 +96,7 @@ impl Core {
     pub fn object(&self, skim: &MetadataScan<'_>) -> Arc<Object> {
         let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster());
         let transformed = self.encoder.transformed(&key, skim);
-        transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
+        transformed.unwrap_or_else(|| Object::new(key, skim, &self.shared))
     }
 
     /// The cluster in the keys of this store.
@@ -165,8 +165,8 @@ impl Core {
             objects: state.slots.len(),
             namespaces: state.namespaces.len(),
             payload_bytes: state.payload,
-            resident_bytes: state.resident + structure + self.home.spare(),
-            spare_bytes: self.home.spare(),
+            resident_bytes: state.resident + structure + self.shared.spare(),
+            spare_bytes: self.shared.spare(),
             indexes: ready().count(),
             index_values: ready().map(Table::values).sum(),
             index_entries: ready().map(Table::entries).sum(),

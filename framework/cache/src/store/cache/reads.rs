@@ -24,12 +24,12 @@ const SMALL_GROUP: usize = 8;
 
 impl Core {
     /// Takes a snapshot of the current state.
-    pub(crate) fn moment(&self) -> Arc<SnapshotDiff> {
+    pub(crate) fn snapshot_diff(&self) -> Arc<SnapshotDiff> {
         // Under the write lock: a change between reading own writes and `open` would be missed.
         let mut state = self.state.write();
-        let moment = SnapshotDiff::new(self.own_differences(&state));
-        state.open(&moment);
-        moment
+        let diff = SnapshotDiff::new(self.own_differences(&state));
+        state.open(&diff);
+        diff
     }
 
     /// Returns the keys at which own writes hide the state that the watch has shown.
@@ -54,7 +54,7 @@ impl Core {
         let state = self.state.read();
         match at {
             ReadTime::Now => read(&state, &self.own_differences(&state)),
-            ReadTime::SnapshotDiff(moment) => moment.with(|differences| read(&state, differences)),
+            ReadTime::SnapshotDiff(diff) => diff.with(|differences| read(&state, differences)),
         }
     }
 

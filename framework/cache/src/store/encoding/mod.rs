@@ -2,11 +2,11 @@
 //!
 //! Settings ([`Mode`], [`Representation`], [`Transform`]), and the encoder that follows them.
 
+#[cfg(feature = "cold")]
+mod compressor;
 mod encoder;
 mod fields;
 mod mode;
-#[cfg(feature = "cold")]
-mod press;
 mod projected;
 mod representation;
 mod transform;

@@ -35,7 +35,7 @@ impl Encoder {
         labels.extend(written);
         let bytes = with_labels(&body, &serde_json::to_vec(&labels).ok()?)?;
         let skim = MetadataScan::of(&bytes).ok()?;
-        Some(Object::new(own.key().clone(), &skim, &self.home))
+        Some(Object::new(own.key().clone(), &skim, &self.shared))
     }
 
     /// Returns the members of `object` that `selection` keeps; `body` are its compact bytes. The
@@ -45,29 +45,29 @@ impl Encoder {
         object: &Arc<Object>,
         body: &[u8],
         selection: &Selection,
-        outside: &[u8],
+        detached: &[u8],
     ) -> Arc<Object> {
         let cuts = selection.mask.cuts(body).unwrap_or_default();
-        if cuts.is_empty() && outside.is_empty() {
+        if cuts.is_empty() && detached.is_empty() {
             return Arc::clone(object);
         }
         let kept = body.len() - cuts.iter().map(|(start, end)| end - start).sum::<usize>();
-        let bytes = self.home.memory.buffer(kept + outside.len(), |bytes| {
+        let bytes = self.shared.memory.buffer(kept + detached.len(), |bytes| {
             let mut at = 0;
             for (start, end) in &cuts {
                 bytes.extend_from_slice(&body[at..*start]);
                 at = *end;
             }
             bytes.extend_from_slice(&body[at..]);
-            bytes.extend_from_slice(outside);
+            bytes.extend_from_slice(detached);
         });
         let content = match u32::try_from(kept) {
-            _ if outside.is_empty() => Content::Compact(bytes),
-            Ok(outside) => Content::Projected(Box::new(ProjectedFields::new(bytes, outside))),
+            _ if detached.is_empty() => Content::Compact(bytes),
+            Ok(detached) => Content::Projected(Box::new(ProjectedFields::new(bytes, detached))),
             // Objects above 4 GiB have no offsets, so they do not get here.
             Err(_) => return Arc::clone(object),
         };
-        Object::of(object.key().clone(), object.offsets().without(&cuts), content, &self.home)
+        Object::of(object.key().clone(), object.offsets().without(&cuts), content, &self.shared)
     }
 }
 

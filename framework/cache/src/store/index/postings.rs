@@ -103,7 +103,7 @@ impl Postings {
     }
 
     /// Removes a member from the group of `text`.
-    pub(in crate::store) fn leave_text(&mut self, text: &str, member: Id, slots: &Slots) {
+    pub(in crate::store) fn remove_text(&mut self, text: &str, member: Id, slots: &Slots) {
         if let Some(id) = self.id(self.hasher.text(text), text) {
             self.leave(id, member, slots);
         }

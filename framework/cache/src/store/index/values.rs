@@ -69,24 +69,24 @@ impl IndexPlan {
     }
 
     /// Appends the object's values; those of each index are sorted and distinct. Paths are read
-    /// from the object as it `came`, functions get the object that is kept. May run user code:
+    /// from the object as it `received`, functions get the object that is kept. May run user code:
     /// never call it under a lock.
     pub(in crate::store) fn evaluate(
         &self,
-        came: &Object,
+        received: &Object,
         object: &Arc<Object>,
         into: &mut Values,
     ) -> ValueRange {
         let first = into.values.len();
         if !self.paths.is_empty() {
             // Values that are kept beside an object replace those in its bytes.
-            let told = came.outside().told(&self.declared);
-            came.visit(&self.paths, &mut |index, scalar| match scalar {
-                _ if told.iter().any(|(told, _)| *told == index) => {}
+            let indexed = received.detached().by_index(&self.declared);
+            received.visit(&self.paths, &mut |index, scalar| match scalar {
+                _ if indexed.iter().any(|(indexed, _)| *indexed == index) => {}
                 Scalar::Text(text) => into.add_text(index, &text),
                 number @ Scalar::Number(_) => into.add(index, &number),
             });
-            for (index, values) in &told {
+            for (index, values) in &indexed {
                 values.iter().for_each(|value| into.add_text(*index, value));
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Metadata and body are packed apart, so that reading labels or versions unpacks nothing.
 //! Dictionaries live as long as objects that need them. Compression and training are in
-//! `encoding/press.rs`.
+//! `encoding/compressor.rs`.
 
 use std::fmt;
 use std::sync::Arc;

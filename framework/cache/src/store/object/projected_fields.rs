@@ -9,7 +9,7 @@ use super::detached::DetachedIndexValues;
 pub(crate) struct ProjectedFields {
     pub(in crate::store) bytes: Buffer,
     /// Offset of the index values.
-    outside: u32,
+    detached: u32,
 }
 
 impl fmt::Debug for ProjectedFields {
@@ -19,18 +19,18 @@ impl fmt::Debug for ProjectedFields {
 }
 
 impl ProjectedFields {
-    /// Builds the content of `bytes`, which have index values from the offset `outside` on.
-    pub(in crate::store) fn new(bytes: Buffer, outside: u32) -> Self {
-        Self { bytes, outside }
+    /// Builds the content of `bytes`, which have index values from the offset `detached` on.
+    pub(in crate::store) fn new(bytes: Buffer, detached: u32) -> Self {
+        Self { bytes, detached }
     }
 
     /// Returns the JSON of the fields.
     pub(in crate::store) fn body(&self) -> &[u8] {
-        self.bytes.get(..self.outside as usize).unwrap_or_default()
+        self.bytes.get(..self.detached as usize).unwrap_or_default()
     }
 
     /// Returns the index values behind the JSON.
-    pub(in crate::store) fn outside(&self) -> DetachedIndexValues<'_> {
-        DetachedIndexValues::of(self.bytes.get(self.outside as usize..).unwrap_or_default())
+    pub(in crate::store) fn detached(&self) -> DetachedIndexValues<'_> {
+        DetachedIndexValues::of(self.bytes.get(self.detached as usize..).unwrap_or_default())
     }
 }

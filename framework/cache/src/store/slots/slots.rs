@@ -103,7 +103,7 @@ impl Slots {
         let likely: Vec<Option<(Hash, Id)>> = deltas.iter().map(likely).collect();
         let mut near = 0;
         for (_, id) in likely.iter().flatten() {
-            near ^= self.at(*id).map_or(0, |slot| slot.object.nearby());
+            near ^= self.at(*id).map_or(0, |slot| slot.object.prefetch());
         }
         // The reads above only load cache lines; without this the compiler would remove them.
         std::hint::black_box(near);

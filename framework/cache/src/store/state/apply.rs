@@ -47,7 +47,7 @@ impl State {
         let key = parts(seen.object.key());
         let hash = self.slots.hash(key);
         let Some(id) = self.slots.find_hashed(hash, key) else {
-            if self.is_buried(&seen) {
+            if self.is_before_deletion(&seen) {
                 return applied.drop_stale(seen);
             }
             self.own.seen(&seen.object);
@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Whether the object is older than the deletion of its key (B6: older or repeated frames).
-    fn is_buried(&self, seen: &Observed) -> bool {
+    fn is_before_deletion(&self, seen: &Observed) -> bool {
         let deleted = self.tombstones.run(seen.object.key());
         deleted.is_some_and(|run| run.epoch == seen.run.epoch)
             && self.tombstones.covers(&seen.object)
@@ -117,7 +117,7 @@ impl State {
             }
         }
         let final_state_unknown = slot.is_some_and(|slot| slot.object.metadata().uid() != uid);
-        self.own.seen_gone(key, uid, version);
+        self.own.observe_deleted(key, uid, version);
         self.tombstones.add(key, version, last.run);
         // Reports the state that listeners know, even if the deletion carries a later one.
         if let Some(id) = id {

@@ -15,10 +15,10 @@ use windlass_core::resource::ObjectKey;
 /// Longest time for which readers see an own write that the watch has not confirmed.
 pub(crate) const OWN_WRITE_VALID: Duration = Duration::from_secs(10);
 /// Time for which an unconfirmed write is remembered as stale, by default.
-const OWN_WRITE_KEPT: Duration = Duration::from_secs(1260);
+const OWN_WRITE_RETENTION: Duration = Duration::from_secs(1260);
 
 /// Shortest time between two searches for expired writes.
-const PRUNED_EVERY: Duration = Duration::from_secs(10);
+const PRUNE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Own deletions that are remembered for one key.
 const DELETIONS: usize = 4;
@@ -105,7 +105,7 @@ impl Default for Overlay {
             by_value: BTreeMap::new(),
             unindexed: BTreeSet::new(),
             pruned: None,
-            kept: OWN_WRITE_KEPT,
+            kept: OWN_WRITE_RETENTION,
         }
     }
 }
@@ -298,7 +298,7 @@ impl Overlay {
     }
 
     /// Handles a deletion of `key` at `version` that the watch has shown.
-    pub(crate) fn seen_gone(&mut self, key: &ObjectKey, uid: &str, version: &str) {
+    pub(crate) fn observe_deleted(&mut self, key: &ObjectKey, uid: &str, version: &str) {
         let caught_up = match self.writes.get(key).map(|own| &own.state) {
             Some(OwnWrite::Object(own)) => match order(version, own.version()) {
                 Some(order) => order != Ordering::Less,
@@ -338,13 +338,13 @@ impl Overlay {
     }
 
     /// Sets how long an unconfirmed write is remembered.
-    pub(crate) fn keep_for(&mut self, kept: Duration) {
+    pub(crate) fn set_retention(&mut self, kept: Duration) {
         self.kept = kept;
     }
 
-    /// Forgets writes that were not confirmed for too long; at most once in [`PRUNED_EVERY`].
+    /// Forgets writes that were not confirmed for too long; at most once in [`PRUNE_INTERVAL`].
     fn prune(&mut self, now: Instant) {
-        if self.pruned.is_some_and(|last| now < last + PRUNED_EVERY) {
+        if self.pruned.is_some_and(|last| now < last + PRUNE_INTERVAL) {
             return;
         }
         self.pruned = Some(now);

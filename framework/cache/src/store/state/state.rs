@@ -34,7 +34,7 @@ pub(in crate::store) struct State {
     /// The epochs of scopes whose server's store was set back.
     epochs: Vec<(Option<Arc<str>>, u32)>,
     /// Snapshots that callers hold.
-    moments: Vec<Weak<SnapshotDiff>>,
+    diffs: Vec<Weak<SnapshotDiff>>,
     hasher: Hasher,
 }
 
@@ -67,13 +67,13 @@ impl State {
             membership: 0,
             version: Arc::default(),
             epochs: Vec::new(),
-            moments: Vec::new(),
+            diffs: Vec::new(),
             hasher,
         }
     }
 
     /// Compares `object`, which this process wrote, with the state that the watch has shown.
-    pub(in crate::store) fn shown_beside(&self, object: &Object) -> Shown {
+    pub(in crate::store) fn compare_own(&self, object: &Object) -> Shown {
         let epoch = self.epoch_of(object.key().namespace());
         let is_of_now = |run: ListGeneration| run.epoch >= epoch;
         if self.tombstones.run(object.key()).is_some_and(is_of_now)
@@ -159,7 +159,7 @@ impl State {
             table.clear(id, &self.slots);
         }
         if let Some(namespace) = object.key().namespace() {
-            self.namespaces.leave_text(namespace, id, &self.slots);
+            self.namespaces.remove_text(namespace, id, &self.slots);
         }
         self.count(&object, false);
         self.membership += 1;
@@ -213,9 +213,9 @@ impl State {
     /// Passes the old state of a key to open snapshots, before the key changes.
     fn remember(&mut self, key: &ObjectKey, before: Option<&Arc<Object>>) {
         // Snapshots that were dropped leave the list here, so no other clean-up is needed.
-        self.moments.retain(|moment| match moment.upgrade() {
-            Some(moment) => {
-                moment.remember(key, before);
+        self.diffs.retain(|diff| match diff.upgrade() {
+            Some(diff) => {
+                diff.remember(key, before);
                 true
             }
             None => false,
@@ -223,8 +223,8 @@ impl State {
     }
 
     /// Adds a snapshot, which from now on receives the old state of each key that changes.
-    pub(in crate::store) fn open(&mut self, moment: &Arc<SnapshotDiff>) {
-        self.moments.push(Arc::downgrade(moment));
+    pub(in crate::store) fn open(&mut self, diff: &Arc<SnapshotDiff>) {
+        self.diffs.push(Arc::downgrade(diff));
     }
 
     /// Adds an index that is not ready for lookups; from now on changed objects are indexed in it.

@@ -30,7 +30,7 @@ pub struct Store<K> {
 /// of each key that changes, one per key: hold it for a reconcile, not for the life of the process.
 pub struct Snapshot<K> {
     core: Arc<Core>,
-    moment: Arc<SnapshotDiff>,
+    diff: Arc<SnapshotDiff>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -42,8 +42,8 @@ impl<K> Clone for Store<K> {
 
 impl<K> Clone for Snapshot<K> {
     fn clone(&self) -> Self {
-        let (core, moment) = (Arc::clone(&self.core), Arc::clone(&self.moment));
-        Self { core, moment, kind: PhantomData }
+        let (core, diff) = (Arc::clone(&self.core), Arc::clone(&self.diff));
+        Self { core, diff, kind: PhantomData }
     }
 }
 
@@ -55,7 +55,7 @@ impl<K> fmt::Debug for Store<K> {
 
 impl<K> fmt::Debug for Snapshot<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let objects = self.core.len(ReadTime::SnapshotDiff(&self.moment));
+        let objects = self.core.len(ReadTime::SnapshotDiff(&self.diff));
         write!(f, "Snapshot({}, {objects} objects)", self.core.info())
     }
 }
@@ -201,8 +201,8 @@ impl<K: Resource> Store<K> {
 
     /// Takes a snapshot, for several reads that must agree with each other.
     pub fn snapshot(&self) -> Snapshot<K> {
-        let moment = self.core.moment();
-        Snapshot { core: Arc::clone(&self.core), moment, kind: PhantomData }
+        let diff = self.core.snapshot_diff();
+        Snapshot { core: Arc::clone(&self.core), diff, kind: PhantomData }
     }
 
     /// Returns the newest resourceVersion up to which the store has received everything: that of
@@ -283,7 +283,7 @@ impl<K: Resource> Snapshot<K> {
     }
 
     fn at(&self) -> ReadTime<'_> {
-        ReadTime::SnapshotDiff(&self.moment)
+        ReadTime::SnapshotDiff(&self.diff)
     }
 }
 

@@ -27,7 +27,7 @@ const PING: Duration = Duration::from_secs(15);
 /// Time without a message after which a connection counts as dead.
 const SILENCE: Duration = Duration::from_secs(45);
 /// The same while the program may not have read its input: servers read no ping before that.
-const INPUT_SILENCE: Duration = Duration::from_secs(600);
+const INPUT_IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Steps before the task yields to others.
 const STEPS: usize = 64;
 /// Channel whose message names another channel that ends (protocol version 5).
@@ -73,9 +73,9 @@ pub(super) struct SessionIo {
 pub(super) fn start(
     upgraded: Upgraded,
     conversation: impl Conversation,
-    wiring: SessionIo,
+    session_io: SessionIo,
 ) -> AbortOnDropHandle<()> {
-    let SessionIo { readers, input, control, half_close, ended } = wiring;
+    let SessionIo { readers, input, control, half_close, ended } = session_io;
     let now = upgraded.clock.now();
     let mut driver = Driver {
         socket: Socket::new(upgraded.io, Role::Client),
@@ -194,7 +194,7 @@ impl<C: Conversation> Driver<C> {
             Poll::Ready(Ok(message)) => message,
             Poll::Ready(Err(error)) => return Err(self.broken(error)),
         };
-        self.pulse.heard();
+        self.pulse.received();
         match message {
             Message::Binary(data) if data.len() > 1 => {
                 self.held = self.conversation.sort(data[0], data.slice(1..))?;
@@ -234,7 +234,7 @@ impl<C: Conversation> Driver<C> {
             Poll::Ready(_) => self.readers[reader] = None,
         }
         // Time that the reader took is no silence of the server.
-        self.pulse.heard();
+        self.pulse.received();
         true
     }
 
@@ -274,7 +274,7 @@ struct Pulse {
     timer: Pin<Box<dyn Future<Output = ()> + Send>>,
     next_ping: Instant,
     ping_due: bool,
-    heard: Instant,
+    last_received: Instant,
     /// Pings sent.
     sent: u64,
     /// Highest number of an answered ping.
@@ -282,7 +282,7 @@ struct Pulse {
     /// Pings sent when input was last sent.
     input_at: Option<u64>,
     /// Whether nothing can be sent any more.
-    mute: bool,
+    pings_disabled: bool,
 }
 
 impl Pulse {
@@ -293,11 +293,11 @@ impl Pulse {
             clock,
             next_ping,
             ping_due: false,
-            heard: now,
+            last_received: now,
             sent: 0,
             answered: 0,
             input_at: None,
-            mute: false,
+            pings_disabled: false,
         }
     }
 
@@ -307,17 +307,17 @@ impl Pulse {
             return Ok(false);
         }
         let now = self.clock.now();
-        let limit = if self.input_was_read() { SILENCE } else { INPUT_SILENCE };
+        let limit = if self.input_was_read() { SILENCE } else { INPUT_IDLE_TIMEOUT };
         // A stalled session reads nothing, so that silence proves nothing about the server.
-        if !stalled && now >= self.heard + limit {
+        if !stalled && now >= self.last_received + limit {
             let seconds = limit.as_secs();
             return Err(SessionEnd::broken(format!("the server said nothing for {seconds} s")));
         }
         if now >= self.next_ping {
-            self.ping_due = !self.mute;
+            self.ping_due = !self.pings_disabled;
             self.next_ping = now + PING;
         }
-        let dead = if stalled { self.next_ping } else { self.heard + limit };
+        let dead = if stalled { self.next_ping } else { self.last_received + limit };
         self.timer = alarm(&self.clock, self.next_ping.min(dead));
         Ok(true)
     }
@@ -340,8 +340,8 @@ impl Pulse {
     }
 
     /// Notes a sign of life.
-    fn heard(&mut self) {
-        self.heard = self.clock.now();
+    fn received(&mut self) {
+        self.last_received = self.clock.now();
     }
 
     /// Notes that input was sent after the pings so far.
@@ -351,7 +351,7 @@ impl Pulse {
 
     /// Stops the pings of a connection that cannot send.
     fn give_up(&mut self) {
-        self.mute = true;
+        self.pings_disabled = true;
         self.ping_due = false;
     }
 

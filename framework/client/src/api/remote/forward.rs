@@ -125,14 +125,14 @@ impl PortStream {
         let (ended_sender, ended) = watch::channel(None);
         let (reader, messages) = OutputReader::new(&ended);
         let (writer, input) = Stdin::new(&ended, false);
-        let wiring = SessionIo {
+        let session_io = SessionIo {
             readers: vec![Some(messages)],
             input: Some(input),
             control: None,
             half_close: false,
             ended: ended_sender,
         };
-        let driving = driver::start(upgraded, Port::new(port), wiring);
+        let driving = driver::start(upgraded, Port::new(port), session_io);
         Self { port, what, reader, writer: Some(writer), ended, _driving: driving }
     }
 

@@ -79,14 +79,14 @@ impl Session {
         let (stdin, input) = streams.stdin.then(|| Stdin::new(&ended, half_close)).unzip();
         let (stdout, printed) = streams.stdout.then(|| OutputReader::new(&ended)).unzip();
         let (stderr, complained) = streams.stderr.then(|| OutputReader::new(&ended)).unzip();
-        let wiring = SessionIo {
+        let session_io = SessionIo {
             readers: vec![printed, complained],
             input,
             control: Some(controls),
             half_close,
             ended: ended_sender,
         };
-        let driving = driver::start(upgraded, conversation, wiring);
+        let driving = driver::start(upgraded, conversation, session_io);
         Self {
             what,
             protocol,
@@ -134,7 +134,7 @@ impl Session {
             let text = format!("cannot {}: only a terminal has a size; ask for a tty", self.what);
             return Err(Error::usage(text));
         }
-        self.tell(Control::Resize { width, height }).await
+        self.send_control(Control::Resize { width, height }).await
     }
 
     /// Ends the command's input, also when [`stdin`](Self::stdin) was taken: accepted input is
@@ -158,11 +158,11 @@ impl Session {
         if self.stdin.take().is_some() {
             return Ok(());
         }
-        self.tell(Control::CloseInput).await
+        self.send_control(Control::CloseInput).await
     }
 
     /// Sends a control message to the session; fails when the session has ended.
-    async fn tell(&self, control: Control) -> Result<(), Error> {
+    async fn send_control(&self, control: Control) -> Result<(), Error> {
         match self.control.send(control).await {
             Ok(()) => Ok(()),
             Err(_) => {

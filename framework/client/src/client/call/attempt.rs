@@ -142,7 +142,7 @@ impl Call<'_> {
         let response = response.map_err(|error| self.no_answer(error))?;
         let (parts, body) = response.into_parts();
         // Before the status is looked at: error answers carry warnings, too.
-        warning::tell(self.warning_handler(), &parts.headers, &self.request.path);
+        warning::notify(self.warning_handler(), &parts.headers, &self.request.path);
         let (status, headers) = (parts.status, parts.headers);
         if !status.is_success() {
             return Err(self.error_answer(status, &headers, body).await);

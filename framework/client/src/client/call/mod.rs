@@ -31,7 +31,7 @@ use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
     BackoffManager, Budgets, Decision, MAX_RETRIES, Outcome, RetryInput, ThrottledLog, Why, decide,
-    leaves_doubt,
+    is_uncertain,
 };
 use crate::client::request::{ByteStream, Prepared, Response};
 #[cfg(any(test, feature = "ws"))]
@@ -103,7 +103,7 @@ impl Shared {
 
 /// Implementation of [`Client::send`].
 pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response, Error> {
-    let request = client.dress(request)?;
+    let request = client.apply_restrictions(request)?;
     let span = span(&request);
     let call = async {
         let clock = &client.shared.environment.clock;
@@ -128,7 +128,7 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
 
 /// Implementation of [`Client::stream`].
 pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStream, Error> {
-    let request = client.dress(request)?;
+    let request = client.apply_restrictions(request)?;
     let span = span(&request);
     let call = async {
         let answer = Call::new(client, &request, false, &span)?.run().await?;
@@ -140,7 +140,7 @@ pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStr
 /// Implementation of [`Request::watch`](super::Request::watch): `None` when the server was reached
 /// but did not answer, or the connection broke.
 pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<ByteStream>, Error> {
-    let request = client.dress(request)?;
+    let request = client.apply_restrictions(request)?;
     let span = span(&request);
     let call = async {
         let mut call = Call::new(client, &request, false, &span)?;
@@ -211,7 +211,7 @@ impl<'a> Call<'a> {
         let shared = &*client.shared;
         let now = shared.environment.clock.now();
         // Each call earns, not each attempt: retries must not pay for retries.
-        shared.budgets.lock().of(request.background).earn(now);
+        shared.budgets.lock().of(request.background).deposit(now);
         Ok(Self {
             client,
             shared,
@@ -309,12 +309,12 @@ impl<'a> Call<'a> {
         let clock = &self.shared.environment.clock;
         let background = self.request.background;
         // Spent after the deadline check: a retry that is not made costs nothing.
-        if !self.shared.budgets.lock().of(background).spend(clock.now()) {
+        if !self.shared.budgets.lock().of(background).withdraw(clock.now()) {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));
         }
         // Set only if another attempt follows: the error of the last one names its own doubt.
-        self.doubt |= self.stores() && leaves_doubt(was);
+        self.doubt |= self.stores() && is_uncertain(was);
         self.history.push(report::describe(&failure));
         let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
         self.metrics().count(&REST_RETRIES, &labels.each_ref().map(String::as_str), 1);

@@ -74,7 +74,7 @@ impl Client {
             let text = format!("cannot {}: {text}", request.what);
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        let request = &self.dress(request.clone())?;
+        let request = &self.apply_restrictions(request.clone())?;
         check(request)?;
         // The transport, which checks the headers of all other requests, is bypassed.
         self.shared.rules.check(&request.headers)?;
@@ -153,7 +153,7 @@ impl UpgradeCall<'_> {
     async fn wait(&self, jitter: Duration, attempt: u32, error: Error) -> Result<(), Error> {
         let clock = &self.shared.environment.clock;
         let wait = self.shared.jitter.jitter(jitter);
-        if wait >= self.remaining() || !self.shared.budgets.lock().of(false).spend(clock.now()) {
+        if wait >= self.remaining() || !self.shared.budgets.lock().of(false).withdraw(clock.now()) {
             return Err(tried(error, attempt));
         }
         let labels = ["<error>", "GET", self.shared.host.as_str()];

@@ -56,7 +56,7 @@ impl Env {
             // `~/.kube/config`, whose plugin would run.
             return self.in_pod().map(Some);
         }
-        self.at_home()?.map(|home| home.resolve(None)).transpose()
+        self.from_home_dir()?.map(|home| home.resolve(None)).transpose()
     }
 
     /// Returns whether the process runs in a Pod.
@@ -102,7 +102,7 @@ impl Env {
     }
 
     /// Reads `~/.kube/config`, unless it is missing or empty.
-    fn at_home(&self) -> Result<Option<Kubeconfig>, Error> {
+    fn from_home_dir(&self) -> Result<Option<Kubeconfig>, Error> {
         let path = self.home.as_ref().map(|home| home.join(".kube/config"));
         let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
         Ok(Some(Kubeconfig::read(&path)?).filter(|read| !read.is_empty()))

@@ -88,7 +88,7 @@ pub(crate) enum Why {
 }
 
 /// Returns whether it is unknown after this outcome if a write was executed.
-pub(crate) fn leaves_doubt(outcome: Outcome) -> bool {
+pub(crate) fn is_uncertain(outcome: Outcome) -> bool {
     match outcome {
         Outcome::NotSent => false,
         Outcome::Lost | Outcome::TimedOut => true,
@@ -127,7 +127,7 @@ pub(crate) fn decide(facts: RetryInput) -> Decision {
         }
         // It may have been executed, but would most likely fail in the same way again.
         Outcome::Answered { code: 500, retry_after: None } => false,
-        outcome if leaves_doubt(outcome) => {
+        outcome if is_uncertain(outcome) => {
             if let Outcome::Answered { retry_after, .. } = outcome {
                 asked = retry_after;
             }
@@ -184,13 +184,13 @@ impl RetryBudget {
     }
 
     /// Records a call, which earns a part of a retry.
-    pub(crate) fn earn(&mut self, now: Instant) {
+    pub(crate) fn deposit(&mut self, now: Instant) {
         self.fill(now);
         self.tokens = (self.tokens + Self::PER_CALL).min(Self::CAP);
     }
 
     /// Takes one retry; returns false when none is left.
-    pub(crate) fn spend(&mut self, now: Instant) -> bool {
+    pub(crate) fn withdraw(&mut self, now: Instant) -> bool {
         self.fill(now);
         let enough = self.tokens >= 1.0;
         if enough {
@@ -280,7 +280,7 @@ mod tests {
     /// The whole table of doubtful outcomes.
     #[test]
     fn g_r3_a_doubtful_outcome_is_tried_again_only_where_twice_does_no_harm() {
-        let doubtful = [
+        let uncertain = [
             Outcome::Lost,
             Outcome::TimedOut,
             code(502, None),
@@ -288,8 +288,8 @@ mod tests {
             code(504, None),
             code(504, Some(1)),
         ];
-        for outcome in doubtful {
-            assert!(leaves_doubt(outcome), "{outcome:?}");
+        for outcome in uncertain {
+            assert!(is_uncertain(outcome), "{outcome:?}");
             for verb in [Verb::Get, Verb::List, Verb::Watch] {
                 assert!(again(verb, true, outcome), "{verb:?} {outcome:?}");
             }
@@ -315,7 +315,7 @@ mod tests {
     fn g_r3_a_500_that_asks_to_wait_is_tried_again_for_reads_only() {
         assert!(again(Verb::Get, true, code(500, Some(1))));
         assert!(!again(Verb::Create, false, code(500, Some(1))));
-        assert!(leaves_doubt(code(500, Some(1))) && leaves_doubt(code(500, None)));
+        assert!(is_uncertain(code(500, Some(1))) && is_uncertain(code(500, None)));
     }
 
     #[test]
@@ -391,11 +391,11 @@ mod tests {
     async fn g_r4_retries_stay_below_a_tenth_of_the_calls_once_savings_are_spent() {
         let mut budget = RetryBudget::new(Instant::now());
         let now = Instant::now();
-        while budget.spend(now) {}
+        while budget.withdraw(now) {}
         let mut retries = 0;
         for _ in 0..1000 {
-            budget.earn(now);
-            retries += u32::from(budget.spend(now));
+            budget.deposit(now);
+            retries += u32::from(budget.withdraw(now));
         }
         assert!((99..=100).contains(&retries), "{retries}");
     }
@@ -403,9 +403,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_idle_client_earns_retries_back() {
         let mut budget = RetryBudget::new(Instant::now());
-        while budget.spend(Instant::now()) {}
+        while budget.withdraw(Instant::now()) {}
         tokio::time::advance(Duration::from_secs(11)).await;
-        assert!(budget.spend(Instant::now()));
-        assert!(!budget.spend(Instant::now()));
+        assert!(budget.withdraw(Instant::now()));
+        assert!(!budget.withdraw(Instant::now()));
     }
 }

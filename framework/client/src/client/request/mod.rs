@@ -37,7 +37,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 
-use self::address::Front;
+use self::address::UrlPrefix;
 use self::body::BodyContent;
 use self::prepared::Extra;
 use crate::client::Client;
@@ -176,12 +176,12 @@ impl Request {
     pub fn prefix<S: AsRef<str>>(self, segments: impl IntoIterator<Item = S>) -> Self {
         let segments = owned(segments);
         self.change(|request| match &mut request.address.front {
-            Front::Versioned(front) | Front::Absolute(front, _) => {
+            UrlPrefix::Versioned(front) | UrlPrefix::Absolute(front, _) => {
                 front.extend(segments);
                 Ok(())
             }
             // A URI stands for the whole path, so a prefix would have no place.
-            Front::Uri(_) => Err("a URI takes no prefix; set one or the other".to_owned()),
+            UrlPrefix::Uri(_) => Err("a URI takes no prefix; set one or the other".to_owned()),
         })
     }
 
@@ -200,7 +200,7 @@ impl Request {
         let segments = owned(segments);
         self.change(|request| {
             let slash = matches!(&segments[..], [one] if one.len() > 1 && one.ends_with('/'));
-            request.address.front = Front::Absolute(segments, slash);
+            request.address.front = UrlPrefix::Absolute(segments, slash);
             Ok(())
         })
     }
@@ -217,7 +217,7 @@ impl Request {
             }
             let path = parsed.path().trim_end_matches('/');
             request.address.front =
-                Front::Uri(if path.is_empty() { "/".into() } else { parsed.path().into() });
+                UrlPrefix::Uri(if path.is_empty() { "/".into() } else { parsed.path().into() });
             request.extra.from_root = true;
             let parameters = params::parse(parsed.query().unwrap_or_default());
             // The query of the URI replaces parameters of the same names only.

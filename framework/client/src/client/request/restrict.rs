@@ -57,10 +57,13 @@ impl Client {
     }
 
     /// Applies the restrictions to a request, or refuses it.
-    pub(in crate::client) fn dress(&self, mut request: Prepared) -> Result<Prepared, Error> {
+    pub(in crate::client) fn apply_restrictions(
+        &self,
+        mut request: Prepared,
+    ) -> Result<Prepared, Error> {
         check_method(&request)?;
         if self.dry_run {
-            self.pretend(&mut request)?;
+            self.make_dry_run(&mut request)?;
         }
         say_so_in_body(&mut request)?;
         // The latest restriction sets the namespace; the earlier ones check it.
@@ -71,7 +74,7 @@ impl Client {
     }
 
     /// Turns a write into a dry run.
-    fn pretend(&self, request: &mut Prepared) -> Result<(), Error> {
+    fn make_dry_run(&self, request: &mut Prepared) -> Result<(), Error> {
         if let Some(why) = self.knows_no_dry_run(request) {
             let text = format!(
                 "cannot {}: {why}, and this client makes dry runs only; use the one that it was \

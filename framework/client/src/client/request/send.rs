@@ -9,7 +9,7 @@ use super::prepared::Prepared;
 use super::response::Response;
 use super::stream::ByteStream;
 use super::watch::RawWatch;
-use super::{Front, PatchType, Request};
+use super::{PatchType, Request, UrlPrefix};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Scope, Verb};
 
@@ -158,7 +158,7 @@ impl Request {
         match (self.address.scope, &self.address.front) {
             // Namespaces themselves are cluster-scoped.
             (None, _) if namespaces => Some(Scope::Cluster),
-            (None, Front::Versioned(_)) if self.address.resource.is_some() => {
+            (None, UrlPrefix::Versioned(_)) if self.address.resource.is_some() => {
                 self.client.is_bound().then_some(Scope::Namespaced)
             }
             (scope, _) => scope,

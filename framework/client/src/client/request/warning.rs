@@ -51,7 +51,7 @@ impl WarningHandler for NoWarnings {
 /// Handler that logs each text once.
 #[derive(Debug, Default)]
 pub struct LogWarnings {
-    told: Mutex<Told>,
+    told: Mutex<SeenWarnings>,
 }
 
 impl WarningHandler for LogWarnings {
@@ -66,7 +66,7 @@ impl WarningHandler for LogWarnings {
 /// Handler that writes warnings, a line each.
 pub struct WriteWarnings {
     out: Mutex<Box<dyn io::Write + Send>>,
-    told: Option<Mutex<Told>>,
+    told: Option<Mutex<SeenWarnings>>,
     colour: bool,
 }
 
@@ -113,14 +113,14 @@ impl fmt::Debug for WriteWarnings {
 
 /// Texts that were shown, in the order of their arrival.
 #[derive(Debug, Default)]
-struct Told {
+struct SeenWarnings {
     /// The texts, for lookups.
     texts: BTreeSet<String>,
     /// The same texts, the oldest first.
     order: VecDeque<String>,
 }
 
-impl Told {
+impl SeenWarnings {
     /// Remembers `text`; returns whether it is new.
     fn is_new(&mut self, text: &str) -> bool {
         if self.texts.contains(text) {
@@ -138,7 +138,7 @@ impl Told {
 }
 
 /// Passes the warnings of an answer to `handler`.
-pub(in crate::client) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str) {
+pub(in crate::client) fn notify(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str) {
     if !headers.contains_key(WARNING) {
         return;
     }
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn mechanism_14_texts_that_were_told_are_remembered_within_bounds() {
-        let mut told = Told::default();
+        let mut told = SeenWarnings::default();
         for i in 0..REMEMBERED {
             assert!(told.is_new(&i.to_string()));
         }

@@ -146,8 +146,8 @@ mod tests {
         let mut never = reader(&[b"1"], 6, 5);
         assert!(matches!(never.run().await, BodyEnd::TooLong));
         assert_eq!(never.into_bytes(), "");
-        let mut boaster = reader(&[b"1", b"2"], 1 << 40, usize::MAX);
-        assert!(matches!(boaster.run().await, BodyEnd::Whole));
-        assert!(boaster.read.capacity() < 2 << 20);
+        let mut oversized = reader(&[b"1", b"2"], 1 << 40, usize::MAX);
+        assert!(matches!(oversized.run().await, BodyEnd::Whole));
+        assert!(oversized.read.capacity() < 2 << 20);
     }
 }

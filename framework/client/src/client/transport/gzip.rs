@@ -25,7 +25,7 @@ use windlass_core::error::BoxError;
 const PIECE: usize = 64 << 10;
 /// Most input that may yield no output, in bytes. Otherwise the header of a member, with a name
 /// without end, would keep the stream alive, and no limit of the output would stop it.
-const MOST_SILENT: usize = 64 << 10;
+const MAX_INPUT_WITHOUT_OUTPUT: usize = 64 << 10;
 
 /// Extension of a request that asks for gzip. Without it the answer should be uncompressed.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +236,7 @@ impl Decoder {
         });
         if let Err(error) = begun {
             self.fault = Some(GzipFault::Corrupt(error.to_string()));
-        } else if self.silent > MOST_SILENT {
+        } else if self.silent > MAX_INPUT_WITHOUT_OUTPUT {
             self.fault = Some(GzipFault::Corrupt("64 KiB of it contain no data".to_owned()));
         }
         plain
@@ -375,7 +375,7 @@ mod tests {
         trailing.extend(b"<html>");
         assert!(matches!(decode(&trailing, &[]), Err(GzipFault::Corrupt(_))));
         let mut endless = vec![0x1f, 0x8b, 8, HAS_NAME, 0, 0, 0, 0, 0, 0];
-        endless.resize(MOST_SILENT + 1, b'n');
+        endless.resize(MAX_INPUT_WITHOUT_OUTPUT + 1, b'n');
         assert!(matches!(decode(&endless, &[]), Err(GzipFault::Corrupt(_))));
     }
 

@@ -77,9 +77,9 @@ struct State {
     shared: Vec<Shared>,
     /// Id of the next HTTP/2 connection; ids increase with time.
     next_id: u64,
-    /// Number of times that all connections were retired; connections of an earlier era are not
-    /// pooled.
-    era: u64,
+    /// Number of times that all connections were retired; connections of an earlier generation
+    /// are not pooled.
+    generation: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ enum Protocol {
 /// Validity of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
-    era: u64,
+    generation: u64,
     /// Instant from which the connection gets no more requests.
     expires: Option<Instant>,
 }
@@ -212,7 +212,8 @@ impl Pool {
         let now = self.clock.now();
         let mut state = self.state.lock();
         state.idle.retain(|idle| idle.is_usable(now));
-        let usable = ticket.era == state.era && !ticket.is_expired(now) && !sender.is_closed();
+        let usable =
+            ticket.generation == state.generation && !ticket.is_expired(now) && !sender.is_closed();
         if usable && state.idle.len() < MAX_IDLE {
             state.idle.push(Idle { sender, driver, ticket, since: now });
         }
@@ -226,9 +227,9 @@ impl Pool {
     /// Stops the use of all open connections for new requests.
     pub(crate) fn retire(&self) {
         let mut state = self.state.lock();
-        // Connections that are in use or being opened now carry the old era and are not pooled
-        // later.
-        state.era += 1;
+        // Connections that are in use or being opened now carry the old generation and are not
+        // pooled later.
+        state.generation += 1;
         state.idle.clear();
         state.shared.clear();
     }
@@ -265,9 +266,9 @@ impl Pool {
     async fn dial(&self) -> io::Result<ConnectionLease> {
         // Read before the connect: a retirement during the handshake keeps the connection out of
         // the pool.
-        let era = self.state.lock().era;
+        let generation = self.state.lock().generation;
         let ConnectedStream { io, http2 } = self.connector.open().await?;
-        let ticket = Ticket { era, expires: self.expiry() };
+        let ticket = Ticket { generation, expires: self.expiry() };
         let io = TokioIo::new(io);
         if http2 {
             let handshake = self.http2().handshake(io).await;
@@ -346,7 +347,7 @@ impl State {
         let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()), used: now };
         self.next_id += 1;
         let lease = shared.lease(false);
-        if ticket.era == self.era {
+        if ticket.generation == self.generation {
             self.shared.push(shared);
         }
         lease

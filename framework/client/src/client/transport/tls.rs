@@ -291,7 +291,7 @@ impl Tls {
     ) -> Result<ClientConfig, Error> {
         let builder = builder(&self.provider)?;
         let builder = if self.settings.insecure {
-            let verifier = Arc::new(TrustAnybody(Arc::clone(&self.provider)));
+            let verifier = Arc::new(AcceptAnyCertificate(Arc::clone(&self.provider)));
             builder.dangerous().with_custom_certificate_verifier(verifier)
         } else {
             builder.with_root_certificates(roots)
@@ -462,9 +462,9 @@ pub(crate) fn default_provider() -> Option<Arc<CryptoProvider>> {
 
 /// Certificate verifier for `insecure-skip-tls-verify`.
 #[derive(Debug)]
-struct TrustAnybody(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for TrustAnybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -121,7 +121,7 @@ impl<C: Reconciler> Handle<C> {
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
-            sources.iter().for_each(Registration::is_awaited);
+            sources.iter().for_each(Registration::mark_awaited);
             let informers = informers.clone();
             Attached { queue, enqueuer, meter, informers, sources, refused }
         })

@@ -31,7 +31,7 @@ const INTERACTIVE_TIME_LIMIT: Duration = Duration::from_secs(300);
 const OUTPUT_LIMIT: usize = 1024 * 1024;
 /// Time for the rest of the output once the plugin has ended. A process that it left behind may
 /// keep the pipe open for ever.
-const REST_TIME: Duration = Duration::from_secs(1);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Credentials from a plugin.
 #[derive(Clone, Debug, Default)]
@@ -146,7 +146,7 @@ impl ExecPlugin {
                     child.wait().await
                 }
                 status = child.wait() => {
-                    clock.timeout(REST_TIME, reading).await.transpose()?;
+                    clock.timeout(OUTPUT_DRAIN_TIMEOUT, reading).await.transpose()?;
                     status
                 }
             }
