@@ -46,12 +46,13 @@ pub struct Clock {
     wall: Arc<Wall>,
 }
 
-/// Source of wall time.
+/// Source of wall time: the system, or a simulation.
+///
+/// A simulated time is `epoch`, plus the runtime's time since `started`, plus the time for which the
+/// machine is said to have slept.
 #[derive(Debug)]
 enum Wall {
     System,
-    /// Wall time is `epoch`, plus the runtime's time since `started`, plus the time that the
-    /// machine is said to have slept.
     Simulated { epoch: Timestamp, started: Instant, slept: Mutex<Duration> },
 }
 
@@ -133,10 +134,6 @@ impl Clock {
     /// runtime it is the same in every run. To be called inside the runtime that it serves.
     ///
     /// Outside of a paused runtime the simulated time runs as fast as real time.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime the monotonic clock is still read; only the waits of this clock
-    /// need a runtime with its time driver.
     pub fn simulated(epoch: Timestamp) -> Self {
         let started = Instant::now();
         Self { wall: Arc::new(Wall::Simulated { epoch, started, slept: Mutex::default() }) }

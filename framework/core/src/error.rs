@@ -80,7 +80,8 @@ pub enum ErrorKind {
     BadRequest,
     /// 401: credentials missing or refused.
     ///
-    /// The client has read its credentials again and tried once more before it returns this.
+    /// Credentials that can be refreshed (files, plugins) were refreshed once, and the call was tried
+    /// again, before this reaches the caller.
     Unauthorized,
     /// 403: not allowed.
     ///
