@@ -122,7 +122,8 @@ impl<T> Write<T> {
 
     /// Checks and answers as usual, and stores nothing.
     ///
-    /// Default: off. Admission runs; a webhook with side effects makes the server refuse the request.
+    /// Default: off. Admission runs; a webhook with side effects makes the server refuse the
+    /// request.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
