@@ -126,6 +126,8 @@ async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> Re
     let named = Named { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
     let mut pause = FIRST_PAUSE;
     loop {
+        // The group version first: it lists a new kind earlier than the aggregated document, and a
+        // whole catalog is read only after it does.
         match group_version(client, &named, VERSION_TIMEOUT).await {
             Ok(version) => match wanted.in_version(&version) {
                 Ok(info) => match discovery.refresh().await {

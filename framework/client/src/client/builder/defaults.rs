@@ -195,7 +195,7 @@ impl ClientBuilder {
     /// Sets the number of bytes of a body that are shown at TRACE level, target
     /// `windlass_client::body`. Default: 1024.
     ///
-    /// 0 shows none. Bodies of Secrets and tokens are never shown.
+    /// 0 shows none. Values with names of credentials are left out.
     #[must_use]
     pub fn trace_bodies(mut self, bytes: usize) -> Self {
         self.wishes.shown = Some(bytes);

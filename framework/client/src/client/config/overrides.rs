@@ -61,8 +61,7 @@ impl Impersonation {
 
     /// Adds groups.
     ///
-    /// Default: none; the API server then adds `system:authenticated` only. Later calls add to
-    /// earlier ones.
+    /// Default: none. Later calls add to earlier ones.
     #[must_use]
     pub fn groups(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.groups.extend(groups);

@@ -35,8 +35,25 @@ const USERS: &[(&str, &str, &str)] = &[
 /// `writers`) and `token-of-bob` (no group); no role is granted to the latter two. Dropping it
 /// kills the processes and removes its folder, also when a test panics; so does any end of this
 /// process.
+///
+/// ```no_run
+/// # extern crate windlass_testing as windlass;
+/// use windlass::client::Client;
+/// use windlass::testing::RealServer;
+///
+/// # async fn example() -> Result<(), windlass::Error> {
+/// let server = RealServer::start().await;
+/// let client = Client::new(server.admin())?;
+/// server.kill().await;
+/// assert!(client.get().abs_path(["version"]).send().await.is_err());
+/// server.start_again().await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct RealServer {
+    /// Loopback address; the port was free when the server was made.
     address: SocketAddr,
+    /// Certificates, keys and the data of etcd.
     folder: PathBuf,
     clients: Authority,
     server_ca: Mutex<String>,
@@ -54,6 +71,8 @@ impl RealServer {
 
     /// Does the same as [`start`](Self::start), with more flags of kube-apiserver.
     ///
+    /// A flag that is given twice counts with its last value.
+    ///
     /// # Panics
     /// When it cannot be started; the text gives the reason and the remedy.
     pub async fn start_with(flags: &[&str]) -> Self {
@@ -61,6 +80,8 @@ impl RealServer {
     }
 
     /// Returns the server that the tests of this process share; started by the first caller.
+    ///
+    /// Never stop it: other tests of the process use it at the same time.
     ///
     /// # Panics
     /// When it cannot be started; the text gives the reason and the remedy.
@@ -122,6 +143,8 @@ impl RealServer {
 
     /// Returns the configuration of a client without credentials.
     ///
+    /// Requests are those of `system:anonymous`, if the server admits them.
+    ///
     /// # Panics
     /// Never on an address that this server has.
     pub fn anonymous(&self) -> ClientConfig {
@@ -132,6 +155,8 @@ impl RealServer {
     }
 
     /// Returns the configuration of a client of one of the users that have a static token.
+    ///
+    /// `admin`, `alice` or `bob`.
     pub fn user(&self, name: &str) -> ClientConfig {
         self.anonymous().with_token(Self::token(name))
     }
