@@ -25,6 +25,7 @@ pub struct NewServer {
     known: Mutex<Known>,
 }
 
+/// Changes only in one direction: names are added, and the moment of opening is set once.
 #[derive(Debug, Default)]
 struct Known {
     /// Namespaces and names of elections in this process.

@@ -107,6 +107,7 @@ struct Seen {
 }
 
 impl Seen {
+    /// Stores a failed check, whose error becomes the cause at the limit.
     fn error(&mut self, error: Error) {
         let text = match error.kind() {
             ErrorKind::NotFound => "the group version is not served",
@@ -115,6 +116,7 @@ impl Seen {
         *self = Self { text: text.to_owned(), error: Some(error) };
     }
 
+    /// Stores a check that was answered, but not by the kind.
     fn text(&mut self, text: String) {
         *self = Self { text, error: None };
     }

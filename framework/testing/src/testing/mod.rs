@@ -333,8 +333,7 @@ impl TestCluster {
 
     /// Installs the definition of `K` and waits until it is served.
     ///
-    /// The kind is then in the client's catalog, too. Installing the same definition again changes
-    /// nothing.
+    /// Installing the same definition again changes nothing.
     ///
     /// # Panics
     /// When it cannot be installed; when another definition of that name is there that would lose a

@@ -144,6 +144,8 @@ impl Credentials {
         }
     }
 
+    /// The TLS settings whose files may change; `None` before the client is assembled, and without
+    /// TLS.
     fn tls(&self) -> Option<&Arc<Tls>> {
         self.connections.get().and_then(|to| to.tls.as_ref())
     }
@@ -158,6 +160,7 @@ impl Credentials {
         matches!(self.source, AuthSource::TokenFile(..) | AuthSource::Exec(_))
     }
 
+    /// Whether the credentials come from an exec plugin.
     fn is_plugin(&self) -> bool {
         matches!(self.source, AuthSource::Exec(_))
     }

@@ -41,6 +41,7 @@ pub(crate) enum Pem {
 }
 
 impl Pem {
+    /// Reads the text; a file with a blocking call.
     fn read(&self) -> Result<Secret, Error> {
         match self {
             Self::Inline(text) => Ok(text.clone()),
@@ -75,6 +76,7 @@ impl Pem {
         }
     }
 
+    /// Whether the text can change while the client runs.
     fn is_file(&self) -> bool {
         matches!(self, Self::File(_))
     }
@@ -112,6 +114,7 @@ pub(crate) struct Tls {
     reading: tokio::sync::Mutex<()>,
 }
 
+/// The material in use, replaced as a whole after the files changed.
 struct State {
     material: Material,
     roots: Arc<RootCertStore>,

@@ -127,6 +127,7 @@ impl Faults {
         Ok(())
     }
 
+    /// Returns the warnings, or all errors as one.
     fn into_warnings(self, tried: &str) -> Result<Vec<String>, Error> {
         if self.errors.is_empty() {
             return Ok(self.warnings);

@@ -55,8 +55,12 @@ pub struct RealServer {
     address: SocketAddr,
     /// Certificates, keys and the data of etcd.
     folder: PathBuf,
+    /// Authority whose client certificates the server accepts.
     clients: Authority,
+    /// Certificate of the CA of the server's own certificate, PEM; replaced by
+    /// [`replace_certificate`](Self::replace_certificate).
     server_ca: Mutex<String>,
+    /// Shell that ends the processes; shared with blocking threads.
     guard: Arc<Mutex<Guard>>,
 }
 
@@ -361,6 +365,7 @@ impl fmt::Debug for RealServer {
     }
 }
 
+/// Fails the test with the attempted action and the error.
 fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
 }
@@ -417,6 +422,7 @@ fn write_server_certificate(folder: &Path) -> Result<String, Error> {
     Ok(authority.certificate)
 }
 
+/// Writes a file of the server.
 fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
     std::fs::write(folder.join(name), text).map_err(|error| {
         failed(format!("cannot write {name} in {}", folder.display())).because(error)
