@@ -15,8 +15,8 @@ use super::ResourceInfo;
 
 /// The cluster of a key, for operators that work on several. Default: the local one.
 ///
-/// A name for a number: the client of each cluster gives its objects one. Cluster 0 is the local
-/// one, to which all keys belong unless [`ObjectKey::in_cluster`] says otherwise.
+/// The number has a meaning only within one process: the operator assigns it. Cluster 0 is the local
+/// one, to which all keys belong unless [`ObjectKey::in_cluster`] names another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterId(pub u16);
 
