@@ -14,11 +14,14 @@ use crate::names;
 pub(super) struct ResourceModel {
     pub(super) ident: Ident,
     pub(super) vis: Visibility,
+    /// Text of the doc comment, which becomes the description.
     pub(super) doc: String,
     pub(super) group: At<String>,
     pub(super) version: At<String>,
     pub(super) kind: At<String>,
+    /// Default: the English plural of the singular.
     pub(super) plural: At<String>,
+    /// Default: the kind in lower case.
     pub(super) singular: At<String>,
     pub(super) namespaced: bool,
     pub(super) short: Vec<At<String>>,
@@ -42,6 +45,7 @@ pub(super) struct Field {
     /// Name in JSON.
     pub(super) json: String,
     pub(super) ty: Type,
+    /// Whether the field may be absent.
     pub(super) optional: bool,
     pub(super) doc: String,
 }
@@ -185,6 +189,8 @@ impl Field {
     }
 }
 
+/// Whether the type is written as an `Option`. A macro sees names only: an alias of `Option` is not
+/// recognized.
 fn is_option(ty: &Type) -> bool {
     match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Option"),

@@ -217,6 +217,8 @@ impl Credentials {
         if let Some(tls) = self.tls().filter(|tls| tls.rotates()) {
             tls.renew_now(|| self.retire()).await;
         }
+        // Held across the refresh: requests that fail together with 401 cause one read of the
+        // source.
         let mut held = self.kept.lock().await;
         let now = self.clock.now();
         // The header is compared: another request may have replaced the refused credentials
@@ -232,6 +234,8 @@ impl Credentials {
     /// same renewal.
     async fn current(&self) -> Result<CachedCredential, Error> {
         let came = self.clock.now();
+        // Held across the renewal, so that one caller reads the source or runs the plugin for all.
+        // Lock order: `kept` before `running`.
         let mut held = self.kept.lock().await;
         if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
             return Ok(current.clone());

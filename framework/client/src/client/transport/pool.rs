@@ -4,6 +4,9 @@
 //! are shared. A closed connection is noticed when it is taken from the pool. Pings, ages and idle
 //! times follow the clock, so that a run on a paused clock is reproducible. Not here: the outcome
 //! of a request whose connection breaks (`transport`).
+//!
+//! Lock order: `dialing` before `state`. `dialing` is held across a connect, so that requests which
+//! come meanwhile find its connection; `state` is never held across an await.
 
 use std::fmt;
 use std::io;

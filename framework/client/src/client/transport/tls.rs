@@ -202,6 +202,8 @@ impl Tls {
     /// changed, because open connections use the earlier ones. Unusable files (they may be in the
     /// middle of a replacement) change nothing and are checked again after 5 s.
     ///
+    /// Lock order: the turn of the reader before the state, which is never held across an await.
+    ///
     /// # Cancel safety
     /// Safe: the next call begins again.
     pub(crate) async fn renew(&self, retire: impl Fn()) {
