@@ -217,8 +217,7 @@ impl Credentials {
         if let Some(tls) = self.tls().filter(|tls| tls.rotates()) {
             tls.renew_now(|| self.retire()).await;
         }
-        // Held across the refresh: requests that fail together with 401 cause one read of the
-        // source.
+        // A renewal under way ends first: the comparison below must see the header that it brings.
         let mut held = self.kept.lock().await;
         let now = self.clock.now();
         // The header is compared: another request may have replaced the refused credentials
