@@ -14,6 +14,7 @@ use crate::errors::Errors;
 /// A key and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
+    /// The key as it is written.
     pub(crate) name: String,
     pub(crate) span: Span,
 }
@@ -21,11 +22,13 @@ pub(crate) struct Key {
 /// A value and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct WithSpan<T> {
+    /// The value.
     pub(crate) value: T,
     pub(crate) span: Span,
 }
 
 impl WithSpan<String> {
+    /// The text of a literal, at its position.
     pub(crate) fn text(literal: &LitStr) -> Self {
         Self { value: literal.value(), span: literal.span() }
     }

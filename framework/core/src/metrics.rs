@@ -2,6 +2,26 @@
 //! per operator (never a global one, so that several operators in one process stay apart).
 //!
 //! [`names`] is the whole catalogue; a metric that is not in the catalogue cannot be fed.
+//!
+//! A component asks once for its series ([`Metrics::counter`], [`Metrics::gauge`],
+//! [`Metrics::histogram`]) and feeds the handle, which costs an atomic operation.
+//! [`Metrics::count`] and its siblings look the series up in each call: for events that are rare.
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use std::time::Duration;
+//! use windlass::metrics::{Metrics, names};
+//!
+//! let metrics = Metrics::new();
+//! let reconciles = metrics.counter(&names::RECONCILE, &["website", "success"]);
+//! reconciles.count(1);
+//! metrics.observe(&names::RECONCILE_SECONDS, &["website"], Duration::from_millis(20));
+//! assert_eq!(metrics.counted(&names::RECONCILE, &["website", "success"]), 1);
+//!
+//! // OpenMetrics, for a scraper.
+//! let text = metrics.encode();
+//! assert!(text.contains(r#"controller_runtime_reconcile_total{controller="website""#));
+//! ```
 
 mod feeders;
 mod gathered;
@@ -27,6 +47,8 @@ pub use self::gathered::{Durations, MetricSource};
 use self::histogram::Histogram;
 
 /// Definition of a metric: name without the `_total` of counters, help text, label names and kind.
+///
+/// All definitions are in [`names`]: a metric with a definition of the caller's own feeds nothing.
 #[derive(Debug)]
 pub struct MetricDefinition {
     /// Name; counters get `_total` appended by the encoder.
@@ -40,6 +62,8 @@ pub struct MetricDefinition {
 }
 
 /// The three kinds of metrics.
+///
+/// The encoder prints it as `# TYPE`.
 #[derive(Debug)]
 pub enum Shape {
     /// A value that only grows.
@@ -60,6 +84,7 @@ enum Instrument {
     Histogram(Family<Labels, Histogram, Buckets>),
 }
 
+/// Upper bounds of a histogram, computed when its first series appears.
 #[derive(Clone)]
 struct Buckets(fn() -> Vec<f64>);
 
@@ -70,11 +95,15 @@ impl MetricConstructor<Histogram> for Buckets {
 }
 
 /// One series of a counter. Feeding it costs no look-up. Cheap to clone.
+///
+/// The default one counts nothing.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSeries(Option<Counter>);
 
 impl CounterSeries {
     /// Adds `n`.
+    ///
+    /// An `n` of 0 changes nothing: the series is visible since the handle was made.
     pub fn count(&self, n: u64) {
         if let Some(counter) = &self.0 {
             counter.inc_by(n);
@@ -83,11 +112,15 @@ impl CounterSeries {
 }
 
 /// One series of a gauge. Feeding it costs no look-up. Cheap to clone.
+///
+/// The default one keeps nothing.
 #[derive(Clone, Debug, Default)]
 pub struct GaugeSeries(Option<Gauge<f64, AtomicU64>>);
 
 impl GaugeSeries {
     /// Sets the value.
+    ///
+    /// Of several writers the last one wins; feed one series from one component.
     pub fn set(&self, value: f64) {
         if let Some(gauge) = &self.0 {
             gauge.set(value);
@@ -95,6 +128,8 @@ impl GaugeSeries {
     }
 
     /// Adds to the value; a negative number lowers it.
+    ///
+    /// For gauges that several components feed, such as the number of active workers.
     pub fn add(&self, value: f64) {
         if let Some(gauge) = &self.0 {
             gauge.inc_by(value);
@@ -103,6 +138,8 @@ impl GaugeSeries {
 }
 
 /// One series of a histogram. Feeding it costs no look-up. Cheap to clone.
+///
+/// The default one records nothing.
 #[derive(Clone, Debug, Default)]
 pub struct HistogramSeries(Option<Histogram>);
 
@@ -136,6 +173,9 @@ impl HistogramSeries {
 }
 
 /// The metrics of one operator; cheap to clone.
+///
+/// The default of a client is a registry of its own; `Manager` serves the registry of its client's
+/// environment under `/metrics`.
 #[derive(Clone)]
 pub struct Metrics {
     inner: Arc<Inner>,
@@ -143,10 +183,13 @@ pub struct Metrics {
 
 /// The registry behind all handles.
 struct Inner {
+    /// Never changed after its creation: it needs no lock.
     registry: Registry,
+    /// Families by the name of their definition; the same families as in the registry.
     kept: BTreeMap<&'static str, Instrument>,
     /// Sources that add their numbers when the metrics are read.
     sources: Mutex<Vec<Weak<dyn MetricSource>>>,
+    /// Owners of the series of informers.
     feeders: Feeders,
 }
 
@@ -164,6 +207,8 @@ impl fmt::Debug for Metrics {
 
 impl Metrics {
     /// Returns a registry with every family of [`names`] and no series yet.
+    ///
+    /// A family without series is not printed.
     pub fn new() -> Self {
         let mut registry = Registry::default();
         let mut kept = BTreeMap::new();
@@ -221,6 +266,12 @@ impl Metrics {
     }
 
     /// Returns the series of a counter with these label values, which is visible from now on.
+    ///
+    /// `values` stand in the order of [`Def::labels`]. A `def` that is no counter of the catalogue
+    /// gives a series that counts nothing.
+    ///
+    /// # Panics
+    /// In debug builds, when there are more or fewer values than labels.
     pub fn counter(&self, definition: &MetricDefinition, values: &[&str]) -> CounterSeries {
         CounterSeries(match self.inner.kept.get(definition.name) {
             Some(Instrument::Counter(family)) => {
@@ -232,6 +283,11 @@ impl Metrics {
     }
 
     /// Returns the series of a gauge with these label values, which is visible from now on.
+    ///
+    /// `values` and `def` as of [`counter`](Self::counter).
+    ///
+    /// # Panics
+    /// As [`counter`](Self::counter).
     pub fn gauge(&self, definition: &MetricDefinition, values: &[&str]) -> GaugeSeries {
         GaugeSeries(match self.inner.kept.get(definition.name) {
             Some(Instrument::Gauge(family)) => {
@@ -242,6 +298,12 @@ impl Metrics {
     }
 
     /// Returns the series of a histogram with these label values, which is visible from now on.
+    ///
+    /// `values` and `def` as of [`counter`](Self::counter); the buckets are those of the
+    /// definition.
+    ///
+    /// # Panics
+    /// As [`counter`](Self::counter).
     pub fn histogram(&self, definition: &MetricDefinition, values: &[&str]) -> HistogramSeries {
         HistogramSeries(match self.inner.kept.get(definition.name) {
             Some(Instrument::Histogram(family)) => {
@@ -262,6 +324,9 @@ impl Metrics {
     }
 
     /// Removes a gauge's or a histogram's series, because the thing that it measured is gone.
+    ///
+    /// A counter stays: scrapers take a counter that is gone and comes back for a restart. Handles
+    /// of a forgotten series feed nothing visible.
     pub fn forget(&self, definition: &MetricDefinition, values: &[&str]) {
         match self.inner.kept.get(definition.name) {
             Some(Instrument::Gauge(family)) => drop(family.remove(&labels(definition, values))),
@@ -310,6 +375,9 @@ impl Metrics {
     }
 
     /// Returns all series in the OpenMetrics text format.
+    ///
+    /// Numbers that components count by themselves are added first. The text is made in memory; its
+    /// size grows with the number of series.
     pub fn encode(&self) -> String {
         self.gather();
         let mut text = String::new();
@@ -319,6 +387,7 @@ impl Metrics {
     }
 }
 
+/// Pairs the names of the labels with their values.
 fn labels(definition: &MetricDefinition, values: &[&str]) -> Labels {
     debug_assert_eq!(definition.labels.len(), values.len(), "label values of {}", definition.name);
     definition.labels.iter().copied().zip(values.iter().map(|value| (*value).to_owned())).collect()

@@ -59,15 +59,32 @@ type Build = Box<dyn FnOnce(Client) -> Manager>;
 ///
 /// An [`App`] can do more: it has a [sample](App::sample), and `--version` and `--help` name its
 /// [package](App::package).
+///
+/// ```no_run
+/// use windlass::{client::Client, manager::Manager};
+///
+/// fn main() -> std::process::ExitCode {
+///     windlass::cli::main(|client: Client| Manager::new(client))
+/// }
+/// ```
 pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
     App::new(build).main()
 }
 
 /// An operator as a program.
+///
+/// | step | `run` | `manifests` |
+/// |---|---|---|
+/// | flags are parsed | yes | yes |
+/// | a kubeconfig is read | yes | no |
+/// | `build` is called | with a client of the cluster | with a client without a server |
+/// | definitions of `definition` | installed on an embedded server only | printed |
+/// | samples | created on an embedded server only | left out |
 #[must_use = "call `main`"]
 pub struct App {
     build: Build,
     package: Option<Package>,
+    /// Objects to create on the embedded server, in their order.
     samples: Vec<Result<Sample, Error>>,
     /// Definitions of kinds that the operator does not install by itself.
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
@@ -82,6 +99,8 @@ impl fmt::Debug for App {
 impl App {
     /// Creates the program of the operator that `build` creates for a client. `build` must not send
     /// requests: `manifests` calls it without a cluster.
+    ///
+    /// `build` is called once, after the flags were parsed.
     pub fn new(build: impl FnOnce(Client) -> Manager + 'static) -> Self {
         let (samples, definitions) = (Vec::new(), Vec::new());
         Self { build: Box::new(build), package: None, samples, definitions }

@@ -39,12 +39,15 @@ pub(super) struct Show<'a> {
     awaited: Vec<&'a Sample>,
     /// Text below each tree.
     footer: String,
+    /// Moment from which the time of the quickstart counts.
     began: Instant,
     changes: ChangeDetector,
+    /// Trees that were shown last; equal ones are not shown again.
     shown: Option<ObjectTrees>,
 }
 
 impl<'a> Show<'a> {
+    /// Nothing is shown yet; the time counts from here.
     pub(super) fn new(
         running: &'a Running,
         definitions: &[CustomResourceDefinition],
@@ -64,6 +67,7 @@ impl<'a> Show<'a> {
         }
     }
 
+    /// The clock of the operator.
     pub(super) fn clock(&self) -> Clock {
         self.clock.clone()
     }

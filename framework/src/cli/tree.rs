@@ -210,6 +210,8 @@ impl Tree {
 }
 
 impl State {
+    /// Reads generation, deletion mark and conditions; an object without generation shows its
+    /// version.
     fn of(object: &DynamicObject) -> Self {
         let version = match object.generation() {
             0 => object.metadata.resource_version.clone().unwrap_or_default(),

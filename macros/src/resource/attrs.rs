@@ -8,6 +8,7 @@ use super::index::IndexAttr;
 use crate::errors::Errors;
 use crate::keys::{self, Key, WithSpan, set};
 
+/// Keys of `#[resource(…)]`; the documentation must have each of them.
 pub(crate) const KEYS: &[&str] = &[
     "group",
     "version",
@@ -21,8 +22,10 @@ pub(crate) const KEYS: &[&str] = &[
     "column",
     "scale",
 ];
+/// Keys of `column(…)`.
 pub(crate) const COLUMN_KEYS: &[&str] =
     &["name", "path", "type", "format", "priority", "description"];
+/// Keys of `scale(…)`.
 pub(crate) const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
 
 /// Keys of the struct's attributes.
@@ -90,6 +93,8 @@ impl Attrs {
         attrs
     }
 
+    /// Reads the value of one key; a second value of the same key is a fault, unless the key lists
+    /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {
             "group" => set(&mut self.group, key, keys::text(key, input)?, errors),

@@ -7,7 +7,9 @@ use crate::errors::Errors;
 use crate::keys::{WithSpan, unknown};
 use crate::names;
 
+/// Types of columns that API servers accept (`additionalPrinterColumns`).
 const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
+/// Formats of columns that API servers accept.
 const COLUMN_FORMATS: &[&str] =
     &["int32", "int64", "float", "double", "byte", "date", "date-time", "password"];
 

@@ -14,11 +14,14 @@ use crate::names;
 pub(super) struct ResourceModel {
     pub(super) ident: Ident,
     pub(super) vis: Visibility,
+    /// Text of the doc comment, which becomes the description.
     pub(super) doc: String,
     pub(super) group: WithSpan<String>,
     pub(super) version: WithSpan<String>,
     pub(super) kind: WithSpan<String>,
+    /// Default: the English plural of the singular.
     pub(super) plural: WithSpan<String>,
+    /// Default: the kind in lower case.
     pub(super) singular: WithSpan<String>,
     pub(super) namespaced: bool,
     pub(super) short: Vec<WithSpan<String>>,
@@ -42,6 +45,7 @@ pub(super) struct Field {
     /// Name in JSON.
     pub(super) json: String,
     pub(super) ty: Type,
+    /// Whether the field may be absent.
     pub(super) optional: bool,
     pub(super) doc: String,
 }
@@ -187,6 +191,8 @@ impl Field {
     }
 }
 
+/// Whether the type is written as an `Option`. A macro sees names only: an alias of `Option` is not
+/// recognized.
 fn is_option(ty: &Type) -> bool {
     match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Option"),

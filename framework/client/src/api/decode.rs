@@ -1,4 +1,7 @@
 //! Decodes the bodies of answers into objects, lists and pages.
+//!
+//! Invariants: an item that does not decode never hides its neighbours, and an error text names the
+//! object and the field, never a value, which may be a secret.
 
 use std::borrow::Cow;
 
@@ -84,8 +87,11 @@ struct ItemMetadata<'a> {
 pub(crate) struct Page<K> {
     /// The objects; an error for each that does not decode.
     pub(crate) items: Vec<Result<K, Error>>,
+    /// Version of the collection.
     pub(crate) resource_version: String,
+    /// Token of the next page; `None` on the last one.
     pub(crate) continue_token: Option<String>,
+    /// Approximate number of objects on later pages, if the server sends it.
     pub(crate) remaining: Option<u64>,
 }
 

@@ -25,6 +25,7 @@ pub struct NewServer {
     known: Mutex<ServerState>,
 }
 
+/// Changes only in one direction: names are added, and the moment of opening is set once.
 #[derive(Debug, Default)]
 struct ServerState {
     /// Namespaces and names of elections in this process.

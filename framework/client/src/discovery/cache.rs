@@ -2,6 +2,10 @@
 //!
 //! Reads are numbered. A caller accepts a lowest number and an oldest moment, so that
 //! "invalidated", "newer than the one I saw" and "not too old" are one comparison.
+//!
+//! Lock order: `turn` before `state`. `state` is held for comparisons and copies only, never across
+//! an await; the caller that holds `turn` reads the server, and callers behind it check again
+//! whether that read is good enough for them before they read themselves.
 
 use std::fmt;
 use std::sync::Arc;

@@ -63,6 +63,7 @@ pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
     }
 }
 
+/// Metadata of a group: its name.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Meta {
@@ -78,6 +79,7 @@ struct WireGroup<'a> {
     versions: Option<Vec<&'a RawValue>>,
 }
 
+/// One version of a group in the aggregated form.
 #[derive(Deserialize)]
 struct WireVersion {
     version: String,
@@ -93,6 +95,7 @@ struct OnlyVersion {
     version: String,
 }
 
+/// One resource of a version in the aggregated form; absent members are empty.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireResource {
@@ -106,6 +109,7 @@ struct WireResource {
     subresources: Option<Vec<WireSubresource>>,
 }
 
+/// One subresource in the aggregated form.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSubresource {
@@ -114,6 +118,7 @@ struct WireSubresource {
     verbs: Option<Vec<String>>,
 }
 
+/// Kind of a body, which may be of another group than the resource.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireKind {

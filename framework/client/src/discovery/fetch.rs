@@ -86,6 +86,9 @@ impl Brought {
     }
 }
 
+/// Reads one of the two roots, `/api` or `/apis`: in the aggregated form if the server has it,
+/// otherwise each group version by itself. With the entity tag of an earlier read the answer may be
+/// that nothing changed.
 async fn root(
     client: &Client,
     path: &'static str,
@@ -131,6 +134,7 @@ async fn root(
     Ok(Brought { groups: Arc::new(groups), tag, is_there: true })
 }
 
+/// The HTTP code of an error answer.
 fn code(error: &Error) -> Option<u16> {
     error.status().map(|status| status.code)
 }

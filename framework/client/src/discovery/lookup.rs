@@ -279,6 +279,7 @@ impl Catalog {
     }
 }
 
+/// Name of a version's group for people: `core` for the core group.
 fn group_name(version: &ApiVersion) -> String {
     if version.group.is_empty() { "core".to_owned() } else { version.group.clone() }
 }

@@ -3,6 +3,9 @@
 //! An event that occurs a million times a second under its owner's lock is counted there in plain
 //! integers. Feeding a series for each event would cost a lock, or a cache line for which all
 //! processors contend.
+//!
+//! Invariant: numbers move, they are not copied: a source forgets the numbers that it adds. Two
+//! readings in a row never count an event twice.
 
 use std::time::Duration;
 
@@ -19,6 +22,7 @@ pub struct Durations {
     bounds: Vec<u64>,
     /// Number of durations per bucket: one bucket more than bounds.
     counts: Vec<u64>,
+    /// Sum of all durations; 128 bits, so that it cannot overflow.
     nanos: u128,
     /// The last bucket, which most often is that of the next duration too: `.2`, for durations
     /// above `.0` and not above `.1`.
@@ -37,6 +41,7 @@ impl Durations {
     /// Adds a duration of `nanos` nanoseconds.
     #[doc(hidden)]
     pub fn add(&mut self, nanos: u64) {
+        // Most durations of one queue fall into one bucket: the search is skipped for them.
         if nanos <= self.last.0 || nanos > self.last.1 {
             self.last = self.bucket(nanos);
         }

@@ -16,9 +16,12 @@ pub(super) struct Histogram {
     inner: Arc<Mutex<Inner>>,
 }
 
+/// Under one lock, so that a reader never sees a sum without its count.
 #[derive(Debug)]
 struct Inner {
+    /// Sum of all values, in the unit of the metric.
     sum: f64,
+    /// Number of all values.
     count: u64,
     /// Upper bound and number of values, ascending; the last bound is infinite.
     buckets: Vec<(f64, u64)>,

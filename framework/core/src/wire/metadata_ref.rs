@@ -14,7 +14,9 @@ use super::scanner::members::{Cursor, Elements, Member, members, text};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Span {
+    /// Offset of the first byte.
     pub(crate) start: u32,
+    /// Number of bytes.
     pub(crate) length: u32,
 }
 
@@ -32,6 +34,7 @@ impl Span {
         bytes.get(start..start + self.length as usize).unwrap_or_default()
     }
 
+    /// Returns the text of the range; empty if it is not UTF-8.
     fn text<'a>(&self, bytes: &'a [u8]) -> &'a str {
         std::str::from_utf8(self.of(bytes)).unwrap_or_default()
     }
@@ -68,10 +71,12 @@ impl Revision {
         Self(generation.wrapping_shl(1) | i64::from(is_terminating))
     }
 
+    /// Returns the generation; the shift keeps its sign.
     fn generation(self) -> i64 {
         self.0 >> 1
     }
 
+    /// Whether the object is marked for deletion.
     fn is_terminating(self) -> bool {
         self.0 & 1 == 1
     }
@@ -136,6 +141,7 @@ pub struct Plain {
 }
 
 impl Plain {
+    /// Bytes on the heap: the texts, and the pointers of their boxes.
     fn heap(&self) -> usize {
         let labels = self.labels.iter().map(|(key, value)| 32 + key.len() + value.len());
         let finalizers = self.finalizers.iter().map(|finalizer| 16 + finalizer.len());
@@ -156,10 +162,12 @@ pub(crate) struct PlainOwner {
 }
 
 impl PlainOwner {
+    /// Bytes of the texts.
     fn length(&self) -> usize {
         self.api_version.len() + self.kind.len() + self.name.len() + self.uid.len()
     }
 
+    /// Borrows the reference in the form of one that is read in place.
     fn view(&self) -> OwnerRef<'_> {
         OwnerRef {
             api_version: &self.api_version,

@@ -395,6 +395,8 @@ fn pairs(bytes: &[u8]) -> Vec<(Box<str>, Box<str>)> {
     pairs
 }
 
+/// Copies the owner references out of their array; elements that are no owner reference are left
+/// out.
 fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
     let read = |(_, value): (usize, &[u8])| {
         // An array of the right length would decode, too.
@@ -411,6 +413,7 @@ fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
     Elements::of(bytes).filter_map(read).collect()
 }
 
+/// An owner reference as the API server writes it; escaped texts are copied, others are borrowed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
@@ -432,11 +435,15 @@ const MOST_CUTS: usize = 4;
 /// Byte ranges to leave out, by start; they may overlap.
 #[derive(Debug, Default)]
 struct Cuts {
+    /// On the stack: an object is scanned for each event, and an allocation would cost more than
+    /// the cuts.
     ranges: [(usize, usize); MOST_CUTS],
     count: usize,
 }
 
 impl Cuts {
+    /// Adds a range, unless there are too many: a further one stays in the bytes, which is
+    /// harmless.
     fn add(&mut self, start: usize, end: usize) {
         if self.count < MOST_CUTS {
             self.ranges[self.count] = (start, end);
@@ -446,6 +453,7 @@ impl Cuts {
         }
     }
 
+    /// Returns the ranges, by start.
     fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
         self.ranges[..self.count].iter().copied()
     }
@@ -464,11 +472,14 @@ impl Cuts {
 /// Computes cuts that leave valid commas: up to the next member, or from the end of the last one
 /// kept.
 struct Cutter {
+    /// End of the last member that is kept, or of the opening brace.
     kept_end: usize,
+    /// Start of a cut whose end is the start of the next member.
     pending: Option<usize>,
 }
 
 impl Cutter {
+    /// Begins behind the opening brace of an object.
     fn new(bytes: &[u8]) -> Self {
         let brace = super::scanner::scan::skip_space(bytes, 0);
         Self { kept_end: brace + 1, pending: None }

@@ -24,6 +24,8 @@ pub struct PathTree {
 /// The parts of the metadata whose offsets a [`MetadataOffsets`] has.
 const PARTS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
+/// A step of paths; paths with a common beginning share its nodes, so that an object is scanned
+/// once.
 #[derive(Debug, Default)]
 struct Node {
     /// The numbers of the paths that end here.
@@ -92,6 +94,7 @@ impl PathTree {
 }
 
 impl Node {
+    /// Adds a path below this node.
     fn add(&mut self, path: &[&'static str], number: usize) {
         let mut node = self;
         for step in path {
@@ -105,6 +108,7 @@ impl Node {
         node.ends.push(number);
     }
 
+    /// Whether no path ends at or below this node.
     fn is_empty(&self) -> bool {
         self.ends.is_empty() && self.children.is_empty()
     }

@@ -15,6 +15,7 @@ pub struct FieldMask {
     root: Node,
 }
 
+/// A step of the kept paths.
 #[derive(Debug, Default)]
 struct Node {
     /// Whether the whole value is kept.
@@ -67,6 +68,7 @@ impl FieldMask {
 const MANY: usize = 32;
 
 impl Node {
+    /// Adds a path below this node; a node that is kept whole stays so.
     fn add(&mut self, path: &[&'static str]) {
         let mut node = self;
         for step in path {

@@ -29,12 +29,31 @@ const MOST_EXPIRIES: u32 = 3;
 /// token that continues after the last page: the stream uses it. Otherwise the list begins anew,
 /// and objects that were returned already are skipped by their position in the server's order
 /// (`namespace/name`); for a server with another order, the stream returns the error instead.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let mut pods = client.all::<Pod>().list().page_size(100).stream();
+/// while let Some(pod) = pods.next().await {
+///     match pod {
+///         Ok(pod) => println!("{:?}", pod.metadata.name),
+///         Err(error) => eprintln!("{error}"),
+///     }
+/// }
+/// println!("one version: {}", pods.is_consistent());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a stream does nothing until it is polled"]
 pub struct ListStream<K> {
     /// Requests the first page.
     draft: Draft,
+    /// The request after the current page.
     next: NextPage,
+    /// The request under way; `None` while objects of a page are left.
     fetching: Option<ApiFuture<'static, Page<K>>>,
+    /// Objects of the current page that were not returned.
     items: std::vec::IntoIter<Result<K, Error>>,
     /// Position of the last returned object.
     last: Option<String>,
@@ -94,10 +113,13 @@ impl<K: Resource> ListStream<K> {
     }
 
     /// Whether all objects so far are from one version of the collection.
+    ///
+    /// False from the first expired token on.
     pub fn is_consistent(&self) -> bool {
         self.consistent
     }
 
+    /// Returns an object of the current page, or turns to the next page.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<K, Error>>> {
         loop {
             if let Some(item) = self.items.next() {

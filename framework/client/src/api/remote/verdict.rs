@@ -47,10 +47,12 @@ pub(super) enum SessionEnd {
 }
 
 impl SessionEnd {
+    /// The end of a session that broke, without a cause.
     pub(super) fn broken(why: impl Into<String>) -> Self {
         Self::Broken { why: why.into(), source: None }
     }
 
+    /// The end of a session that broke, with its cause.
     pub(super) fn because(
         why: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,

@@ -1,4 +1,8 @@
 //! Brings an object to a wanted state, and creates it if it is missing.
+//!
+//! The read decides between creation and change, and another writer may decide otherwise in
+//! between: then the creation finds the name taken, or the write finds another version. Both are
+//! answered by one more read, five attempts in all.
 
 use serde_json::Value;
 
@@ -8,6 +12,23 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt, Whole};
 
 /// Result of [`Api::create_or_update`] and [`Api::create_or_patch`].
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::api::Upserted;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let mut map = ConfigMap::default();
+/// map.metadata.name = Some("settings".into());
+/// let maps = client.namespace::<ConfigMap>("shop");
+/// match maps.create_or_patch(&map, |map| map.immutable = Some(false)).await? {
+///     Upserted::Created(_) => println!("created"),
+///     Upserted::Updated(_) => println!("changed"),
+///     Upserted::Unchanged(_) => println!("nothing to do"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Upserted<K> {
     /// The object did not exist and was created.
@@ -33,6 +54,8 @@ impl<K> Upserted<K> {
 }
 
 /// Request by which an existing object is changed.
+///
+/// A replacement writes the whole object, a patch the differences.
 #[derive(Clone, Copy)]
 enum WriteMethod {
     Replace,
@@ -193,6 +216,7 @@ impl<K: Resource> Api<K> {
     }
 }
 
+/// Encodes an object; the error names it.
 fn json<K: Resource>(object: &K) -> Result<Value, Error> {
     serde_json::to_value(object).map_err(|error| {
         let text = format!("cannot write \"{}\": it does not become JSON", object.name());

@@ -144,6 +144,8 @@ impl Credentials {
         }
     }
 
+    /// The TLS settings whose files may change; `None` before the client is assembled, and without
+    /// TLS.
     fn tls(&self) -> Option<&Arc<Tls>> {
         self.connections.get().and_then(|to| to.tls.as_ref())
     }
@@ -158,6 +160,7 @@ impl Credentials {
         matches!(self.source, AuthSource::TokenFile(..) | AuthSource::Exec(_))
     }
 
+    /// Whether the credentials come from an exec plugin.
     fn is_plugin(&self) -> bool {
         matches!(self.source, AuthSource::Exec(_))
     }
@@ -214,6 +217,7 @@ impl Credentials {
         if let Some(tls) = self.tls().filter(|tls| tls.rotates()) {
             tls.renew_now(|| self.retire()).await;
         }
+        // A renewal under way ends first: the comparison below must see the header that it brings.
         let mut held = self.kept.lock().await;
         let now = self.clock.now();
         // The header is compared: another request may have replaced the refused credentials
@@ -229,6 +233,8 @@ impl Credentials {
     /// same renewal.
     async fn current(&self) -> Result<CachedCredential, Error> {
         let came = self.clock.now();
+        // Held across the renewal, so that one caller reads the source or runs the plugin for all.
+        // Lock order: `kept` before `running`.
         let mut held = self.kept.lock().await;
         if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
             return Ok(current.clone());

@@ -309,6 +309,7 @@ impl<'a> Call<'a> {
         let clock = &self.shared.environment.clock;
         let background = self.request.background;
         // Spent after the deadline check: a retry that is not made costs nothing.
+        // The lock covers the refill and the withdrawal: two calls never take the same saved retry.
         if !self.shared.budgets.lock().of(background).withdraw(clock.now()) {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));

@@ -52,6 +52,8 @@ impl InFlightWrites {
     /// Counts one more write, until the returned guard is dropped.
     #[doc(hidden)]
     pub fn begin(&self) -> InFlightWrite {
+        // Counted before the write is sent: a look in between must not miss a write that the server
+        // has.
         self.inner.state.lock().in_flight += 1;
         InFlightWrite { writes: self.clone(), until: None }
     }

@@ -2,6 +2,10 @@
 //!
 //! A write is repeated only when the first attempt was certainly not executed, or when a second
 //! execution does no harm. Otherwise the caller has to decide and gets `Ambiguous`.
+//!
+//! The budget bounds the load that retries add during an outage: a tenth of the calls, one retry in
+//! ten seconds, and 20 saved up. Without it, ten retries of each call would multiply the load of a
+//! server that just fails under load.
 
 use std::time::Duration;
 
@@ -179,6 +183,7 @@ impl RetryBudget {
     /// Retries that a second earns.
     const PER_SECOND: f64 = 0.1;
 
+    /// A full budget: a new client may retry at once.
     pub(crate) fn new(now: Instant) -> Self {
         Self { tokens: Self::CAP, filled: now }
     }

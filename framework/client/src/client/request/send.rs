@@ -64,6 +64,9 @@ impl Request {
 
     /// Returns the absolute URL, with its query.
     ///
+    /// The path of the server's address comes first, unless [`request_uri`](Request::request_uri)
+    /// replaced it.
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`] for the first mistake of the builder.
     pub fn url(&self) -> Result<String, Error> {
@@ -86,6 +89,8 @@ impl Request {
     }
 
     /// Returns the request as plain data.
+    ///
+    /// The result is sent by [`Client::send`](crate::client::Client::send).
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for the first mistake of the builder.

@@ -41,6 +41,18 @@ const OTHER_IDLE: Duration = Duration::from_secs(4 * 3600 + 30);
 ///
 /// Only buffers of fixed size are read ahead (1 MiB of an HTTP/2 stream): a slow reader slows the
 /// server down.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let path = ["api", "v1", "namespaces", "shop", "pods", "web-0", "log"];
+/// let mut bytes = client.get().abs_path(path).param("follow", "true").stream().await?;
+/// while let Some(chunk) = bytes.next().await {
+///     println!("{} bytes", chunk?.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct ByteStream {
     /// Rest of the body; `None` after its end and after an error.
     body: Option<ResponseBody>,

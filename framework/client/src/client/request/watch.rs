@@ -10,6 +10,8 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::wire::{EventType, Frame, FrameDecoder, RawItem};
 
 /// Event of a watch.
+///
+/// `Debug` shows the type and the length only: the object may be a Secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawEvent {
     /// Type of the event; never [`EventType::Error`], which becomes an error.
@@ -19,6 +21,20 @@ pub struct RawEvent {
 }
 
 /// Running watch. Dropping it ends it.
+///
+/// For programs that decode late or not at all; [`Watch`](crate::api::Watch) has types.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let pods = client.get().group_version("", "v1").resource("pods");
+/// let mut events = pods.watch().await?;
+/// while let Some(event) = events.next().await {
+///     println!("{:?}", event?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct RawWatch {
     /// Stream of the answer; `None` after the end, and for an empty watch.
     bytes: Option<ByteStream>,

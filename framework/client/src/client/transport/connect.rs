@@ -82,6 +82,12 @@ impl Debug for ConnectedStream {
 /// ```
 pub trait Connect: Debug + Send + Sync + 'static {
     /// Opens one stream.
+    ///
+    /// # Errors
+    /// Any I/O error counts as a failure before the request was sent, so that the call is tried
+    /// again.
+    /// # Cancel safety
+    /// The future is dropped when the call ends first; it must not leave a half-open stream.
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>>;
 
     /// Opens one stream and reports its protocol. Default: [`connect`](Self::connect), and

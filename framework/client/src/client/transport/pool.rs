@@ -4,6 +4,9 @@
 //! are shared. A closed connection is noticed when it is taken from the pool. Pings, ages and idle
 //! times follow the clock, so that a run on a paused clock is reproducible. Not here: the outcome
 //! of a request whose connection breaks (`transport`).
+//!
+//! Lock order: `dialing` before `state`. `dialing` is held across a connect, so that requests which
+//! come meanwhile find its connection; `state` is never held across an await.
 
 use std::fmt;
 use std::io;
@@ -67,6 +70,8 @@ pub(crate) struct Pool {
     dialing: tokio::sync::Mutex<()>,
 }
 
+/// Connections by their protocol. A server speaks one of the two, but a proxy behind the same
+/// address may change it.
 #[derive(Default)]
 struct State {
     /// Protocol of the last connection; `None` before the first one.
@@ -82,6 +87,7 @@ struct State {
     generation: u64,
 }
 
+/// Protocol that the TLS handshake selected; plain connections speak HTTP/1.1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Http1,
@@ -97,6 +103,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
+    /// Whether the connection is too old for another request.
     fn is_expired(&self, now: Instant) -> bool {
         self.expires.is_some_and(|expires| now >= expires)
     }
@@ -112,6 +119,8 @@ struct Idle {
 }
 
 impl Idle {
+    /// Whether the connection may serve another request: an old idle one may be closed by the
+    /// server or a firewall without a sign.
     fn is_usable(&self, now: Instant) -> bool {
         !self.ticket.is_expired(now) && now.saturating_duration_since(self.since) < IDLE_TIME
     }

@@ -32,6 +32,8 @@ struct ForwardingWaker {
     state: Mutex<State>,
 }
 
+/// Changed by polls and by wake-ups from other threads, under one lock: a wake-up is either
+/// recorded before the poll reads it, or passed on to the task.
 #[derive(Debug, Default)]
 struct State {
     /// Waker of the task that polled last.

@@ -117,6 +117,8 @@ impl Attempt {
         self.resent.load(Ordering::Relaxed)
     }
 
+    /// Relaxed: the caller reads the flag after the future of the transport has ended, which orders
+    /// the two.
     fn set_unsent(&self, unsent: bool) {
         self.unsent.store(unsent, Ordering::Relaxed);
     }

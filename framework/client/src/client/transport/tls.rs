@@ -41,6 +41,7 @@ pub(crate) enum Pem {
 }
 
 impl Pem {
+    /// Reads the text; a file with a blocking call.
     fn read(&self) -> Result<Secret, Error> {
         match self {
             Self::Inline(text) => Ok(text.clone()),
@@ -75,6 +76,7 @@ impl Pem {
         }
     }
 
+    /// Whether the text can change while the client runs.
     fn is_file(&self) -> bool {
         matches!(self, Self::File(_))
     }
@@ -112,6 +114,7 @@ pub(crate) struct Tls {
     reading: tokio::sync::Mutex<()>,
 }
 
+/// The material in use, replaced as a whole after the files changed.
 struct State {
     material: Material,
     roots: Arc<RootCertStore>,
@@ -198,6 +201,8 @@ impl Tls {
     /// Checks the files if a minute has passed since the last check, and calls `retire` when they
     /// changed, because open connections use the earlier ones. Unusable files (they may be in the
     /// middle of a replacement) change nothing and are checked again after 5 s.
+    ///
+    /// Lock order: the turn of the reader before the state, which is never held across an await.
     ///
     /// # Cancel safety
     /// Safe: the next call begins again.

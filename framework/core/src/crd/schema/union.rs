@@ -279,6 +279,7 @@ enum Kind<'a> {
 }
 
 impl<'a> Kind<'a> {
+    /// Reads the kind of values that a lowered schema allows.
     fn of(node: &'a Node) -> Self {
         match node.get("type").and_then(Value::as_str) {
             Some("object") => Self::Object,

@@ -19,7 +19,9 @@ pub enum RawItem<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Carry {
     bytes: Vec<u8>,
+    /// Largest piece that is kept whole, in bytes.
     limit: usize,
+    /// Whether the current piece is beyond the limit, so that further bytes of it are dropped.
     too_large: bool,
 }
 
@@ -32,6 +34,7 @@ impl Carry {
         self.limit
     }
 
+    /// Whether no piece has begun.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && !self.too_large
     }

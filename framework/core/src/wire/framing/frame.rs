@@ -42,6 +42,7 @@ const TYPES: [(&[u8], EventType); 5] = [
 ];
 
 impl EventType {
+    /// Reads the type with its quotes; an escaped spelling is [`Unknown`](Self::Unknown).
     fn of(value: &[u8]) -> Self {
         let known = |value: &[u8]| TYPES.iter().find(|(name, _)| *name == value);
         known(value).map_or(Self::Unknown, |(_, event)| *event)
@@ -49,6 +50,16 @@ impl EventType {
 }
 
 /// One frame of a watch: the type of the event, and the object's bytes.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::wire::{EventType, Frame};
+///
+/// let line = br#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#;
+/// let frame = Frame::of(line).expect("a frame");
+/// assert_eq!(frame.event, EventType::Added);
+/// assert_eq!(frame.object, br#"{"metadata":{"name":"a"}}"#.as_slice());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The type of the event.

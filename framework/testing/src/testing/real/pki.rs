@@ -1,4 +1,7 @@
 //! Certificates for the real API server and its clients.
+//!
+//! Keys are made anew for each server and never leave its folder; a certificate of one server is
+//! worth nothing at another.
 
 use std::fmt;
 use std::time::Duration;
@@ -73,6 +76,7 @@ impl Authority {
         Ok(ClientCertificate { certificate: pair.certificate, key: pair.key.into() })
     }
 
+    /// Signs a certificate of a new key for this usage.
     fn sign(
         &self,
         mut params: CertificateParams,
@@ -91,6 +95,7 @@ impl fmt::Debug for Authority {
     }
 }
 
+/// Parameters of a certificate with this common name, which kube-apiserver takes as the user.
 fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     // The default's own common name is replaced.
@@ -98,6 +103,7 @@ fn named(name: &str) -> CertificateParams {
     params
 }
 
+/// The error of a certificate that cannot be made.
 pub(super) fn unmade(error: rcgen::Error) -> Error {
     failed("cannot make a certificate").because(error)
 }
