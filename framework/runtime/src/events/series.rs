@@ -1,4 +1,9 @@
 //! Decides whether an occurrence becomes an Event, grows a series or is dropped: no I/O, no clock.
+//!
+//! The counterpart of client-go's `EventCorrelator`: one Event for equal occurrences, and a token
+//! bucket of 25 Events per object with one more in 5 min, client-go's defaults. Memory is bounded
+//! by the number of series and of budgets; beyond it the oldest half is forgotten, which costs
+//! further Events and nothing else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,11 +35,17 @@ pub(super) enum Writing {
 /// The occurrences of one Event that was written.
 #[derive(Debug)]
 struct Series {
+    /// Namespace of the Event.
     namespace: String,
+    /// Name of the Event.
     name: String,
+    /// Occurrences so far.
     count: i32,
+    /// Occurrences that the API server knows of.
     written: i32,
+    /// Time of the last occurrence, by both clocks.
     last: (Instant, Timestamp),
+    /// Time of the last write, from which the refresh counts.
     last_written: Instant,
 }
 
@@ -55,7 +66,9 @@ impl Series {
 /// A token bucket of one object.
 #[derive(Debug)]
 struct Budget {
+    /// Events that the object may still cause now.
     left: u32,
+    /// Time up to which earned tokens were counted.
     since: Instant,
 }
 
@@ -80,7 +93,9 @@ impl Budget {
 /// Recently written series and the budgets of their objects.
 #[derive(Debug, Default)]
 pub(super) struct Aggregator {
+    /// Written Events by their content, the object included.
     series: BTreeMap<Occurrence, Series>,
+    /// Buckets of the objects that caused Events.
     budgets: BTreeMap<Regarding, Budget>,
 }
 
