@@ -54,6 +54,7 @@ pub struct RunContext {
     /// The operator's caches, filled unless the runnable comes before them.
     informers: InformerRegistry,
     clock: Clock,
+    /// Cancelled when the runnable must stop.
     stop: CancellationToken,
 }
 
