@@ -20,6 +20,9 @@ const BURST: u32 = 50;
 const REFILL: Duration = Duration::from_secs(10);
 
 /// A cached object that does not decode into its type.
+///
+/// Such an object was written before a schema was tightened, or by a newer version of the program;
+/// the cache keeps it, so that it is not taken for deleted.
 #[derive(Clone, Debug)]
 pub struct InvalidObject {
     /// The object.
@@ -44,6 +47,7 @@ pub(super) type Validator = fn(&Arc<Object>);
 
 /// Number of reports that one informer may still make.
 pub(super) struct Budget {
+    /// Reports left, and the time from which on the next one is earned.
     left: Mutex<(u32, Option<Instant>)>,
     was_exceeded: AtomicBool,
 }

@@ -8,6 +8,15 @@ use tokio::time::Instant;
 use windlass_core::sync::{AtomicBool, Notify, OrderedWatch, Ordering};
 
 /// Present activity or wait of a reflector.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use windlass::reflector::State;
+///
+/// let state = State::Absent("the server does not know websites.example.dev".into());
+/// assert!(state.to_string().starts_with("absent"));
+/// assert_ne!(state, State::Watching);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not started.
@@ -53,11 +62,16 @@ pub struct Freshness {
 }
 
 /// The state of one reflector, readable from any task.
+///
+/// Written by the reflector only. The state is set after the data that it speaks of was handed
+/// over: a task that sees [`State::Watching`] finds the first list in the sink.
 #[derive(Debug)]
 pub struct Status {
     /// Description for the log: `websites.example.dev in "shop"`.
     what: String,
+    /// The present state, with its waiters.
     state: OrderedWatch<State>,
+    /// Times of the last data; held for a copy only.
     freshness: Mutex<Freshness>,
     /// Notified when an absent kind may have been created.
     nudge: Notify,
@@ -77,6 +91,8 @@ impl Status {
     }
 
     /// Returns the present state.
+    ///
+    /// A copy: the reflector may be in another state already.
     pub fn get(&self) -> State {
         self.state.get()
     }

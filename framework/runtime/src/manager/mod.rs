@@ -309,7 +309,7 @@ impl Manager {
     /// Default, and for none given: all.
     ///
     /// Cluster-scoped kinds are watched whole in any case. The manifests have Roles in these
-    /// namespaces instead of ClusterRoles.
+    /// namespaces instead of `ClusterRole`s.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let names = namespaces.into_iter().map(|name| name.into().trim().to_owned());
         let names: BTreeSet<String> = names.filter(|name| !name.is_empty()).collect();

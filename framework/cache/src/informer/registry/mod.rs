@@ -1,4 +1,7 @@
 //! The registry of all informers of one operator on one cluster, and the task that runs them.
+//!
+//! The lock of `informers` is held neither while sources are created nor while a task is woken: both
+//! run code that may use the registry.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,6 +40,9 @@ use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 ///
 /// An informer is created when it is first asked for. It runs while [`run`](Self::run) runs and the
 /// informer is in use. Several registries, for several clusters, may run side by side.
+///
+/// client-go's `SharedInformerFactory`. An operator has one for each cluster, made by its manager;
+/// [`Informer`] has an example of one without a manager.
 #[derive(Clone)]
 pub struct InformerRegistry {
     inner: Arc<Inner>,
@@ -44,19 +50,29 @@ pub struct InformerRegistry {
 
 /// The registry behind all its handles.
 pub(in crate::informer) struct Inner {
+    /// Creates the source of a kind in a scope.
     sources: Sources,
+    /// Clock, randomness and metrics of all informers.
     environment: Environment,
+    /// Namespaces to read, in order; empty for all.
     namespaces: Vec<String>,
+    /// Cluster in the keys of all objects.
     cluster: ClusterId,
     /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
+    /// Findings about the server, which all reflectors share.
     habits: Arc<ServerCapabilities>,
+    /// The known informers, and those that no task runs yet.
     informers: Mutex<Informers>,
+    /// One permit: an informer waits to be run.
     asked_for: Notify,
     /// Stops every informer.
     stop: CancellationToken,
+    /// Stage of the registry.
     phase: OrderedWatch<Phase>,
+    /// Receiver of reports about objects that do not decode.
     reports: Arc<Reports>,
+    /// Metric series, by the informers' labels.
     series: Arc<Series>,
 }
 
@@ -73,8 +89,11 @@ impl Reports {
 /// Stage of a registry's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
+    /// Made, and not running: informers wait.
     New,
+    /// [`InformerRegistry::run`] runs the informers.
     Running,
+    /// All informers have stopped; new ones end at once.
     Ended,
 }
 
@@ -201,6 +220,9 @@ impl InformerRegistry {
     /// Returns the informer of a kind, with the options that were set for the kind. It is created
     /// on first use, and runs while [`run`](Self::run) runs and the informer is in use.
     ///
+    /// Two calls return the same cache. To be called from any task; the cache fills in the
+    /// background.
+    ///
     /// # Panics
     /// When `K` does not know its kind ([`DynamicObject`](windlass_core::resource::DynamicObject)): use
     /// [`informer_of`](Self::informer_of).
@@ -223,6 +245,16 @@ impl InformerRegistry {
     /// Returns an informer with options of its own, beside that of [`informer`](Self::informer):
     /// another selector, other namespaces, another representation. Callers with equal options share
     /// it.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_cache as windlass;
+    /// # use windlass::informer::{CacheOptions, Informer, InformerRegistry};
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # fn example(informers: &InformerRegistry) -> Informer<Pod> {
+    /// // Beside the cache of all Pods, if there is one.
+    /// informers.informer_with::<Pod>(CacheOptions::default().fields("spec.nodeName=worker-3"))
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// As [`informer`](Self::informer).
@@ -382,6 +414,9 @@ impl InformerRegistry {
     /// Runs every informer, present ones and those asked for later, until `stop` or
     /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
     /// same time or later, returns at once.
+    ///
+    /// Needed once for each registry; a manager does it. Until then caches stay empty and their
+    /// waiters wait.
     ///
     /// # Cancel safety
     /// Dropping the future of the first call aborts the informers' tasks.

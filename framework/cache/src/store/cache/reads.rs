@@ -15,7 +15,9 @@ use windlass_core::resource::ObjectKey;
 /// The time that a read refers to: now, or the moment of a snapshot.
 #[derive(Clone, Copy)]
 pub(crate) enum At<'a> {
+    /// The state at the call, own writes included.
     Now,
+    /// The present state, with the differences that the snapshot has recorded since.
     SnapshotDiff(&'a SnapshotDiff),
 }
 
@@ -236,9 +238,12 @@ impl Core {
 
 /// Objects that an index has for a term, and others that it may not cover.
 struct Match {
+    /// Objects of the index, as the watch has shown them.
     found: Vec<Arc<Object>>,
     is_sorted: bool,
+    /// Objects that are not in the index in the shown state: own writes, or states of a snapshot.
     others: Vec<Arc<Object>>,
+    /// Computes the values of `others`.
     evaluator: Evaluator,
 }
 
@@ -261,6 +266,7 @@ struct Found {
     is_sorted: bool,
     /// They are exactly the slots' objects.
     is_seen: bool,
+    /// Number of the key set that was read.
     membership: u64,
 }
 
