@@ -3,6 +3,9 @@
 //! It compares lists with the queued and the known objects, and makes tombstones for missing ones.
 //! Deltas of one key are kept, not merged (except for two deletions in a row), so its size is
 //! bounded only by the speed of the consumer; [`DeltaQueue`](windlass_cache::delta::DeltaQueue) has a bound.
+//!
+//! Invariants: each key in `order` has a place and the other way round; no place is without deltas;
+//! `initial` counts the places of the first list, tombstones included.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -14,6 +17,8 @@ use super::rules::Rules;
 use windlass_core::error::BoxError;
 
 /// The changes of one key, oldest first; never empty.
+///
+/// client-go's `Deltas`, with the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deltas<K, T> {
     /// The object's key.
@@ -24,6 +29,8 @@ pub struct Deltas<K, T> {
 
 impl<K, T> Deltas<K, T> {
     /// Returns the last change.
+    ///
+    /// For consumers that need the present state only.
     pub fn newest(&self) -> Option<&ObjectDelta<T>> {
         self.deltas.last()
     }
@@ -58,18 +65,25 @@ impl<K, T> Deltas<K, T> {
 /// assert_eq!(popped[1].deltas, [ObjectDelta::Deleted(Deleted::missed(Some(("web-0", 1))))]);
 /// ```
 pub struct DeltaFifo<K, T> {
+    /// Names and trims objects.
     rules: Rules<K, T>,
+    /// The keys that wait, in the order of their first delta.
     order: VecDeque<K>,
+    /// The deltas by key.
     places: BTreeMap<K, Place<T>>,
+    /// Whether anything was queued: an empty queue has not synced before.
     is_populated: bool,
     /// Places of the first list that were not taken out.
     initial: usize,
+    /// Whether listed objects become `Sync` deltas.
     lists_as_sync: bool,
 }
 
 /// The waiting deltas of one key.
 struct Place<T> {
+    /// Oldest first.
     deltas: Vec<ObjectDelta<T>>,
+    /// Whether the place belongs to the first list.
     is_initial: bool,
 }
 

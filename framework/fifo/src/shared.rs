@@ -3,6 +3,9 @@
 //! Producers never wait for a consumer's processing, only for room. One item is processed at a
 //! time, outside of the lock. While a list or a resync is compared with the consumer's store, the
 //! effects of the item in process count as done already, so its objects do not seem unknown.
+//!
+//! Lock order: the queue's lock is the only one. The key function, the transform, the consumer's
+//! store and the processing all run without it; only the queue's own methods run under it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,9 +42,15 @@ use windlass_core::sync::{Mutex, Notify};
 /// # Ok::<(), windlass::fifo::Closed>(())
 /// # }).unwrap();
 /// ```
+///
+/// client-go's queues have lock and condition variable inside; here any [`Queue`] is shared this
+/// way.
 pub struct Shared<Q: Queue> {
+    /// Name for errors.
     name: Arc<str>,
+    /// Copy of the queue's rules, to run them without the lock.
     rules: Rules<Q::Key, Q::Object>,
+    /// The queue, and the item in process.
     state: Mutex<State<Q>>,
     /// One permit: an item can be popped.
     filled: Notify,
@@ -53,7 +62,9 @@ pub struct Shared<Q: Queue> {
 
 /// The state that the lock protects.
 struct State<Q: Queue> {
+    /// The queue.
     queue: Q,
+    /// Whether the queue accepts nothing more; never reset.
     is_closed: bool,
     /// The item that is being processed.
     flight: Option<Flight<Q>>,
@@ -71,11 +82,14 @@ pub(super) type Begun<'a, Q, P> = (Taken<P>, Popping<'a, Q>);
 
 /// The item in process: its effect once it is done.
 struct Flight<Q: Queue> {
+    /// Whether the item belongs to the first list.
     is_initial: bool,
+    /// States of the item's objects once it is done.
     states: States<Q>,
 }
 
 impl<Q: Queue> State<Q> {
+    /// Whether the first list was taken out and none of its items is in process.
     fn has_synced(&self) -> bool {
         let is_in_flight = self.flight.as_ref().is_some_and(|flight| flight.is_initial);
         self.queue.has_synced() && !is_in_flight
@@ -118,6 +132,8 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Returns the number of waiting items, without one that is being processed.
+    ///
+    /// A number of the past as soon as it is returned: other tasks add and pop.
     pub fn len(&self) -> usize {
         self.state.lock().queue.len()
     }
@@ -163,6 +179,8 @@ impl<Q: Queue> Shared<Q> {
 
     /// Closes the queue: it accepts nothing more, and all waiters are woken. Queued items can still
     /// be popped.
+    ///
+    /// Idempotent. An item in process is not interrupted.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         // After the flag is set: each woken task finds the queue closed.
