@@ -146,6 +146,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
         let queued: Vec<K> =
             self.order.iter().filter(|key| !listed.contains(key)).cloned().collect();
         for key in queued {
+            // The queued state is newer than the known one, so the tombstone carries it.
             let newest = self.places.get(&key).and_then(|place| place.deltas.last());
             let last_known = newest.and_then(ObjectDelta::object).cloned();
             self.push(key, ObjectDelta::Deleted(Deleted::missed(last_known)), is_initial);
@@ -193,6 +194,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
     }
 
     fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn Known<K, T>) {
+        // Only the first list counts for `has_synced`, and only if nothing was queued before it.
         let is_initial = !self.is_populated;
         self.is_populated = true;
         let listed: BTreeSet<K> = list.objects.iter().map(|(key, _)| key.clone()).collect();
@@ -204,6 +206,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
             };
             self.push(key, delta, is_initial);
         }
+        // An object that could not be named may be one of the missing ones: no tombstones then.
         if list.is_whole {
             self.bury(&listed, known, is_initial);
         }

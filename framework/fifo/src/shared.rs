@@ -346,6 +346,8 @@ impl<Q: Queue> Shared<Q> {
         if !state.queue.has_room() {
             return Ok(Some((key, object)));
         }
+        // Under the same lock as the look at the room: another producer could fill the queue in
+        // between.
         state.queue.enter(key, change(object), &());
         self.entered(state);
         Ok(None)
@@ -375,6 +377,7 @@ impl<Q: Queue> Shared<Q> {
         read: impl Fn() -> View<Q::Key, Q::Object>,
         step: impl FnOnce(&mut State<Q>, &mut View<Q::Key, Q::Object>),
     ) -> Result<bool, Closed> {
+        // Registered before the read: an item that is processed during it is overlaid below.
         let Some(_reading) = self.read()? else { return Ok(false) };
         // Without the lock: the consumer's store is foreign code and may be slow.
         let mut view = read();
@@ -411,6 +414,7 @@ impl<Q: Queue> Shared<Q> {
 
     /// Wakes waiters after items may have been queued.
     fn entered(&self, state: impl std::ops::DerefMut<Target = State<Q>>) {
+        // Read before the release: another task may take the item at once.
         let (is_filled, has_synced) = (!state.queue.is_empty(), state.has_synced());
         // Released before the wake-ups: woken tasks take the same lock.
         drop(state);
@@ -449,6 +453,8 @@ impl<Q: Queue> Shared<Q> {
         // One item at a time: `flight` describes the effects of a single item.
         let taken = if state.flight.is_none() { take(&mut state.queue) } else { None };
         if let Some(taken) = taken {
+            // Recorded in the same step as the take: a list that is compared in between would find
+            // the object neither queued nor known, and take it for deleted.
             let states = states(&taken.item).into_iter().collect();
             state.flight = Some(Flight { is_initial: taken.is_initial, states });
             drop(state);
@@ -503,6 +509,7 @@ impl<Q: Queue> Popping<'_, Q> {
 
 impl<Q: Queue> Drop for Popping<'_, Q> {
     fn drop(&mut self) {
+        // A panic of the processing comes here: without the end, no other item could ever be taken.
         if !self.is_over {
             self.shared.processed(|_| {});
         }

@@ -104,6 +104,7 @@ impl Core {
                 }
             })
             .collect();
+        // Own writes that the watch has not shown must outlive the longest silent watch.
         store.silent_for_at_most(options.reading.longest_silence());
         Arc::new(Self {
             meter,

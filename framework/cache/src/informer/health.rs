@@ -107,6 +107,7 @@ impl Core {
 
     /// Returns the informer's status.
     pub(super) fn status(&self) -> InformerStatus {
+        // One time for all ages of the status.
         let now = self.environment.clock.now();
         let queued = self.listeners.all().into_iter();
         let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());

@@ -240,6 +240,8 @@ impl<T: ReflectorSink> Reflector<T> {
             // Hands over the events that were read before the end.
             self.target.room().await;
             if let Some(pause) = self.answer(end, lived) {
+                // The consequences (an absent kind, a new epoch) must reach readers before the
+                // pause, not after it.
                 self.target.room().await;
                 self.rest(pause).await;
             }

@@ -112,6 +112,7 @@ impl Status {
 
     /// Ends the pause before the next look for an absent kind, which may have been created.
     pub(crate) fn nudge(&self) {
+        // No permit is kept: a reflector that is not looking for its kind needs no wake-up later.
         self.nudge.notify_waiters();
     }
 
@@ -122,6 +123,7 @@ impl Status {
 
     /// Notes a sign of a store that was set back.
     pub(crate) fn sign(&self) {
+        // Relaxed: the flag guards no data, and the reflector is woken separately.
         self.sign.store(true, Ordering::Relaxed);
     }
 

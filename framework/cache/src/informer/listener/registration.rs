@@ -242,6 +242,8 @@ impl Registration {
 
     /// Removes the listener, without waiting for a running call.
     fn take_out(&self) {
+        // First the listener, so that no call starts after this; then the wake-up of the task that
+        // drops it.
         self.listener.remove();
         if let Some(lease) = &self.lease {
             // The informer's task drops removed listeners; without a wake-up it would do so only at

@@ -50,17 +50,13 @@ pub struct InformerRegistry {
 
 /// The registry behind all its handles.
 pub(in crate::informer) struct Inner {
-    /// Creates the source of a kind in a scope.
     sources: Sources,
-    /// Clock, randomness and metrics of all informers.
     environment: Environment,
     /// Namespaces to read, in order; empty for all.
     namespaces: Vec<String>,
-    /// Cluster in the keys of all objects.
     cluster: ClusterId,
     /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
-    /// Findings about the server, which all reflectors share.
     habits: Arc<ServerCapabilities>,
     /// The known informers, and those that no task runs yet.
     informers: Mutex<Informers>,
@@ -68,11 +64,8 @@ pub(in crate::informer) struct Inner {
     asked_for: Notify,
     /// Stops every informer.
     stop: CancellationToken,
-    /// Stage of the registry.
     phase: OrderedWatch<Phase>,
-    /// Receiver of reports about objects that do not decode.
     reports: Arc<Reports>,
-    /// Metric series, by the informers' labels.
     series: Arc<Series>,
 }
 
@@ -89,11 +82,8 @@ impl Reports {
 /// Stage of a registry's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Made, and not running: informers wait.
     New,
-    /// [`InformerRegistry::run`] runs the informers.
     Running,
-    /// All informers have stopped; new ones end at once.
     Ended,
 }
 
@@ -193,6 +183,8 @@ impl InformerRegistry {
     /// # Errors
     /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
     pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
+        // One lock for look and insertion: two callers with different options must not both
+        // succeed.
         let mut informers = self.inner.informers.lock();
         let default = CacheOptions::default();
         let before = informers.options.get(&info);
@@ -220,9 +212,6 @@ impl InformerRegistry {
     /// Returns the informer of a kind, with the options that were set for the kind. It is created
     /// on first use, and runs while [`run`](Self::run) runs and the informer is in use.
     ///
-    /// Two calls return the same cache. To be called from any task; the cache fills in the
-    /// background.
-    ///
     /// # Panics
     /// When `K` does not know its kind ([`DynamicObject`](windlass_core::resource::DynamicObject)): use
     /// [`informer_of`](Self::informer_of).
@@ -245,16 +234,6 @@ impl InformerRegistry {
     /// Returns an informer with options of its own, beside that of [`informer`](Self::informer):
     /// another selector, other namespaces, another representation. Callers with equal options share
     /// it.
-    ///
-    /// ```no_run
-    /// # extern crate windlass_cache as windlass;
-    /// # use windlass::informer::{CacheOptions, Informer, InformerRegistry};
-    /// # use k8s_openapi::api::core::v1::Pod;
-    /// # fn example(informers: &InformerRegistry) -> Informer<Pod> {
-    /// // Beside the cache of all Pods, if there is one.
-    /// informers.informer_with::<Pod>(CacheOptions::default().fields("spec.nodeName=worker-3"))
-    /// # }
-    /// ```
     ///
     /// # Panics
     /// As [`informer`](Self::informer).

@@ -53,6 +53,8 @@ impl Core {
 
     /// Calls `read` with the state and the differences of the moment from it.
     fn read<R>(&self, at: At<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
+        // One read lock for state and differences: a change in between would show a moment that
+        // never was.
         let state = self.state.read();
         match at {
             At::Now => read(&state, &self.own_differences(&state)),
@@ -221,6 +223,8 @@ impl Core {
         }
         let now = self.clock.now();
         matched.found.retain(|object| {
+            // An own write or deletion may hide the indexed state; the former is evaluated by the
+            // caller.
             let shown = state.own.resolve(object.key(), Some(object), now);
             shown.is_some_and(|shown| Arc::ptr_eq(shown, object))
         });
@@ -251,6 +255,7 @@ struct Match {
 fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
     let mut tables = state.tables.iter().enumerate();
     let (number, table) = tables.find(|(_, table)| table.id == id && table.is_ready)?;
+    // A value that no object has is no group: the answer is empty, and not an error.
     let group = table.find(term);
     let is_sorted = group.is_none_or(|group| group.is_sorted());
     let ids = group.into_iter().flat_map(|group| group.members());

@@ -354,6 +354,7 @@ fn cached<K>(objects: Vec<Arc<Object>>) -> Vec<Cached<K>> {
 /// Keeps the objects that match; reads labels from the bytes.
 fn select<K>(mut objects: Vec<Arc<Object>>, labels: &Selector) -> Vec<Cached<K>> {
     if !labels.is_empty() {
+        // Without the lock: the objects are shared references already.
         objects.retain(|object| {
             let head = object.head();
             labels.matches_with(&|key| head.label(key))
