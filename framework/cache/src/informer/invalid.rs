@@ -40,6 +40,17 @@ impl fmt::Display for InvalidObject {
 }
 
 /// Function that receives reports of objects that do not decode. It must not block.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// # use windlass::informer::InformerRegistry;
+/// # fn example(informers: &InformerRegistry) {
+/// use std::sync::Arc;
+/// use windlass::informer::InvalidObject;
+///
+/// informers.report_invalid(Some(Arc::new(|invalid: &InvalidObject| eprintln!("{invalid}"))));
+/// # }
+/// ```
 pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 
 /// Decodes an object to find out whether it decodes.

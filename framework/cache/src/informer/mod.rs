@@ -189,6 +189,20 @@ impl<K: Resource> Informer<K> {
     /// a function, since that needs the whole object. [`wrote_answer`](Self::wrote_answer) has no
     /// such limits.
     ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::informer::Informer;
+    /// # use windlass::resource::ResourceExt;
+    /// /// Shows the answer to a write before the watch does.
+    /// fn show(maps: &Informer<ConfigMap>, answer: &ConfigMap) -> Result<(), windlass::Error> {
+    ///     maps.wrote(answer)?;
+    ///     println!("{:?}", maps.store().get(&answer.key()));
+    ///     Ok(())
+    /// }
+    /// # let _ = show;
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
     pub fn wrote(&self, object: &K) -> Result<(), Error> {

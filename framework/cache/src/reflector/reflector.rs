@@ -200,6 +200,16 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Sets a handler that is called after each failure, before the pause that follows. It must not
     /// block. Its panics are caught and logged.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # use windlass::reflector::{Reflector, StoreTarget};
+    /// # fn example(reflector: Reflector<StoreTarget>) -> Reflector<StoreTarget> {
+    /// reflector.on_trouble(|trouble| {
+    ///     eprintln!("{}: {}; again in {:?}", trouble.what, trouble.state, trouble.pause);
+    /// })
+    /// # }
+    /// ```
     #[must_use]
     pub fn on_trouble(mut self, handler: impl Fn(&ReflectorError) + Send + Sync + 'static) -> Self {
         self.on_trouble = Some(Arc::new(handler));
@@ -213,6 +223,9 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Runs until `stop`, which ends any request or pause under way. No failure and no panic of the
     /// source ends it.
+    ///
+    /// A reflector runs once: make another one to start anew. The sink keeps its content at the
+    /// end.
     ///
     /// # Cancel safety
     /// Dropping the future ends the reflector as `stop` does, except for the [`State::Stopped`] of

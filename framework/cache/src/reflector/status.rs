@@ -104,6 +104,16 @@ impl Status {
 
     /// Waits until `wanted` is true for the state, or the reflector has stopped; returns the state.
     ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # async fn example(status: &windlass::reflector::Status) {
+    /// use windlass::reflector::State;
+    ///
+    /// let state = status.wait_for(|state| matches!(state, State::Watching | State::Absent(_))).await;
+    /// println!("{}: {state}", status.what());
+    /// # }
+    /// ```
+    ///
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {

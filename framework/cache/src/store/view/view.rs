@@ -115,6 +115,17 @@ impl<K: Resource> Store<K> {
     /// callers that the informer itself holds, such as a listener that is kept
     /// (`Registration::keep`) and reads the cache that it listens to: with an ordinary store the
     /// two would keep each other alive for as long as the registry runs.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use windlass::informer::Informer;
+    /// # fn example(pods: &Informer<Pod>) {
+    /// let store = pods.store().unheld();
+    /// // The listener reads its own cache and does not keep it running.
+    /// pods.on_change(move |change| println!("{} of {}", change.key(), store.len())).keep();
+    /// # }
+    /// ```
     #[must_use]
     pub fn unheld(&self) -> Self {
         Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
@@ -205,6 +216,20 @@ impl<K: Resource> Store<K> {
     /// Builds an index now, so that no lookup has to. Objects may be in the store already, and may
     /// change meanwhile.
     ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use windlass::store::{Index, Store};
+    ///
+    /// const BY_NODE: Index<Pod, String> = Index::on_path("node", &["spec", "nodeName"]);
+    ///
+    /// /// Fails at the start of the program, and not at the first lookup.
+    /// fn prepare(pods: &Store<Pod>) -> Result<(), windlass::Error> {
+    ///     pods.ensure_index(BY_NODE)
+    /// }
+    /// # let _ = prepare;
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) in three cases:
     ///
@@ -226,6 +251,18 @@ impl<K: Resource> Store<K> {
     /// An owner reference is a claim: any user who may create such an object in the namespace can
     /// refer to any uid that the user can read. Do not decide by it alone that an object exists, or
     /// how many there are; compare names, or the applied content.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use windlass::store::Store;
+    ///
+    /// /// Names of the Pods that refer to a ReplicaSet.
+    /// fn names(pods: &Store<Pod>, uid: &str) -> Vec<String> {
+    ///     pods.owned_by(uid).iter().map(|pod| pod.key().name().to_owned()).collect()
+    /// }
+    /// # let _ = names;
+    /// ```
     ///
     /// # Panics
     /// As [`by_index`](Self::by_index).
