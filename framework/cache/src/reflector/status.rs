@@ -109,7 +109,8 @@ impl Status {
     /// # async fn example(status: &windlass::reflector::Status) {
     /// use windlass::reflector::State;
     ///
-    /// let state = status.wait_for(|state| matches!(state, State::Watching | State::Absent(_))).await;
+    /// let is_settled = |state: &State| matches!(state, State::Watching | State::Absent(_));
+    /// let state = status.wait_for(is_settled).await;
     /// println!("{}: {state}", status.what());
     /// # }
     /// ```
