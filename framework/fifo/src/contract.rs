@@ -8,6 +8,9 @@ use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::{EnqueueError, Rules};
 
 /// Outcome of processing a popped item.
+///
+/// client-go's `PopProcessFunc` returns an error, and `ErrRequeue` in it for
+/// [`Requeue`](Self::Requeue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<E> {
     /// The item was processed.
@@ -23,6 +26,8 @@ pub enum Outcome<E> {
 }
 
 /// An item that was taken out of a queue.
+///
+/// Owned by the caller until it is dropped, or returned by [`Queue::give_back`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueItem<P> {
     /// The item.
@@ -32,6 +37,9 @@ pub struct QueueItem<P> {
 }
 
 /// A list that replaces everything before it; its objects are named and transformed.
+///
+/// Made by [`admit`](Self::admit), so that the functions of the rules run before a queue is
+/// changed.
 #[derive(Clone, Debug)]
 pub struct Replacement<K, T> {
     /// The objects, in the list's order.
@@ -70,6 +78,26 @@ impl<K: Debug, T> Replacement<K, T> {
 ///
 /// The methods without a body define a queue and are called by [`Shared`](super::Shared): their
 /// objects have passed the queue's [`Rules`].
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use windlass::fifo::{DeltaFifo, Outcome, Queue};
+///
+/// /// Processes all that waits; returns the number of failures.
+/// fn drain<Q: Queue>(queue: &mut Q, mut works: impl FnMut(&Q::Popped) -> bool) -> usize {
+///     let mut failures = 0;
+///     while let Some(outcome) = queue.pop(|item, _is_initial| {
+///         if works(item) { Outcome::Done } else { Outcome::Failed(()) }
+///     }) {
+///         failures += usize::from(outcome != Outcome::Done);
+///     }
+///     failures
+/// }
+///
+/// let mut queue = DeltaFifo::new(|pod: &(&'static str, u32)| Ok(pod.0));
+/// queue.add(("web-0", 1)).expect("it has a key");
+/// assert_eq!(drain(&mut queue, |_| true), 0);
+/// ```
 pub trait Queue {
     /// The names of objects.
     type Key: Ord + Clone + Debug;
@@ -167,6 +195,9 @@ pub trait Queue {
     /// an object that could not be named may be the one that seems to be missing. A full queue
     /// refuses the whole list; an empty list it takes, as there is no object to return as a sign of
     /// the refusal.
+    ///
+    /// The objects that were refused are returned with the reason of each; an empty answer means
+    /// that the whole list was taken.
     fn replace(
         &mut self,
         list: Vec<Self::Object>,
@@ -183,6 +214,8 @@ pub trait Queue {
 
     /// Takes out the next item and passes it to `process`, with whether it belongs to the first
     /// list. `None` when no item waits.
+    ///
+    /// For a queue of one task. [`Shared::pop`](super::Shared::pop) waits for an item.
     fn pop<E>(
         &mut self,
         process: impl FnOnce(&Self::Popped, bool) -> Outcome<E>,
@@ -202,6 +235,7 @@ pub trait Queue {
 /// An object that has passed the rules of a queue, with its key.
 pub(super) type Admitted<Q> = (<Q as Queue>::Key, <Q as Queue>::Object);
 
+/// Names and transforms an object, unless the queue is full.
 fn admit<Q: Queue + ?Sized>(
     queue: &Q,
     object: Q::Object,

@@ -35,6 +35,11 @@
 //! assert_eq!(seen, BTreeMap::from([("web-0".into(), 2), ("web-1".into(), 1)]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The choice: an operator needs none of them, since its controllers have a queue of their own. A
+//! cache of another design that is fed by a reflector takes a [`DeltaFifo`]; one that must see each
+//! step, with a bound, a [`RealFifo`]. All of them are deterministic: equal calls lead to equal
+//! pops.
 
 // Derives and examples name the crate as users do.
 #[doc(hidden)]

@@ -1,6 +1,9 @@
 //! A queue in which nothing is merged: every delta of every key, in the order of arrival.
 //!
 //! For consumers that must see each step. It is bounded, so its producers must be able to wait.
+//!
+//! client-go's `RealFIFO`. Invariant: entries are only added at the end, and returned to the front,
+//! so the order of arrival is the order of pops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -94,17 +97,25 @@ impl<K, T> RealDelta<K, T> {
 /// # Ok::<(), windlass::fifo::EnqueueError<(&'static str, u32)>>(())
 /// ```
 pub struct RealFifo<K, T> {
+    /// Names and trims objects.
     rules: Rules<K, T>,
+    /// The deltas that wait, oldest first.
     entries: VecDeque<Entry<K, T>>,
+    /// Bound on the number of entries; at least one.
     most: usize,
+    /// Whether a list is one entry.
     is_atomic: bool,
+    /// Whether anything was queued: an empty queue has not synced before.
     is_populated: bool,
     /// Entries of the first list that were not taken out.
     initial: usize,
 }
 
+/// A waiting delta.
 struct Entry<K, T> {
+    /// The change.
     delta: RealDelta<K, T>,
+    /// Whether it belongs to the first list.
     is_initial: bool,
 }
 
@@ -147,6 +158,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     /// Makes the queue atomic: a list becomes one `ReplacedAll`, a resync one `SyncAll`.
+    ///
+    /// For consumers that replace their store as a whole. Default: no.
     #[must_use]
     pub fn atomic(mut self) -> Self {
         self.is_atomic = true;
@@ -155,6 +168,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
 
     /// Queues a bookmark: the source has reached `resource_version`. A full queue ignores it, as
     /// the next bookmark supersedes it. Returns whether it was queued.
+    ///
+    /// For consumers that resume a watch at their last version.
     pub fn bookmark(&mut self, resource_version: &str) -> bool {
         let has_room = self.has_room();
         if has_room {
@@ -165,6 +180,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     /// Returns the waiting entries, oldest first.
+    ///
+    /// Looks without taking anything out.
     pub fn iter(&self) -> impl Iterator<Item = &RealDelta<K, T>> {
         self.entries.iter().map(|entry| &entry.delta)
     }
@@ -172,6 +189,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     /// Takes out a run of deltas that can be applied as one step: at most `most` (at least one), of
     /// distinct keys, all or none of them of the first list. An entry that concerns more than one
     /// object comes alone. `None` when no entry waits.
+    ///
+    /// A consumer that locks its store once for each batch handles a long list with few locks.
     pub fn take_batch(&mut self, most: usize) -> Option<QueueItem<Vec<RealDelta<K, T>>>> {
         let first = self.take()?;
         let is_initial = first.is_initial;

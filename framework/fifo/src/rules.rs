@@ -6,14 +6,28 @@ use std::sync::Arc;
 
 use windlass_core::error::BoxError;
 
+/// The function that names objects.
 type KeyFn<K, T> = Arc<dyn Fn(&T) -> Result<K, BoxError> + Send + Sync>;
+/// The function that trims objects.
 type TransformFn<T> = Arc<dyn Fn(T) -> Result<T, BoxError> + Send + Sync>;
 
 /// Functions that name and trim the objects of a queue; cheap to clone.
 ///
 /// [`Shared`](super::Shared) runs them before it takes the queue's lock.
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use windlass::fifo::Rules;
+///
+/// let rules = Rules::new(|pod: &(String, Vec<u8>)| Ok(pod.0.clone()))
+///     .transform(|(name, _payload)| Ok((name, Vec::new())));
+/// let (key, kept) = rules.admit(("web-0".into(), vec![1, 2, 3])).expect("it is named");
+/// assert_eq!((key.as_str(), kept.1.len()), ("web-0", 0));
+/// ```
 pub struct Rules<K, T> {
+    /// Names an object.
     key: KeyFn<K, T>,
+    /// Trims an object after it was named.
     transform: Option<TransformFn<T>>,
 }
 
@@ -31,11 +45,15 @@ impl<K, T> fmt::Debug for Rules<K, T> {
 
 impl<K: fmt::Debug, T> Rules<K, T> {
     /// Names objects by `key`, and keeps them as they are.
+    ///
+    /// An error of `key` refuses the object.
     pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self { key: Arc::new(key), transform: None }
     }
 
     /// Adds a transform, which every object passes once, after its key was read.
+    ///
+    /// An error of `transform` refuses the object, which is then gone.
     #[must_use]
     pub fn transform(
         mut self,
@@ -66,6 +84,9 @@ impl<K: fmt::Debug, T> Rules<K, T> {
 }
 
 /// Error of an object that a queue did not take. Returns the object where it still exists.
+///
+/// [`into_object`](Self::into_object) returns the object of all variants but
+/// [`Transform`](Self::Transform).
 pub enum EnqueueError<T> {
     /// The object's key could not be read.
     Key {

@@ -3,6 +3,9 @@
 //! Producers never wait for a consumer's processing, only for room. One item is processed at a
 //! time, outside of the lock. While a list or a resync is compared with the consumer's store, the
 //! effects of the item in process count as done already, so its objects do not seem unknown.
+//!
+//! Lock order: the queue's lock is the only one. The key function, the transform, the consumer's
+//! store and the processing all run without it; only the queue's own methods run under it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,9 +42,15 @@ use windlass_core::sync::{Mutex, Notify};
 /// # Ok::<(), windlass::fifo::Closed>(())
 /// # }).unwrap();
 /// ```
+///
+/// client-go's queues have lock and condition variable inside; here any [`Queue`] is shared this
+/// way.
 pub struct Shared<Q: Queue> {
+    /// Name for errors.
     name: Arc<str>,
+    /// Copy of the queue's rules, to run them without the lock.
     rules: Rules<Q::Key, Q::Object>,
+    /// The queue, and the item in process.
     state: Mutex<State<Q>>,
     /// One permit: an item can be popped.
     filled: Notify,
@@ -53,7 +62,9 @@ pub struct Shared<Q: Queue> {
 
 /// The state that the lock protects.
 struct State<Q: Queue> {
+    /// The queue.
     queue: Q,
+    /// Whether the queue accepts nothing more; never reset.
     is_closed: bool,
     /// The item that is being processed.
     flight: Option<Flight<Q>>,
@@ -71,11 +82,14 @@ pub(super) type Begun<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
 
 /// The item in process: its effect once it is done.
 struct Flight<Q: Queue> {
+    /// Whether the item belongs to the first list.
     is_initial: bool,
+    /// States of the item's objects once it is done.
     states: States<Q>,
 }
 
 impl<Q: Queue> State<Q> {
+    /// Whether the first list was taken out and none of its items is in process.
     fn has_synced(&self) -> bool {
         let is_in_flight = self.flight.as_ref().is_some_and(|flight| flight.is_initial);
         self.queue.has_synced() && !is_in_flight
@@ -118,6 +132,8 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Returns the number of waiting items, without one that is being processed.
+    ///
+    /// A number of the past as soon as it is returned: other tasks add and pop.
     pub fn len(&self) -> usize {
         self.state.lock().queue.len()
     }
@@ -163,6 +179,8 @@ impl<Q: Queue> Shared<Q> {
 
     /// Closes the queue: it accepts nothing more, and all waiters are woken. Queued items can still
     /// be popped.
+    ///
+    /// Idempotent. An item in process is not interrupted.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         // After the flag is set: each woken task finds the queue closed.
@@ -328,6 +346,8 @@ impl<Q: Queue> Shared<Q> {
         if !state.queue.has_room() {
             return Ok(Some((key, object)));
         }
+        // Under the same lock as the look at the room: another producer could fill the queue in
+        // between.
         state.queue.enter(key, change(object), &());
         self.entered(state);
         Ok(None)
@@ -357,6 +377,7 @@ impl<Q: Queue> Shared<Q> {
         read: impl Fn() -> View<Q::Key, Q::Object>,
         step: impl FnOnce(&mut State<Q>, &mut View<Q::Key, Q::Object>),
     ) -> Result<bool, Closed> {
+        // Registered before the read: an item that is processed during it is overlaid below.
         let Some(_reading) = self.read()? else { return Ok(false) };
         // Without the lock: the consumer's store is foreign code and may be slow.
         let mut view = read();
@@ -393,6 +414,7 @@ impl<Q: Queue> Shared<Q> {
 
     /// Wakes waiters after items may have been queued.
     fn entered(&self, state: impl std::ops::DerefMut<Target = State<Q>>) {
+        // Read before the release: another task may take the item at once.
         let (is_filled, has_synced) = (!state.queue.is_empty(), state.has_synced());
         // Released before the wake-ups: woken tasks take the same lock.
         drop(state);
@@ -431,6 +453,8 @@ impl<Q: Queue> Shared<Q> {
         // One item at a time: `flight` describes the effects of a single item.
         let taken = if state.flight.is_none() { take(&mut state.queue) } else { None };
         if let Some(taken) = taken {
+            // Recorded in the same step as the take: a list that is compared in between would find
+            // the object neither queued nor known, and take it for deleted.
             let states = states(&taken.item).into_iter().collect();
             state.flight = Some(Flight { is_initial: taken.is_initial, states });
             drop(state);
@@ -485,6 +509,7 @@ impl<Q: Queue> Popping<'_, Q> {
 
 impl<Q: Queue> Drop for Popping<'_, Q> {
     fn drop(&mut self) {
+        // A panic of the processing comes here: without the end, no other item could ever be taken.
         if !self.is_over {
             self.shared.processed(|_| {});
         }

@@ -1,4 +1,7 @@
 //! The untyped part of an informer: its state, and the task that runs it.
+//!
+//! Tasks of one informer: a reflector for each scope, the task that applies batches, and one for
+//! each listener. All end with `stop`; a reflector that panics ends alone, and the status says so.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -25,30 +28,41 @@ const MEASURED_EVERY: Duration = Duration::from_secs(5);
 /// One scope of an informer.
 pub(super) struct Scope {
     pub(super) namespace: Option<Arc<str>>,
+    /// The API of the kind in this scope.
     source: Arc<dyn ListWatch>,
+    /// State of this scope's reflector.
     pub(super) status: Arc<Status>,
+    /// Clock and randomness of this scope.
     environment: Environment,
 }
 
 /// The shared part of an informer.
 pub(crate) struct Core {
+    /// Name in logs, probes and metrics.
     pub(super) name: String,
+    /// Options by which it was made; they do not change.
     pub(super) options: CacheOptions,
+    /// The cache.
     pub(crate) store: Arc<store::Core>,
     /// Queue between the reflectors and the task that applies batches.
     pub(super) handoff: ApplyQueue,
+    /// One for each namespace, or one for all.
     pub(super) scopes: Vec<Scope>,
+    /// Progress of the first lists, and the newest version.
     pub(super) progress: Progress,
+    /// The registered listeners.
     pub(super) listeners: Listeners,
     /// Whether the store shows a batch that listeners have not received whole.
     pub(super) is_delivering: AtomicBool,
     /// Whether a reflector's task ended by a panic; its scope is no longer read.
     pub(super) has_panicked: AtomicBool,
+    /// Metric series of this informer.
     pub(super) meter: Meter,
     pub(super) environment: Environment,
     /// Time of its creation, from which a silence counts before the first data.
     pub(super) made_at: Instant,
-    capabilities: Arc<ServerCapabilities>,
+    /// Findings about the server, shared with all informers of the registry.
+    habits: Arc<ServerCapabilities>,
     /// Stops the informer and its reflectors.
     pub(super) stop: CancellationToken,
     /// Set once the informer validates eagerly.
@@ -90,6 +104,7 @@ impl Core {
                 }
             })
             .collect();
+        // Own writes that the watch has not shown must outlive the longest silent watch.
         store.silent_for_at_most(options.reading.longest_silence());
         Arc::new(Self {
             meter,

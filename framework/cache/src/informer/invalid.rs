@@ -20,6 +20,9 @@ const BURST: u32 = 50;
 const REFILL: Duration = Duration::from_secs(10);
 
 /// A cached object that does not decode into its type.
+///
+/// Such an object was written before a schema was tightened, or by a newer version of the program;
+/// the cache keeps it, so that it is not taken for deleted.
 #[derive(Clone, Debug)]
 pub struct InvalidObject {
     /// The object.
@@ -37,6 +40,17 @@ impl fmt::Display for InvalidObject {
 }
 
 /// Function that receives reports of objects that do not decode. It must not block.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// # use windlass::informer::InformerRegistry;
+/// # fn example(informers: &InformerRegistry) {
+/// use std::sync::Arc;
+/// use windlass::informer::InvalidObject;
+///
+/// informers.report_invalid(Some(Arc::new(|invalid: &InvalidObject| eprintln!("{invalid}"))));
+/// # }
+/// ```
 pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 
 /// Decodes an object to find out whether it decodes.
@@ -44,6 +58,7 @@ pub(super) type Validator = fn(&Arc<Object>);
 
 /// Number of reports that one informer may still make.
 pub(super) struct ReportBudget {
+    /// Reports left, and the time from which on the next one is earned.
     left: Mutex<(u32, Option<Instant>)>,
     was_exceeded: AtomicBool,
 }

@@ -1,4 +1,7 @@
 //! Findings about one server, shared by all its reflectors.
+//!
+//! The findings are hints: a wrong one costs a request and never an object. Each lock is held for a
+//! comparison only, and never while reflectors are notified.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +62,7 @@ impl ServerCapabilities {
 
     /// Makes every reflector check whether the store was set back.
     pub(crate) fn request_check(&self) {
+        // Waiters only: a reflector that is busy checks its own signs at its next turn.
         self.check_request.notify_waiters();
     }
 

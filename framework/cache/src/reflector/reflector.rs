@@ -20,6 +20,8 @@ use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::{Resource, ResourceInfo};
 
 /// A failure of a reflector, and its consequences.
+///
+/// Passed to the handler of [`Reflector::on_trouble`], once for each failed attempt.
 #[derive(Clone, Debug)]
 pub struct ReflectorError {
     /// Description of the objects that are read: `pods in "shop"`.
@@ -64,11 +66,17 @@ pub(super) type ErrorHandler = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 /// # }
 /// ```
 pub struct Reflector<T> {
+    /// Kind and scope, with their names in texts.
     pub(super) subject: Subject,
+    /// Answers lists and watches.
     pub(super) source: Arc<dyn ListWatch>,
+    /// Receives the objects.
     pub(super) target: T,
+    /// Options; they change only before it runs.
     pub(super) options: ReflectorOptions,
+    /// Clock, randomness and metrics.
     pub(super) environment: Environment,
+    /// State for other tasks.
     pub(super) status: Arc<Status>,
     /// Findings about the server, shared with other reflectors.
     pub(super) capabilities: Arc<ServerCapabilities>,
@@ -132,6 +140,8 @@ impl<T: ReflectorSink> Reflector<T> {
         Self::wired(info, None, source, target, deps)
     }
 
+    /// Creates a reflector from its parts; the machine draws from the randomness of the
+    /// environment.
     fn wired(
         info: ResourceInfo,
         namespace: Option<Arc<str>>,
@@ -164,6 +174,8 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Sets the options.
+    ///
+    /// Replaces all options that were set before.
     #[must_use]
     pub fn options(mut self, options: ReflectorOptions) -> Self {
         self.options = options;
@@ -171,6 +183,8 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Sets clock, randomness and metrics.
+    ///
+    /// Default: the system's. A test sets one with a seed, and a paused clock.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
@@ -186,6 +200,16 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Sets a handler that is called after each failure, before the pause that follows. It must not
     /// block. Its panics are caught and logged.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # use windlass::reflector::{Reflector, StoreTarget};
+    /// # fn example(reflector: Reflector<StoreTarget>) -> Reflector<StoreTarget> {
+    /// reflector.on_trouble(|trouble| {
+    ///     eprintln!("{}: {}; again in {:?}", trouble.what, trouble.state, trouble.pause);
+    /// })
+    /// # }
+    /// ```
     #[must_use]
     pub fn on_error(mut self, handler: impl Fn(&ReflectorError) + Send + Sync + 'static) -> Self {
         self.on_error = Some(Arc::new(handler));
@@ -199,6 +223,9 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Runs until `stop`, which ends any request or pause under way. No failure and no panic of the
     /// source ends it.
+    ///
+    /// A reflector runs once: make another one to start anew. The sink keeps its content at the
+    /// end.
     ///
     /// # Cancel safety
     /// Dropping the future ends the reflector as `stop` does, except for the [`State::Stopped`] of
@@ -226,6 +253,8 @@ impl<T: ReflectorSink> Reflector<T> {
             // Hands over the events that were read before the end.
             self.target.room().await;
             if let Some(pause) = self.finish_attempt(end, open_for) {
+                // The consequences (an absent kind, a new epoch) must reach readers before the
+                // pause, not after it.
                 self.target.room().await;
                 self.rest(pause).await;
             }

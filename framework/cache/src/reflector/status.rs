@@ -8,6 +8,15 @@ use tokio::time::Instant;
 use windlass_core::sync::{AtomicBool, Notify, OrderedWatch, Ordering};
 
 /// Present activity or wait of a reflector.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use windlass::reflector::State;
+///
+/// let state = State::Absent("the server does not know websites.example.dev".into());
+/// assert!(state.to_string().starts_with("absent"));
+/// assert_ne!(state, State::Watching);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not started.
@@ -53,11 +62,16 @@ pub struct Freshness {
 }
 
 /// The state of one reflector, readable from any task.
+///
+/// Written by the reflector only. The state is set after the data that it speaks of was handed
+/// over: a task that sees [`State::Watching`] finds the first list in the sink.
 #[derive(Debug)]
 pub struct Status {
     /// Description for the log: `websites.example.dev in "shop"`.
     what: String,
+    /// The present state, with its waiters.
     state: OrderedWatch<State>,
+    /// Times of the last data; held for a copy only.
     freshness: Mutex<Freshness>,
     /// Notified when an absent kind may have been created.
     end_pause: Notify,
@@ -77,6 +91,8 @@ impl Status {
     }
 
     /// Returns the present state.
+    ///
+    /// A copy: the reflector may be in another state already.
     pub fn get(&self) -> State {
         self.state.get()
     }
@@ -88,6 +104,17 @@ impl Status {
 
     /// Waits until `wanted` is true for the state, or the reflector has stopped; returns the state.
     ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # async fn example(status: &windlass::reflector::Status) {
+    /// use windlass::reflector::State;
+    ///
+    /// let is_settled = |state: &State| matches!(state, State::Watching | State::Absent(_));
+    /// let state = status.wait_for(is_settled).await;
+    /// println!("{}: {state}", status.what());
+    /// # }
+    /// ```
+    ///
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
@@ -96,6 +123,7 @@ impl Status {
 
     /// Ends the pause before the next discovery of an absent kind, which may have been created.
     pub(crate) fn end_pause(&self) {
+        // No permit is kept: a reflector that is not looking for its kind needs no wake-up later.
         self.end_pause.notify_waiters();
     }
 
@@ -106,6 +134,7 @@ impl Status {
 
     /// Records a sign that the server's store was set back.
     pub(crate) fn sign(&self) {
+        // Relaxed: the flag guards no data, and the reflector is woken separately.
         self.sign.store(true, Ordering::Relaxed);
     }
 

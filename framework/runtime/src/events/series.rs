@@ -1,5 +1,10 @@
 //! Decides whether an occurrence becomes a new Event, is counted in a series, or is dropped,
 //! without I/O and without reading time.
+//!
+//! The counterpart of client-go's `EventCorrelator`: one Event for equal occurrences, and a token
+//! bucket of 25 Events per object with one more in 5 min, client-go's defaults. Memory is bounded
+//! by the number of series and of budgets; beyond it the oldest half is forgotten, which costs
+//! further Events and nothing else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,11 +37,17 @@ pub(super) enum EventWrite {
 /// Occurrences of one Event that was written.
 #[derive(Debug)]
 struct Series {
+    /// Namespace of the Event.
     namespace: String,
+    /// Name of the Event.
     name: String,
+    /// Occurrences so far.
     count: i32,
+    /// Occurrences that the API server knows of.
     written: i32,
+    /// Time of the last occurrence, by both clocks.
     last: (Instant, Timestamp),
+    /// Time of the last write, from which the refresh counts.
     last_written: Instant,
 }
 
@@ -57,8 +68,10 @@ impl Series {
 /// Limits the new Events of one object.
 #[derive(Debug)]
 struct TokenBucket {
-    tokens: u32,
-    refilled: Instant,
+    /// Events that the object may still cause now.
+    left: u32,
+    /// Time up to which earned tokens were counted.
+    since: Instant,
 }
 
 impl TokenBucket {
@@ -82,8 +95,10 @@ impl TokenBucket {
 /// Recently written series, and the token buckets of their objects.
 #[derive(Debug, Default)]
 pub(super) struct Aggregator {
+    /// Written Events by their content, the object included.
     series: BTreeMap<Occurrence, Series>,
-    buckets: BTreeMap<Regarding, TokenBucket>,
+    /// Buckets of the objects that caused Events.
+    budgets: BTreeMap<Regarding, TokenBucket>,
 }
 
 impl Aggregator {

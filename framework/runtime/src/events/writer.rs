@@ -1,4 +1,7 @@
 //! The task that writes Events.
+//!
+//! One task writes for all recorders of a controller, one request at a time: the order of an
+//! object's Events is that of their occurrence.
 
 use std::time::Duration;
 
@@ -21,14 +24,20 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// Writes the occurrences of a [`Recorder`](super::Recorder); run it once, beside the recorder.
 #[derive(Debug)]
 pub struct EventWriter {
+    /// Client whose requests are logged as routine ones.
     client: Client,
+    /// Name of the reporter.
     controller: String,
+    /// Name of the reporter's process.
     instance: String,
+    /// The occurrences that wait.
     receiver: mpsc::Receiver<Occurrence>,
+    /// Decides about Events and series.
     aggregator: Aggregator,
 }
 
 impl EventWriter {
+    /// Creates the writer of one queue.
     pub(super) fn new(
         client: Client,
         controller: &str,

@@ -36,6 +36,8 @@ const MAX_ATTEMPT_DELAY: Duration = Duration::from_millis(200);
 const TIMER_GRAIN: Duration = Duration::from_millis(2);
 
 /// State of an election, as this process knows it.
+///
+/// Published by a watch channel, so a reader that is slow sees the newest state and not each one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
     /// Waiting for the Lease; with its holder, when that is known.
@@ -53,6 +55,35 @@ pub enum Leadership {
 }
 
 /// Campaigns for a Lease. Cheap to clone; all clones together run one campaign or term at a time.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::client::Client;
+/// # async fn work(_: &Client) {}
+/// # async fn example(client: Client) -> Result<(), windlass::Error> {
+/// use std::sync::Arc;
+/// use tokio_util::sync::CancellationToken;
+/// use windlass::leader::{Elector, LeaderElection};
+///
+/// let elector = Elector::new(LeaderElection::new("nightly-report"), &client)?;
+/// let stop = CancellationToken::new();
+/// while let Some(term) = elector.campaign(&stop).await {
+///     // Writes by this client are refused once the lease is over.
+///     let leading = client.gated(Arc::new(term.gate()));
+///     let lost = term.lost();
+///     let has_ended = tokio::select! {
+///         biased;
+///         () = lost.cancelled() => true, // the work was dropped
+///         () = work(&leading) => true,
+///     };
+///     term.end(has_ended).await;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A [`Manager`](crate::manager::Manager) does this by itself, and [`run`](Self::run) with
+/// callbacks.
 #[derive(Clone, Debug)]
 pub struct Elector {
     shared: Arc<Shared>,
@@ -61,6 +92,7 @@ pub struct Elector {
 /// State that all clones of an [`Elector`] and its terms share.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// Names and durations, checked.
     pub(super) settings: LeaderElection,
     // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
     // stored one.
@@ -71,10 +103,14 @@ pub(super) struct Shared {
     pub(super) flights: InFlightWrites,
     /// One campaign or term at a time: a second one would take the first one's record for its own.
     permits: Arc<Semaphore>,
+    /// Store of the record.
     pub(super) lock: Arc<dyn ResourceLock>,
+    /// Clock, randomness and metrics.
     pub(super) environment: Environment,
+    /// The published state.
     pub(super) status: watch::Sender<Leadership>,
-    access: LockAccess,
+    /// Whether the lock answers, for readiness.
+    reach: LockAccess,
     /// While this process holds a lock that it created: the time at which it leads.
     leads_at: Mutex<Option<Instant>>,
 }
@@ -147,11 +183,15 @@ impl Elector {
     }
 
     /// Returns the name of this process in the Lease.
+    ///
+    /// As given by [`LeaderElection::identity`], or made at the creation of the elector.
     pub fn identity(&self) -> &str {
         self.shared.lock.identity()
     }
 
     /// Returns a receiver of the election's state, now and whenever it changes.
+    ///
+    /// The receiver's present value counts as seen: the first `changed` waits for the next state.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
         self.shared.status.subscribe()
     }

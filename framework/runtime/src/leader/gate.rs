@@ -1,4 +1,8 @@
 //! Write gate of a term: lets a write out only while the lease is valid, and for no longer.
+//!
+//! Invariants: a closed gate never opens again; validity never grows by a late answer, because it
+//! counts from the time at which the renewal was about to be sent; a write that was let out is
+//! counted in `flights` until its answer, so the lease is not given back under it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +19,20 @@ pub(super) const MIN_VALIDITY: Duration = Duration::from_secs(1);
 
 /// Write gate that is open while the lease of one term is valid; closed for good when the term
 /// ends.
+///
+/// Cheap to clone; all clones close together. A write is let out while at least one second of
+/// validity is left, and has that validity as its deadline.
 #[derive(Clone)]
 pub struct LeaseGate {
     inner: Arc<Inner>,
 }
 
 struct Inner {
+    /// Name of the lock, for errors.
     lease: String,
+    /// Clock of validity.
     clock: Clock,
+    /// Durations of the election.
     timing: Timing,
     /// When the last successful acquisition or renewal was about to be sent.
     renewed: Mutex<Option<ClockReading>>,
@@ -45,6 +55,8 @@ impl LeaseGate {
     }
 
     /// Returns the time for which the lease is still valid; `None` when it is not.
+    ///
+    /// At most lease duration - margin: 13 s with the defaults.
     pub fn validity(&self) -> Option<Duration> {
         let renewed = *self.inner.renewed.lock();
         remaining(&self.inner.timing, &renewed?, &self.inner.clock.mark())
@@ -99,6 +111,7 @@ pub fn worth_sending(left: Option<Duration>) -> Option<Duration> {
 }
 
 impl WriteGate for LeaseGate {
+    /// Returns the validity that is left, or why the write must not be sent.
     fn admit(&self) -> Result<Option<Duration>, Error> {
         let left = self.validity();
         worth_sending(left).map(Some).ok_or_else(|| {
@@ -114,6 +127,7 @@ impl WriteGate for LeaseGate {
         })
     }
 
+    /// Counts a write and lets it out; the permit carries its deadline.
     fn begin_write(&self) -> Result<WritePermit, Error> {
         // Counted before the check: the caller that closes the gate and then finds no write under
         // way knows that none will follow.

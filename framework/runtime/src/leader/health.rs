@@ -13,9 +13,26 @@ use windlass_core::error::{Error, ErrorKind};
 ///
 /// A manager has this check as `leaderElection` in `/healthz` by itself; the adaptor is for
 /// programs that run an [`Elector`] of their own.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::client::Client;
+/// # fn example(client: Client) -> Result<(), windlass::Error> {
+/// use std::time::Duration;
+/// use windlass::leader::{Elector, HealthzAdaptor, LeaderElection};
+///
+/// let health = HealthzAdaptor::new(Duration::from_secs(20));
+/// health.check()?; // passes: there is no election yet
+/// health.set_leader_election(Elector::new(LeaderElection::new("nightly-report"), &client)?);
+/// health.check()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct HealthzAdaptor {
+    /// Time beyond the end of the lease that counts as slow, and not as stuck.
     tolerance: Duration,
+    /// The election; set once the program has made it.
     elector: Mutex<Option<Elector>>,
 }
 

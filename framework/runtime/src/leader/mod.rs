@@ -25,6 +25,14 @@
 //! been deleted while its holder hangs. Only the first election on a server that this process
 //! started itself need not wait. Absent: protection against other implementations that recreate a
 //! deleted lock and work at once, sharding.
+//!
+//! Files: `decision` is the protocol without I/O, which the simulation tests; `elector` runs
+//! campaigns and `term` a term with it; `gate` decides about each write; `lock` has the stores of
+//! the record; `settings` the durations and the rules among them; `callbacks` client-go's
+//! interface.
+//!
+//! Lock order: an elector's `gate` before the gate's own `renewed`; neither is held across an
+//! `await`.
 
 mod callbacks;
 mod decision;

@@ -21,12 +21,19 @@ use windlass_core::metrics::names;
 
 /// Leadership, from its beginning to its end. A term renews itself in the background; dropping it
 /// stops that: its gate closes, and the lease is left to expire, as after a crash.
+///
+/// Made by [`Elector::campaign`](super::Elector::campaign), which has an example. At most one term
+/// of an elector and its clones exists at a time.
 #[derive(Debug)]
 pub struct Term {
+    /// The renewals; returns the machine for the release.
     task: AbortOnDropHandle<Handover>,
+    /// Ends the renewals without a loss.
     finish: CancellationToken,
+    /// Cancelled when another process asks for the lease.
     asked: CancellationToken,
-    guard: TermGuard,
+    /// Closes the gate, in whatever way the term ends.
+    ending: TermGuard,
     /// Dropped last: only then may the next campaign begin.
     _permit: OwnedSemaphorePermit,
 }
@@ -35,8 +42,11 @@ pub struct Term {
 /// notified.
 #[derive(Debug)]
 struct TermGuard {
+    /// Gate of this term's writes.
     gate: LeaseGate,
+    /// Cancelled when the term is over.
     lost: CancellationToken,
+    /// State of the elector.
     shared: Arc<Shared>,
 }
 
@@ -109,11 +119,16 @@ impl Term {
     }
 
     /// Returns the gate that writes of this term ask first.
+    ///
+    /// Give it to [`Client::gated`](windlass_client::client::Client::gated). The gate outlives the
+    /// term and then refuses every write.
     pub fn gate(&self) -> LeaseGate {
         self.guard.gate.clone()
     }
 
     /// Returns the token that is cancelled when leadership is lost: stop working at once.
+    ///
+    /// Cancelled after the gate was closed, so a worker that sees it can write nothing any more.
     pub fn lost(&self) -> CancellationToken {
         self.guard.lost.clone()
     }
@@ -164,8 +179,11 @@ impl Term {
 
 /// State of the task that renews the lease of a term.
 struct RenewLoop {
+    /// State of the elector.
     shared: Arc<Shared>,
+    /// The protocol's state.
     handover: Handover,
+    /// Reports of changes of the lock.
     lock_watch: LockWatch,
     finish: CancellationToken,
     asked: CancellationToken,

@@ -22,6 +22,16 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ResourceExt, Scope};
 
 /// Options of [`Manager::manifests`].
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::manager::ManifestOptions;
+///
+/// let options = ManifestOptions::default()
+///     .namespace("web")
+///     .image("registry.example.dev/site-operator:1.4.0");
+/// assert_eq!(options.namespace.as_deref(), Some("web"));
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ManifestOptions {
@@ -37,6 +47,8 @@ pub struct ManifestOptions {
 
 impl ManifestOptions {
     /// Sets the operator's namespace.
+    ///
+    /// Must be a DNS label: at most 63 lower-case letters, digits and `-`.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
@@ -44,6 +56,8 @@ impl ManifestOptions {
     }
 
     /// Sets the operator's container image.
+    ///
+    /// Pin a version or a digest: the default tag `latest` is for trials.
     #[must_use]
     pub fn image(mut self, image: impl Into<String>) -> Self {
         self.image = Some(image.into());

@@ -8,6 +8,10 @@
 //! failure ends the operator with its error, as every runnable's does in controller-runtime.
 //!
 //! Absent: a schedule. Sleep by the clock of the context.
+//!
+//! Invariants: the `work` of one runnable is never called twice at the same time; a stop wins over
+//! a restart; a failure after the stop ends nothing but the runnable. The `record` is locked for
+//! single updates only, never while the work runs.
 
 use std::fmt;
 use std::future::Future;
@@ -29,41 +33,58 @@ use windlass_core::panics::{caught, panic_text};
 
 /// Pause before a runnable that failed is started again; doubles with each failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause before a restart.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Time after which a runnable has recovered: its next failure counts as the first.
 const RECOVERED: Duration = Duration::from_secs(300);
 
+/// Result of one call of the work.
 type Outcome = Result<(), Failure>;
+/// Future of one call of the work.
 type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// The user's function.
 type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
 
 /// Context of a runnable: client, caches, clock and the request to stop; cheap to clone.
+///
+/// The clones share one request to stop, so a runnable may pass them to tasks of its own.
 #[derive(Clone, Debug)]
 pub struct RunContext {
     client: Client,
+    /// The operator's caches, filled unless the runnable comes before them.
     informers: InformerRegistry,
     clock: Clock,
+    /// Cancelled when the runnable must stop.
     stop: CancellationToken,
 }
 
 impl RunContext {
     /// Returns the operator's client. A runnable with leadership gets one whose writes ask for the
     /// lease.
+    ///
+    /// Writes of a runnable with leadership are refused with
+    /// [`ErrorKind::NotLeader`](windlass_core::ErrorKind::NotLeader) once the lease is lost.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
     /// Returns the operator's caches.
+    ///
+    /// A kind that no controller reads yet is cached from the first request for its informer on.
     pub fn informers(&self) -> &InformerRegistry {
         &self.informers
     }
 
     /// Returns the operator's clock.
+    ///
+    /// Sleeps by this clock can be paused in tests.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
     /// Waits until the runnable must stop: the operator stops, or leadership is lost.
+    ///
+    /// Once it has returned, later calls return at once.
     ///
     /// # Cancel safety
     /// Safe.
@@ -109,21 +130,35 @@ pub(super) enum Stage {
 /// Manager::new(client).leader_election("reports").runnable(report.with_leadership())
 /// # }
 /// ```
+///
+/// | setting | runs on | from | restart after a failure |
+/// |---|---|---|---|
+/// | none | every replica | caches are filled | 1 s, doubling to 60 s |
+/// | [`with_leadership`](Self::with_leadership) | the leader | the term begins | the same |
+/// | [`before_caches`](Self::before_caches) | every replica | the start | the same |
+/// | [`essential`](Self::essential) | as above | as above | none: the operator ends |
 #[must_use = "a runnable does nothing until it is given to a manager"]
 pub struct Runnable {
+    /// Name in logs, errors and the debug page; unique in a manager.
     name: Arc<str>,
-    stage: Stage,
+    /// Stage in which the work runs.
+    when: Stage,
+    /// Whether a failure ends the operator.
     essential: bool,
+    /// The user's function; called again for each restart and each term.
     work: Box<Work>,
+    /// State for probes and the debug page.
     pub(super) record: Mutex<Record>,
 }
 
 /// State of a runnable, for the debug page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
+    /// Present activity.
     pub(super) state: State,
     /// Failures since the start.
     pub(super) failures: u64,
+    /// Text of the last failure, kept after a recovery.
     pub(super) last_error: Option<String>,
 }
 
@@ -149,6 +184,8 @@ impl Runnable {
     ///
     /// # Cancel safety
     /// The future is dropped when it has not ended by the end of the drain.
+    /// # Errors
+    /// The work's failure, which may be any error by `?`: it is logged and followed by a restart.
     pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
     where
         F: Fn(RunContext) -> R + Send + Sync + 'static,
@@ -165,6 +202,8 @@ impl Runnable {
 
     /// Runs the work only while this process leads, beside the controllers; without an election
     /// always.
+    ///
+    /// It starts again in each term. When the lease is lost it has 2 s to end before it is dropped.
     pub fn with_leadership(mut self) -> Self {
         self.stage = Stage::Leading;
         self
@@ -180,15 +219,20 @@ impl Runnable {
     /// Makes a failure or a panic end the operator, with the error: the operator cannot work
     /// without this runnable. A failure after the request to stop, or because the lease was lost,
     /// only ends the runnable.
+    ///
+    /// The error of [`Manager::run`](super::Manager::run) has the kind of the failure's error, and
+    /// so does the exit code.
     pub fn essential(mut self) -> Self {
         self.essential = true;
         self
     }
 
+    /// Name in logs and errors.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
+    /// Stage in which the work runs.
     pub(super) fn stage(&self) -> Stage {
         self.stage
     }
@@ -272,8 +316,11 @@ impl fmt::Debug for Runnable {
 
 /// The runnables of one stage, while they run.
 pub(super) struct RunnableGroup {
+    /// One task for each runnable of the stage; dropping the set aborts them.
     tasks: JoinSet<()>,
+    /// Cancels all runnables of the stage.
     stop: CancellationToken,
+    /// Clock of the limits.
     clock: Clock,
 }
 

@@ -65,6 +65,7 @@ pub fn first() -> impl Future<Output = ()> {
     }
 }
 
+/// Streams of the two signals; the process's default handling ends with the first one that is made.
 #[cfg(unix)]
 struct Signals {
     term: tokio::signal::unix::Signal,
@@ -73,11 +74,13 @@ struct Signals {
 
 #[cfg(unix)]
 impl Signals {
+    /// Registers both handlers.
     fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? })
     }
 
+    /// Waits for the next signal and returns its name.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             biased;
@@ -87,6 +90,7 @@ impl Signals {
     }
 }
 
+/// Only Ctrl-C exists on this platform.
 #[cfg(not(unix))]
 struct Signals;
 

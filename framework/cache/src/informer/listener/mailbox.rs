@@ -4,6 +4,10 @@
 //! costs as many entries as objects changed meanwhile, however often they did.
 //!
 //! It never blocks and makes no callbacks.
+//!
+//! Invariant: a key is in `order` exactly once while it is in `waiting`. With `Latest` the merged
+//! entry leads from the state that the listener knows to the newest one; with `EachStep` the first
+//! step and the newest ones are whole, and the sum of the others stands between them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,6 +30,7 @@ pub(in crate::informer) enum Merging {
 
 /// An entry that was taken out of the mailbox.
 pub(in crate::informer) enum Item {
+    /// One change, merged from all since the last delivery.
     Change(Event),
     /// Steps in order, and whether the second one is a sum of several.
     Steps(Vec<Event>, bool),
@@ -46,24 +51,32 @@ impl Item {
 
 /// A position in the order of delivery.
 enum Entry {
+    /// The place of a key's changes.
     Key(ObjectKey),
     Synced,
 }
 
 /// The undelivered changes of one key.
 enum PendingChanges {
+    /// A deletion and the state after it, either of which may be missing; `is_known` says that the
+    /// listener received a state of the object before.
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
+    /// The steps in order, at most `MOST_STEPS`.
     EachStep { events: Vec<Event>, is_summed: bool },
 }
 
 /// The mailbox of one listener.
 pub(in crate::informer) struct Mailbox {
+    /// Form in which changes are merged; fixed for a listener.
     merging: Merging,
+    /// Keys and marks in the order of delivery.
     order: VecDeque<Entry>,
+    /// The undelivered changes by key.
     waiting: BTreeMap<ObjectKey, PendingChanges>,
 }
 
 impl Mailbox {
+    /// Creates an empty mailbox.
     pub(in crate::informer) fn new(merging: Merging) -> Self {
         Self { merging, order: VecDeque::new(), waiting: BTreeMap::new() }
     }
@@ -73,6 +86,7 @@ impl Mailbox {
         self.waiting.len()
     }
 
+    /// Returns whether nothing waits, marks included.
     pub(in crate::informer) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -141,6 +155,8 @@ impl PendingChanges {
     fn merge(&mut self, event: &Event) {
         match self {
             Self::EachStep { events, is_summed } => {
+                // Bounded: an object that changes faster than its listener returns must not grow
+                // without end.
                 if events.len() == MOST_STEPS {
                     merge_step(events);
                     *is_summed = true;
@@ -149,6 +165,8 @@ impl PendingChanges {
             }
             Self::Latest { deleted, state, is_known } => match (event, state.as_mut()) {
                 (Event::Deleted { .. }, _) => {
+                    // A state before a deletion is not delivered: the listener would take the
+                    // object for alive.
                     *state = None;
                     // Of two deletions the one of the object that the listener knows is delivered.
                     if deleted.is_none() || !*is_known {

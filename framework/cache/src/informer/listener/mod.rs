@@ -2,6 +2,10 @@
 //!
 //! An inline listener is the framework's own and only adds keys to a queue: it is called where a
 //! batch is applied. Every other listener has a [`Mailbox`] and a task, so that it can be slow.
+//!
+//! Life: `New` until the informer attaches it, `Attached` while it receives changes, `Ended` once
+//! no call runs and none will follow. The inbox is locked for single operations, never during a
+//! call.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -63,6 +67,7 @@ pub(in crate::informer) enum Stage {
 /// State of a listener, for waiters.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::informer) struct Standing {
+    /// Stage of its life.
     pub(in crate::informer) stage: Stage,
     /// Whether it has received the first lists whole.
     pub(in crate::informer) is_synced: bool,
@@ -70,12 +75,15 @@ pub(in crate::informer) struct Standing {
 
 /// The way in which a listener receives changes.
 enum Delivery {
+    /// Called by the informer's task, with the batch.
     Inline(Inline),
+    /// Called by the listener's own task, with one item at a time.
     Queued { call: DeliverFn, inbox: Mutex<Inbox>, filled: Notify },
 }
 
 /// The mailbox of a listener, under its lock.
 struct Inbox {
+    /// The undelivered changes.
     mailbox: Mailbox,
     /// Whether the task holds items that it has not delivered yet.
     is_busy: bool,
@@ -83,21 +91,32 @@ struct Inbox {
 
 /// A timer of one listener.
 struct Resync {
+    /// Interval of resyncs; at least 1 s.
     period: Duration,
+    /// Time of the next one; `None` before the first list.
     next: Option<Instant>,
 }
 
 /// A listener of one informer.
 pub(in crate::informer) struct Listener {
+    /// Name in logs, metrics and texts about missing parts.
     name: String,
+    /// Kind of the objects.
     info: ResourceInfo,
+    /// Receiver of its figures.
     metrics: Metrics,
+    /// Inline, or by a mailbox and a task.
     delivery: Delivery,
+    /// Timer of its resyncs; `None` for none.
     resync: Option<Mutex<Resync>>,
+    /// Stage and progress, with their waiters.
     standing: OrderedWatch<Standing>,
+    /// Cancelled by the removal; the task ends at its next look.
     removed: CancellationToken,
+    /// Clock of resyncs and of the duration of calls.
     clock: Clock,
-    cpu_share: CpuShare,
+    /// Share of the time that it may use.
+    pace: CpuShare,
     /// Whether a call took too long.
     is_slow: AtomicBool,
     /// Whether the informer created it for itself: no caller waits for it.
@@ -144,6 +163,7 @@ impl Listener {
         Arc::new(Self { cpu_share, is_internal: true, ..listener })
     }
 
+    /// Creates a listener that is attached to no informer yet.
     fn new(identity: ListenerIdentity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
         let ListenerIdentity { name, info, metrics, clock } = identity;
         let standing = OrderedWatch::new(Standing { stage: Stage::New, is_synced: false });
@@ -163,6 +183,7 @@ impl Listener {
         }
     }
 
+    /// Returns the name.
     pub(in crate::informer) fn name(&self) -> &str {
         &self.name
     }
@@ -175,6 +196,7 @@ impl Listener {
         self.standing.wait_for(wanted).await
     }
 
+    /// Returns whether it has received the first lists whole.
     pub(in crate::informer) fn is_synced(&self) -> bool {
         self.standing.get().is_synced
     }
@@ -184,10 +206,12 @@ impl Listener {
         self.removed.is_cancelled()
     }
 
+    /// Returns whether the informer made it for itself.
     pub(in crate::informer) fn is_internal(&self) -> bool {
         self.is_internal
     }
 
+    /// Returns whether it has a mailbox and a task.
     pub(in crate::informer) fn is_queued(&self) -> bool {
         matches!(self.delivery, Delivery::Queued { .. })
     }

@@ -1,4 +1,7 @@
 //! The registry of all informers of one operator on one cluster, and the task that runs them.
+//!
+//! The lock of `informers` is held neither while sources are created nor while a task is woken: both
+//! run code that may use the registry.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,6 +40,9 @@ use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 ///
 /// An informer is created when it is first asked for. It runs while [`run`](Self::run) runs and the
 /// informer is in use. Several registries, for several clusters, may run side by side.
+///
+/// client-go's `SharedInformerFactory`. An operator has one for each cluster, made by its manager;
+/// [`Informer`] has an example of one without a manager.
 #[derive(Clone)]
 pub struct InformerRegistry {
     inner: Arc<Inner>,
@@ -46,12 +52,15 @@ pub struct InformerRegistry {
 pub(in crate::informer) struct Inner {
     sources: Sources,
     environment: Environment,
+    /// Namespaces to read, in order; empty for all.
     namespaces: Vec<String>,
     cluster: ClusterId,
     /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
     capabilities: Arc<ServerCapabilities>,
+    /// The known informers, and those that no task runs yet.
     informers: Mutex<Informers>,
+    /// One permit: an informer waits to be run.
     asked_for: Notify,
     /// Stops every informer.
     stop: CancellationToken,
@@ -174,6 +183,8 @@ impl InformerRegistry {
     /// # Errors
     /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
     pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
+        // One lock for look and insertion: two callers with different options must not both
+        // succeed.
         let mut informers = self.inner.informers.lock();
         let default = CacheOptions::default();
         let before = informers.options.get(&info);
@@ -387,6 +398,9 @@ impl InformerRegistry {
     /// Runs every informer, present ones and those asked for later, until `stop` or
     /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
     /// same time or later, returns at once.
+    ///
+    /// Needed once for each registry; a manager does it. Until then caches stay empty and their
+    /// waiters wait.
     ///
     /// # Cancel safety
     /// Dropping the future of the first call aborts the informers' tasks.

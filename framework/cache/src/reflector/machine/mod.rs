@@ -68,10 +68,15 @@ const IN_PART_PAUSE: Duration = Duration::from_secs(300);
 /// State of a reflector.
 #[derive(Debug)]
 pub(super) struct Machine {
+    /// Options of the reflector; fixed while it runs.
     options: ReflectorOptions,
+    /// Randomness of pauses and timeouts.
     rng: Rng,
+    /// The phase, by the table above.
     phase: Phase,
+    /// The newest version that was seen, from which a watch resumes.
     position: Position,
+    /// Bound of the next pause.
     backoff: Backoff,
     /// Set while all attempts end in the same way.
     series: Option<FailureStreak>,
@@ -105,6 +110,7 @@ impl FailureStreak {
 }
 
 impl Machine {
+    /// Creates the machine of a reflector that has seen nothing.
     pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         Self {
             options: options.clone(),

@@ -1,4 +1,7 @@
 //! Sources of a reflector: an API server, or any system that answers like one.
+//!
+//! Requests and bodies are those of the Kubernetes API, so that a source need not translate: an API
+//! server's bytes reach the parser as they came.
 
 mod api;
 mod page;
@@ -79,6 +82,8 @@ pub trait ListWatch: Debug + Send + Sync + 'static {
 }
 
 /// Whether a kind is served.
+///
+/// `Unknown` never gives objects up by itself: only a 404 that lasts does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The kind is served.
@@ -151,6 +156,8 @@ impl Chunks {
 }
 
 /// One request of a reflector.
+///
+/// Versions are opaque texts, and empty nowhere but where that is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     /// A list, or a page of one.

@@ -96,6 +96,8 @@ impl Pager {
     }
 
     /// Sets the number of pages that are read ahead of the caller, at least 1. Default: 10.
+    ///
+    /// client-go's `PageBufferSize`: 5. Each page is held as bytes until the caller takes it.
     #[must_use]
     pub fn read_ahead(mut self, pages: usize) -> Self {
         self.read_ahead = pages.max(1);
@@ -104,6 +106,9 @@ impl Pager {
 
     /// Sets whether the whole list is read at once when a continue token has expired. Default:
     /// true; otherwise the error is returned.
+    ///
+    /// client-go's `FullListIfExpired`. Continue tokens expire with the server's compaction, 5 min
+    /// by default.
     #[must_use]
     pub fn full_list_if_expired(mut self, whole: bool) -> Self {
         self.full_list_if_expired = whole;
@@ -112,6 +117,8 @@ impl Pager {
 
     /// Asks for a list that is not older than this version; `"0"` is any state that the server has
     /// in memory. Default: a consistent read.
+    ///
+    /// A list from memory is one page, whatever its size: servers do not page such lists.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());

@@ -1,4 +1,7 @@
 //! Application of batches of deltas, in pieces.
+//!
+//! A piece is prepared without the lock (form, index values), then applied under it. The plan of
+//! the indexes is compared in between: if an index was added, the preparation is repeated.
 
 use std::sync::Arc;
 
@@ -56,6 +59,7 @@ impl Core {
         applied.events.reserve(deltas.len());
         self.adopt_keys(&mut deltas);
         loop {
+            // A read lock of its own: user code, which follows, must not run under any.
             let (plan, fresh) = {
                 let state = self.state.read();
                 (Arc::clone(&state.plan), state.fresh(&deltas))
@@ -99,6 +103,7 @@ impl Core {
 
     /// Removes the objects that a list has not shown, in pieces.
     fn sweep(&self, mark: StreamMark, applied: &mut BatchOutcome) {
+        // Only this task changes slots, so the places stay valid between the pieces.
         let gone = self.state.read().swept(&mark);
         // One lock for each piece, so that readers get in between.
         for gone in gone.chunks(BATCH) {

@@ -29,7 +29,9 @@ pub(crate) type Observer = Box<dyn Fn(&Arc<Object>, &Arc<str>) + Send + Sync>;
 /// The order of keys at the last list of all objects.
 #[derive(Default)]
 pub(in crate::store) struct Order {
+    /// Number of the key set for which the order is valid.
     pub(super) membership: u64,
+    /// Places in the order of their keys.
     pub(super) ids: Arc<[Id]>,
 }
 
@@ -38,11 +40,16 @@ pub struct Core {
     /// State that objects reference, too. Its findings about objects that do not decode are locked
     /// after `state`.
     pub(in crate::store) shared: Arc<StoreShared>,
+    /// Turns objects into the kept form.
     pub(super) encoder: Encoder,
+    /// Clock by which own writes expire.
     pub(super) clock: Clock,
+    /// Slots, indexes and own writes. Locked first; readers of different threads take different
+    /// shards.
     pub(in crate::store) state: ShardedRwLock<State>,
     /// The order of keys at the last list of all objects. Locked after `state`.
     pub(super) order: Mutex<Order>,
+    /// Receiver of findings about objects that do not decode.
     pub(super) observer: OnceLock<Observer>,
 }
 
@@ -85,6 +92,7 @@ impl Core {
         })
     }
 
+    /// Group, version and kind of the objects.
     pub(crate) fn info(&self) -> &ResourceInfo {
         &self.shared.info
     }
@@ -109,6 +117,7 @@ impl Core {
         self.encoder.mode.transform.as_ref().is_some_and(Transform::is_function)
     }
 
+    /// The key of a scan, without building one.
     fn parts_of<'a>(&self, skim: &'a MetadataScan<'_>) -> Parts<'a> {
         (self.cluster(), skim.namespace.as_deref(), &skim.name)
     }

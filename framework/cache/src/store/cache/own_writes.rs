@@ -1,4 +1,8 @@
 //! Own writes: laid over the state that the watch has shown.
+//!
+//! An own write is visible until the watch shows it or a later state, or its time is over. It never
+//! changes a slot: events for listeners come from the watch alone, so a write that the server loses
+//! again leaves no trace in them.
 
 use std::sync::Arc;
 
@@ -37,6 +41,8 @@ impl Core {
         let mut values = Values::default();
         let part = plan.evaluate(received, object, &mut values);
         let mut state = self.state.write();
+        // Compared under the write lock: the watch may have shown the write since the index values
+        // were read.
         let shown = state.compare_own(object);
         if matches!(shown, Shown::Same | Shown::Later) {
             return shown == Shown::Later;
@@ -66,6 +72,7 @@ impl Core {
     /// Records that this process deleted the object of that uid.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
+        // Split, so that the slot can be read while the overlay is changed.
         let State { slots, own, .. } = &mut *state;
         let seen = slots.get(parts(key)).map(|slot| &*slot.object);
         own.deleted(key, uid, seen, self.clock.now());

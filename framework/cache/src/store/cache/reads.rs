@@ -15,7 +15,9 @@ use windlass_core::resource::ObjectKey;
 /// The time that a read refers to: now, or the moment of a snapshot.
 #[derive(Clone, Copy)]
 pub(crate) enum ReadTime<'a> {
+    /// The state at the call, own writes included.
     Now,
+    /// The present state, with the differences that the snapshot has recorded since.
     SnapshotDiff(&'a SnapshotDiff),
 }
 
@@ -51,6 +53,8 @@ impl Core {
 
     /// Calls `read` with the state and the differences of the moment from it.
     fn read<R>(&self, at: ReadTime<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
+        // One read lock for state and differences: a change in between would show a moment that
+        // never was.
         let state = self.state.read();
         match at {
             ReadTime::Now => read(&state, &self.own_differences(&state)),
@@ -228,6 +232,8 @@ impl Core {
         }
         let now = self.clock.now();
         matched.found.retain(|object| {
+            // An own write or deletion may hide the indexed state; the former is evaluated by the
+            // caller.
             let shown = state.own.resolve(object.key(), Some(object), now);
             shown.is_some_and(|shown| Arc::ptr_eq(shown, object))
         });
@@ -245,9 +251,12 @@ impl Core {
 
 /// Objects that an index has for a term, and others that it may not cover.
 struct Match {
+    /// Objects of the index, as the watch has shown them.
     found: Vec<Arc<Object>>,
     is_sorted: bool,
+    /// Objects that are not in the index in the shown state: own writes, or states of a snapshot.
     others: Vec<Arc<Object>>,
+    /// Computes the values of `others`.
     evaluator: Evaluator,
 }
 
@@ -255,6 +264,7 @@ struct Match {
 fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
     let mut tables = state.tables.iter().enumerate();
     let (number, table) = tables.find(|(_, table)| table.id == id && table.is_ready)?;
+    // A value that no object has is no group: the answer is empty, and not an error.
     let group = table.find(term);
     let is_sorted = group.is_none_or(|group| group.is_sorted());
     let ids = group.into_iter().flat_map(|group| group.members());
@@ -270,6 +280,7 @@ struct CollectedObjects {
     is_sorted: bool,
     /// They are exactly the slots' objects.
     is_seen: bool,
+    /// Number of the key set that was read.
     membership: u64,
 }
 

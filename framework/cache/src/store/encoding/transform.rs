@@ -17,8 +17,17 @@ use windlass_core::wire::without;
 /// changes them or panics is kept as it came, and that is logged.
 ///
 /// A transformed object must not be written back whole, as the removed members would be lost.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use windlass::store::Transform;
+///
+/// let transform = Transform::drop_last_applied().then(Transform::drop_paths(&[&["status"]]));
+/// assert_eq!(transform, transform.clone());
+/// ```
 #[derive(Clone)]
 pub struct Transform {
+    /// Shared by clones; its address is the identity that comparisons use.
     steps: Arc<[TransformStep]>,
 }
 

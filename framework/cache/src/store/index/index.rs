@@ -14,9 +14,27 @@ impl<V: Display + Send + Sync + 'static> IndexValue for V {}
 
 /// A handle to an index of `K` by values of type `V`. It carries the index's definition, so no
 /// lookup can name an index that does not exist: the first lookup builds it.
+///
+/// client-go's `IndexFunc` under a name. A constant, so that every lookup names the same
+/// definition:
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use k8s_openapi::api::core::v1::{Pod, Service};
+/// use windlass::store::Index;
+///
+/// const BY_NODE: Index<Pod, String> = Index::on_path("node", &["spec", "nodeName"]);
+/// const BY_PORT: Index<Service, i32> = Index::new("port", |service| {
+///     let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
+///     ports.map(|port| port.port).collect()
+/// });
+/// assert_eq!((BY_NODE.name(), BY_PORT.name()), ("node", "port"));
+/// ```
 #[derive(Debug)]
 pub struct Index<K, V> {
+    /// Name in logs and debug output; not its identity.
     pub(crate) name: &'static str,
+    /// Its definition.
     pub(crate) source: IndexSource<K, V>,
 }
 
@@ -71,6 +89,7 @@ impl<K, V: IndexValue> Index<K, V> {
 }
 
 impl<K: Resource, V: IndexValue> Index<K, V> {
+    /// Two indexes on one path are one index, whatever their names.
     pub(crate) fn id(&self) -> IndexId {
         match self.source {
             IndexSource::Path(path, _) => IndexId::Path(path),
@@ -78,6 +97,7 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
         }
     }
 
+    /// Erases the types of the index, so that one store can hold indexes of several value types.
     pub(crate) fn evaluator(&self) -> Evaluator {
         match self.source {
             IndexSource::Path(path, _) => Evaluator::Path(path),

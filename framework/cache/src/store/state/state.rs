@@ -1,4 +1,8 @@
 //! The state that the store's lock protects.
+//!
+//! Invariants: each slot's object is in the group of its namespace and in all tables that are
+//! ready; `payload` and `resident` are the sums over the slots; `membership` changes with every key
+//! that comes or goes. Every change of a slot first passes the old state to the open snapshots.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
@@ -16,12 +20,17 @@ use windlass_core::resource::ObjectKey;
 
 /// Objects, indexes, deletions that are remembered, and own writes.
 pub(in crate::store) struct State {
+    /// The objects that the watch has shown, by key.
     pub(in crate::store) slots: Slots,
+    /// The objects of each namespace.
     pub(in crate::store) namespaces: Postings,
+    /// One for each index, in the order of their declaration.
     pub(in crate::store) tables: Vec<Table>,
     /// Computes the tables' values. Replaced whenever a table is added.
     pub(in crate::store) plan: Arc<IndexPlan>,
+    /// Deletions that an older state must not undo.
     pub(in crate::store) tombstones: Tombstones,
+    /// Own writes that the watch has not shown.
     pub(in crate::store) own: Overlay,
     /// Bytes of all contents.
     pub(in crate::store) payload: usize,
@@ -35,6 +44,7 @@ pub(in crate::store) struct State {
     epochs: Vec<(Option<Arc<str>>, u32)>,
     /// Snapshots that callers hold.
     diffs: Vec<Weak<SnapshotDiff>>,
+    /// Hashes keys, by the seed of the store.
     hasher: Hasher,
 }
 
@@ -53,6 +63,7 @@ pub(in crate::store) enum Shown {
 }
 
 impl State {
+    /// Creates an empty state.
     pub(in crate::store) fn new(seed: u64) -> Self {
         let hasher = Hasher::new(seed);
         Self {
@@ -76,12 +87,15 @@ impl State {
     pub(in crate::store) fn compare_own(&self, object: &Object) -> Shown {
         let epoch = self.epoch_of(object.key().namespace());
         let is_of_now = |run: ListGeneration| run.epoch >= epoch;
+        // A deletion of this epoch that came after the write hides it: the object must not appear
+        // again.
         if self.tombstones.run(object.key()).is_some_and(is_of_now)
             && self.tombstones.covers(object)
         {
             return Shown::Same;
         }
         let Some(slot) = self.slots.get(parts(object.key())) else { return Shown::Earlier };
+        // Versions from before a restored backup are numerically larger and say nothing.
         if !is_of_now(slot.run) {
             return Shown::Void;
         }
@@ -120,6 +134,7 @@ impl State {
         // Before the change: open snapshots record that the key was absent.
         self.remember(object.key(), None);
         self.count(&object, true);
+        // Makes the remembered order of keys void.
         self.membership += 1;
         let id = self.slots.insert(hash, slot);
         if let Some(namespace) = object.key().namespace() {
@@ -136,6 +151,7 @@ impl State {
         values: &Values,
         part: &ValueRange,
     ) -> Option<Slot> {
+        // Added before the old object is subtracted, so that the sums never fall below zero.
         self.count(&slot.object, true);
         let old = std::mem::replace(self.slots.at_mut(id)?, slot);
         self.remember(old.object.key(), Some(&old.object));
@@ -155,6 +171,7 @@ impl State {
     pub(in crate::store) fn vacate(&mut self, id: Id) -> Option<Slot> {
         let object = Arc::clone(self.slots.object(id)?);
         self.remember(object.key(), Some(&object));
+        // Before the slot is removed: the tables find their values by the place.
         for table in &mut self.tables {
             table.clear(id, &self.slots);
         }
@@ -162,6 +179,7 @@ impl State {
             self.namespaces.remove_text(namespace, id, &self.slots);
         }
         self.count(&object, false);
+        // Makes the remembered order of keys void.
         self.membership += 1;
         self.slots.remove(id)
     }

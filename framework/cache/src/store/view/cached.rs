@@ -11,7 +11,26 @@ use windlass_core::wire::MetadataRef;
 
 /// A cached object: metadata and compact bytes, decoded on first use. Cheap to clone; a clone does
 /// not change when the cache does.
+///
+/// A reader that holds one keeps its version alive, also after the cache has dropped it.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::store::Cached;
+///
+/// /// Reads the data of maps of one application, and decodes no other map.
+/// fn size(map: &Cached<ConfigMap>) -> usize {
+///     if map.head().label("app") != Some("web") {
+///         return 0;
+///     }
+///     // An object that does not decode counts as empty here.
+///     map.get().ok().and_then(|map| map.data.as_ref().map(|data| data.len())).unwrap_or(0)
+/// }
+/// # let _ = size;
+/// ```
 pub struct Cached<K> {
+    /// The cached version, shared with the store.
     pub(in crate::store) object: Arc<Object>,
     kind: PhantomData<fn() -> K>,
 }

@@ -5,6 +5,11 @@
 //! the cache shows as owned is applied upon the cached version. A child that is not cached is
 //! applied upon a version that no object ever has: API servers ignore it when there is no such
 //! object, and answer 409 when there is one.
+//!
+//! A run of an apply has at most `TRIES` rounds. Each round knows an assumption about the child's
+//! place (nothing, an owned child at a version, another object) and sends a request that the API
+//! server refuses if the assumption is wrong; a 409 leads to a read, and that to the next
+//! assumption. So no round can overwrite an object that appeared between the look and the request.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -31,10 +36,16 @@ const NO_VERSION: &str = "9223372036854775807";
 type MayAdopt<'a, K> = Box<dyn Fn(&K) -> bool + Send + Sync + 'a>;
 
 /// A child about to be applied, from [`Context::apply_owned`]; await it for the stored child.
+///
+/// Created by [`Context::apply_owned`], which describes the effects and errors.
 #[must_use = "nothing is applied until it is awaited"]
 pub struct ApplyOwned<'a, C: Reconciler, K> {
+    /// The reconcile that applies the child.
     cx: &'a Context<C>,
+    /// The child as the reconciler wants it.
     child: K,
+    /// Condition under which an object of another owner becomes the child; none was given by
+    /// default.
     may_adopt: Option<MayAdopt<'a, K>>,
 }
 
@@ -102,18 +113,24 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
 
 /// The object found in the place of the child.
 enum There<K> {
+    /// No object of that name.
     Nothing,
+    /// A child of the reconciled object, by uid.
     Ours(Version),
+    /// An object that the reconciled object does not control.
     Other(Box<K>),
 }
 
 /// Identity and version of an owned child.
 struct Version {
+    /// Guards against a successor of the same name.
     uid: String,
+    /// Guards against changes since the look.
     resource_version: String,
 }
 
 impl Version {
+    /// Returns the identity of a child that was read.
     fn of<K: Resource>(child: &K) -> Self {
         let (uid, resource_version) = (child.uid().into(), child.resource_version().into());
         Self { uid, resource_version }
@@ -123,9 +140,13 @@ impl Version {
 /// One apply of a child, through all its tries.
 struct Apply<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
+    /// Kind and key, under which the memory of applies keeps the child.
     child: (ResourceInfo, ObjectKey),
+    /// The body of the request, with kind, namespace and owner.
     intent: Value,
+    /// The reconciled object, as the child's controller.
     owner: OwnerReference,
+    /// Hash of the intent: an equal one that was applied before needs no request.
     hash: u64,
     may_adopt: Option<MayAdopt<'a, K>>,
 }

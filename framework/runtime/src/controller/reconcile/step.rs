@@ -1,5 +1,10 @@
 //! One reconcile of one object: looks it up, decodes it, handles its finalizer, calls the
 //! reconciler.
+//!
+//! Order of one step: pause, decoding, the memory of own writes, finalizer or clean-up, reconciler,
+//! condition, task. The finalizer is added before user code runs, so that no effect outside of the
+//! cluster can exist without it; the task starts after the first success, so that it never works on
+//! an object that was not set up.
 
 use std::sync::Arc;
 
@@ -19,9 +24,13 @@ use windlass_core::resource::{ObjectKey, ObjectRef, ResourceExt};
 
 /// Reason for which a step stopped early.
 enum Stopped {
+    /// An error of user code or of a request; retried by its schedule.
     Failed(Failure),
+    /// The cached bytes are no object of the type; nothing helps but a change.
     Undecodable(Failure),
+    /// The object changed while a reconcile ran that may be dropped.
     Superseded,
+    /// The object carries the annotation that pauses it.
     Paused,
     /// The object is gone, or being deleted, and the cache does not show it yet.
     Ended(Failure),
@@ -35,12 +44,17 @@ impl From<Failure> for Stopped {
 
 /// The step of a controller for one kind of objects.
 pub(crate) struct ObjectStep<C: Reconciler> {
+    /// The reconciler.
     pub(crate) controller: Arc<C>,
+    /// Cache of the reconciled kind.
     pub(crate) store: Arc<Store<C::Object>>,
+    /// State of the run; a clone for each worker, so that workers do not share reference counts.
     pub(crate) shared: Arc<ControllerShared>,
+    /// Settings of the builder.
     pub(crate) plan: Arc<ControllerSpec<C>>,
     /// The objects at their last reconcile, if changes are tracked.
     pub(crate) kept: Option<Arc<LastReconciled<C::Object>>>,
+    /// The tasks of objects, for a controller that has tasks.
     pub(crate) tasks: Option<Arc<Tasks<C>>>,
 }
 

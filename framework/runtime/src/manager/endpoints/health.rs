@@ -1,5 +1,10 @@
 //! Liveness and readiness: the checks, and the missing condition and its reason for each that
 //! fails.
+//!
+//! A check is computed when it is asked for, from state that the parts of the operator publish:
+//! nothing is cached, so an answer is never older than its request. A failing readiness check takes
+//! the Pod out of its Services; only a check of `/healthz` has the kubelet restart it, so that page
+//! has the few states that a restart repairs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -25,6 +30,9 @@ const LAGS: Duration = Duration::from_secs(180);
 const STUCK: Duration = Duration::from_secs(20);
 
 /// One condition of being alive or ready.
+///
+/// A line of `/healthz` or `/readyz`: `[+]` for a condition that holds, `[-]` for one that does
+/// not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The condition: `cache websites.example.dev`.
@@ -36,6 +44,14 @@ pub struct Check {
 }
 
 /// All conditions of being ready.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::manager::{Check, Readiness};
+///
+/// let cache = Check { name: "cache pods".into(), ok: false, detail: "not started".into() };
+/// assert!(!Readiness { checks: vec![cache] }.is_ready());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// The conditions.
@@ -44,6 +60,8 @@ pub struct Readiness {
 
 impl Readiness {
     /// Whether all conditions hold.
+    ///
+    /// Without checks it is ready.
     pub fn is_ready(&self) -> bool {
         self.checks.iter().all(|check| check.ok)
     }
