@@ -3,6 +3,8 @@
 //! On a real cluster controllers do this a little later; here it happens within the write, so that
 //! a definition is served once its POST is answered. Schemas are checked elsewhere.
 
+// DESIGN.md, 112: Verbs of the API server stand above the life cycle of definitions
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -17,6 +17,8 @@
 //! The client itself tries again where that cannot do harm: an error that reaches the caller comes
 //! after these retries.
 
+// DESIGN.md, 1: One opaque `Error` with a kind, and `Failure` for reconcilers
+
 mod predicates;
 mod status;
 

@@ -15,6 +15,8 @@
 //! assert_eq!(rules[0].verbs.iter().copied().collect::<Vec<_>>(), ["get", "list"]);
 //! ```
 
+// DESIGN.md, 79: `Can<V, K>` is implemented; calls require `CanGet<K>` and its siblings
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::resource::{ResourceInfo, Scope, Verb};

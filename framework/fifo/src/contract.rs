@@ -1,5 +1,7 @@
 //! The interface that the queues of this module share.
 
+// DESIGN.md, 30: A list that contains an object without a key deletes nothing
+
 use std::fmt::Debug;
 use std::sync::Arc;
 

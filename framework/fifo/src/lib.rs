@@ -41,6 +41,8 @@
 //! step, with a bound, a [`RealFifo`]. All of them are deterministic: equal calls lead to equal
 //! pops.
 
+// DESIGN.md, 114: client-go's queues are a crate that no other uses
+
 // Derives and examples name the crate as users do.
 #[doc(hidden)]
 pub mod fifo {

@@ -7,6 +7,8 @@
 //! Lock order: the queue's lock is the only one. The key function, the transform, the consumer's
 //! store and the processing all run without it; only the queue's own methods run under it.
 
+// DESIGN.md, 29: `fifo::Shared` counts an item in processing as processed
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::pin;

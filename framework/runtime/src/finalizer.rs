@@ -9,6 +9,8 @@
 //! Controllers that name a [finalizer](crate::controller::ControllerBuilder::finalizer) need
 //! neither function: they are for programs that manage finalizers by themselves.
 
+// DESIGN.md, 10: Finalizers are changed by a guarded merge patch
+
 use bytes::Bytes;
 use serde_json::{Value, json};
 

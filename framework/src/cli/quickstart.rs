@@ -1,5 +1,7 @@
 //! Quickstart without a cluster: the embedded API server, the samples, and their progress.
 
+// DESIGN.md, 90: The quickstart takes definitions from `install`, and samples are objects of any
+
 use std::fmt::Write as _;
 use std::process::{ExitCode, Termination};
 

@@ -1,5 +1,7 @@
 //! Shows the samples from their creation to their last change.
 
+// DESIGN.md, 104: Quickstart trees are refreshed when a cache version moves
+
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 

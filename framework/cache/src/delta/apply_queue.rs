@@ -8,6 +8,8 @@
 //! No wake-up is lost: when a turn ends while deltas are queued, or after another task asked for
 //! the turn in vain, the task that waits in [`filled`](ApplyQueue::filled) is woken.
 
+// DESIGN.md, 27: The holder of the apply permit applies queued batches
+
 use std::fmt;
 use std::pin::pin;
 

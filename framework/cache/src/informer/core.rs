@@ -62,7 +62,7 @@ pub(crate) struct Core {
     /// Time of its creation, from which a silence counts before the first data.
     pub(super) made_at: Instant,
     /// Findings about the server, shared with all informers of the registry.
-    habits: Arc<ServerCapabilities>,
+    capabilities: Arc<ServerCapabilities>,
     /// Stops the informer and its reflectors.
     pub(super) stop: CancellationToken,
     /// Set once the informer validates eagerly.

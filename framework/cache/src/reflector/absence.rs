@@ -1,5 +1,9 @@
 //! Queries whether a kind is served (B13: a kind that does not exist yet).
 
+// DESIGN.md, 12: A kind that is not served counts as empty
+// DESIGN.md, 34: A 404 to a list is believed when discovery confirms it
+// DESIGN.md, 56: Before the first list a 404 must be confirmed, and installed kinds are looked for
+
 use super::machine::{AttemptEnd, NotFound};
 use super::sink::ReflectorSink;
 use super::source::Served;

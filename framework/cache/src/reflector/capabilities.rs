@@ -3,6 +3,9 @@
 //! The findings are hints: a wrong one costs a request and never an object. Each lock is held for a
 //! comparison only, and never while reflectors are notified.
 
+// DESIGN.md, 31: A server's refusal of streaming lists is cached for an hour
+// DESIGN.md, 99: Signs of a restored store lead to a check or to a list
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -9,6 +9,9 @@
 //! Only versions are compared. Once they have passed the position again, this read detects nothing;
 //! the book (`cache/reflector.md`) lists the other signs.
 
+// DESIGN.md, 70: After a lost connection one object is listed to detect a restored store
+// DESIGN.md, 99: Signs of a restored store lead to a check or to a list
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -9,6 +9,8 @@
 //! that a reconcile sees its own writes. The store does no I/O and runs no tasks: the informer
 //! feeds it.
 
+// DESIGN.md, 110: The store is layers of folders
+
 mod cache;
 mod encoding;
 mod index;

@@ -7,6 +7,8 @@
 //! Not here: sending; the results go to [`Api::apply`](super::Api::apply) and
 //! [`Api::patch`](super::Api::patch).
 
+// DESIGN.md, 119: Parts that look superfluous and stay
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use serde_json::{Map, Value, json};
 

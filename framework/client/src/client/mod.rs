@@ -16,6 +16,8 @@
 //!
 //! [`Api`]: crate::api::Api
 
+// DESIGN.md, 116: The client is layers of folders
+
 mod auth;
 mod builder;
 mod call;

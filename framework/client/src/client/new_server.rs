@@ -7,6 +7,8 @@
 //! process. If other processes can reach the server, it covers only the time before they could:
 //! they wait for a lease duration, too.
 
+// DESIGN.md, 101: `NewServer` lets the first election on a new API server skip the creation wait
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -7,6 +7,8 @@
 //! an await; the caller that holds `turn` reads the server, and callers behind it check again
 //! whether that read is good enough for them before they read themselves.
 
+// DESIGN.md, 23: Discovery is one cache per client with numbered reads
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! Finds a resource by its names, and explains a name without a match or with several.
 
+// DESIGN.md, 23: Discovery is one cache per client with numbered reads
+
 use std::fmt;
 
 use super::catalog::{ApiResource, ApiVersion, Catalog, Freshness};

@@ -6,6 +6,8 @@
 //! misses are taken from that. A field that serde fills itself (`Option`, `#[serde(default)]`) is
 //! not touched, and a type without missing fields is read like any other.
 
+// DESIGN.md, 85: The schema of a status requires no fields at its top
+
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;

@@ -3,6 +3,8 @@
 //! The histogram of `prometheus_client` takes one value at a time. A component that counts under a
 //! lock of its own counts there, and adds all values at once when the metrics are read.
 
+// DESIGN.md, 52: Queue metrics are counted under the queue's lock
+
 use std::fmt;
 use std::sync::Arc;
 

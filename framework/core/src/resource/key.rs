@@ -4,6 +4,9 @@
 //! them. So a key is one shared block with its hash, its parts are borrowed from one text, and
 //! clones cost an atomic increment.
 
+// DESIGN.md, 51: `ObjectKey` is one text with a precomputed hash
+// DESIGN.md, 68: A key keeps its queue slot and notes the slot number
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -9,6 +9,8 @@
 //! | [`DynamicObject`] | an object of a kind that is known at run time only |
 //! | [`PartialObject`] | the metadata of an object, without its content |
 
+// DESIGN.md, 2: `Resource` is a blanket implementation, and a kind's identity is a `ResourceInfo`
+
 mod dynamic;
 mod info;
 mod key;

@@ -7,6 +7,8 @@
 //! it wakes. So either the waiter reads the new value, or the wake-up reaches it: no order of the
 //! two loses a change.
 
+// DESIGN.md, 33: Several tasks wait on a `sync::OrderedWatch`, which wakes in order of arrival
+
 use std::pin::pin;
 
 use super::{Mutex, Notify};

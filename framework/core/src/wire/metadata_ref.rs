@@ -6,6 +6,8 @@
 //!
 //! Annotations are read in place; there is no list of them.
 
+// DESIGN.md, 25: Cached objects are JSON bytes with offsets into them
+
 use std::fmt;
 
 use super::scanner::members::{Cursor, Elements, Member, members, text};

@@ -4,6 +4,8 @@
 //! path to a field stay, and so do those that a [`MetadataRef`](super::MetadataRef) reads. So
 //! decoding the rest finds the same fields, the same faults and the same paths.
 
+// DESIGN.md, 28: A projection is a type with its own informer
+
 use memchr::memchr;
 
 use super::scanner::members::Cursor;

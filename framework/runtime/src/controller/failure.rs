@@ -4,6 +4,8 @@
 //! schedule. The schedule is chosen where the error is made, because only that code knows whether a
 //! repetition can help; the worker that ends the reconcile reads it.
 
+// DESIGN.md, 1: One opaque `Error` with a kind, and `Failure` for reconcilers
+
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;

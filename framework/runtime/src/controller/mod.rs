@@ -20,6 +20,8 @@
 //! its reconcile is reconciled once more; a lost in-memory state costs requests or a superfluous
 //! reconcile, never correctness.
 
+// DESIGN.md, 111: The controller is layers of folders
+
 mod action;
 mod builder;
 mod cluster;

@@ -69,9 +69,9 @@ impl Series {
 #[derive(Debug)]
 struct TokenBucket {
     /// Events that the object may still cause now.
-    left: u32,
+    tokens: u32,
     /// Time up to which earned tokens were counted.
-    since: Instant,
+    refilled: Instant,
 }
 
 impl TokenBucket {
@@ -98,7 +98,7 @@ pub(super) struct Aggregator {
     /// Written Events by their content, the object included.
     series: BTreeMap<Occurrence, Series>,
     /// Buckets of the objects that caused Events.
-    budgets: BTreeMap<Regarding, TokenBucket>,
+    buckets: BTreeMap<Regarding, TokenBucket>,
 }
 
 impl Aggregator {

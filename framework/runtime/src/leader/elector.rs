@@ -1,5 +1,8 @@
 //! The election against a store: campaigns, renewals while a term lasts, release.
 
+// DESIGN.md, 35: All clones of an `Elector` share one campaign permit
+// DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,7 +113,7 @@ pub(super) struct Shared {
     /// The published state.
     pub(super) status: watch::Sender<Leadership>,
     /// Whether the lock answers, for readiness.
-    reach: LockAccess,
+    access: LockAccess,
     /// While this process holds a lock that it created: the time at which it leads.
     leads_at: Mutex<Option<Instant>>,
 }

@@ -75,7 +75,7 @@ pub struct Timing {
     #[doc(hidden)]
     pub retry_period: Duration,
     /// Time before the end of the lease at which writes stop.
-    pub(hidden)]
+    #[doc(hidden)]
     pub margin: Duration,
 }
 

@@ -33,7 +33,7 @@ pub struct Term {
     /// Cancelled when another process asks for the lease.
     asked: CancellationToken,
     /// Closes the gate, in whatever way the term ends.
-    ending: TermGuard,
+    guard: TermGuard,
     /// Dropped last: only then may the next campaign begin.
     _permit: OwnedSemaphorePermit,
 }

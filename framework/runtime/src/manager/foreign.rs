@@ -8,6 +8,8 @@
 //! looser (`required`, patterns, bounds, rules) loses nothing that is stored; the log names dropped
 //! rules and defaults.
 
+// DESIGN.md, 84: A foreign definition is replaced only if nothing is lost
+
 use std::fmt::Write;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

@@ -11,6 +11,9 @@
 //! part of it. Otherwise the stored one stays, and the program works by it if its versions are
 //! served.
 
+// DESIGN.md, 11: Only the Lease, its Events and dry runs bypass the write gate
+// DESIGN.md, 36: A definition of a newer program version is not replaced
+
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{

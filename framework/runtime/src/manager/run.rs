@@ -5,6 +5,10 @@
 //! controllers (in `controllers`). The first failure of any part is kept, and everything stops as
 //! on a request to stop.
 
+// DESIGN.md, 11: Only the Lease, its Events and dry runs bypass the write gate
+// DESIGN.md, 56: Before the first list a 404 must be confirmed, and installed kinds are looked for
+// DESIGN.md, 62: A controller waits for its own caches; caches of unknown readers are awaited by
+
 mod checks;
 mod controllers;
 

@@ -13,6 +13,8 @@
 //! a restart; a failure after the stop ends nothing but the runnable. The `record` is locked for
 //! single updates only, never while the work runs.
 
+// DESIGN.md, 37: A runnable that fails is restarted; only essential runnables end the operator
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -142,7 +144,7 @@ pub struct Runnable {
     /// Name in logs, errors and the debug page; unique in a manager.
     name: Arc<str>,
     /// Stage in which the work runs.
-    when: Stage,
+    stage: Stage,
     /// Whether a failure ends the operator.
     essential: bool,
     /// The user's function; called again for each restart and each term.

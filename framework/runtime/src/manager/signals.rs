@@ -3,6 +3,8 @@
 //! Work that blocks every thread of the runtime keeps the runtime from seeing any signal. A program
 //! that is nothing but an operator has a thread beside the runtime for that case.
 
+// DESIGN.md, 60: `cli::main` counts signals on a thread of its own
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;

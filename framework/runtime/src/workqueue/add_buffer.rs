@@ -10,6 +10,8 @@
 //! under the queue's lock, before it checks the queue for the last time, and a source that finds
 //! the buffer closed adds to the queue directly.
 
+// DESIGN.md, 97: Batched adds wait in an add buffer while no worker is parked
+
 use super::AddOptions;
 use super::core::Nanos;
 use windlass_core::sync::{AtomicBool, Mutex, Ordering};

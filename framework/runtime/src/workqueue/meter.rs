@@ -3,6 +3,8 @@
 //! Events are counted in plain integers under the queue's lock, and become metrics when these are
 //! read. Only the gauges on work in progress are set by a caller.
 
+// DESIGN.md, 52: Queue metrics are counted under the queue's lock
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

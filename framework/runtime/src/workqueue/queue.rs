@@ -6,6 +6,8 @@
 //! is parked may stay in the [`AddBuffer`]; each step that reads the state first moves them into
 //! the queue.
 
+// DESIGN.md, 53: Ending a key and taking the next key is one step under the queue's lock
+
 use std::fmt;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, Hash};

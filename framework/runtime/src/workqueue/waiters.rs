@@ -13,6 +13,8 @@
 //! timer outlives the timekeeper, so that workers which park and unpark do not create a timer each
 //! time.
 
+// DESIGN.md, 43: A worker that takes a key wakes the next worker
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;

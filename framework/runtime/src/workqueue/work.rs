@@ -1,5 +1,7 @@
 //! A key that a worker has taken.
 
+// DESIGN.md, 64: A worker's turn moves its state once
+
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;

@@ -4,6 +4,8 @@
 //! comparison of the caches, and did not work in between. One look would miss a key that a late
 //! event adds during the comparison.
 
+// DESIGN.md, 5: `settled()` compares cached keys and versions with the API server
+
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;

@@ -9,6 +9,8 @@
 //! entry leads from the state that the listener knows to the newest one; with `EachStep` the first
 //! step and the newest ones are whole, and the sum of the others stands between them.
 
+// DESIGN.md, 57: Merged changes pass a slow predicate without a call
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 

@@ -7,6 +7,8 @@
 //! no call runs and none will follow. The inbox is locked for single operations, never during a
 //! call.
 
+// DESIGN.md, 27: The holder of the apply permit applies queued batches
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -116,7 +118,7 @@ pub(in crate::informer) struct Listener {
     /// Clock of resyncs and of the duration of calls.
     clock: Clock,
     /// Share of the time that it may use.
-    pace: CpuShare,
+    cpu_share: CpuShare,
     /// Whether a call took too long.
     is_slow: AtomicBool,
     /// Whether the informer created it for itself: no caller waits for it.

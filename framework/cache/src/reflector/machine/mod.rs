@@ -26,6 +26,8 @@
 //! back ([`RollbackCheck`]) goes on beside an open watch. A stopped reflector has no phase: its future
 //! is dropped.
 
+// DESIGN.md, 113: The reflector decides in a machine without I/O
+
 mod absence;
 mod action;
 mod attempt_end;

@@ -260,7 +260,7 @@ impl ReflectorSink for DeltaWriter {
 /// [`Reflector::into_store`](super::Reflector::into_store).
 pub struct StoreTarget {
     /// Turns objects into deltas.
-    feed: DeltaWriter,
+    writer: DeltaWriter,
 }
 
 impl fmt::Debug for StoreTarget {

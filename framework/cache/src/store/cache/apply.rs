@@ -3,6 +3,8 @@
 //! A piece is prepared without the lock (form, index values), then applied under it. The plan of
 //! the indexes is compared in between: if an index was added, the preparation is repeated.
 
+// DESIGN.md, 63: A batch looks up the keys of its objects together
+
 use std::sync::Arc;
 
 use super::convert::Conversion;

@@ -2,6 +2,8 @@
 //!
 //! Settings ([`Mode`], [`Representation`], [`Transform`]), and the encoder that follows them.
 
+// DESIGN.md, 58: Types are not asked which fields they read
+
 #[cfg(feature = "cold")]
 mod compressor;
 mod encoder;

@@ -8,6 +8,8 @@
 //! Not here: the fields of a projection (`Resource::projected`), and finding them in the bytes
 //! (`wire::FieldMask`).
 
+// DESIGN.md, 46: Projections are kept as JSON bytes, not as decoded values
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Indexes as typed handles, and the computation of their values.
 
+// DESIGN.md, 3: `Index<K, V>` carries its own extractor
+
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};

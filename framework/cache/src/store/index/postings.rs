@@ -1,5 +1,7 @@
 //! Groups of objects by a text: the objects with an index value, or those of a namespace.
 
+// DESIGN.md, 26: Store slots lie in a slab; answers are sorted on reading
+
 use crate::store::slots::{Hash, Hasher, Id, IdSet, Ids, Slots};
 
 /// The number of a group; reused after the group is gone.

@@ -1,5 +1,7 @@
 //! One object of the cache: key, offsets of its metadata, and content.
 
+// DESIGN.md, 25: Cached objects are JSON bytes with offsets into them
+
 use std::any::TypeId;
 use std::borrow::Cow;
 use std::fmt;

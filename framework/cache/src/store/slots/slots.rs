@@ -1,5 +1,7 @@
 //! The objects of a store: a slab of numbered places, found by key.
 
+// DESIGN.md, 26: Store slots lie in a slab; answers are sorted on reading
+
 use std::sync::Arc;
 
 use super::hash::{Hash, Hasher, Ids};

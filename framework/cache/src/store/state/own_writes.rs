@@ -1,5 +1,8 @@
 //! Own writes that the watch has not shown yet, overlaid on the state that it has shown.
 
+// DESIGN.md, 61: Own writes are cached from the response body
+// DESIGN.md, 66: An own deletion hides all earlier versions of the object's name
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -67,7 +67,7 @@ pub struct Snapshot<K> {
     /// The shared cache.
     core: Arc<Core>,
     /// Differences of the moment from the present state.
-    moment: Arc<SnapshotDiff>,
+    diff: Arc<SnapshotDiff>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -210,7 +210,7 @@ impl<K: Resource> Store<K> {
         index: Index<K, V>,
         text: &Q,
     ) -> Vec<Cached<K>> {
-        by_index(&self.core, At::Now, index, text)
+        by_index(&self.core, ReadTime::Now, index, text)
     }
 
     /// Builds an index now, so that no lookup has to. Objects may be in the store already, and may

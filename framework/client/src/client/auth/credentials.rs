@@ -4,6 +4,8 @@
 //! certificates and CAs are noticed: then the pool stops using the open connections for new
 //! requests, while requests under way are completed. No task runs in the background.
 
+// DESIGN.md, 21: Certificate and token files are checked on requests, at most once a minute
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;

@@ -3,6 +3,9 @@
 //! Order of the steps of one attempt: the backoff of the host (after a failure combined with the
 //! wait of the retry), a permit of the rate limiter, credentials, the gate, the exchange.
 
+// DESIGN.md, 16: `retry::decide` is one pure function; caches have a retry budget of their own
+// DESIGN.md, 17: The caller decides about ambiguous writes
+
 mod attempt;
 mod defaults;
 mod report;

@@ -7,6 +7,8 @@
 //! renewed: in both cases it was not executed. Not here: the protocol over the WebSocket
 //! (`api::remote`).
 
+// DESIGN.md, 22: WebSocket sessions bypass the connection pool
+
 use std::time::Duration;
 
 use base64::Engine;

@@ -1,5 +1,7 @@
 //! Places that are searched for a configuration: the environment, the home folder, the Pod.
 
+// DESIGN.md, 105: Pods without a token do not fall back to `~/.kube/config`
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -3,6 +3,8 @@
 //! A backoff manager adds to the client's own jittered retries. It is off unless it is set by the
 //! builder or by the environment variables that client-go reads.
 
+// DESIGN.md, 119: Parts that look superfluous and stay
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

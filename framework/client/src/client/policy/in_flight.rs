@@ -6,6 +6,8 @@
 //! the writes that it admits, and an abandoned write stays in doubt for as long as the server was
 //! told to work on it, and a margin. Not here: the identity of the writes.
 
+// DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,6 +7,8 @@
 //! ten seconds, and 20 saved up. Without it, ten retries of each call would multiply the load of a
 //! server that just fails under load.
 
+// DESIGN.md, 16: `retry::decide` is one pure function; caches have a retry budget of their own
+
 use std::time::Duration;
 
 use tokio::time::Instant;

@@ -1,5 +1,7 @@
 //! The path of a request, assembled from its parts.
 
+// DESIGN.md, 117: A request has four shapes
+
 use std::fmt;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};

@@ -1,5 +1,7 @@
 //! Parsing of API paths: their namespace, and their template without names.
 
+// DESIGN.md, 15: `Request` and `Api<K>` both end in `Prepared`
+
 /// Parts of a path of the Kubernetes API: `/api/v1/…` or `/apis/group/version/…`.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::client) struct ApiPath<'a> {

@@ -1,5 +1,7 @@
 //! Requests as plain data, ready to be sent.
 
+// DESIGN.md, 15: `Request` and `Api<K>` both end in `Prepared`
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;

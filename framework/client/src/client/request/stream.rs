@@ -1,5 +1,7 @@
 //! A body that arrives in chunks, and the time limits between them.
 
+// DESIGN.md, 19: Streams have idle limits instead of deadlines
+
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

@@ -7,6 +7,8 @@
 //!
 //! Not here: HTTP/2, whose connections carry many requests and buffer for each.
 
+// DESIGN.md, 95: Self-wake-ups of a watch task are suppressed
+
 use std::pin::Pin;
 use std::task::{Context, Poll};
 

@@ -6,6 +6,8 @@
 //! limits the total size that a small input may expand to. Not here: compression of requests, and
 //! other encodings.
 
+// DESIGN.md, 18: Gzip is decoded inside of the tower layers
+
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};

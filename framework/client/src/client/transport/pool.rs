@@ -8,6 +8,9 @@
 //! Lock order: `dialing` before `state`. `dialing` is held across a connect, so that requests which
 //! come meanwhile find its connection; `state` is never held across an await.
 
+// DESIGN.md, 4: The client has its own connection pool
+// DESIGN.md, 19: Streams have idle limits instead of deadlines
+
 use std::fmt;
 use std::io;
 use std::sync::Arc;

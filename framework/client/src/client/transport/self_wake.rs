@@ -8,6 +8,8 @@
 //!
 //! Not here: the polled futures themselves.
 
+// DESIGN.md, 95: Self-wake-ups of a watch task are suppressed
+
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 

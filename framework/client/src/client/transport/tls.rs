@@ -4,6 +4,8 @@
 //! sends requests; `auth` retires the open connections when they changed. No process-wide crypto
 //! provider is read or set; the provider is a value.
 
+// DESIGN.md, 21: Certificate and token files are checked on requests, at most once a minute
+
 use std::fmt;
 use std::io;
 use std::path::PathBuf;

@@ -1,6 +1,8 @@
 //! A deserializer of a parsed value, by which `explain` learns from a type's own `Deserialize` why
 //! the value does not decode.
 
+// DESIGN.md, 91: A program contains two decoders per kind, and a third for projections
+
 use std::cell::Cell;
 use std::fmt;
 

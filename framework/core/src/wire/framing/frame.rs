@@ -5,6 +5,8 @@
 //! and the next watch delivers it again. The reader decides for how long a frame may take: see
 //! [`FrameDecoder::is_inside`].
 
+// DESIGN.md, 24: A watch frame ends at the end of its line
+
 use memchr::memchr;
 
 use super::carry::{Carry, MAX_PIECE, RawItem};

@@ -81,7 +81,7 @@ pub struct ControllerBuilder<C: Reconciler> {
     /// Settings that each reconcile reads.
     options: ReconcileOptions<C>,
     /// Names of the reasons; a source takes its bit when it is added.
-    names: Names,
+    names: ReasonNames,
     /// Filter of the reconciled kind's changes.
     when: Option<Predicate<C::Object>>,
     /// Triggers, polls and timers.
@@ -130,7 +130,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
-            names: Names::default(),
+            names: ReasonNames::default(),
             when: None,
             background_sources: Vec::new(),
             resync: Some(Resync::every(RESYNC_PERIOD)),

@@ -11,6 +11,9 @@
 //! server refuses if the assumption is wrong; a 409 leads to a read, and that to the next
 //! assumption. So no round can overwrite an object that appeared between the look and the request.
 
+// DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
+// DESIGN.md, 76: `apply_owned` sends uid and resourceVersion as preconditions
+
 use std::fmt;
 use std::future::IntoFuture;
 use std::sync::Arc;

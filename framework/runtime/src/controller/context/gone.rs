@@ -7,6 +7,9 @@
 //! the object in its cache, and its children as missing. The children would live until garbage
 //! collection finds them, and their controllers would start work for nothing.
 
+// DESIGN.md, 77: A parent that lost a child is read before the child is made again
+// DESIGN.md, 78: A reconcile that fails because its object is gone is not a failure
+
 use std::sync::atomic::Ordering;
 
 use crate::controller::{Context, Failure, Reconciler};

@@ -9,6 +9,8 @@
 //! small patches without a read in between. For a kind that is cached as a projection the whole
 //! status is read from the API server first, because a merge of a part would remove the rest.
 
+// DESIGN.md, 9: Status is written as a merge patch guarded by the resourceVersion
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

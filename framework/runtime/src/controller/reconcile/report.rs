@@ -4,6 +4,8 @@
 //! a status that is written every second causes work for all its watchers. Reports are limited in
 //! time, and their errors have no effect.
 
+// DESIGN.md, 49: Failure reports are sent on change only
+
 use std::future::Future;
 
 use crate::controller::worker::{REASONS, RECONCILED, ReportFuture, ReportedFailure};

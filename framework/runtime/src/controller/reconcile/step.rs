@@ -6,6 +6,8 @@
 //! cluster can exist without it; the task starts after the first success, so that it never works on
 //! an object that was not set up.
 
+// DESIGN.md, 65: Rare branches of the reconcile future are boxed
+
 use std::sync::Arc;
 
 use super::object_task::Tasks;

@@ -35,6 +35,8 @@
 //! reconciled. Operators that share a kind among them need a selector on the cache, too: see
 //! [`CacheOptions::labels`](windlass_cache::informer::CacheOptions::labels).
 
+// DESIGN.md, 39: Predicates are not asked about deletions and the pause annotation
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -4,6 +4,9 @@
 //! expectations and the parents that lost a child, because all three are updated by the same events
 //! of children.
 
+// DESIGN.md, 13: `apply_owned` skips applies whose intent hash is unchanged
+// DESIGN.md, 77: A parent that lost a child is read before the child is made again
+
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -7,6 +7,8 @@
 //!
 //! Nothing here survives the process: the first view of a new process is complete.
 
+// DESIGN.md, 50: `Context::expectations` counts writes that a cache does not show yet
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

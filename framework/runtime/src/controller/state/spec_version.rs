@@ -7,6 +7,8 @@
 //!
 //! Absent: the content of a change; see [`changes`](super::changes).
 
+// DESIGN.md, 47: Spec changes are detected by `metadata.generation` or a content hash
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};

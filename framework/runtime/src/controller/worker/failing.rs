@@ -1,5 +1,7 @@
 //! Handling of a failed reconcile: report, retry, give-up.
 
+// DESIGN.md, 49: Failure reports are sent on change only
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 

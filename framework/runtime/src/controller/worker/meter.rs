@@ -3,6 +3,8 @@
 //! Each worker counts its reconciles for itself; the counts become metrics when the metrics are
 //! read. A number that all workers change would move between processors with each reconcile.
 
+// DESIGN.md, 69: Workers share few cache lines beside those of the queue
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -4,6 +4,8 @@
 //! Faults inside a step stay inside: a panic, a deadline and an error differ in metrics and logs
 //! only.
 
+// DESIGN.md, 69: Workers share few cache lines beside those of the queue
+
 mod attempt;
 mod failing;
 mod limits;

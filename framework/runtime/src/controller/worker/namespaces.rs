@@ -8,6 +8,8 @@
 //! A namespace that merely changes causes no retry, and one state of it causes at most one retry of
 //! a key: a server whose cache of namespaces lags is not queried in a loop.
 
+// DESIGN.md, 32: Keys that failed because of a namespace wait for this namespace
+
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;

@@ -6,6 +6,8 @@
 //! `requested_by`, which no decision of the machine reads. So whatever it does, two processes lead
 //! at once only if their machines allow it.
 
+// DESIGN.md, 115: Handing over wraps the election machine
+
 use jiff::Timestamp;
 
 use super::machine::{LockRequest, LockResponse, Machine, Next, Reaction};

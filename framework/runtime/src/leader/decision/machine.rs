@@ -6,6 +6,11 @@
 //! period. Every decision that safety rests on is here, so that a simulation can run it a million
 //! times.
 
+// DESIGN.md, 67: A candidate whose answers are lost yields the lease
+// DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
+// DESIGN.md, 100: A leader recreates its deleted lock without the creation wait
+// DESIGN.md, 115: Handing over wraps the election machine
+
 use std::cmp::Ordering;
 use std::time::Duration;
 

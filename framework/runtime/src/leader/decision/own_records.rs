@@ -11,6 +11,8 @@
 //! it inherits the rest of that wait. Absent: the decision which records those are; it is the
 //! machine's.
 
+// DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,6 +8,8 @@
 //! it. So the lock that refused last is written first: while it refuses, the other is left alone
 //! and runs out.
 
+// DESIGN.md, 96: `MultiLock`: the lock that refused last is written first
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -8,6 +8,8 @@
 //!
 //! Absent: profiles, and any operation that changes state.
 
+// DESIGN.md, 38: The debug page shares the port of the metrics, on loopback
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -13,6 +13,10 @@
 //! change the `Host` header, which has that name. So over loopback the debug page, the metrics and
 //! the details of probes are for clients that name an IP address or `localhost`.
 
+// DESIGN.md, 80: Probe details are visible only over loopback
+// DESIGN.md, 102: Over loopback the debug page requires an IP address or `localhost` as `Host`
+// DESIGN.md, 103: At most eight connections are answered with metrics or the debug page
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;

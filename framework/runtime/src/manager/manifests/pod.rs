@@ -1,5 +1,7 @@
 //! The Pod, its namespace, and the connections it may have: namespace, network policy, Deployment.
 
+// DESIGN.md, 83: Manifests restrict the namespace and the network
+
 use serde_json::{Value, json};
 
 use super::ManifestBuilder;

@@ -5,6 +5,8 @@
 //! goes to the key that has waited the longest, whatever its priority (G-Q7: no ready key starves
 //! behind others of higher priority).
 
+// DESIGN.md, 42: Aged low-priority keys get every fourth turn
+
 use super::lane::{Lane, LaneEntry};
 use super::slot::{Again, Nanos, Stage};
 use super::slots::{Slots, Ticket};

@@ -4,6 +4,10 @@
 //! An idle key keeps its slot for its next add, which then costs a table look-up and no change of
 //! the table. When there are very many slots, a new key gets the slot of an idle one.
 
+// DESIGN.md, 64: A worker's turn moves its state once
+// DESIGN.md, 68: A key keeps its queue slot and notes the slot number
+// DESIGN.md, 109: The work queue retains slots of resting keys up to a bound
+
 use hashbrown::HashTable;
 
 use super::slot::{Again, Nanos, Slot, Stage, Working};

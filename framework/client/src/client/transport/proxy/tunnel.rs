@@ -2,6 +2,8 @@
 //!
 //! Both handshakes are bounded in size by their libraries and in time by the dialer.
 
+// DESIGN.md, 20: Every proxy is used as a tunnel
+
 use std::fmt;
 use std::io;
 use std::pin::pin;
