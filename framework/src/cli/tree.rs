@@ -176,7 +176,7 @@ impl Tree {
     }
 
     /// Collects the states of a tree by uid.
-    fn note<'a>(&'a self, known: &mut BTreeMap<&'a str, &'a State>) {
+    fn collect_states<'a>(&'a self, known: &mut BTreeMap<&'a str, &'a State>) {
         known.insert(&self.uid, &self.state);
         self.children.iter().for_each(|child| child.collect_states(known));
     }

@@ -154,9 +154,9 @@ async fn an_answer_older_than_the_cached_object_makes_the_reflector_read_the_ser
     let mut written = (*rig.get("a").unwrap().get().unwrap()).clone();
     rig.informer.wrote(&written).unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(rig.server.looks(), 0, "the answer is as new as the cached object");
+    assert_eq!(rig.server.version_reads(), 0, "the answer is as new as the cached object");
     written.metadata.resource_version = Some(older);
     rig.informer.wrote(&written).unwrap();
-    let took = eventually("it looks", || rig.server.looks() == 1).await;
+    let took = eventually("it looks", || rig.server.version_reads() == 1).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
