@@ -15,9 +15,9 @@ mod settings {
     use std::time::Duration;
 
     #[derive(Clone, Copy)]
-    pub struct Timing;
+    pub struct LeaseDurations;
 
-    impl Timing {
+    impl LeaseDurations {
         pub fn validity(&self) -> Duration {
             Duration::from_secs(13)
         }
@@ -42,7 +42,7 @@ fn gate(clock: &Clock) -> LeaseGate {
 }
 
 fn gate_over(clock: &Clock, flights: InFlightWrites) -> LeaseGate {
-    LeaseGate::new("lease".to_owned(), clock.clone(), settings::Timing, clock.mark(), flights)
+    LeaseGate::new("lease".to_owned(), clock.clone(), settings::LeaseDurations, clock.mark(), flights)
 }
 
 fn flights(clock: &Clock) -> InFlightWrites {

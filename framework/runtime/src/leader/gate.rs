@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::settings::Timing;
+use super::settings::LeaseDurations;
 use windlass_client::client::{InFlightWrites, WriteGate, WritePermit};
 use windlass_core::clock::{Clock, ClockReading};
 use windlass_core::error::{Error, ErrorKind};
@@ -33,7 +33,7 @@ struct Inner {
     /// Clock of validity.
     clock: Clock,
     /// Durations of the election.
-    timing: Timing,
+    timing: LeaseDurations,
     /// When the last successful acquisition or renewal was about to be sent.
     renewed: Mutex<Option<ClockReading>>,
     /// Writes that were let out in all terms of this process: another process may have the lease
@@ -46,7 +46,7 @@ impl LeaseGate {
     pub(super) fn new(
         lease: String,
         clock: Clock,
-        timing: Timing,
+        timing: LeaseDurations,
         renewed: ClockReading,
         flights: InFlightWrites,
     ) -> Self {
@@ -101,7 +101,11 @@ impl<T: FnMut()> Drop for CloseOnDrop<T> {
 }
 
 /// Returns the validity that is left of a lease whose renewal was sent at `sent`.
-pub fn remaining(timing: &Timing, sent: &ClockReading, now: &ClockReading) -> Option<Duration> {
+pub fn remaining(
+    timing: &LeaseDurations,
+    sent: &ClockReading,
+    now: &ClockReading,
+) -> Option<Duration> {
     timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
 }
 

@@ -66,7 +66,7 @@ pub mod simulated {
     };
     pub use super::elector::WRITE_DRAIN;
     pub use super::gate::{remaining, worth_sending};
-    pub use super::settings::Timing;
+    pub use super::settings::LeaseDurations;
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub struct LeaderElection {
     /// Whether the manifests hold the policy against writes from elsewhere.
     pub(crate) fence: bool,
     /// The durations.
-    pub(crate) timing: Timing,
+    pub(crate) timing: LeaseDurations,
     /// Whether the margin was given, and does not follow from the other durations.
     has_margin: bool,
 }
@@ -67,7 +67,7 @@ pub struct LeaderElection {
 /// Durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub struct Timing {
+pub struct LeaseDurations {
     #[doc(hidden)]
     pub lease_duration: Duration,
     #[doc(hidden)]
@@ -79,7 +79,7 @@ pub struct Timing {
     pub margin: Duration,
 }
 
-impl Default for Timing {
+impl Default for LeaseDurations {
     fn default() -> Self {
         Self {
             lease_duration: Duration::from_secs(15),
@@ -90,7 +90,7 @@ impl Default for Timing {
     }
 }
 
-impl Timing {
+impl LeaseDurations {
     /// Returns the margin that lets clocks differ as much as with the defaults, as far as the other
     /// durations leave room for it.
     fn usual_margin(&self) -> Duration {
@@ -173,7 +173,7 @@ impl Timing {
 impl LeaderElection {
     /// Returns the durations. Only their setters change them, because the margin follows.
     #[doc(hidden)]
-    pub fn timing(&self) -> Timing {
+    pub fn timing(&self) -> LeaseDurations {
         self.timing
     }
 
@@ -190,7 +190,7 @@ impl LeaderElection {
             release: true,
             handover: HandoverPolicy::default(),
             fence: false,
-            timing: Timing::default(),
+            timing: LeaseDurations::default(),
             has_margin: false,
         }
     }

@@ -38,11 +38,9 @@ use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 
 /// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
 ///
-/// An informer is created when it is first asked for. It runs while [`run`](Self::run) runs and the
-/// informer is in use. Several registries, for several clusters, may run side by side.
-///
-/// client-go's `SharedInformerFactory`. An operator has one for each cluster, made by its manager;
-/// [`Informer`] has an example of one without a manager.
+/// client-go's `SharedInformerFactory`. An informer is created when it is first asked for, and runs
+/// while [`run`](Self::run) runs and it is in use. Registries of several clusters run side by side.
+/// The manager makes one per cluster; [`Informer`] has an example of one without a manager.
 #[derive(Clone)]
 pub struct InformerRegistry {
     inner: Arc<Inner>,

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use super::own_records::{OwnRecords, Wait};
 use crate::leader::gate::remaining;
 use crate::leader::lock::{LeaderElectionRecord, ObservedRecord, RELEASED};
-use crate::leader::settings::{JITTER, Timing};
+use crate::leader::settings::{JITTER, LeaseDurations};
 use windlass_core::clock::ClockReading;
 
 /// A request of an attempt.
@@ -97,7 +97,7 @@ struct Observation {
 #[derive(Debug)]
 pub struct Machine {
     identity: String,
-    timing: Timing,
+    timing: LeaseDurations,
     own_records: OwnRecords,
     observation: Option<Observation>,
     /// While leading: the time just before the last successful request was sent.
@@ -123,7 +123,7 @@ pub struct Machine {
 
 impl Machine {
     #[doc(hidden)]
-    pub fn new(identity: String, timing: Timing, own_records: OwnRecords) -> Self {
+    pub fn new(identity: String, timing: LeaseDurations, own_records: OwnRecords) -> Self {
         Self {
             identity,
             timing,

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 pub use oracle::Tally;
 
-use windlass_runtime::leader::simulated::Timing;
+use windlass_runtime::leader::simulated::LeaseDurations;
 
 /// Number of elections in one world before the next seed's world begins.
 const PER_WORLD: u64 = 50;
@@ -84,7 +84,7 @@ impl Defect {
 /// them.
 #[derive(Clone, Copy, Debug)]
 pub struct Elections {
-    pub(super) timing: Timing,
+    pub(super) timing: LeaseDurations,
     /// Clocks run at rates between 1/`rate` and 1.
     pub(super) rate: f64,
     /// Time from the gate to the server that the promise covers.
@@ -99,7 +99,7 @@ impl Elections {
     /// server at once.
     pub fn skewed() -> Self {
         let (pause, late) = (Duration::ZERO, Duration::ZERO);
-        Self { timing: Timing::default(), rate: 1.15, pause, late, defect: None }
+        Self { timing: LeaseDurations::default(), rate: 1.15, pause, late, defect: None }
     }
 
     /// Returns elections whose clocks differ in rate by up to 1.02, and whose writes take up to 1.7
