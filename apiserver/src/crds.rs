@@ -3,6 +3,8 @@
 //! On a real cluster controllers do this a little later; here it happens within the write, so that
 //! a definition is served once its POST is answered. Schemas are checked elsewhere.
 
+// DESIGN.md, 112: Verbs of the API server stand above the life cycle of definitions
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -167,14 +169,14 @@ fn retry_conflicts(core: &Core, delete: DeleteInstances) {
 
 /// Names that other definitions of the group hold, and their kinds.
 #[derive(Debug, Default)]
-struct Names {
+struct ReservedNames {
     plurals: BTreeSet<String>,
     kinds: BTreeSet<String>,
 }
 
 /// Returns the accepted names of all other definitions of the group.
-fn names_of_others(core: &Core, definition: &Value) -> Names {
-    let mut names = Names::default();
+fn names_of_others(core: &Core, definition: &Value) -> ReservedNames {
+    let mut names = ReservedNames::default();
     let (definitions, _) = core.store.snapshot(STORAGE);
     for (_, other) in &definitions {
         let other = &other.value;
@@ -193,7 +195,7 @@ fn names_of_others(core: &Core, definition: &Value) -> Names {
 }
 
 /// Writes the accepted names, the stored versions and the conditions about them.
-fn accept(definition: &mut Value, others: &Names, now: &str) {
+fn accept(definition: &mut Value, others: &ReservedNames, now: &str) {
     let conflict = accept_names(definition, others);
     let mut stored: Vec<String> = texts(&definition["status"]["storedVersions"]);
     stored.extend(stored_version(definition).filter(|version| !stored.contains(version)));
@@ -214,7 +216,7 @@ fn accept(definition: &mut Value, others: &Names, now: &str) {
 }
 
 /// Accepts the names that no other definition holds, and returns the last conflict.
-fn accept_names(definition: &mut Value, others: &Names) -> Option<(&'static str, String)> {
+fn accept_names(definition: &mut Value, others: &ReservedNames) -> Option<(&'static str, String)> {
     let wanted = definition["spec"]["names"].clone();
     let mut accepted = definition["status"]["acceptedNames"].clone();
     let mut conflict = None;

@@ -3,6 +3,8 @@
 //! Built-in kinds and custom resources are described alike, so discovery, tables, OpenAPI and the
 //! request handlers need no second path. The values hold facts only; behaviour is elsewhere.
 
+// DESIGN.md, 6: The API server describes built-in and custom kinds by `Served` values
+
 use std::sync::Arc;
 
 use serde_json::Value;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::io::DuplexStream;
 
-use crate::auth::{Identity, Tokens, User};
+use crate::auth::{ConnectionIdentity, Tokens, User};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::faults::Faults;
@@ -165,7 +165,7 @@ impl ApiServer {
             return Err(std::io::Error::new(std::io::ErrorKind::NotConnected, why));
         }
         let (client, server) = tokio::io::duplex(PIPE);
-        let identity = Identity { user: Some(user) };
+        let identity = ConnectionIdentity { user: Some(user) };
         tokio::spawn(http::serve_connection(self.core.clone(), server, identity));
         Ok(client)
     }

@@ -15,52 +15,52 @@ pub(crate) struct Signal {
     /// Number of notifications so far.
     count: AtomicU64,
     /// Wakes the waiters.
-    told: Notify,
+    waiters: Notify,
 }
 
 /// A receiver of notifications.
 #[derive(Debug)]
-pub(crate) struct Ear {
+pub(crate) struct Receiver {
     signal: Arc<Signal>,
     /// Number of notifications that this receiver has seen.
-    heard: u64,
+    seen: u64,
 }
 
 impl Signal {
     /// Notifies all receivers of a change.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         // Counted before the wake-up: a woken receiver must find the new count.
         self.count.fetch_add(1, Ordering::SeqCst);
-        self.told.notify_waiters();
+        self.waiters.notify_waiters();
     }
 
     /// Returns a receiver of later notifications.
-    pub(crate) fn ear(self: &Arc<Self>) -> Ear {
+    pub(crate) fn subscribe(self: &Arc<Self>) -> Receiver {
         // Notifications before this moment are known.
-        Ear { signal: Arc::clone(self), heard: self.count.load(Ordering::SeqCst) }
+        Receiver { signal: Arc::clone(self), seen: self.count.load(Ordering::SeqCst) }
     }
 }
 
-impl Ear {
+impl Receiver {
     /// Marks all notifications until now as seen.
-    pub(crate) fn hear(&mut self) {
-        self.heard = self.signal.count.load(Ordering::SeqCst);
+    pub(crate) fn mark_unchanged(&mut self) {
+        self.seen = self.signal.count.load(Ordering::SeqCst);
     }
 
     /// Waits for a notification that was not seen yet; returns at once if there was one. Cancel
     /// safe.
     pub(crate) async fn next(&mut self) {
         loop {
-            let mut told = pin!(self.signal.told.notified());
+            let mut notified = pin!(self.signal.waiters.notified());
             // Registered before the count is read: a notification between the two is not missed.
-            told.as_mut().enable();
+            notified.as_mut().enable();
             let count = self.signal.count.load(Ordering::SeqCst);
             // Any number of notifications since the last one count as one.
-            if count != self.heard {
-                self.heard = count;
+            if count != self.seen {
+                self.seen = count;
                 return;
             }
-            told.await;
+            notified.await;
         }
     }
 }
@@ -70,19 +70,19 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_wait_are_woken_in_the_order_in_which_they_came() {
+    async fn receivers_are_woken_in_the_order_in_which_they_began_to_wait() {
         let signal = Arc::new(Signal::default());
         let order = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let mut waiting = Vec::new();
         for number in 0..20 {
-            let (mut ear, order) = (signal.ear(), Arc::clone(&order));
+            let (mut receiver, order) = (signal.subscribe(), Arc::clone(&order));
             waiting.push(tokio::spawn(async move {
-                ear.next().await;
+                receiver.next().await;
                 order.lock().push(number);
             }));
         }
         tokio::task::yield_now().await;
-        signal.tell();
+        signal.notify();
         for task in waiting {
             task.await.unwrap();
         }
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_told_before_the_wait_is_not_missed_and_what_is_known_not_told() {
+    async fn notifications_before_the_wait_are_not_missed_and_seen_ones_not_repeated() {
         let signal = Arc::new(Signal::default());
-        let mut ear = signal.ear();
-        signal.tell();
-        ear.next().await;
-        signal.tell();
-        ear.hear();
+        let mut receiver = signal.subscribe();
+        signal.notify();
+        receiver.next().await;
+        signal.notify();
+        receiver.mark_unchanged();
         let limit = std::time::Duration::from_secs(1);
-        assert!(tokio::time::timeout(limit, ear.next()).await.is_err());
+        assert!(tokio::time::timeout(limit, receiver.next()).await.is_err());
     }
 }

@@ -5,6 +5,8 @@
 //! API servers use it for definitions that are not fully enforced. The log gets each text once per
 //! process.
 
+// DESIGN.md, 86: The embedded API server stores CEL rules, evaluates none, and warns
+
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;

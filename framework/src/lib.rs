@@ -18,6 +18,8 @@
 //! server inside the program when no cluster is configured; `testing` for tests with one; `ws` for
 //! exec, attach and port-forward; `cold` for caches that are compressed.
 
+// DESIGN.md, 118: The framework is six crates and a façade
+
 // The derives name the crate as users do.
 #[cfg(test)]
 extern crate self as windlass;

@@ -8,7 +8,9 @@ use proc_macro2::{Span, TokenStream};
 /// not reported is a wrong program that compiles.
 #[derive(Debug, Default)]
 pub(crate) struct Errors {
+    /// In the order in which they were found, which is the order of the messages.
     faults: Vec<syn::Error>,
+    /// Whether the faults became part of the output.
     finished: bool,
 }
 

@@ -14,18 +14,21 @@ use crate::errors::Errors;
 /// A key and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
+    /// The key as it is written.
     pub(crate) name: String,
     pub(crate) span: Span,
 }
 
 /// A value and its position.
 #[derive(Clone, Debug)]
-pub(crate) struct At<T> {
+pub(crate) struct WithSpan<T> {
+    /// The value.
     pub(crate) value: T,
     pub(crate) span: Span,
 }
 
-impl At<String> {
+impl WithSpan<String> {
+    /// The text of a literal, at its position.
     pub(crate) fn text(literal: &LitStr) -> Self {
         Self { value: literal.value(), span: literal.span() }
     }
@@ -120,23 +123,23 @@ pub(crate) fn set<T>(slot: &mut Option<T>, key: &Key, value: T, errors: &mut Err
 }
 
 /// Reads `= "text"` behind `key`.
-pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<At<String>> {
+pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<String>> {
     needs_value(key, input, "\"…\"")?;
     if !input.peek(LitStr) {
         let found: Expr = input.parse()?;
         let message = format!("`{}` takes a text: `{0} = \"…\"`", key.name);
         return Err(syn::Error::new(found.span(), message));
     }
-    Ok(At::text(&input.parse()?))
+    Ok(WithSpan::text(&input.parse()?))
 }
 
 /// Reads `= "text"` or `= ["text", "text"]` behind `key`.
-pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<At<String>>> {
+pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<WithSpan<String>>> {
     needs_value(key, input, "\"…\"")?;
     let found: Expr = input.parse()?;
     let message = format!("`{}` takes a text or a list of texts: `{0} = [\"…\", \"…\"]`", key.name);
     let literal = |expr: &Expr| match expr {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(At::text(text)),
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(WithSpan::text(text)),
         other => Err(syn::Error::new(other.span(), &message)),
     };
     match &found {
@@ -146,7 +149,7 @@ pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<At<Str
 }
 
 /// Reads `= 1` behind `key`.
-pub(crate) fn number<N>(key: &Key, input: ParseStream<'_>) -> syn::Result<At<N>>
+pub(crate) fn number<N>(key: &Key, input: ParseStream<'_>) -> syn::Result<WithSpan<N>>
 where
     N: std::str::FromStr<Err: std::fmt::Display>,
 {
@@ -154,7 +157,7 @@ where
     let message = format!("`{}` takes a whole number: `{0} = 1`", key.name);
     let start = input.span();
     match input.parse::<Lit>() {
-        Ok(Lit::Int(digits)) => Ok(At { value: digits.base10_parse()?, span: digits.span() }),
+        Ok(Lit::Int(digits)) => Ok(WithSpan { value: digits.base10_parse()?, span: digits.span() }),
         Ok(other) => Err(syn::Error::new(other.span(), message)),
         Err(_) => Err(syn::Error::new(start, message)),
     }

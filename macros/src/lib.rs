@@ -5,6 +5,10 @@
 //! generator, `check` holds the rules that span several keys, `expand` quotes. All faults are
 //! reported at once, each on the token that is wrong; the impls are emitted even then, so that one
 //! fault does not cause further ones.
+//!
+//! Invariant: the output is a function of the input's tokens. A derive reads no file and no
+//! environment, so that the compiler may keep its result; checks that need types (a column's path,
+//! a mapper's signature) are left to the compiler and to `CustomResource::crd`.
 
 mod controller;
 #[cfg(test)]

@@ -1,4 +1,7 @@
 //! Rules of Kubernetes for names, checked before a server can refuse them.
+//!
+//! The API server would refuse such a name when the definition is installed or an object is
+//! written: hours after the compile, and far from the attribute that contains it.
 
 /// Whether `name` is a DNS label (`a-z`, `0-9`, `-`; starts with a letter; ends with a letter or
 /// digit).

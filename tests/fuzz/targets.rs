@@ -1,8 +1,8 @@
-//! Bodies of the fuzz targets, which `tests/tests/frames.rs` calls with cases of proptest: parsers of foreign
-//! bytes beside naive readings of the same bytes.
+//! Bodies of the fuzz targets, which `tests/tests/frames.rs` calls with cases of proptest: parsers
+//! of foreign bytes beside naive readings of the same bytes.
 //!
-//! Every target takes any bytes. Of those that read streams, the first byte says how many lengths of
-//! pieces follow, and the rest is the stream.
+//! Every target takes any bytes. Of those that read streams, the first byte says how many lengths
+//! of pieces follow, and the rest is the stream.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use windlass::__private::probe;
 use windlass::client::ClientConfig;
 use windlass::error::ApiStatus;
-use windlass::wire::{EventType, Frame, FrameDecoder, Part};
+use windlass::wire::{EventType, Frame, FrameDecoder, RawItem};
 
 /// A limit that small inputs reach.
 const SMALL: usize = 64;
@@ -30,8 +30,8 @@ pub(crate) fn frames(data: &[u8]) {
         for piece in pieces(body, lengths) {
             decoder.push(piece, &mut |part| {
                 parts.push(match part {
-                    Part::Whole(line) => (true, line.to_vec()),
-                    Part::TooLarge(beginning) => (false, beginning.to_vec()),
+                    RawItem::Whole(line) => (true, line.to_vec()),
+                    RawItem::TooLarge(beginning) => (false, beginning.to_vec()),
                 });
             });
         }
@@ -102,13 +102,13 @@ fn event_type(value: &str) -> EventType {
 
 fn beginning(line: &[u8]) {
     if let Ok(frame) = Frame::of_beginning(line) {
-        let _ = probe::skim_beginning(frame.object);
+        let _ = probe::scan_beginning(frame.object);
         let _ = frame.status();
     }
 }
 
 fn look_into(frame: Frame<'_>) {
-    let _ = probe::skim(frame.object);
+    let _ = probe::scan(frame.object);
     let status = frame.status();
     if let Ok(plain) = serde_json::from_slice::<ApiStatus>(frame.object)
         && (plain.code != 0 || !plain.reason.is_empty())
@@ -165,15 +165,15 @@ fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
 /// An object's metadata and its kept part, beside `serde_json`.
 pub(crate) fn skim(data: &[u8]) {
     let (&at, object) = data.split_first().unwrap_or((&0, data));
-    let skimmed = probe::skim(object);
-    let beginning = probe::skim_beginning(&object[..usize::from(at).min(object.len())]);
+    let scanned = probe::scan(object);
+    let beginning = probe::scan_beginning(&object[..usize::from(at).min(object.len())]);
     let _ = probe::values(object, &["spec", "a"]);
-    assert!(beginning.is_none_or(|skimmed| &*skimmed.kept == b"{}"));
+    assert!(beginning.is_none_or(|scanned| &*scanned.kept == b"{}"));
     let Some(members) = members(object).filter(|_| !is_escaped(object)) else { return };
     let Ok(mut plain) = serde_json::from_slice::<Value>(object) else { return };
-    if let Some(skimmed) = &skimmed {
-        let kept: Result<Value, _> = serde_json::from_slice(&skimmed.kept);
-        assert!(kept.is_ok(), "{}", String::from_utf8_lossy(&skimmed.kept));
+    if let Some(scanned) = &scanned {
+        let kept: Result<Value, _> = serde_json::from_slice(&scanned.kept);
+        assert!(kept.is_ok(), "{}", String::from_utf8_lossy(&scanned.kept));
     }
     let inner = members.iter().find(|(name, _)| name == "metadata");
     let inner = inner.and_then(|(_, value)| self::members(value.as_bytes()));
@@ -181,24 +181,27 @@ pub(crate) fn skim(data: &[u8]) {
         return;
     }
     let name = plain["metadata"]["name"].as_str().unwrap_or_default();
-    assert_eq!(skimmed.as_ref().map_or("", |skimmed| &skimmed.name), name);
-    let Some(skimmed) = skimmed else { return };
-    same_head(&skimmed, &plain["metadata"], inner.as_deref().unwrap_or_default());
+    assert_eq!(scanned.as_ref().map_or("", |scanned| &scanned.name), name);
+    let Some(scanned) = scanned else { return };
+    same_head(&scanned, &plain["metadata"], inner.as_deref().unwrap_or_default());
     let top = plain.as_object_mut().expect("it has members");
     top.retain(|name, _| name != "apiVersion" && name != "kind");
     if let Some(metadata) = top.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
-    assert_eq!(serde_json::from_slice::<Value>(&skimmed.kept).ok(), Some(plain));
+    assert_eq!(serde_json::from_slice::<Value>(&scanned.kept).ok(), Some(plain));
 }
 
-fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)]) {
+fn same_head(scanned: &probe::ScannedMetadata, metadata: &Value, inner: &[(String, &str)]) {
     let text = |name: &str| metadata[name].as_str().unwrap_or_default();
-    assert_eq!(skimmed.namespace.as_deref().unwrap_or_default(), text("namespace"));
-    assert_eq!(skimmed.head().uid(), text("uid"));
-    assert_eq!(skimmed.head().resource_version(), text("resourceVersion"));
-    assert_eq!(skimmed.head().generation(), metadata["generation"].as_i64().unwrap_or_default());
-    assert_eq!(skimmed.head().is_terminating(), !metadata["deletionTimestamp"].is_null());
+    assert_eq!(scanned.namespace.as_deref().unwrap_or_default(), text("namespace"));
+    assert_eq!(scanned.metadata().uid(), text("uid"));
+    assert_eq!(scanned.metadata().resource_version(), text("resourceVersion"));
+    assert_eq!(
+        scanned.metadata().generation(),
+        metadata["generation"].as_i64().unwrap_or_default()
+    );
+    assert_eq!(scanned.metadata().is_terminating(), !metadata["deletionTimestamp"].is_null());
     let labels = inner.iter().find(|(name, _)| name == "labels");
     let labels = labels.and_then(|(_, value)| members(value.as_bytes())).unwrap_or_default();
     if repeats(&labels) {
@@ -206,7 +209,7 @@ fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)
     }
     for (name, value) in &labels {
         let value = serde_json::from_str::<String>(value).ok();
-        assert_eq!(skimmed.head().label(name), value.as_deref());
+        assert_eq!(scanned.metadata().label(name), value.as_deref());
     }
 }
 

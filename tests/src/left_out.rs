@@ -6,6 +6,8 @@
 //! is decided by the machine when the test runs. `tests/zz_machine.rs` prints all of them at the
 //! end of `cargo test`.
 
+// DESIGN.md, 93: Tests that cannot run on a machine are ignored at run time
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv6Addr, TcpListener};

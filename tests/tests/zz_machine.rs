@@ -4,6 +4,8 @@
 //! The name makes it the last test program of `cargo test`: packages and their tests run in the
 //! order of their names, and only documentation tests come after them.
 
+// DESIGN.md, 93: Tests that cannot run on a machine are ignored at run time
+
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::items;
-use super::path::{Step, equal};
+use super::path::{PathElement, equal};
 use super::set::PathSet;
 use super::validate::{check_scalar, join};
 use crate::typed::{Id, Kind, ListKind, Object, Table};
@@ -32,25 +32,29 @@ pub(crate) fn compare(
     old: &Value,
     new: &Value,
 ) -> Result<Comparison, String> {
-    let mut walker =
-        Walker { table, path: Vec::new(), result: Comparison::default(), faults: Vec::new() };
+    let mut walker = CompareWalker {
+        table,
+        path: Vec::new(),
+        result: Comparison::default(),
+        faults: Vec::new(),
+    };
     walker.value(root, Some(old), Some(new));
     join(&walker.faults)?;
     Ok(walker.result)
 }
 
 /// A walk over both objects that collects differences and faults.
-struct Walker<'a> {
+struct CompareWalker<'a> {
     table: &'a Table,
-    path: Vec<Step>,
+    path: Vec<PathElement>,
     result: Comparison,
     faults: Vec<String>,
 }
 
 /// The old and the new value of a path; `None` for an absent one.
-type Pair<'v> = (Option<&'v Value>, Option<&'v Value>);
+type ValuePair<'v> = (Option<&'v Value>, Option<&'v Value>);
 
-impl Walker<'_> {
+impl CompareWalker<'_> {
     /// Compares two values of one type; `None` is an absent value.
     fn value(&mut self, id: Id, old: Option<&Value>, new: Option<&Value>) {
         let left = self.table.kind(id, old);
@@ -76,7 +80,7 @@ impl Walker<'_> {
     }
 
     /// Compares two values as one kind; returns whether the path is a leaf.
-    fn by_kind(&mut self, kind: Kind<'_>, (old, new): Pair<'_>) -> bool {
+    fn by_kind(&mut self, kind: Kind<'_>, (old, new): ValuePair<'_>) -> bool {
         match kind {
             Kind::Scalar(scalar) => {
                 let check = |v: Option<&Value>| v.map_or(Ok(()), |v| check_scalar(scalar, v));
@@ -113,7 +117,7 @@ impl Walker<'_> {
     }
 
     /// Records the path as added, removed or modified.
-    fn leaf(&mut self, (old, new): Pair<'_>) {
+    fn leaf(&mut self, (old, new): ValuePair<'_>) {
         match (old, new) {
             (None, _) => self.result.added.insert(&self.path),
             (_, None) => self.result.removed.insert(&self.path),
@@ -133,7 +137,7 @@ impl Walker<'_> {
             old.into_iter().chain(new).flat_map(|map| map.keys()).collect();
         for key in keys {
             let Some(child) = Table::child(object, key) else { continue };
-            self.path.push(Step::Field(key.clone()));
+            self.path.push(PathElement::Field(key.clone()));
             self.value(child, old.and_then(|m| m.get(key)), new.and_then(|m| m.get(key)));
             self.path.pop();
         }
@@ -148,7 +152,7 @@ impl Walker<'_> {
         new: Option<&Vec<Value>>,
     ) {
         // Several items may have one step: stored lists are not always free of duplicates.
-        let mut pairs: BTreeMap<Step, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+        let mut pairs: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
         for (list, is_new) in [(old, false), (new, true)] {
             for (index, item) in list.into_iter().flatten().enumerate() {
                 match items::step(self.table, kind, items, item) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::items;
-use super::path::Step;
+use super::path::PathElement;
 use super::set::PathSet;
 use crate::typed::{Id, Kind, ListKind, Object, Table};
 
@@ -17,7 +17,7 @@ pub(crate) fn of(table: &Table, root: Id, value: &Value) -> PathSet {
 }
 
 /// Adds the fields of one value.
-fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<Step>, set: &mut PathSet) {
+fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<PathElement>, set: &mut PathSet) {
     match (table.kind(id, Some(value)), value) {
         (Kind::Scalar(_), _) => set.insert(path),
         (Kind::Map(object), _) if object.atomic => set.insert(path),
@@ -39,12 +39,12 @@ fn walk_field(
     table: &Table,
     object: &Object,
     (key, value): (&str, &Value),
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathElement>,
     set: &mut PathSet,
 ) {
     // The value was validated before: an undeclared field does not occur.
     let Some(child) = Table::child(object, key) else { return };
-    path.push(Step::Field(key.to_owned()));
+    path.push(PathElement::Field(key.to_owned()));
     walk(table, child, value, path, set);
     // An empty map or a null, and a key of a free map, are owned by themselves: no leaf below names
     // them.
@@ -60,14 +60,14 @@ fn walk_items(
     table: &Table,
     (kind, items): (&ListKind, Id),
     list: &[Value],
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathElement>,
     set: &mut PathSet,
 ) {
-    let steps: Vec<(Step, &Value)> = list
+    let steps: Vec<(PathElement, &Value)> = list
         .iter()
         .filter_map(|item| items::step(table, kind, items, item).ok().map(|step| (step, item)))
         .collect();
-    let mut count: BTreeMap<&Step, usize> = BTreeMap::new();
+    let mut count: BTreeMap<&PathElement, usize> = BTreeMap::new();
     for (step, _) in &steps {
         *count.entry(step).or_default() += 1;
     }

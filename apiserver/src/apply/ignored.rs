@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::path::Step;
+use super::path::PathElement;
 use super::set::PathSet;
 use crate::typed::TypeSchema;
 
@@ -47,7 +47,7 @@ pub(crate) fn fields(schema: &TypeSchema, subresource: Option<&str>) -> PathSet 
 pub(crate) fn restore(new: &mut Value, old: &Value, ignored: &PathSet) {
     let Some(map) = new.as_object_mut() else { return };
     for step in &ignored.members {
-        let Step::Field(name) = step else { continue };
+        let PathElement::Field(name) = step else { continue };
         match old.get(name) {
             Some(value) => {
                 map.insert(name.clone(), value.clone());
@@ -58,7 +58,7 @@ pub(crate) fn restore(new: &mut Value, old: &Value, ignored: &PathSet) {
         }
     }
     for (step, below) in &ignored.children {
-        if let Step::Field(name) = step
+        if let PathElement::Field(name) = step
             && let Some(value) = map.get_mut(name)
         {
             restore(value, old.get(name).unwrap_or(&Value::Null), below);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::path::Step;
+use super::path::PathElement;
 use crate::typed::{Id, ListKind, Table};
 
 /// Returns the step from a list to one of its items.
@@ -15,7 +15,7 @@ pub(crate) fn step(
     kind: &ListKind,
     items: Id,
     item: &Value,
-) -> Result<Step, String> {
+) -> Result<PathElement, String> {
     match kind {
         // Items of atomic lists have no identity: paths end at the list.
         ListKind::Atomic(_) => Err("invalid indexing of non-associative list".to_owned()),
@@ -25,18 +25,23 @@ pub(crate) fn step(
 }
 
 /// Returns the step to an item of a set.
-fn set_step(item: &Value) -> Result<Step, String> {
+fn set_step(item: &Value) -> Result<PathElement, String> {
     let text = match item {
         Value::Object(_) => "associative list without keys has an element that's a map type",
         Value::Array(_) => "not supported: associative list with lists as elements",
         Value::Null => "associative list without keys has an element that's an explicit null",
-        _ => return Ok(Step::Value(item.clone())),
+        _ => return Ok(PathElement::Value(item.clone())),
     };
     Err(text.to_owned())
 }
 
 /// Returns the step to an item by its key fields; absent ones count with their default.
-fn key_step(table: &Table, keys: &[String], items: Id, item: &Value) -> Result<Step, String> {
+fn key_step(
+    table: &Table,
+    keys: &[String],
+    items: Id,
+    item: &Value,
+) -> Result<PathElement, String> {
     let map = match item {
         Value::Object(map) => map,
         Value::Null => {
@@ -60,5 +65,5 @@ fn key_step(table: &Table, keys: &[String], items: Id, item: &Value) -> Result<S
             keys.join(" ")
         ));
     }
-    Ok(Step::key(fields))
+    Ok(PathElement::key(fields))
 }

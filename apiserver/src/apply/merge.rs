@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde_json::{Map, Value};
 
 use super::items;
-use super::path::Step;
+use super::path::PathElement;
 use super::validate::{check_scalar, join};
 use crate::typed::{Id, Kind, ListKind, Object, Table};
 
@@ -20,14 +20,14 @@ pub(crate) fn merge(
     live: &Value,
     applied: &Value,
 ) -> Result<Value, String> {
-    let mut walker = Walker { table, faults: Vec::new() };
+    let mut walker = MergingWalker { table, faults: Vec::new() };
     let merged = walker.value(root, Some(live), Some(applied));
     join(&walker.faults)?;
     Ok(merged.unwrap_or(Value::Null))
 }
 
 /// A walk over both objects that collects faults.
-struct Walker<'a> {
+struct MergingWalker<'a> {
     table: &'a Table,
     faults: Vec<String>,
 }
@@ -35,26 +35,26 @@ struct Walker<'a> {
 /// Items of a list with their steps. An item whose step occurs twice has no value.
 struct Indexed<'v> {
     /// Steps in the order of the list, duplicates included.
-    steps: Vec<Step>,
+    steps: Vec<PathElement>,
     /// Items by step.
-    values: BTreeMap<Step, Option<&'v Value>>,
+    values: BTreeMap<PathElement, Option<&'v Value>>,
 }
 
 static NULL: Value = Value::Null;
 
 impl Indexed<'_> {
     /// Returns the item at a step; null for an item whose step occurs twice.
-    fn get(&self, step: &Step) -> Option<&Value> {
+    fn get(&self, step: &PathElement) -> Option<&Value> {
         self.values.get(step).map(|value| value.unwrap_or(&NULL))
     }
 
     /// Whether a step occurs.
-    fn has(&self, step: &Step) -> bool {
+    fn has(&self, step: &PathElement) -> bool {
         self.values.contains_key(step)
     }
 }
 
-impl Walker<'_> {
+impl MergingWalker<'_> {
     /// Merges two values of one type; `None` is an absent value.
     fn value(&mut self, id: Id, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
         let left = self.table.kind(id, live);
@@ -172,15 +172,16 @@ enum Pick<'s> {
     /// An item that is only live; by position, since its step may occur twice.
     Live(usize),
     /// An item that is applied, and perhaps live.
-    Applied(&'s Step),
+    Applied(&'s PathElement),
 }
 
 /// Returns the order of a merged list: shared items come in the applied order, the others keep
 /// their place relative to the shared ones around them.
 fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'s>> {
     let mut out = Vec::new();
-    let mut shared: VecDeque<&Step> = applied.steps.iter().filter(|step| live.has(step)).collect();
-    let mut merged: BTreeSet<&Step> = BTreeSet::new();
+    let mut shared: VecDeque<&PathElement> =
+        applied.steps.iter().filter(|step| live.has(step)).collect();
+    let mut merged: BTreeSet<&PathElement> = BTreeSet::new();
     let (mut l, mut r) = (0, 0);
     while l < live.steps.len() || r < applied.steps.len() {
         if let (Some(mine), Some(theirs)) = (live.steps.get(l), applied.steps.get(r)) {

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 /// A step of a path.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum PathElement {
     /// `f:name`: a key of a map.
     Field(String),
     /// `k:{…}`: the item of a list with these values of its key fields, sorted by name.
@@ -18,40 +18,40 @@ pub(crate) enum Step {
     Index(i64),
 }
 
-impl Step {
+impl PathElement {
     /// Parses `f:…`, `k:…`, `v:…` or `i:…`.
     ///
     /// # Errors
     ///
     /// A description of the fault in the text.
-    pub(crate) fn parse(text: &str) -> Result<Step, String> {
+    pub(crate) fn parse(text: &str) -> Result<PathElement, String> {
         let (sign, rest) = text.split_once(':').ok_or_else(|| format!("missing colon: {text}"))?;
         match sign {
-            "f" => Ok(Step::Field(rest.to_owned())),
-            "v" => serde_json::from_str(rest).map(Step::Value).map_err(|e| e.to_string()),
+            "f" => Ok(PathElement::Field(rest.to_owned())),
+            "v" => serde_json::from_str(rest).map(PathElement::Value).map_err(|e| e.to_string()),
             "k" => {
                 let fields: Map<String, Value> =
                     serde_json::from_str(rest).map_err(|e| e.to_string())?;
-                Ok(Step::key(fields.into_iter().collect()))
+                Ok(PathElement::key(fields.into_iter().collect()))
             }
-            "i" => rest.parse().map(Step::Index).map_err(|_| format!("bad index: {text}")),
+            "i" => rest.parse().map(PathElement::Index).map_err(|_| format!("bad index: {text}")),
             _ => Err("unknown path element type".to_owned()),
         }
     }
 
     /// Returns the step to the item with these key fields.
-    pub(crate) fn key(mut fields: Vec<(String, Value)>) -> Step {
+    pub(crate) fn key(mut fields: Vec<(String, Value)>) -> PathElement {
         fields.sort_by(|a, b| a.0.cmp(&b.0));
-        Step::Key(fields)
+        PathElement::Key(fields)
     }
 
     /// Returns the step in the notation of managedFields.
     pub(crate) fn serialize(&self) -> String {
         match self {
-            Step::Field(name) => format!("f:{name}"),
-            Step::Value(value) => format!("v:{value}"),
-            Step::Index(index) => format!("i:{index}"),
-            Step::Key(fields) => {
+            PathElement::Field(name) => format!("f:{name}"),
+            PathElement::Value(value) => format!("v:{value}"),
+            PathElement::Index(index) => format!("i:{index}"),
+            PathElement::Key(fields) => {
                 let fields: Vec<String> = fields
                     .iter()
                     .map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())))
@@ -64,22 +64,22 @@ impl Step {
     /// Returns the place of the step's form in the order of steps.
     fn rank(&self) -> u8 {
         match self {
-            Step::Field(_) => 0,
-            Step::Key(_) => 1,
-            Step::Value(_) => 2,
-            Step::Index(_) => 3,
+            PathElement::Field(_) => 0,
+            PathElement::Key(_) => 1,
+            PathElement::Value(_) => 2,
+            PathElement::Index(_) => 3,
         }
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for PathElement {
     /// Formats the step as in messages: `.name`, `[a=1,b="x"]`, `[="x"]`, `[0]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Step::Field(name) => write!(f, ".{name}"),
-            Step::Value(value) => write!(f, "[={value}]"),
-            Step::Index(index) => write!(f, "[{index}]"),
-            Step::Key(fields) => {
+            PathElement::Field(name) => write!(f, ".{name}"),
+            PathElement::Value(value) => write!(f, "[={value}]"),
+            PathElement::Index(index) => write!(f, "[{index}]"),
+            PathElement::Key(fields) => {
                 let fields: Vec<String> =
                     fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 write!(f, "[{}]", fields.join(","))
@@ -88,11 +88,11 @@ impl fmt::Display for Step {
     }
 }
 
-impl Ord for Step {
+impl Ord for PathElement {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Step::Field(a), Step::Field(b)) => a.cmp(b),
-            (Step::Key(a), Step::Key(b)) => {
+            (PathElement::Field(a), PathElement::Field(b)) => a.cmp(b),
+            (PathElement::Key(a), PathElement::Key(b)) => {
                 // Key fields are sorted by name, so that pairs correspond.
                 for ((an, av), (bn, bv)) in a.iter().zip(b) {
                     let order = an.cmp(bn).then_with(|| compare(av, bv));
@@ -102,26 +102,26 @@ impl Ord for Step {
                 }
                 a.len().cmp(&b.len())
             }
-            (Step::Value(a), Step::Value(b)) => compare(a, b),
-            (Step::Index(a), Step::Index(b)) => a.cmp(b),
+            (PathElement::Value(a), PathElement::Value(b)) => compare(a, b),
+            (PathElement::Index(a), PathElement::Index(b)) => a.cmp(b),
             _ => self.rank().cmp(&other.rank()),
         }
     }
 }
 
-impl PartialOrd for Step {
+impl PartialOrd for PathElement {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Step {
+impl PartialEq for PathElement {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Step {}
+impl Eq for PathElement {}
 
 /// Whether two values are equal. Unlike with `==`, `1` and `1.0` are.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {

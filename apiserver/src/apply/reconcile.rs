@@ -1,13 +1,17 @@
 //! Adaptation of owned fields to a schema that changed from mergeable to atomic.
 
-use super::path::Step;
+use super::path::PathElement;
 use super::set::PathSet;
-use crate::typed::{Id, Kind, Shape, Table};
+use crate::typed::{Id, Kind, Table, TypeShape};
 
 /// Returns the owned fields, with every part that is now atomic owned as a whole.
 pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
-    let mut walker =
-        Walker { table, path: Vec::new(), remove: PathSet::default(), add: PathSet::default() };
+    let mut walker = ReconcileWalker {
+        table,
+        path: Vec::new(),
+        remove: PathSet::default(),
+        add: PathSet::default(),
+    };
     walker.node(root, Some(set), false);
     // The usual case: nothing has become atomic.
     if walker.remove.is_empty() && walker.add.is_empty() {
@@ -17,14 +21,14 @@ pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
 }
 
 /// A walk over the owned fields that collects the parts to exchange.
-struct Walker<'a> {
+struct ReconcileWalker<'a> {
     table: &'a Table,
-    path: Vec<Step>,
+    path: Vec<PathElement>,
     remove: PathSet,
     add: PathSet,
 }
 
-impl Walker<'_> {
+impl ReconcileWalker<'_> {
     /// Visits one path; `whole` if the path itself is owned, with nothing below.
     fn node(&mut self, id: Id, set: Option<&PathSet>, whole: bool) {
         let table = self.table;
@@ -40,7 +44,7 @@ impl Walker<'_> {
             Kind::Map(object) => {
                 let deduced = object
                     .element
-                    .is_some_and(|element| matches!(table.shape(element), Shape::Any));
+                    .is_some_and(|element| matches!(table.shape(element), TypeShape::Any));
                 // A map of values without a schema has no type of its own that could have changed.
                 if deduced && object.fields.is_empty() {
                     return;
@@ -51,7 +55,7 @@ impl Walker<'_> {
                     }
                 } else if let Some(set) = set {
                     self.children(set, &|step| match step {
-                        Step::Field(name) => Table::child(object, name),
+                        PathElement::Field(name) => Table::child(object, name),
                         _ => object.element,
                     });
                 }
@@ -66,7 +70,7 @@ impl Walker<'_> {
     }
 
     /// Visits the members and deeper paths of a set.
-    fn children(&mut self, set: &PathSet, type_of: &dyn Fn(&Step) -> Option<Id>) {
+    fn children(&mut self, set: &PathSet, type_of: &dyn Fn(&PathElement) -> Option<Id>) {
         for (step, child) in &set.children {
             if !set.members.contains(step) {
                 self.descend(step, Some(child), false, type_of);
@@ -81,10 +85,10 @@ impl Walker<'_> {
     /// Visits one step, if it still has a type.
     fn descend(
         &mut self,
-        step: &Step,
+        step: &PathElement,
         set: Option<&PathSet>,
         whole: bool,
-        type_of: &dyn Fn(&Step) -> Option<Id>,
+        type_of: &dyn Fn(&PathElement) -> Option<Id>,
     ) {
         if let Some(id) = type_of(step) {
             self.path.push(step.clone());

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::items;
-use super::path::Step;
+use super::path::PathElement;
 use super::set::PathSet;
 use crate::typed::{Id, Kind, Table};
 
@@ -27,7 +27,7 @@ pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Val
         (Kind::Map(object), Value::Object(map)) if !object.atomic => {
             let mut out = Map::new();
             for (key, value) in map {
-                let step = Step::Field(key.clone());
+                let step = PathElement::Field(key.clone());
                 if set.members.contains(&step) {
                     continue;
                 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::managed::{self, Managed, Owner};
-use super::updater::{Clash, Failure, Updater};
+use super::updater::{ApplyFailure, Clash, Updater};
 use super::{ApplyError, ApplyRequest, Conflict};
 use super::{ignored, keep_times, kubectl, path, scale, set, validate};
 
@@ -108,11 +108,11 @@ fn run(
             .map(|merged| (merged, managed))
     };
     let outcome = match attempt(request.force) {
-        Err(Failure::Clashes(clashes)) if request.manager == kubectl::MANAGER => {
+        Err(ApplyFailure::Clashes(clashes)) if request.manager == kubectl::MANAGER => {
             let left = kubectl::without_client_side(request, updater, live, clashes);
             // All clashes were with kubectl's own client-side applies: those fields move to the new
             // owner.
-            if left.is_empty() { attempt(true) } else { Err(Failure::Clashes(left)) }
+            if left.is_empty() { attempt(true) } else { Err(ApplyFailure::Clashes(left)) }
         }
         other => other,
     };
@@ -121,8 +121,8 @@ fn run(
             *managed = after;
             Ok(merged)
         }
-        Err(Failure::Clashes(clashes)) => Err(ApplyError::Conflicts(report(request, clashes))),
-        Err(Failure::Other(text)) => Err(ApplyError::internal(text)),
+        Err(ApplyFailure::Clashes(clashes)) => Err(ApplyError::Conflicts(report(request, clashes))),
+        Err(ApplyFailure::Other(text)) => Err(ApplyError::internal(text)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::path::Step;
+use super::path::PathElement;
 use crate::typed::{Id, Kind, Table};
 
 /// Deepest nesting of a stored set; deeper ones are refused. Real sets stay below 40.
@@ -14,14 +14,14 @@ const MAX_DEPTH: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathSet {
     /// Members that end at this level.
-    pub(crate) members: BTreeSet<Step>,
+    pub(crate) members: BTreeSet<PathElement>,
     /// Paths that go further, by their first step.
-    pub(crate) children: BTreeMap<Step, PathSet>,
+    pub(crate) children: BTreeMap<PathElement, PathSet>,
 }
 
 impl PathSet {
     /// Adds a path; the empty path is ignored.
-    pub(crate) fn insert(&mut self, path: &[Step]) {
+    pub(crate) fn insert(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
             [last] => {
@@ -33,7 +33,8 @@ impl PathSet {
 
     /// Adds one path of field names.
     pub(crate) fn insert_fields(&mut self, names: &[&str]) {
-        let path: Vec<Step> = names.iter().map(|name| Step::Field((*name).to_owned())).collect();
+        let path: Vec<PathElement> =
+            names.iter().map(|name| PathElement::Field((*name).to_owned())).collect();
         self.insert(&path);
     }
 
@@ -100,13 +101,13 @@ impl PathSet {
         let mut children = BTreeMap::new();
         for (step, set) in &self.children {
             let child = match (&kind, step) {
-                (Some(Kind::Map(object)), Step::Field(name)) => {
+                (Some(Kind::Map(object)), PathElement::Field(name)) => {
                     if object.fields.contains_key(name.as_str()) {
                         members.insert(step.clone());
                     }
                     Table::child(object, name)
                 }
-                (Some(Kind::List(_, items)), Step::Key(_)) => Some(*items),
+                (Some(Kind::List(_, items)), PathElement::Key(_)) => Some(*items),
                 _ => None,
             };
             children.insert(step.clone(), set.with_named_fields(table, child));
@@ -115,12 +116,12 @@ impl PathSet {
     }
 
     /// Calls `f` with every member; at each level members come before deeper paths.
-    pub(crate) fn each(&self, f: &mut dyn FnMut(&[Step])) {
+    pub(crate) fn each(&self, f: &mut dyn FnMut(&[PathElement])) {
         self.each_below(&mut Vec::new(), f);
     }
 
     /// Calls `f` with every member below a path.
-    fn each_below(&self, path: &mut Vec<Step>, f: &mut dyn FnMut(&[Step])) {
+    fn each_below(&self, path: &mut Vec<PathElement>, f: &mut dyn FnMut(&[PathElement])) {
         for step in &self.members {
             path.push(step.clone());
             f(path);
@@ -180,7 +181,7 @@ impl PathSet {
                 own = true;
                 continue;
             }
-            let step = Step::parse(key)?;
+            let step = PathElement::parse(key)?;
             let (child, member) = Self::read(value, depth + 1)?;
             if member {
                 set.members.insert(step.clone());
@@ -194,6 +195,6 @@ impl PathSet {
 }
 
 /// Returns a path as messages print it: `.spec.ports[port=80]`.
-pub(crate) fn print(path: &[Step]) -> String {
+pub(crate) fn print(path: &[PathElement]) -> String {
     path.iter().map(ToString::to_string).collect()
 }

@@ -22,16 +22,16 @@ pub(crate) struct Clash {
 
 /// Failure of an apply.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum ApplyFailure {
     /// Fields of other owners would change.
     Clashes(Vec<Clash>),
     /// Objects do not have the type; with upstream's text.
     Other(String),
 }
 
-impl From<String> for Failure {
-    fn from(text: String) -> Failure {
-        Failure::Other(text)
+impl From<String> for ApplyFailure {
+    fn from(text: String) -> ApplyFailure {
+        ApplyFailure::Other(text)
     }
 }
 
@@ -93,7 +93,7 @@ impl<'a> Updater<'a> {
         owner: &Owner,
         version: &str,
         force: bool,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, ApplyFailure> {
         self.reconcile(managed);
         let merged = merge::merge(self.table, self.root, live, applied)
             .map_err(|e| format!("failed to merge config: {e}"))?;
@@ -109,7 +109,7 @@ impl<'a> Updater<'a> {
         // Computed from the pruned object: a removal that other owners prevent is no change.
         let clashes = clashes(managed, owner, &difference);
         if !force && !clashes.is_empty() {
-            return Err(Failure::Clashes(clashes));
+            return Err(ApplyFailure::Clashes(clashes));
         }
         // Reached without clashes or with `force`: other owners lose the changed fields.
         release(managed, Some(owner), &difference);

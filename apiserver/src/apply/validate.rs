@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::items;
-use super::path::Step;
+use super::path::PathElement;
 use crate::typed::{Id, Kind, ListKind, Scalar, Table};
 
 /// Checks a whole object. `duplicates` allows lists to hold an item twice.
@@ -17,7 +17,8 @@ pub(crate) fn validate(
     value: &Value,
     duplicates: bool,
 ) -> Result<(), String> {
-    let mut walker = Walker { table, duplicates, path: String::new(), faults: Vec::new() };
+    let mut walker =
+        ValidatingWalker { table, duplicates, path: String::new(), faults: Vec::new() };
     walker.value(root, value);
     join(&walker.faults)
 }
@@ -32,14 +33,14 @@ pub(crate) fn join(faults: &[String]) -> Result<(), String> {
 }
 
 /// A walk over a value that collects faults with their paths.
-struct Walker<'a> {
+struct ValidatingWalker<'a> {
     table: &'a Table,
     duplicates: bool,
     path: String,
     faults: Vec<String>,
 }
 
-impl Walker<'_> {
+impl ValidatingWalker<'_> {
     /// Checks a value of a type.
     fn value(&mut self, id: Id, value: &Value) {
         match (self.table.kind(id, Some(value)), value) {
@@ -48,13 +49,15 @@ impl Walker<'_> {
             (Kind::Map(object), Value::Object(map)) => {
                 for (key, value) in map {
                     let Some(child) = Table::child(object, key) else {
-                        self.below(&Step::Field(key.clone()), |walker| {
+                        self.below(&PathElement::Field(key.clone()), |walker| {
                             walker.fault("field not declared in schema");
                         });
                         // Upstream stops at the first undeclared field of a map.
                         return;
                     };
-                    self.below(&Step::Field(key.clone()), |walker| walker.value(child, value));
+                    self.below(&PathElement::Field(key.clone()), |walker| {
+                        walker.value(child, value)
+                    });
                 }
             }
             (Kind::Map(_), other) => {
@@ -77,7 +80,7 @@ impl Walker<'_> {
         let mut seen = std::collections::BTreeSet::new();
         for (index, item) in list.iter().enumerate() {
             let step = if kind.is_atomic() {
-                Step::Index(i64::try_from(index).unwrap_or(i64::MAX))
+                PathElement::Index(i64::try_from(index).unwrap_or(i64::MAX))
             } else {
                 match items::step(self.table, kind, items, item) {
                     Ok(step) => step,
@@ -95,7 +98,7 @@ impl Walker<'_> {
     }
 
     /// Runs a check with the path extended by one step.
-    fn below(&mut self, step: &Step, run: impl FnOnce(&mut Self)) {
+    fn below(&mut self, step: &PathElement, run: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(&step.to_string());
         run(self);

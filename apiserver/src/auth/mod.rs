@@ -61,7 +61,7 @@ impl User {
 
 /// The identity that a connection proved before its first request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Identity {
+pub(crate) struct ConnectionIdentity {
     /// The user, if the connection itself proves it (in memory, client certificate).
     pub(crate) user: Option<User>,
 }
@@ -69,7 +69,11 @@ pub(crate) struct Identity {
 /// Authentication: finds the user of a request.
 pub(crate) trait Authenticator: Send + Sync {
     /// Returns the user, or the answer to a request without a valid user.
-    fn authenticate(&self, request: &Parts, connection: &Identity) -> Result<User, ApiError>;
+    fn authenticate(
+        &self,
+        request: &Parts,
+        connection: &ConnectionIdentity,
+    ) -> Result<User, ApiError>;
 
     /// Returns the user of a bearer token; `None` for an unknown token.
     fn token(&self, _token: &str) -> Option<User> {
@@ -82,7 +86,11 @@ pub(crate) trait Authenticator: Send + Sync {
 pub(crate) struct ByConnection;
 
 impl Authenticator for ByConnection {
-    fn authenticate(&self, _request: &Parts, connection: &Identity) -> Result<User, ApiError> {
+    fn authenticate(
+        &self,
+        _request: &Parts,
+        connection: &ConnectionIdentity,
+    ) -> Result<User, ApiError> {
         connection.user.clone().ok_or_else(ApiError::unauthorized)
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Event {
 
 /// Position in one resource's history.
 #[derive(Debug)]
-struct Source {
+struct ChangeSource {
     /// The kind, in its stored version.
     kind: Arc<Kind>,
     /// Position in the resource's history.
@@ -40,7 +40,7 @@ const BATCH: usize = 1024;
 /// Cursors into all resources.
 #[derive(Debug, Default)]
 pub(super) struct Follower {
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<String, ChangeSource>,
 }
 
 impl Follower {
@@ -57,7 +57,7 @@ impl Follower {
             }
             let (now, cursor) = core.store.follow(&kind.storage);
             let storage = kind.storage.clone();
-            let mut source = Source { kind, cursor, known: Snapshot::new_sync() };
+            let mut source = ChangeSource { kind, cursor, known: Snapshot::new_sync() };
             // Compared with an empty state: all present objects are reported as new.
             source.compare(now, &mut events);
             self.sources.insert(storage, source);
@@ -69,7 +69,7 @@ impl Follower {
     }
 }
 
-impl Source {
+impl ChangeSource {
     /// Reads new changes; returns whether the resource is still served.
     fn read(&mut self, core: &Core, storage: &str, events: &mut Vec<Event>) -> bool {
         loop {

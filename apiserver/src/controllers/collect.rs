@@ -11,7 +11,7 @@ use crate::kinds::{Kind, meta};
 use crate::storage;
 use crate::verbs::delete;
 use crate::verbs::options::{DeleteOptions, Propagation};
-use crate::verbs::update::{self, Next};
+use crate::verbs::update::{self, NextState};
 
 /// State of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ fn change(
         let held = held.filter(|held| meta::text(held, "uid") == uid);
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
         make(&mut next);
-        Ok(Next::Update(next))
+        Ok(NextState::Update(next))
     });
     if let Err(error) = changed {
         tracing::debug!(namespace, name, %error, "garbage collection could not change an object");

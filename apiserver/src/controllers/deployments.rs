@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::changes::Event;
 use crate::core::Core;
 use crate::kinds::meta;
-use crate::verbs::update::{self, Next};
+use crate::verbs::update::{self, NextState};
 
 /// Updates the status of a changed Deployment.
 pub(super) fn observe(core: &Core, event: &Event) {
@@ -24,7 +24,7 @@ pub(super) fn observe(core: &Core, event: &Event) {
         // The write is itself a change, which is observed again; an equal status then ends the
         // cycle, since a write without a change is not stored.
         next["status"] = status(&next, &now);
-        Ok(Next::Update(next))
+        Ok(NextState::Update(next))
     });
     if let Err(error) = updated {
         tracing::debug!(namespace, name, %error, "could not report a Deployment available");

@@ -53,7 +53,7 @@ pub(super) struct Dependent {
 
 /// A check that is due.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Work {
+enum GarbageCheck {
     /// Check whether this object (by uid) still has an owner.
     Dependent(String),
     /// Check whether this owner (group, kind, namespace, name) still has to wait.
@@ -69,9 +69,9 @@ pub(super) struct Garbage {
     owned: BTreeMap<String, BTreeSet<String>>,
     /// Owners that were seen to go and that still have dependents.
     absent: BTreeSet<String>,
-    queue: VecDeque<Work>,
+    queue: VecDeque<GarbageCheck>,
     /// The contents of `queue`, so that each check is queued once.
-    queued: BTreeSet<Work>,
+    queued: BTreeSet<GarbageCheck>,
 }
 
 impl Dependent {
@@ -124,7 +124,7 @@ impl Garbage {
         if waits(&after.value, ORPHAN) || waits(&after.value, FOREGROUND) {
             let served = &event.kind.served;
             let (namespace, name) = (meta::text(object, "namespace"), meta::text(object, "name"));
-            self.push(Work::Owner(
+            self.push(GarbageCheck::Owner(
                 served.group.clone(),
                 served.kind.clone(),
                 namespace.to_owned(),
@@ -156,7 +156,7 @@ impl Garbage {
             owners,
         };
         self.dependents.insert(uid.to_owned(), dependent);
-        self.push(Work::Dependent(uid.to_owned()));
+        self.push(GarbageCheck::Dependent(uid.to_owned()));
     }
 
     /// Removes a dependent, and queues its owners: they may have waited for that.
@@ -170,12 +170,17 @@ impl Garbage {
                     self.absent.remove(&owner.uid);
                 }
             }
-            self.push(Work::Owner(owner.group, owner.kind, gone.namespace.clone(), owner.name));
+            self.push(GarbageCheck::Owner(
+                owner.group,
+                owner.kind,
+                gone.namespace.clone(),
+                owner.name,
+            ));
         }
     }
 
     /// Queues a check, unless it is queued already.
-    fn push(&mut self, work: Work) {
+    fn push(&mut self, work: GarbageCheck) {
         // A check that is already queued will see this change as well.
         if self.queued.insert(work.clone()) {
             self.queue.push_back(work);
@@ -185,7 +190,7 @@ impl Garbage {
     /// Queues the checks of all dependents of an owner.
     fn push_dependents(&mut self, owner: &str) {
         for uid in self.owned.get(owner).cloned().unwrap_or_default() {
-            self.push(Work::Dependent(uid));
+            self.push(GarbageCheck::Dependent(uid));
         }
     }
 
@@ -201,13 +206,13 @@ impl Garbage {
         // Taken out before the work: a change that the work makes may queue the same check again.
         self.queued.remove(&work);
         match work {
-            Work::Dependent(uid) => {
+            GarbageCheck::Dependent(uid) => {
                 if let Some(dependent) = self.dependents.get(&uid) {
                     let has_dependents = self.owned.contains_key(&uid);
                     collect::dependent(core, &uid, dependent, has_dependents, &self.absent);
                 }
             }
-            Work::Owner(group, kind, namespace, name) => {
+            GarbageCheck::Owner(group, kind, namespace, name) => {
                 let Some(kind) = core.registry.table().by_kind(&group, &kind) else { return true };
                 let namespace = if kind.served.namespaced { namespace } else { String::new() };
                 let Some(held) = core.store.get(&kind.storage, &storage::key(&namespace, &name))

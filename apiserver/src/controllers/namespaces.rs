@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::kinds::{Kind, defaults, meta};
 use crate::storage;
 use crate::verbs::options::{DeleteOptions, Propagation};
-use crate::verbs::update::{self, Next};
+use crate::verbs::update::{self, NextState};
 use crate::verbs::{Call, bootstrap, delete};
 
 const NAMESPACES: &str = "namespaces";
@@ -151,7 +151,7 @@ fn change(core: &Core, call: &Call, make: impl Fn(&mut Value)) {
     let changed = update::change(core, call, |held| {
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
         make(&mut next);
-        Ok(Next::Update(next))
+        Ok(NextState::Update(next))
     });
     if let Err(error) = changed {
         tracing::debug!(name = call.name, %error, "could not change an object about a namespace");

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::core::Core;
 use crate::rbac;
-use crate::verbs::update::{self, Next};
+use crate::verbs::update::{self, NextState};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const STORAGE: &str = "clusterroles.rbac.authorization.k8s.io";
@@ -36,7 +36,7 @@ pub(super) fn fill(core: &Core, name: &str) {
     let filled = update::change(core, &call, |held| {
         let mut next = held.cloned().ok_or_else(|| call.not_found())?;
         next["rules"] = rules.clone();
-        Ok(Next::Update(next))
+        Ok(NextState::Update(next))
     });
     if let Err(error) = filled {
         tracing::debug!(name, %error, "could not fill an aggregated role");

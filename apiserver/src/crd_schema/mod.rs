@@ -6,6 +6,8 @@
 //! refuses. Not supported: evaluation of `x-kubernetes-validations`; their rules are kept
 //! ([`Schema::rules`]) and their form is checked, but no expression is compiled or run.
 
+// DESIGN.md, 86: The embedded API server stores CEL rules, evaluates none, and warns
+
 mod cause;
 mod check;
 mod formats;

@@ -13,14 +13,14 @@ use crate::served::Cause;
 
 /// Faults of a value, and the number of passed checks, by which `anyOf` finds its closest branch.
 #[derive(Debug, Default)]
-struct Outcome {
+struct ValidationOutcome {
     /// Faults, each once.
     causes: Vec<Cause>,
     /// Number of passed checks.
     matches: usize,
 }
 
-impl Outcome {
+impl ValidationOutcome {
     /// Adds a fault, unless it is known.
     fn add(&mut self, cause: Cause) {
         if !self.causes.contains(&cause) {
@@ -29,7 +29,7 @@ impl Outcome {
     }
 
     /// Adds the faults and passed checks of another outcome.
-    fn merge(&mut self, other: Outcome) {
+    fn merge(&mut self, other: ValidationOutcome) {
         self.matches += other.matches;
         for cause in other.causes {
             self.add(cause);
@@ -48,7 +48,7 @@ pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Cau
 }
 
 /// Validates a value against its old state: the faults of an unchanged value are dropped.
-fn ratchet(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Outcome {
+fn ratchet(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
     let mut outcome = check(node, value, old, path);
     // An object that became invalid with a change of its schema can still be updated elsewhere.
     if !outcome.ok() && old == Some(value) {
@@ -63,8 +63,8 @@ fn shown(path: &str) -> &str {
 }
 
 /// Validates a value without tolerance for its old state.
-fn check(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Outcome {
-    let mut out = Outcome::default();
+fn check(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> ValidationOutcome {
+    let mut out = ValidationOutcome::default();
     check_type(node, value, path, &mut out);
     if value.is_null() {
         check_enum(node, value, path, &mut out);
@@ -102,7 +102,7 @@ fn kind_of(value: &Value) -> (&'static str, &'static str) {
 }
 
 /// Checks type and nullability.
-fn check_type(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
+fn check_type(node: &Node, value: &Value, path: &str, out: &mut ValidationOutcome) {
     if node.types.is_empty() && node.format.is_empty() {
         return;
     }
@@ -150,7 +150,13 @@ fn plain(text: String) -> Cause {
 }
 
 /// Checks `allOf`, `anyOf`, `oneOf` and `not`.
-fn combine(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
+fn combine(
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+    out: &mut ValidationOutcome,
+) {
     let name = cause::quote(shown(path));
     if !node.any_of.is_empty() {
         any_of(node, value, old, path, out);
@@ -179,8 +185,14 @@ fn combine(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mu
 }
 
 /// Checks `anyOf`; without a valid branch the faults of the closest one are reported.
-fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
-    let mut best: Option<Outcome> = None;
+fn any_of(
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+    out: &mut ValidationOutcome,
+) {
+    let mut best: Option<ValidationOutcome> = None;
     for branch in &node.any_of {
         let result = check(branch, value, old, path);
         if result.ok() {
@@ -196,8 +208,14 @@ fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut
 }
 
 /// Checks `oneOf`; without a valid branch the faults of the closest one are reported.
-fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
-    let mut best: Option<Outcome> = None;
+fn one_of(
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+    out: &mut ValidationOutcome,
+) {
+    let mut best: Option<ValidationOutcome> = None;
     let mut valid = 0;
     for branch in &node.one_of {
         let result = check(branch, value, old, path);
@@ -228,7 +246,7 @@ fn fault(path: &str, value: &Value, text: &str) -> Cause {
 }
 
 /// Checks length and pattern of a text; only the first fault is reported.
-fn check_string(node: &Node, text: &str, path: &str, out: &mut Outcome) {
+fn check_string(node: &Node, text: &str, path: &str, out: &mut ValidationOutcome) {
     let value = || Value::String(text.to_owned());
     let length = text.chars().count() as u64;
     if let Some(max) = node.max_length.filter(|max| length > *max) {
@@ -243,7 +261,7 @@ fn check_string(node: &Node, text: &str, path: &str, out: &mut Outcome) {
 }
 
 /// Checks the format of a text.
-fn check_format(node: &Node, text: &str, path: &str, out: &mut Outcome) {
+fn check_format(node: &Node, text: &str, path: &str, out: &mut ValidationOutcome) {
     if node.format.is_empty() || super::formats::valid(&node.format, text) {
         return;
     }
@@ -277,7 +295,7 @@ fn in_range(node: &Node, number: &Number, path: &str) -> Option<Cause> {
 }
 
 /// Checks range, limits and divisor of a number.
-fn check_number(node: &Node, number: &Number, path: &str, out: &mut Outcome) {
+fn check_number(node: &Node, number: &Number, path: &str, out: &mut ValidationOutcome) {
     let value = Value::Number(number.clone());
     let float = number.as_f64().unwrap_or(f64::INFINITY);
     if let Some(cause) = in_range(node, number, path) {
@@ -317,7 +335,13 @@ fn check_number(node: &Node, number: &Number, path: &str, out: &mut Outcome) {
 }
 
 /// Checks the items and the length of a list.
-fn check_items(node: &Node, items: &[Value], old: Option<&Value>, path: &str, out: &mut Outcome) {
+fn check_items(
+    node: &Node,
+    items: &[Value],
+    old: Option<&Value>,
+    path: &str,
+    out: &mut ValidationOutcome,
+) {
     if let Some(schema) = node.items.as_deref() {
         // Only in lists of type `map` items have an identity, and with it an old state.
         let before =
@@ -338,7 +362,7 @@ fn check_items(node: &Node, items: &[Value], old: Option<&Value>, path: &str, ou
 }
 
 /// Checks the enumeration.
-fn check_enum(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
+fn check_enum(node: &Node, value: &Value, path: &str, out: &mut ValidationOutcome) {
     if node.enumeration.is_empty() {
         return;
     }
@@ -362,7 +386,13 @@ fn check_enum(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
 }
 
 /// Checks the fields of an object.
-fn check_object(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
+fn check_object(
+    node: &Node,
+    value: &Value,
+    old: Option<&Value>,
+    path: &str,
+    out: &mut ValidationOutcome,
+) {
     let Some(map) = value.as_object() else { return };
     let size = map.len() as u64;
     if let Some(min) = node.min_properties.filter(|min| size < *min) {

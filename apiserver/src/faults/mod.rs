@@ -72,7 +72,7 @@ impl Faults {
         self.shared.rules.lock().clear();
         self.shared.paused.lock().clear();
         self.shared.lags.lock().clear();
-        self.shared.pauses.tell();
+        self.shared.pauses.notify();
     }
 
     /// Closes the open watches of a resource (`*` for all), cleanly, as a deadline does.
@@ -100,13 +100,13 @@ impl Faults {
     /// [`Faults::resume_watches`].
     pub fn pause_watches(&self, resource: &str) {
         self.shared.paused.lock().insert(resource.to_owned());
-        self.shared.pauses.tell();
+        self.shared.pauses.notify();
     }
 
     /// Resumes the delivery of events of a resource.
     pub fn resume_watches(&self, resource: &str) {
         self.shared.paused.lock().remove(resource);
-        self.shared.pauses.tell();
+        self.shared.pauses.notify();
     }
 
     /// Delays each later event of a resource by `lag` after its change; zero ends the delay. The

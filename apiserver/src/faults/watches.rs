@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::Shared;
-use crate::signal::Ear;
+use crate::signal::Receiver;
 
 /// An order to an open watch: end it without an error, end it with an ERROR event of a code, send
 /// raw bytes as a frame, or repeat changes.
@@ -59,7 +59,7 @@ pub(crate) struct Tap {
     id: u64,
     resource: String,
     orders: mpsc::Receiver<Order>,
-    pauses: Ear,
+    pauses: Receiver,
 }
 
 impl Tap {
@@ -73,7 +73,7 @@ impl Tap {
             taps.open.insert(id, (resource.to_owned(), sender));
             id
         };
-        let pauses = shared.pauses.ear();
+        let pauses = shared.pauses.subscribe();
         Self { shared, id, resource: resource.to_owned(), orders, pauses }
     }
 

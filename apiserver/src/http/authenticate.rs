@@ -9,7 +9,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 
 use super::impersonate;
-use crate::auth::{ANONYMOUS, Authenticator, Identity, Tokens, User};
+use crate::auth::{ANONYMOUS, Authenticator, ConnectionIdentity, Tokens, User};
 use crate::core::Core;
 use crate::status::ApiError;
 
@@ -40,7 +40,11 @@ fn bearer(request: &Parts) -> Option<&str> {
 }
 
 impl Authenticator for Authentication {
-    fn authenticate(&self, request: &Parts, connection: &Identity) -> Result<User, ApiError> {
+    fn authenticate(
+        &self,
+        request: &Parts,
+        connection: &ConnectionIdentity,
+    ) -> Result<User, ApiError> {
         let user = match (&connection.user, bearer(request)) {
             // First: a client with a certificate may send a token as well, which then does not
             // count.

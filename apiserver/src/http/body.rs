@@ -56,12 +56,12 @@ pub(crate) struct Feed {
 }
 
 /// The future of the next frame; it owns the feed and gives it back.
-type Step = Pin<Box<dyn Future<Output = (Feed, Option<Bytes>)> + Send>>;
+type FrameFuture = Pin<Box<dyn Future<Output = (Feed, Option<Bytes>)> + Send>>;
 
 /// A watch as an HTTP body.
 pub(crate) struct Stream {
     /// `None` once the watch has ended.
-    step: Option<Step>,
+    step: Option<FrameFuture>,
 }
 
 impl Stream {
@@ -133,7 +133,7 @@ impl Body for Payload {
                 let Some(running) = &mut stream.step else { return Poll::Ready(None) };
                 let (feed, frame) = ready!(running.as_mut().poll(context));
                 // A future must not be polled after it was ready: the next one takes its place.
-                stream.step = frame.is_some().then(|| Box::pin(step(feed)) as Step);
+                stream.step = frame.is_some().then(|| Box::pin(step(feed)) as FrameFuture);
                 Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
             }
         }

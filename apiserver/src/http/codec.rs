@@ -39,7 +39,7 @@ pub(crate) enum Format {
 
 /// Shape in which objects are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ResponseShape {
     /// The whole object.
     #[default]
     Whole,
@@ -57,7 +57,7 @@ pub(crate) struct Accepted {
     /// Format of the answer.
     pub(crate) format: Format,
     /// Shape of the objects.
-    pub(crate) shape: Shape,
+    pub(crate) shape: ResponseShape,
 }
 
 /// One entry of an `Accept` header.
@@ -135,10 +135,12 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &Verb) -> Result<Ac
             _ => continue,
         };
         let shape = match (entry.parameter("as"), entry.parameter("g"), entry.parameter("v")) {
-            ("", ..) => Shape::Whole,
-            ("Table", "meta.k8s.io", "v1" | "v1beta1") => Shape::Table,
-            ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1") => Shape::Partial,
-            ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => Shape::PartialList,
+            ("", ..) => ResponseShape::Whole,
+            ("Table", "meta.k8s.io", "v1" | "v1beta1") => ResponseShape::Table,
+            ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1") => ResponseShape::Partial,
+            ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => {
+                ResponseShape::PartialList
+            }
             _ => {
                 unknown_shape = true;
                 continue;

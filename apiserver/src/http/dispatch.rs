@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::body::{Feed, Payload, Stream};
-use super::codec::{self, Accepted, Shape};
-use super::exchange::{Asked, Reply};
+use super::codec::{self, Accepted, ResponseShape};
+use super::exchange::{DecodedRequest, Reply};
 use super::paths;
 use super::shape::{Rows, check_shape, is_list, shaped};
 use super::verb::Verb;
@@ -17,14 +17,18 @@ use crate::status::{About, ApiError};
 use crate::verbs::list::Selection;
 use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
 use crate::verbs::{
-    self, Answer, Call, actions, create, delete, list, patch, reviews, scale, update, watch,
+    self, Call, ObjectResponse, actions, create, delete, list, patch, reviews, scale, update, watch,
 };
 
 /// Longest wait of a read for a version that does not exist yet.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Executes a request.
-pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<Reply, ApiError> {
+pub(crate) async fn run(
+    core: &Arc<Core>,
+    asked: &DecodedRequest,
+    body: &[u8],
+) -> Result<Reply, ApiError> {
     if !asked.route.resourceful {
         return paths::serve(core, asked);
     }
@@ -59,7 +63,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
 }
 
 /// Whether the request writes a definition itself, and not a subresource of it.
-fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
+fn writes_a_definition(asked: &DecodedRequest, kind: &Kind) -> bool {
     let route = &asked.route;
     kind.storage == crate::crds::STORAGE
         && route.subresource.is_empty()
@@ -67,7 +71,7 @@ fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
 }
 
 /// Returns the kind that a path names, or the answer that there is none.
-fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
+fn find(core: &Core, asked: &DecodedRequest) -> Result<Arc<Kind>, ApiError> {
     let route = &asked.route;
     let table = core.registry.table();
     let Some(kind) = table.find(&route.group, &route.version, &route.resource) else {
@@ -105,7 +109,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
 }
 
 /// Refuses verbs that the kind, its subresource or the path does not have.
-fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
+fn check_method(asked: &DecodedRequest, kind: &Kind) -> Result<(), ApiError> {
     let route = &asked.route;
     let verb = &route.verb;
     let named = !route.name.is_empty();
@@ -170,7 +174,7 @@ fn check_timeout(query: &Query) -> Result<(), ApiError> {
 }
 
 /// Returns the call that a request describes.
-fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
+fn call(asked: &DecodedRequest, kind: Arc<Kind>) -> Call {
     let route = &asked.route;
     // The path of a Namespace has its own name in place of a namespace.
     let namespace = if kind.served.namespaced { route.namespace.clone() } else { String::new() };
@@ -185,7 +189,7 @@ fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
 }
 
 /// Returns the manager of clients that name none: their agent up to the first slash.
-fn default_manager(asked: &Asked) -> &str {
+fn default_manager(asked: &DecodedRequest) -> &str {
     let agent = asked.agent.split('/').next().unwrap_or_default();
     if agent.is_empty() { "unknown" } else { agent }
 }
@@ -193,11 +197,11 @@ fn default_manager(asked: &Asked) -> &str {
 /// Runs the verb of a request.
 async fn execute(
     core: &Arc<Core>,
-    asked: &Asked,
+    asked: &DecodedRequest,
     call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     match asked.route.verb {
         Verb::Get => {
             // Waits before the read: the object must be at least as new as the requested version.
@@ -224,11 +228,11 @@ async fn execute(
 /// Executes a POST: creates an object, or acts on a subresource.
 fn post(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
     if !call.subresource.is_empty() {
@@ -243,11 +247,11 @@ fn post(
 /// Executes a PUT.
 fn put(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
     if call.subresource == "scale" {
@@ -259,11 +263,11 @@ fn put(
 /// Executes a PATCH.
 fn change(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let (form, body) = codec::decode_patch(&asked.parts.headers, &call.kind, body)?;
     call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
     let named = asked.query.get("fieldManager").is_some();
@@ -277,11 +281,11 @@ fn change(
 /// Executes a DELETE of an object or of a collection.
 fn remove(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     mut call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let options = delete_options(asked, &mut call, body)?;
     if asked.route.verb == Verb::Delete {
         return delete::delete(core, &call, &options, warnings);
@@ -292,7 +296,11 @@ fn remove(
 }
 
 /// Reads the options of a DELETE.
-fn delete_options(asked: &Asked, call: &mut Call, body: &[u8]) -> Result<DeleteOptions, ApiError> {
+fn delete_options(
+    asked: &DecodedRequest,
+    call: &mut Call,
+    body: &[u8],
+) -> Result<DeleteOptions, ApiError> {
     let body = codec::decode_options(&asked.parts.headers, &call.kind, body)?;
     let options = options::delete(&asked.query, &body)?;
     call.options.dry_run = options.dry_run;
@@ -319,7 +327,7 @@ async fn wait_for(core: &Core, revision: u64) {
 /// Opens a watch and returns a reply whose body is its events.
 async fn open_watch(
     core: &Arc<Core>,
-    asked: &Asked,
+    asked: &DecodedRequest,
     call: &Call,
     accepted: Accepted,
     warnings: Vec<String>,
@@ -349,7 +357,7 @@ async fn open_watch(
 }
 
 /// Iterates over the names of objects that faults garble.
-fn garbled(asked: &Asked) -> impl Iterator<Item = &str> {
+fn garbled(asked: &DecodedRequest) -> impl Iterator<Item = &str> {
     asked.actions.iter().filter_map(|action| match action {
         Action::Garble(name) => Some(name.as_str()),
         _ => None,
@@ -359,10 +367,10 @@ fn garbled(asked: &Asked) -> impl Iterator<Item = &str> {
 /// Returns the reply for an answer, in the requested shape.
 fn reply(
     core: &Core,
-    asked: &Asked,
+    asked: &DecodedRequest,
     kind: &Kind,
     accepted: Accepted,
-    answer: Answer,
+    answer: ObjectResponse,
     warnings: Vec<String>,
 ) -> Result<Reply, ApiError> {
     let mut value = answer.value;
@@ -374,8 +382,11 @@ fn reply(
     let plain = value["kind"] == "Status" || value["kind"] == "Scale" || kind.facts.review;
     if !plain {
         check_shape(kind, accepted.shape, is_list(kind, &value))?;
-        let rows =
-            if accepted.shape == Shape::Table { Rows::of(&asked.query)? } else { Rows::PLAIN };
+        let rows = if accepted.shape == ResponseShape::Table {
+            Rows::of(&asked.query)?
+        } else {
+            Rows::PLAIN
+        };
         value = shaped(kind, accepted.shape, rows, value, now);
     }
     let (bytes, media) = codec::encode(accepted.format, &value);

@@ -12,7 +12,7 @@ use crate::status::ApiError;
 use crate::verbs::options::Query;
 
 /// A decoded request without its body. Has no `Debug`: credentials are among its headers.
-pub(crate) struct Asked {
+pub(crate) struct DecodedRequest {
     /// Method, URL and headers.
     pub(crate) parts: Parts,
     /// Meaning of the path.

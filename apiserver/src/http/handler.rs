@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::body::Payload;
 use super::codec;
 use super::dispatch;
-use super::exchange::{Asked, Reply};
+use super::exchange::{DecodedRequest, Reply};
 use super::route;
-use crate::auth::{self, Identity};
+use crate::auth::{self, ConnectionIdentity};
 use crate::core::Core;
 use crate::faults::{Action, LONGEST, Subject};
 use crate::requests;
@@ -28,7 +28,7 @@ const LIMIT: usize = 3 * 1024 * 1024;
 /// Answers a request. A request that hangs, or whose connection is cut, never returns.
 pub(crate) async fn handle(
     core: Arc<Core>,
-    identity: &Identity,
+    identity: &ConnectionIdentity,
     cut: &CancellationToken,
     request: Request<Incoming>,
 ) -> Response<Payload> {
@@ -41,7 +41,7 @@ pub(crate) async fn handle(
         // Neither struck nor recorded: faults and the log know only requests of known users.
         Err(error) => return respond(error.into()),
     };
-    let mut asked = Asked { parts, route, query, user, agent, actions: Vec::new() };
+    let mut asked = DecodedRequest { parts, route, query, user, agent, actions: Vec::new() };
     // Struck once per request: counting faults must not count it again.
     asked.actions = core.faults.strike(&subject(&asked));
     let mut reply = match before(&core, &asked, cut).await {
@@ -59,7 +59,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 }
 
 /// Returns a request as faults see it.
-fn subject(asked: &Asked) -> Subject<'_> {
+fn subject(asked: &DecodedRequest) -> Subject<'_> {
     let route = &asked.route;
     Subject {
         verb: route.verb.as_str(),
@@ -74,7 +74,7 @@ fn subject(asked: &Asked) -> Subject<'_> {
 }
 
 /// Takes the actions that precede execution. A reply takes the place of the execution.
-async fn before(core: &Core, asked: &Asked, cut: &CancellationToken) -> Option<Reply> {
+async fn before(core: &Core, asked: &DecodedRequest, cut: &CancellationToken) -> Option<Reply> {
     for action in &asked.actions {
         match action {
             Action::Delay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
@@ -98,7 +98,7 @@ async fn before(core: &Core, asked: &Asked, cut: &CancellationToken) -> Option<R
 }
 
 /// Takes the actions that follow execution.
-async fn after(core: &Core, asked: &Asked, reply: &mut Reply, cut: &CancellationToken) {
+async fn after(core: &Core, asked: &DecodedRequest, reply: &mut Reply, cut: &CancellationToken) {
     for action in &asked.actions {
         match action {
             Action::ExecuteThenAnswer(code) => *reply = failure(*code).into(),
@@ -127,7 +127,7 @@ async fn vanish(cut: &CancellationToken) {
 }
 
 /// Authorizes and executes a request.
-async fn answer(core: &Arc<Core>, asked: &Asked, body: Incoming) -> Reply {
+async fn answer(core: &Arc<Core>, asked: &DecodedRequest, body: Incoming) -> Reply {
     let wanted = asked.route.attributes();
     // Before the body is read: a client without the right cannot make the server hold one.
     if let Err(why) = core.authorizer().authorize(&asked.user, &wanted) {
@@ -156,7 +156,7 @@ async fn read(body: Incoming) -> Result<Bytes, ApiError> {
 }
 
 /// Adds a request to the log of requests.
-fn record(core: &Core, asked: &Asked, code: u16) {
+fn record(core: &Core, asked: &DecodedRequest, code: u16) {
     let route = &asked.route;
     let resource =
         if route.resourceful { route.resource.clone() } else { asked.parts.uri.path().to_owned() };

@@ -29,7 +29,7 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Identity;
+use crate::auth::ConnectionIdentity;
 use crate::core::Core;
 
 pub(crate) use authenticate::Authentication;
@@ -56,7 +56,7 @@ where
 }
 
 /// Serves one connection until it ends or is cut.
-pub(crate) async fn serve_connection<I>(core: Arc<Core>, io: I, identity: Identity)
+pub(crate) async fn serve_connection<I>(core: Arc<Core>, io: I, identity: ConnectionIdentity)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

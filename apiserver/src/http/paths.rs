@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::codec;
-use super::exchange::{Asked, Reply};
+use super::exchange::{DecodedRequest, Reply};
 use crate::core::Core;
 use crate::status::ApiError;
 use crate::verbs::options::Query;
@@ -18,7 +18,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 const CHECKS: &[&str] = &["ping", "log", "etcd", "poststarthook/crd-informer-synced"];
 
 /// Answers a path.
-pub(crate) fn serve(core: &Core, asked: &Asked) -> Result<Reply, ApiError> {
+pub(crate) fn serve(core: &Core, asked: &DecodedRequest) -> Result<Reply, ApiError> {
     // `/apis` and `/apis/` are the same document.
     let path = asked.route.path.trim_end_matches('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -113,7 +113,7 @@ fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
 }
 
 /// Whether the client wants the aggregated form; `None` if it accepts no form that the server has.
-fn wants_aggregated(asked: &Asked) -> Option<bool> {
+fn wants_aggregated(asked: &DecodedRequest) -> Option<bool> {
     let entries = codec::entries(&asked.parts.headers);
     if entries.is_empty() {
         return Some(false);
@@ -135,7 +135,7 @@ fn not_acceptable() -> ApiError {
 }
 
 /// Refuses clients that do not accept the unaggregated form, for documents that have no other.
-fn legacy_only(asked: &Asked) -> Result<(), ApiError> {
+fn legacy_only(asked: &DecodedRequest) -> Result<(), ApiError> {
     match wants_aggregated(asked) {
         Some(false) => Ok(()),
         _ if codec::entries(&asked.parts.headers)
@@ -150,7 +150,7 @@ fn legacy_only(asked: &Asked) -> Result<(), ApiError> {
 
 /// Answers a discovery document in the form that the client wants.
 fn discover(
-    asked: &Asked,
+    asked: &DecodedRequest,
     legacy: impl Fn() -> Value,
     aggregated: impl Fn() -> Value,
 ) -> Result<Reply, ApiError> {
@@ -176,7 +176,12 @@ fn discover(
 }
 
 /// Answers the resources of one group and version.
-fn resources(core: &Core, asked: &Asked, group: &str, version: &str) -> Result<Reply, ApiError> {
+fn resources(
+    core: &Core,
+    asked: &DecodedRequest,
+    group: &str,
+    version: &str,
+) -> Result<Reply, ApiError> {
     legacy_only(asked)?;
     let table = core.registry.table();
     match discovery::resource_list(&table.served, group, version) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::codec::Shape;
+use super::codec::ResponseShape;
 use crate::kinds::Kind;
 use crate::status::ApiError;
 use crate::table::{IncludeObject, table};
@@ -45,7 +45,7 @@ pub(super) fn is_list(kind: &Kind, value: &Value) -> bool {
 }
 
 /// Checks that the shape fits: a list has no single metadata, an object is no list.
-pub(super) fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), ApiError> {
+pub(super) fn check_shape(kind: &Kind, shape: ResponseShape, list: bool) -> Result<(), ApiError> {
     let served = &kind.served;
     let package = if served.group.is_empty() {
         "core"
@@ -59,12 +59,12 @@ pub(super) fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), A
         (false, false) => format!("*{package}.{}", served.kind),
     };
     let text = match (shape, list) {
-        (Shape::Partial, true) => {
+        (ResponseShape::Partial, true) => {
             format!(
                 "you requested PartialObjectMetadata, but the requested object is a list ({name})"
             )
         }
-        (Shape::PartialList, false) => {
+        (ResponseShape::PartialList, false) => {
             format!(
                 "you requested PartialObjectMetadataList, but the requested object is not a list ({name})"
             )
@@ -75,11 +75,17 @@ pub(super) fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), A
 }
 
 /// Returns an object or list in the requested shape.
-pub(super) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i64) -> Value {
+pub(super) fn shaped(
+    kind: &Kind,
+    shape: ResponseShape,
+    rows: Rows,
+    value: Value,
+    now: i64,
+) -> Value {
     let is_list = is_list(kind, &value);
     match shape {
-        Shape::Whole => value,
-        Shape::Table => {
+        ResponseShape::Whole => value,
+        ResponseShape::Table => {
             let list = if is_list {
                 value
             } else {
@@ -93,14 +99,14 @@ pub(super) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i
             }
             table
         }
-        Shape::Partial | Shape::PartialList if is_list => {
+        ResponseShape::Partial | ResponseShape::PartialList if is_list => {
             let items = value["items"].as_array().into_iter().flatten().map(partial);
             json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
                 "metadata": value["metadata"], "items": items.collect::<Vec<_>>(),
             })
         }
-        Shape::Partial | Shape::PartialList => partial(&value),
+        ResponseShape::Partial | ResponseShape::PartialList => partial(&value),
     }
 }
 

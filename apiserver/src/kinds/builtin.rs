@@ -1,11 +1,11 @@
 //! Table of built-in kinds.
 //!
 //! One row per kind and version, in discovery's order of groups. Rows state differences from a
-//! plain kind; everything else follows from [`Facts::PLAIN`].
+//! plain kind; everything else follows from [`KindStrategy::PLAIN`].
 
 use std::sync::Arc;
 
-use super::{Facts, Generation, Kind};
+use super::{Generation, Kind, KindStrategy};
 use crate::names::NameRule;
 use crate::served::{Served, Subresource};
 use crate::typed::TypeSchema;
@@ -24,7 +24,7 @@ struct Row {
     cluster: bool,
     verbs: &'static str,
     subresources: &'static [(&'static str, &'static str)],
-    facts: Facts,
+    facts: KindStrategy,
 }
 
 /// The status subresource.
@@ -48,7 +48,7 @@ const fn row(
         cluster: false,
         verbs: VERBS,
         subresources: &[],
-        facts: Facts::PLAIN,
+        facts: KindStrategy::PLAIN,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Facts, Generation, Kind};
+use super::{Generation, Kind, KindStrategy};
 use crate::crd_schema::Schema;
 use crate::served::{Cause, Column, Served, Subresource};
 use crate::status::invalid_value;
@@ -66,7 +66,11 @@ fn kind(definition: &Value, version: &Value) -> Kind {
         storage: storage(definition),
         stored_as: format!("{group}/{stored_version}"),
         // Custom kinds have a generation, and refuse updates without a resourceVersion.
-        facts: Facts { generation: Generation::Spec, unconditional: false, ..Facts::PLAIN },
+        facts: KindStrategy {
+            generation: Generation::Spec,
+            unconditional: false,
+            ..KindStrategy::PLAIN
+        },
         types: Arc::new(TypeSchema::from_openapi(&schema)),
         custom: Some(Custom {
             definition: text(definition, "/metadata/name"),

@@ -31,7 +31,7 @@ pub(crate) struct Kind {
     /// apiVersion of stored objects.
     pub(crate) stored_as: String,
     /// Behaviour of the kind.
-    pub(crate) facts: Facts,
+    pub(crate) facts: KindStrategy,
     /// Field types, for apply and strategic patches.
     pub(crate) types: Arc<TypeSchema>,
     /// Definition and schema; only for custom resources.
@@ -53,7 +53,7 @@ pub(crate) enum Generation {
 
 /// Behaviour of a kind.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct KindStrategy {
     /// Generation rule.
     pub(crate) generation: Generation,
     /// Whether an update without resourceVersion is allowed.
@@ -72,7 +72,7 @@ pub(crate) struct Facts {
     pub(crate) fields: &'static [&'static str],
 }
 
-impl Facts {
+impl KindStrategy {
     /// Behaviour of most built-in kinds.
     pub(crate) const PLAIN: Self = Self {
         generation: Generation::Unmanaged,

@@ -101,7 +101,7 @@ impl Document {
         let collection = format!("{base}{scope}/{}", one.plural);
         let item = format!("{collection}/{{name}}");
         let has = |verb: &str| one.verbs.iter().any(|v| v == verb);
-        let names = Names { one, kind: &one.kind, schema: &name, list: &list, suffix: "" };
+        let names = OperationNames { one, kind: &one.kind, schema: &name, list: &list, suffix: "" };
         let mut put = |path: String, actions: &[(&str, &str)]| {
             let actions: Vec<_> = actions.iter().filter(|(verb, _)| has(verb)).collect();
             if actions.is_empty() {
@@ -143,8 +143,13 @@ impl Document {
                 None => format!("{META}.Status"),
             }
         };
-        let names =
-            Names { one, kind: &sub.kind, schema: &schema, list: &schema, suffix: &sub.name };
+        let names = OperationNames {
+            one,
+            kind: &sub.kind,
+            schema: &schema,
+            list: &schema,
+            suffix: &sub.name,
+        };
         let methods = [("get", "get"), ("update", "put"), ("patch", "patch"), ("create", "post")];
         let mut operations = Map::new();
         for (verb, method) in methods.iter().filter(|(verb, _)| sub.verbs.iter().any(|v| v == verb))
@@ -259,7 +264,7 @@ fn path_parameters(path: &str) -> Value {
 }
 
 /// Names of one resource or subresource, from which its operations are written.
-struct Names<'a> {
+struct OperationNames<'a> {
     one: &'a Served,
     kind: &'a str,
     schema: &'a str,
@@ -267,7 +272,7 @@ struct Names<'a> {
     suffix: &'a str,
 }
 
-impl Names<'_> {
+impl OperationNames<'_> {
     /// Returns the operation of a verb.
     fn operation(&self, verb: &str) -> Value {
         let (word, action) = match verb {

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 120;
 
 /// Failure of an operation, without a reason: the server does not give one.
 #[derive(Debug)]
-struct Failed;
+struct OperationFailed;
 
 /// Applies a JSON patch.
 pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
@@ -22,7 +22,7 @@ pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     let mut doc = doc.clone();
     let mut copied = 0;
     for op in ops {
-        operation(&mut doc, op, &mut copied).map_err(|Failed| PatchError::rejected())?;
+        operation(&mut doc, op, &mut copied).map_err(|OperationFailed| PatchError::rejected())?;
     }
     // Operations can nest a document step by step, beyond the depth that a parser accepts.
     if too_deep(&doc) {
@@ -99,26 +99,26 @@ fn decode(ops: &Value) -> Result<&[Value], PatchError> {
 }
 
 /// Executes one operation; `copied` counts the bytes of all copies so far.
-fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), Failed> {
+fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), OperationFailed> {
     let text = |name: &str| op.get(name).and_then(Value::as_str);
     let value = || op.get("value").cloned().unwrap_or(Value::Null);
-    let path = text("path").ok_or(Failed)?;
-    match text("op").ok_or(Failed)? {
+    let path = text("path").ok_or(OperationFailed)?;
+    match text("op").ok_or(OperationFailed)? {
         "add" => add(doc, path, value()),
         "remove" => remove(doc, path).map(drop),
         "replace" => replace(doc, path, value()),
         "move" => {
             // Removed first: positions in `path` count without the moved item.
-            let moved = remove(doc, text("from").ok_or(Failed)?)?;
+            let moved = remove(doc, text("from").ok_or(OperationFailed)?)?;
             add(doc, path, moved)
         }
         "copy" => {
-            let from = text("from").ok_or(Failed)?;
+            let from = text("from").ok_or(OperationFailed)?;
             let value = read(doc, from)?.cloned().unwrap_or(Value::Null);
             // Each copy can double the document: without a limit a short patch could fill memory.
             *copied += value.to_string().len();
             if *copied > MAX_COPIED {
-                return Err(Failed);
+                return Err(OperationFailed);
             }
             add(doc, path, value)
         }
@@ -129,10 +129,10 @@ fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), Fail
                 Some(found) if *found == wanted => Ok(()),
                 // A missing key equals null, as in the library of the real server.
                 None if wanted.is_null() => Ok(()),
-                _ => Err(Failed),
+                _ => Err(OperationFailed),
             }
         }
-        _ => Err(Failed),
+        _ => Err(OperationFailed),
     }
 }
 
@@ -144,40 +144,43 @@ fn keys(path: &str) -> Option<Vec<String>> {
 }
 
 /// Returns the container of a path's last key, and that key.
-fn container<'d>(doc: &'d mut Value, path: &str) -> Result<(&'d mut Value, String), Failed> {
-    let mut keys = keys(path).ok_or(Failed)?;
-    let last = keys.pop().ok_or(Failed)?;
+fn container<'d>(
+    doc: &'d mut Value,
+    path: &str,
+) -> Result<(&'d mut Value, String), OperationFailed> {
+    let mut keys = keys(path).ok_or(OperationFailed)?;
+    let last = keys.pop().ok_or(OperationFailed)?;
     let mut at = doc;
     for key in keys {
         at = match at {
-            Value::Object(map) => map.get_mut(&key).ok_or(Failed)?,
+            Value::Object(map) => map.get_mut(&key).ok_or(OperationFailed)?,
             Value::Array(list) => {
                 let index = index(&key, list.len())?;
-                list.get_mut(index).ok_or(Failed)?
+                list.get_mut(index).ok_or(OperationFailed)?
             }
-            _ => return Err(Failed),
+            _ => return Err(OperationFailed),
         };
     }
     match at {
         Value::Object(_) | Value::Array(_) => Ok((at, last)),
-        _ => Err(Failed),
+        _ => Err(OperationFailed),
     }
 }
 
 /// Returns a position below `len`; negative ones count from the end.
-fn index(key: &str, len: usize) -> Result<usize, Failed> {
-    let number: i64 = key.parse().map_err(|_| Failed)?;
-    let length = i64::try_from(len).map_err(|_| Failed)?;
+fn index(key: &str, len: usize) -> Result<usize, OperationFailed> {
+    let number: i64 = key.parse().map_err(|_| OperationFailed)?;
+    let length = i64::try_from(len).map_err(|_| OperationFailed)?;
     let number = if number < 0 { number + length } else { number };
     if (0..length).contains(&number) {
-        usize::try_from(number).map_err(|_| Failed)
+        usize::try_from(number).map_err(|_| OperationFailed)
     } else {
-        Err(Failed)
+        Err(OperationFailed)
     }
 }
 
 /// Returns the value at a path; `None` for a missing key of a map.
-fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Failed> {
+fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, OperationFailed> {
     let (container, key) = container(doc, path)?;
     match container {
         Value::Array(list) => {
@@ -189,7 +192,7 @@ fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Failed>
 }
 
 /// Adds a value; `-` stands for the end of a list.
-fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
+fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             // An index may be one behind the end: the value is then appended.
@@ -199,28 +202,28 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
         (Value::Object(map), key) => {
             map.insert(key, value);
         }
-        _ => return Err(Failed),
+        _ => return Err(OperationFailed),
     }
     Ok(())
 }
 
 /// Removes a value and returns it.
-fn remove(doc: &mut Value, path: &str) -> Result<Value, Failed> {
+fn remove(doc: &mut Value, path: &str) -> Result<Value, OperationFailed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             let index = index(&key, list.len())?;
             Ok(list.remove(index))
         }
-        (Value::Object(map), key) => map.remove(&key).ok_or(Failed),
-        _ => Err(Failed),
+        (Value::Object(map), key) => map.remove(&key).ok_or(OperationFailed),
+        _ => Err(OperationFailed),
     }
 }
 
 /// Replaces a value; a missing key of a map is added.
-fn replace(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
+fn replace(doc: &mut Value, path: &str, value: Value) -> Result<(), OperationFailed> {
     if path.is_empty() {
         if !value.is_object() && !value.is_array() {
-            return Err(Failed);
+            return Err(OperationFailed);
         }
         *doc = value;
         return Ok(());
@@ -228,12 +231,12 @@ fn replace(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
     match container(doc, path)? {
         (Value::Array(list), key) => {
             let index = index(&key, list.len())?;
-            *list.get_mut(index).ok_or(Failed)? = value;
+            *list.get_mut(index).ok_or(OperationFailed)? = value;
         }
         (Value::Object(map), key) => {
             map.insert(key, value);
         }
-        _ => return Err(Failed),
+        _ => return Err(OperationFailed),
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{PatchError, lists};
 use crate::apply::go_plain;
-use crate::typed::{Field, Id, Shape, Table, TypeSchema};
+use crate::typed::{Field, Id, Table, TypeSchema, TypeShape};
 
 /// Directive that deletes or replaces a map or an item.
 pub(super) const PATCH: &str = "$patch";
@@ -183,7 +183,7 @@ impl<'a> Merger<'a> {
     fn how_list(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
         let mut how = self.how(id, key)?;
         how.id = how.id.and_then(|id| match self.table.shape(id) {
-            Shape::List(_, items) => Some(*items),
+            TypeShape::List(_, items) => Some(*items),
             _ => None,
         });
         Ok(how)

@@ -93,12 +93,12 @@ fn decide(store: &Store, user: &User, wanted: &Attributes) -> Result<String, Str
 }
 
 /// A binding that applies to the user, with the subject that matches.
-struct Found<'a> {
+struct MatchedBinding<'a> {
     binding: &'a Value,
     subject: &'a Value,
 }
 
-impl Found<'_> {
+impl MatchedBinding<'_> {
     /// Describes the binding in upstream's words.
     fn describe(&self) -> String {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -122,7 +122,7 @@ impl Found<'_> {
 }
 
 /// Callback for each rule, which may end the visit.
-type Visitor<'v> = dyn FnMut(&Found<'_>, &Value) -> ControlFlow<()> + 'v;
+type Visitor<'v> = dyn FnMut(&MatchedBinding<'_>, &Value) -> ControlFlow<()> + 'v;
 
 /// Calls `visitor` with every rule that holds for the user in the namespace; returns the roles that
 /// are missing.
@@ -173,7 +173,7 @@ fn visit_binding(
         faults.push(format!("{kind}.rbac.authorization.k8s.io {name:?} not found"));
         return ControlFlow::Continue(());
     };
-    let found = Found { binding, subject };
+    let found = MatchedBinding { binding, subject };
     let rules = role.value["rules"].as_array().map_or(&[][..], Vec::as_slice);
     rules.iter().try_for_each(|rule| visitor(&found, rule))
 }

@@ -5,12 +5,12 @@ use serde_json::Value;
 /// A parsed field selector; all of its requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector {
-    terms: Vec<Term>,
+    terms: Vec<FieldRequirement>,
 }
 
 /// One requirement: a field is equal to a value, or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Term {
+struct FieldRequirement {
     field: String,
     value: String,
     equal: bool,
@@ -30,7 +30,11 @@ impl FieldSelector {
             if field.is_empty() && value.is_empty() {
                 continue;
             }
-            terms.push(Term { field: field.to_owned(), value, equal: operator != "!=" });
+            terms.push(FieldRequirement {
+                field: field.to_owned(),
+                value,
+                equal: operator != "!=",
+            });
         }
         Ok(Self { terms })
     }
@@ -53,7 +57,11 @@ impl FieldSelector {
 
     /// Adds the requirement that a field has a value.
     pub(crate) fn require(&mut self, field: &str, value: &str) {
-        self.terms.push(Term { field: field.to_owned(), value: value.to_owned(), equal: true });
+        self.terms.push(FieldRequirement {
+            field: field.to_owned(),
+            value: value.to_owned(),
+            equal: true,
+        });
     }
 
     /// Renames a field in all requirements.

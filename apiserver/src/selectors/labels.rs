@@ -74,7 +74,7 @@ impl Requirement {
 
 /// Kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TokenKind {
     Word,
     In,
     NotIn,
@@ -93,7 +93,7 @@ enum Kind {
 /// A token with its text.
 #[derive(Clone, Debug)]
 struct Token {
-    kind: Kind,
+    kind: TokenKind,
     text: String,
 }
 
@@ -117,7 +117,7 @@ fn scan(text: &str) -> Vec<Token> {
         tokens.push(Token { kind: kind_of(word), text: word.to_owned() });
         rest = tail;
     }
-    tokens.push(Token { kind: Kind::End, text: String::new() });
+    tokens.push(Token { kind: TokenKind::End, text: String::new() });
     tokens
 }
 
@@ -127,21 +127,21 @@ fn special_length(rest: &str) -> usize {
 }
 
 /// Returns the kind of a token.
-fn kind_of(word: &str) -> Kind {
+fn kind_of(word: &str) -> TokenKind {
     match word {
-        "in" => Kind::In,
-        "notin" => Kind::NotIn,
-        "=" | "==" => Kind::Equal,
-        "!=" => Kind::NotEqual,
-        ">" => Kind::Greater,
-        "<" => Kind::Less,
-        "!" => Kind::Not,
-        "," => Kind::Comma,
-        "(" => Kind::Open,
-        ")" => Kind::Close,
+        "in" => TokenKind::In,
+        "notin" => TokenKind::NotIn,
+        "=" | "==" => TokenKind::Equal,
+        "!=" => TokenKind::NotEqual,
+        ">" => TokenKind::Greater,
+        "<" => TokenKind::Less,
+        "!" => TokenKind::Not,
+        "," => TokenKind::Comma,
+        "(" => TokenKind::Open,
+        ")" => TokenKind::Close,
         // A special character that is no operator of its own.
-        _ if word.starts_with(SPECIAL) => Kind::Junk,
-        _ => Kind::Word,
+        _ if word.starts_with(SPECIAL) => TokenKind::Junk,
+        _ => TokenKind::Word,
     }
 }
 
@@ -155,9 +155,9 @@ impl Parser {
     /// Returns the token at the cursor; keywords count as words unless an operator is expected.
     fn peek(&self, operator: bool) -> Token {
         let token = self.tokens.get(self.at).or(self.tokens.last()).cloned();
-        let mut token = token.unwrap_or(Token { kind: Kind::End, text: String::new() });
-        if !operator && matches!(token.kind, Kind::In | Kind::NotIn) {
-            token.kind = Kind::Word;
+        let mut token = token.unwrap_or(Token { kind: TokenKind::End, text: String::new() });
+        if !operator && matches!(token.kind, TokenKind::In | TokenKind::NotIn) {
+            token.kind = TokenKind::Word;
         }
         token
     }
@@ -175,7 +175,7 @@ impl Parser {
         loop {
             let token = self.peek(false);
             match token.kind {
-                Kind::Word | Kind::Not => {
+                TokenKind::Word | TokenKind::Not => {
                     let parsed = self.requirement();
                     requirements
                         .push(parsed.map_err(|why| format!("unable to parse requirement: {why}"))?);
@@ -183,7 +183,7 @@ impl Parser {
                         return Ok(LabelSelector { requirements });
                     }
                 }
-                Kind::End => return Ok(LabelSelector { requirements }),
+                TokenKind::End => return Ok(LabelSelector { requirements }),
                 _ => {
                     let text = token.text;
                     return Err(format!(
@@ -198,10 +198,10 @@ impl Parser {
     fn separator(&mut self) -> Result<bool, String> {
         let token = self.next(false);
         match token.kind {
-            Kind::End => Ok(true),
-            Kind::Comma => {
+            TokenKind::End => Ok(true),
+            TokenKind::Comma => {
                 let next = self.peek(false);
-                if matches!(next.kind, Kind::Word | Kind::Not) {
+                if matches!(next.kind, TokenKind::Word | TokenKind::Not) {
                     Ok(false)
                 } else {
                     Err(format!("found '{}', expected: identifier after ','", next.text))
@@ -214,11 +214,11 @@ impl Parser {
     /// Parses one requirement.
     fn requirement(&mut self) -> Result<Requirement, String> {
         let mut token = self.next(false);
-        let absent = token.kind == Kind::Not;
+        let absent = token.kind == TokenKind::Not;
         if absent {
             token = self.next(false);
         }
-        if token.kind != Kind::Word {
+        if token.kind != TokenKind::Word {
             return Err(format!("found '{}', expected: identifier", token.text));
         }
         let key = token.text;
@@ -226,7 +226,7 @@ impl Parser {
             return Err(format!("<nil>: Invalid value: {key:?}: {why}"));
         }
         // A key alone asks for the existence of the label.
-        let ends = matches!(self.peek(false).kind, Kind::End | Kind::Comma);
+        let ends = matches!(self.peek(false).kind, TokenKind::End | TokenKind::Comma);
         let operator = match (absent, ends) {
             (true, _) => Some(Operator::Absent),
             (false, true) => Some(Operator::Exists),
@@ -242,16 +242,16 @@ impl Parser {
     fn operation(&mut self, key: String) -> Result<Requirement, String> {
         let token = self.next(true);
         let operator = match token.kind {
-            Kind::In | Kind::Equal => Operator::In,
-            Kind::NotIn | Kind::NotEqual => Operator::NotIn,
-            Kind::Greater => Operator::Greater,
-            Kind::Less => Operator::Less,
+            TokenKind::In | TokenKind::Equal => Operator::In,
+            TokenKind::NotIn | TokenKind::NotEqual => Operator::NotIn,
+            TokenKind::Greater => Operator::Greater,
+            TokenKind::Less => Operator::Less,
             _ => {
                 let text = token.text;
                 return Err(format!("found '{text}', expected: in, notin, =, ==, !=, gt, lt"));
             }
         };
-        let values = if matches!(token.kind, Kind::In | Kind::NotIn) {
+        let values = if matches!(token.kind, TokenKind::In | TokenKind::NotIn) {
             self.values()?
         } else {
             self.value()?
@@ -269,11 +269,11 @@ impl Parser {
 
     /// Parses a single value; an absent one is the empty text.
     fn value(&mut self) -> Result<BTreeSet<String>, String> {
-        if matches!(self.peek(false).kind, Kind::End | Kind::Comma) {
+        if matches!(self.peek(false).kind, TokenKind::End | TokenKind::Comma) {
             return Ok(BTreeSet::from([String::new()]));
         }
         let token = self.next(false);
-        if token.kind == Kind::Word {
+        if token.kind == TokenKind::Word {
             return Ok(BTreeSet::from([token.text]));
         }
         Err(format!("found '{}', expected: identifier", token.text))
@@ -282,19 +282,19 @@ impl Parser {
     /// Parses a list of values in parentheses.
     fn values(&mut self) -> Result<BTreeSet<String>, String> {
         let token = self.next(false);
-        if token.kind != Kind::Open {
+        if token.kind != TokenKind::Open {
             return Err(format!("found '{}' expected: '('", token.text));
         }
         let token = self.peek(false);
         match token.kind {
-            Kind::Close => {
+            TokenKind::Close => {
                 self.next(false);
                 Ok(BTreeSet::from([String::new()]))
             }
-            Kind::Word | Kind::Comma => {
+            TokenKind::Word | TokenKind::Comma => {
                 let values = self.list()?;
                 let close = self.next(false);
-                if close.kind == Kind::Close {
+                if close.kind == TokenKind::Close {
                     Ok(values)
                 } else {
                     Err(format!("found '{}', expected: ')'", close.text))
@@ -311,25 +311,25 @@ impl Parser {
             let token = self.next(false);
             let next = self.peek(false);
             match token.kind {
-                Kind::Word => {
+                TokenKind::Word => {
                     values.insert(token.text);
                     match next.kind {
-                        Kind::Comma => {}
-                        Kind::Close => return Ok(values),
+                        TokenKind::Comma => {}
+                        TokenKind::Close => return Ok(values),
                         _ => return Err(format!("found '{}', expected: ',' or ')'", next.text)),
                     }
                 }
-                Kind::Comma => {
+                TokenKind::Comma => {
                     // A comma at the beginning stands behind an empty value.
                     if values.is_empty() {
                         values.insert(String::new());
                     }
-                    if matches!(next.kind, Kind::Close | Kind::Comma) {
+                    if matches!(next.kind, TokenKind::Close | TokenKind::Comma) {
                         values.insert(String::new());
                     }
                     match next.kind {
-                        Kind::Close => return Ok(values),
-                        Kind::Comma => self.at += 1,
+                        TokenKind::Close => return Ok(values),
+                        TokenKind::Comma => self.at += 1,
                         _ => {}
                     }
                 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
 use serde_json::{Value, json};
 
-use crate::signal::{Ear, Signal};
+use crate::signal::{Receiver, Signal};
 
 #[cfg(test)]
 mod tests;
@@ -133,7 +133,7 @@ pub(crate) struct Cursor {
     /// Revision up to which all changes have been read.
     pub(crate) revision: u64,
     incarnation: u64,
-    wake: Ear,
+    wake: Receiver,
 }
 
 impl Cursor {
@@ -167,7 +167,7 @@ impl Resource {
         while self.log.len() > HISTORY {
             self.forget_oldest();
         }
-        self.wake.tell();
+        self.wake.notify();
     }
 
     /// Drops the oldest change; `base` moves on to the state after it.
@@ -218,7 +218,7 @@ impl Store {
     pub(crate) fn end(&self, resource: &str) {
         if let Some(state) = self.inner.lock().resources.get_mut(resource) {
             state.served = false;
-            state.wake.tell();
+            state.wake.notify();
         }
     }
 
@@ -230,7 +230,7 @@ impl Store {
     /// Waits until `revision` exists. Cancel safe.
     pub(crate) async fn reached(&self, revision: u64) {
         // The receiver is made before the first look: a write in between is then not missed.
-        let mut newest = self.newest.ear();
+        let mut newest = self.newest.subscribe();
         while self.revision() < revision {
             newest.next().await;
         }
@@ -292,7 +292,7 @@ impl Store {
             snapshot: state.current.insert(key, object.clone()),
         });
         inner.revision = revision;
-        self.newest.tell();
+        self.newest.notify();
         Ok(object)
     }
 
@@ -315,7 +315,7 @@ impl Store {
             snapshot: state.current.remove(key),
         });
         inner.revision = revision;
-        self.newest.tell();
+        self.newest.notify();
         Ok(revision)
     }
 
@@ -326,7 +326,8 @@ impl Store {
         let revision = inner.revision;
         let state =
             inner.resources.entry(resource.to_owned()).or_insert_with(|| Resource::new(0, 0));
-        let cursor = Cursor { revision, incarnation: state.incarnation, wake: state.wake.ear() };
+        let cursor =
+            Cursor { revision, incarnation: state.incarnation, wake: state.wake.subscribe() };
         (state.current.clone(), cursor)
     }
 
@@ -364,7 +365,7 @@ impl Store {
             return Err(Compacted { current });
         }
         // Marked under the lock: a later write notifies again, so that no change is slept through.
-        cursor.wake.hear();
+        cursor.wake.mark_unchanged();
         let first = state.log.partition_point(|change| change.revision <= cursor.revision);
         let changes: Vec<Change> = state.log.iter().skip(first).take(limit).cloned().collect();
         let all = first + changes.len() == state.log.len();
@@ -400,9 +401,9 @@ impl Store {
                 // contents.
                 ..Resource::new(backup.revision, state.incarnation + 1)
             };
-            state.wake.tell();
+            state.wake.notify();
         }
-        self.newest.tell();
+        self.newest.notify();
     }
 
     /// Drops the history of all resources up to now.
@@ -412,7 +413,7 @@ impl Store {
         for state in inner.resources.values_mut() {
             state.compact(revision);
             // Woken watches that have not read the dropped changes find that they are compacted.
-            state.wake.tell();
+            state.wake.notify();
         }
     }
 }

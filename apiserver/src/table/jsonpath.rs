@@ -7,11 +7,11 @@ use serde_json::Value;
 
 /// One step of a path.
 #[derive(Debug, PartialEq)]
-enum Step {
+enum PathSegment {
     Name(String),
     Index(i64),
     All,
-    Filter { path: Vec<Step>, operator: String, value: Value },
+    Filter { path: Vec<PathSegment>, operator: String, value: Value },
 }
 
 /// Returns all values at a path such as `.spec.host` or
@@ -29,7 +29,7 @@ pub fn find<'a>(root: &'a Value, path: &str) -> Vec<&'a Value> {
 }
 
 /// Follows the steps of a path from each value.
-fn walk<'a>(mut values: Vec<&'a Value>, steps: &[Step]) -> Vec<&'a Value> {
+fn walk<'a>(mut values: Vec<&'a Value>, steps: &[PathSegment]) -> Vec<&'a Value> {
     for step in steps {
         values = values.into_iter().flat_map(|v| apply(v, step)).collect();
     }
@@ -37,16 +37,16 @@ fn walk<'a>(mut values: Vec<&'a Value>, steps: &[Step]) -> Vec<&'a Value> {
 }
 
 /// Follows one step from one value.
-fn apply<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
+fn apply<'a>(value: &'a Value, step: &PathSegment) -> Vec<&'a Value> {
     match (step, value) {
-        (Step::Name(name), Value::Object(map)) => map.get(name).into_iter().collect(),
-        (Step::All, Value::Array(items)) => items.iter().collect(),
-        (Step::All, Value::Object(map)) => map.values().collect(),
-        (Step::Index(i), Value::Array(items)) => {
+        (PathSegment::Name(name), Value::Object(map)) => map.get(name).into_iter().collect(),
+        (PathSegment::All, Value::Array(items)) => items.iter().collect(),
+        (PathSegment::All, Value::Object(map)) => map.values().collect(),
+        (PathSegment::Index(i), Value::Array(items)) => {
             let i = if *i < 0 { items.len() as i64 + i } else { *i };
             usize::try_from(i).ok().and_then(|i| items.get(i)).into_iter().collect()
         }
-        (Step::Filter { path, operator, value: wanted }, Value::Array(items)) => items
+        (PathSegment::Filter { path, operator, value: wanted }, Value::Array(items)) => items
             .iter()
             .filter(|item| {
                 walk(vec![item], path).first().is_some_and(|found| holds(found, operator, wanted))
@@ -72,7 +72,7 @@ fn holds(found: &Value, operator: &str, wanted: &Value) -> bool {
 }
 
 /// Parses a path; `None` if it cannot be read.
-fn parse(path: &str) -> Option<Vec<Step>> {
+fn parse(path: &str) -> Option<Vec<PathSegment>> {
     let mut steps = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
@@ -82,8 +82,8 @@ fn parse(path: &str) -> Option<Vec<Step>> {
                 // `.[0]` and a dot at the end are allowed.
                 "" if tail.starts_with('[') || tail.is_empty() => {}
                 "" => return None,
-                "*" => steps.push(Step::All),
-                _ => steps.push(Step::Name(name)),
+                "*" => steps.push(PathSegment::All),
+                _ => steps.push(PathSegment::Name(name)),
             }
             rest = &tail[used..];
         } else if rest.starts_with('[') {
@@ -134,18 +134,18 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// Parses the text inside brackets.
-fn bracket(inner: &str) -> Option<Step> {
+fn bracket(inner: &str) -> Option<PathSegment> {
     let inner = inner.trim();
     if inner == "*" {
-        return Some(Step::All);
+        return Some(PathSegment::All);
     }
     if let Some(name) = unquote(inner) {
-        return Some(Step::Name(name));
+        return Some(PathSegment::Name(name));
     }
     if let Some(filter) = inner.strip_prefix("?(").and_then(|f| f.strip_suffix(')')) {
         return parse_filter(filter.trim());
     }
-    inner.parse().ok().map(Step::Index)
+    inner.parse().ok().map(PathSegment::Index)
 }
 
 /// Returns a quoted text without its quotes.
@@ -157,7 +157,7 @@ fn unquote(text: &str) -> Option<String> {
 }
 
 /// Parses the text inside of `?(…)`.
-fn parse_filter(filter: &str) -> Option<Step> {
+fn parse_filter(filter: &str) -> Option<PathSegment> {
     // Longer operators first: `<` would match the beginning of `<=`.
     let operator = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|op| filter.contains(op));
     let (left, right) = match operator {
@@ -170,5 +170,5 @@ fn parse_filter(filter: &str) -> Option<Step> {
         Some(text) => Value::String(text),
         None => serde_json::from_str(right).unwrap_or(Value::Null),
     };
-    Some(Step::Filter { path, operator: operator.unwrap_or_default().to_owned(), value })
+    Some(PathSegment::Filter { path, operator: operator.unwrap_or_default().to_owned(), value })
 }

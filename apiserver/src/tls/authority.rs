@@ -14,7 +14,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// A certificate and its key, in PEM.
 #[derive(Clone)]
-pub(crate) struct Pair {
+pub(crate) struct PemIdentity {
     /// The certificate, in PEM.
     pub(crate) certificate: String,
     /// The key of the certificate, in PEM.
@@ -26,7 +26,7 @@ pub(crate) struct Authority {
     /// Certificate of the authority, in PEM; clients trust it.
     pub(crate) certificate: String,
     /// Client certificate of the administrator.
-    pub(crate) admin: Pair,
+    pub(crate) admin: PemIdentity,
     /// Certificate of the authority, in DER.
     der: CertificateDer<'static>,
     /// Certificate of the server, in DER.
@@ -109,7 +109,7 @@ impl Authority {
         let admin = admin.signed_by(&admin_key, &issuer)?;
         Ok(Self {
             certificate: certificate.pem(),
-            admin: Pair { certificate: admin.pem(), key: admin_key.serialize_pem() },
+            admin: PemIdentity { certificate: admin.pem(), key: admin_key.serialize_pem() },
             der: certificate.der().clone(),
             server: server.der().clone(),
             server_key: server_key.serialize_der(),

@@ -1,5 +1,7 @@
 //! The user in a client certificate: common name and organizations.
 
+// DESIGN.md, 108: Benchmarks are a package outside of the default members
+
 use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;
 use yasna::models::ObjectIdentifier;

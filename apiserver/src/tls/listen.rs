@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
 use super::{Authority, identity, kubeconfig};
-use crate::auth::Identity;
+use crate::auth::ConnectionIdentity;
 use crate::core::Core;
 use crate::http::serve_connection;
 
@@ -130,5 +130,5 @@ async fn serve(
     // Verified during the handshake, if the client sent any.
     let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let user = certificates.first().and_then(identity::user_of);
-    serve_connection(core, stream, Identity { user }).await;
+    serve_connection(core, stream, ConnectionIdentity { user }).await;
 }

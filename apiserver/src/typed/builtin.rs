@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::TypeSchema;
-use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
+use super::table::{Field, Id, ListKind, Object, Scalar, Strategy, Table, TypeShape, Written};
 
 /// The file.
 static TEXT: &str = include_str!("builtin.types");
@@ -76,7 +76,7 @@ fn parse(text: &'static str) -> Builtin {
     // Names first: a type may refer to one that comes later in the file.
     for (name, _) in &lines {
         let name = name.trim_end_matches('^');
-        let id = reader.table.add(Some(full_name(name)), Shape::Any);
+        let id = reader.table.add(Some(full_name(name)), TypeShape::Any);
         reader.names.insert(name, id);
     }
     let mut found = Vec::new();
@@ -145,7 +145,7 @@ impl Reader {
                 object.fields.insert(name.into(), field);
             }
         }
-        self.table.set(id, Shape::Object(object));
+        self.table.set(id, TypeShape::Object(object));
         kind.map(|(api_version, kind)| (api_version, kind, id))
     }
 
@@ -184,7 +184,7 @@ impl Reader {
                 let (name, rest) = split_name(name);
                 let Some(target) = self.names.get(name).copied() else { return (Table::ANY, rest) };
                 // Filled in by `apply_overrides`, when the target has its shape.
-                let id = self.table.add(Some(full_name(name)), Shape::Any);
+                let id = self.table.add(Some(full_name(name)), TypeShape::Any);
                 self.overrides.push((id, target, atomic));
                 return (id, rest);
             }
@@ -201,7 +201,7 @@ impl Reader {
     }
 
     /// Reads a shape, and returns the text behind it.
-    fn shape(&mut self, text: &'static str) -> (Shape, &'static str) {
+    fn shape(&mut self, text: &'static str) -> (TypeShape, &'static str) {
         let (sign, rest) = text.split_at(text.len().min(1));
         match sign {
             "[" => {
@@ -213,18 +213,18 @@ impl Reader {
                     keys => ListKind::Map(keys.split(',').map(str::to_owned).collect()),
                 };
                 let (items, rest) = self.type_of(rest);
-                (Shape::List(kind, items), rest)
+                (TypeShape::List(kind, items), rest)
             }
             "{" => {
                 let (atomic, rest) = rest.split_once('}').unwrap_or((rest, ""));
                 let (element, rest) = self.type_of(rest);
                 let object =
                     Object { element: Some(element), atomic: atomic == ".", ..Object::default() };
-                (Shape::Object(object), rest)
+                (TypeShape::Object(object), rest)
             }
             "o" => {
                 let object = Object { element: Some(Table::ANY), ..Object::default() };
-                (Shape::Object(object), rest)
+                (TypeShape::Object(object), rest)
             }
             sign => scalar(sign, rest),
         }
@@ -233,16 +233,16 @@ impl Reader {
     /// Resolves the overrides, once all types have their shape.
     fn apply_overrides(&mut self) {
         for (id, target, atomic) in std::mem::take(&mut self.overrides) {
-            if let Shape::Object(object) = self.table.shape(target) {
+            if let TypeShape::Object(object) = self.table.shape(target) {
                 let object = Object { atomic, ..object.clone() };
-                self.table.set(id, Shape::Object(object));
+                self.table.set(id, TypeShape::Object(object));
             }
         }
     }
 }
 
 /// Reads a scalar with its format.
-fn scalar(sign: &str, rest: &'static str) -> (Shape, &'static str) {
+fn scalar(sign: &str, rest: &'static str) -> (TypeShape, &'static str) {
     let scalar = match sign {
         "s" => Scalar::String,
         "i" => Scalar::Integer,
@@ -250,11 +250,11 @@ fn scalar(sign: &str, rest: &'static str) -> (Shape, &'static str) {
         "b" => Scalar::Boolean,
         "x" => Scalar::IntOrString,
         "q" => Scalar::Quantity,
-        _ => return (Shape::Any, rest),
+        _ => return (TypeShape::Any, rest),
     };
     match rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
-        Some((format, rest)) => (Shape::Scalar(scalar, Some(format.into())), rest),
-        None => (Shape::Scalar(scalar, None), rest),
+        Some((format, rest)) => (TypeShape::Scalar(scalar, Some(format.into())), rest),
+        None => (TypeShape::Scalar(scalar, None), rest),
     }
 }
 

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::TypeSchema;
-use super::table::{Field, Id, Object, Scalar, Shape, Table, Written};
+use super::table::{Field, Id, Object, Scalar, Table, TypeShape, Written};
 
 /// Brings an object into canonical form.
 pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
@@ -16,8 +16,8 @@ pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
 /// Visits one value.
 fn walk(table: &Table, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
-        (Shape::Object(object), Value::Object(map)) => walk_map(table, object, map),
-        (Shape::List(_, items), Value::Array(list)) => {
+        (TypeShape::Object(object), Value::Object(map)) => walk_map(table, object, map),
+        (TypeShape::List(_, items), Value::Array(list)) => {
             list.iter_mut().for_each(|item| walk_element(table, *items, item));
         }
         _ => {}
@@ -26,7 +26,7 @@ fn walk(table: &Table, id: Id, value: &mut Value) {
 
 /// Visits an item of a list or a value of a map, where a null string is read as empty.
 fn walk_element(table: &Table, id: Id, value: &mut Value) {
-    if value.is_null() && matches!(table.shape(id), Shape::Scalar(Scalar::String, _)) {
+    if value.is_null() && matches!(table.shape(id), TypeShape::Scalar(Scalar::String, _)) {
         *value = Value::from("");
     }
     walk(table, id, value);
@@ -62,8 +62,8 @@ fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
 fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
     match (value, table.shape(field.node)) {
         (Value::Null, _) => true,
-        (Value::Array(list), Shape::List(..)) => list.is_empty() && !field.required,
-        (Value::Object(map), Shape::Object(object)) => {
+        (Value::Array(list), TypeShape::List(..)) => list.is_empty() && !field.required,
+        (Value::Object(map), TypeShape::Object(object)) => {
             map.is_empty() && object.fields.is_empty() && !field.required && is_map(table, object)
         }
         _ => false,
@@ -72,7 +72,7 @@ fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
 
 /// Whether this is a map of keys to values, and not an object that merely has no fields of its own.
 fn is_map(table: &Table, object: &Object) -> bool {
-    object.element.is_some_and(|id| !matches!(table.shape(id), Shape::Any))
+    object.element.is_some_and(|id| !matches!(table.shape(id), TypeShape::Any))
 }
 
 /// Returns the value that is written for an unset field, if one is.
@@ -84,14 +84,14 @@ fn always_written(table: &Table, field: &Field) -> Option<Value> {
     }
     // The documents give a default to fields that are neither pointers nor omitted when zero.
     match (table.shape(field.node), &field.default) {
-        (Shape::Object(object), Some(Value::Object(_))) if !object.fields.is_empty() => {
+        (TypeShape::Object(object), Some(Value::Object(_))) if !object.fields.is_empty() => {
             let mut map = Map::new();
             walk_map(table, object, &mut map);
             Some(Value::Object(map))
         }
-        (Shape::Scalar(..), Some(zero)) if is_zero(zero) => Some(zero.clone()),
-        (Shape::Scalar(Scalar::Quantity, _), _) => field.required.then(|| Value::from("0")),
-        (Shape::Scalar(Scalar::IntOrString, _), _) => field.required.then(|| Value::from(0)),
+        (TypeShape::Scalar(..), Some(zero)) if is_zero(zero) => Some(zero.clone()),
+        (TypeShape::Scalar(Scalar::Quantity, _), _) => field.required.then(|| Value::from("0")),
+        (TypeShape::Scalar(Scalar::IntOrString, _), _) => field.required.then(|| Value::from(0)),
         _ => field.required.then_some(Value::Null),
     }
 }

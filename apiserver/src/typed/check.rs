@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::TypeSchema;
-use super::table::{Id, Object, Scalar, Shape, Table};
+use super::table::{Id, Object, Scalar, Table, TypeShape};
 use crate::go;
 
 /// Returns the first value of a wrong type, in the words of Go's decoder. Nulls fit everywhere.
@@ -31,12 +31,12 @@ impl Checker<'_> {
     fn check(&mut self, id: Id, value: &Value) -> Option<String> {
         let table = self.table;
         match (table.shape(id), value) {
-            (Shape::Any, _) | (_, Value::Null) => None,
-            (Shape::Object(object), Value::Object(_)) => self.check_map(id, object, value),
-            (Shape::List(_, items), Value::Array(list)) => {
+            (TypeShape::Any, _) | (_, Value::Null) => None,
+            (TypeShape::Object(object), Value::Object(_)) => self.check_map(id, object, value),
+            (TypeShape::List(_, items), Value::Array(list)) => {
                 list.iter().find_map(|item| self.check(*items, item))
             }
-            (Shape::Scalar(scalar, _), value) if fits(*scalar, value) => None,
+            (TypeShape::Scalar(scalar, _), value) if fits(*scalar, value) => None,
             (_, other) => {
                 let field = format!("{}.{}", self.owner, self.path);
                 Some(go::mismatch(other, &field, &go_type(table, id)))
@@ -99,13 +99,13 @@ fn go_type(table: &Table, id: Id) -> String {
         return format!("{package}.{last}");
     }
     match &node.shape {
-        Shape::Any => "interface {}".to_owned(),
-        Shape::List(_, items) => format!("[]{}", go_type(table, *items)),
-        Shape::Object(object) => {
+        TypeShape::Any => "interface {}".to_owned(),
+        TypeShape::List(_, items) => format!("[]{}", go_type(table, *items)),
+        TypeShape::Object(object) => {
             let element = object.element.map(|element| go_type(table, element));
             format!("map[string]{}", element.as_deref().unwrap_or("interface {}"))
         }
-        Shape::Scalar(scalar, format) => match scalar {
+        TypeShape::Scalar(scalar, format) => match scalar {
             Scalar::Integer | Scalar::Number => format.as_deref().unwrap_or("int64").to_owned(),
             Scalar::Boolean => "bool".to_owned(),
             Scalar::String => "string".to_owned(),

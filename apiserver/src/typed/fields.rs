@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::TypeSchema;
-use super::table::{Id, Object, Shape, Table};
+use super::table::{Id, Object, Table, TypeShape};
 
 /// Returns the paths of unknown fields.
 pub(super) fn unknown(schema: &TypeSchema, value: &Value) -> Vec<String> {
@@ -31,7 +31,7 @@ impl Finder<'_> {
     fn read(&mut self, id: Id, value: &Value) {
         let table = self.table;
         match (table.shape(id), value) {
-            (Shape::Object(object), Value::Object(map)) => {
+            (TypeShape::Object(object), Value::Object(map)) => {
                 for (key, value) in map {
                     match known(object, key) {
                         Some(id) => self.below(key, |finder| finder.read(id, value)),
@@ -39,7 +39,7 @@ impl Finder<'_> {
                     }
                 }
             }
-            (Shape::List(_, items), Value::Array(list)) => {
+            (TypeShape::List(_, items), Value::Array(list)) => {
                 for (index, item) in list.iter().enumerate() {
                     self.at(index, |finder| finder.read(*items, item));
                 }
@@ -52,8 +52,8 @@ impl Finder<'_> {
     fn cut(&mut self, id: Id, value: &mut Value) {
         let table = self.table;
         match (table.shape(id), value) {
-            (Shape::Object(object), Value::Object(map)) => self.cut_map(object, map),
-            (Shape::List(_, items), Value::Array(list)) => {
+            (TypeShape::Object(object), Value::Object(map)) => self.cut_map(object, map),
+            (TypeShape::List(_, items), Value::Array(list)) => {
                 for (index, item) in list.iter_mut().enumerate() {
                     self.at(index, |finder| finder.cut(*items, item));
                 }

@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-pub(crate) use table::{Field, Id, Kind, ListKind, Object, Scalar, Shape, Table};
+pub(crate) use table::{Field, Id, Kind, ListKind, Object, Scalar, Table, TypeShape};
 
 /// The type of one kind of object. Clones are cheap.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::TypeSchema;
 use super::builtin;
-use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
+use super::table::{Field, Id, ListKind, Object, Scalar, Strategy, Table, TypeShape, Written};
 
 /// Depth beyond which a schema is read as "anything"; real ones stay below 30.
 const MAX_DEPTH: usize = 128;
@@ -16,12 +16,12 @@ const MAX_DEPTH: usize = 128;
 pub(super) fn read(schema: &Value) -> TypeSchema {
     let mut reader = Reader { table: Table::new(), meta: None };
     let mut object = match reader.shape(schema, false, 0) {
-        Shape::Object(object) => object,
+        TypeShape::Object(object) => object,
         _ => Object { element: Some(Table::ANY), ..Object::default() },
     };
     // The root is always a resource, whether or not its schema says so.
     reader.embed(&mut object);
-    let root = reader.table.add(None, Shape::Object(object));
+    let root = reader.table.add(None, TypeShape::Object(object));
     TypeSchema::new(Arc::new(reader.table), root, None, false)
 }
 
@@ -40,32 +40,32 @@ impl Reader {
             return Table::ANY;
         }
         match self.shape(schema, open, depth) {
-            Shape::Any => Table::ANY,
+            TypeShape::Any => Table::ANY,
             shape => self.table.add(None, shape),
         }
     }
 
     /// Returns the shape of a schema. `open` if a schema above preserves unknown fields, which
     /// apply tolerates further below too.
-    fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
+    fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> TypeShape {
         if flag(schema, "x-kubernetes-int-or-string") {
             // Independent of `type`.
-            return Shape::Scalar(Scalar::IntOrStringExtension, None);
+            return TypeShape::Scalar(Scalar::IntOrStringExtension, None);
         }
         let format = || schema.get("format").and_then(Value::as_str).map(Into::into);
         match schema.get("type").and_then(Value::as_str) {
             Some("object") => self.object(schema, open, depth),
             Some("array") => self.list(schema, open, depth),
-            Some("string") => Shape::Scalar(Scalar::String, format()),
-            Some("integer") => Shape::Scalar(Scalar::Integer, format()),
-            Some("number") => Shape::Scalar(Scalar::Number, format()),
-            Some("boolean") => Shape::Scalar(Scalar::Boolean, None),
-            _ => Shape::Any,
+            Some("string") => TypeShape::Scalar(Scalar::String, format()),
+            Some("integer") => TypeShape::Scalar(Scalar::Integer, format()),
+            Some("number") => TypeShape::Scalar(Scalar::Number, format()),
+            Some("boolean") => TypeShape::Scalar(Scalar::Boolean, None),
+            _ => TypeShape::Any,
         }
     }
 
     /// Returns the shape of a schema of type `object`.
-    fn object(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
+    fn object(&mut self, schema: &Value, open: bool, depth: usize) -> TypeShape {
         let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
         let open = open || preserve;
         let mut object = Object {
@@ -106,11 +106,11 @@ impl Reader {
         if flag(schema, "x-kubernetes-embedded-resource") {
             self.embed(&mut object);
         }
-        Shape::Object(object)
+        TypeShape::Object(object)
     }
 
     /// Returns the shape of a schema of type `array`.
-    fn list(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
+    fn list(&mut self, schema: &Value, open: bool, depth: usize) -> TypeShape {
         let kind = match text(schema, "x-kubernetes-list-type") {
             Some("set") => ListKind::Set,
             Some("map") => {
@@ -122,13 +122,13 @@ impl Reader {
             None => ListKind::Atomic(false),
         };
         let items = schema.get("items").map_or(Table::ANY, |s| self.node(s, open, depth + 1));
-        Shape::List(kind, items)
+        TypeShape::List(kind, items)
     }
 
     /// Adds apiVersion, kind and metadata, which every object has.
     fn embed(&mut self, object: &mut Object) {
         let meta = self.object_meta();
-        let string = self.table.add(None, Shape::Scalar(Scalar::String, None));
+        let string = self.table.add(None, TypeShape::Scalar(Scalar::String, None));
         for (name, node) in [("apiVersion", string), ("kind", string), ("metadata", meta)] {
             let field = Field {
                 node,
@@ -189,12 +189,12 @@ pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
             found.entry(name.to_string()).or_insert_with(write);
         }
         match &node.shape {
-            Shape::List(_, items) => open.push(*items),
-            Shape::Object(object) => {
+            TypeShape::List(_, items) => open.push(*items),
+            TypeShape::Object(object) => {
                 open.extend(object.fields.values().map(|field| field.node));
                 open.extend(object.element);
             }
-            Shape::Any | Shape::Scalar(..) => {}
+            TypeShape::Any | TypeShape::Scalar(..) => {}
         }
     }
     found
@@ -220,11 +220,11 @@ impl Writer<'_> {
     fn definition(self, id: Id) -> Value {
         match self.table.shape(id) {
             // Schemas of the server's own types do not mention unknown fields.
-            Shape::Any if self.named => json!({}),
-            Shape::Any => json!({ "x-kubernetes-preserve-unknown-fields": true }),
-            Shape::Scalar(scalar, format) => write_scalar(*scalar, format.as_deref()),
-            Shape::List(kind, items) => self.list(kind, *items),
-            Shape::Object(object) => self.object(object),
+            TypeShape::Any if self.named => json!({}),
+            TypeShape::Any => json!({ "x-kubernetes-preserve-unknown-fields": true }),
+            TypeShape::Scalar(scalar, format) => write_scalar(*scalar, format.as_deref()),
+            TypeShape::List(kind, items) => self.list(kind, *items),
+            TypeShape::Object(object) => self.object(object),
         }
     }
 
@@ -258,10 +258,10 @@ impl Writer<'_> {
         }
         let named = self.table.node(id).name.is_some();
         let default = match self.table.shape(id) {
-            Shape::Object(object) if named && !object.fields.is_empty() => json!({}),
-            Shape::Scalar(Scalar::String, None) if !named => json!(""),
-            Shape::Scalar(Scalar::Integer | Scalar::Number, _) if !named => json!(0),
-            Shape::Scalar(Scalar::Boolean, _) if !named => json!(false),
+            TypeShape::Object(object) if named && !object.fields.is_empty() => json!({}),
+            TypeShape::Scalar(Scalar::String, None) if !named => json!(""),
+            TypeShape::Scalar(Scalar::Integer | Scalar::Number, _) if !named => json!(0),
+            TypeShape::Scalar(Scalar::Boolean, _) if !named => json!(false),
             _ => return schema,
         };
         let mut schema = wrapped(schema);

@@ -18,12 +18,12 @@ pub(crate) struct Table {
 pub(crate) struct Node {
     /// Name in OpenAPI documents.
     pub(crate) name: Option<Box<str>>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: TypeShape,
 }
 
 /// Shape of a type's values.
 #[derive(Clone, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum TypeShape {
     /// Any value: maps merge key by key, lists are atomic.
     Any,
     /// A scalar, with the OpenAPI format.
@@ -150,7 +150,7 @@ impl Table {
 
     /// Returns a table that holds only the type of any value.
     pub(crate) fn new() -> Table {
-        Table { nodes: vec![Node { name: None, shape: Shape::Any }] }
+        Table { nodes: vec![Node { name: None, shape: TypeShape::Any }] }
     }
 
     /// Returns a type by number.
@@ -160,18 +160,18 @@ impl Table {
     }
 
     /// Returns the shape of a type.
-    pub(crate) fn shape(&self, id: Id) -> &Shape {
+    pub(crate) fn shape(&self, id: Id) -> &TypeShape {
         &self.node(id).shape
     }
 
     /// Adds a type and returns its number.
-    pub(crate) fn add(&mut self, name: Option<Box<str>>, shape: Shape) -> Id {
+    pub(crate) fn add(&mut self, name: Option<Box<str>>, shape: TypeShape) -> Id {
         self.nodes.push(Node { name, shape });
         self.nodes.len() - 1
     }
 
     /// Sets the shape of a type that was added before its shape was known.
-    pub(crate) fn set(&mut self, id: Id, shape: Shape) {
+    pub(crate) fn set(&mut self, id: Id, shape: TypeShape) {
         if let Some(node) = self.nodes.get_mut(id) {
             node.shape = shape;
         }
@@ -185,7 +185,7 @@ impl Table {
     /// Returns the fields of a map; `None` if the type is no map.
     pub(crate) fn object(&self, id: Id) -> Option<&Object> {
         match self.shape(id) {
-            Shape::Object(object) => Some(object),
+            TypeShape::Object(object) => Some(object),
             _ => None,
         }
     }
@@ -193,10 +193,10 @@ impl Table {
     /// Returns the treatment of `value`; without a value that of the type alone.
     pub(crate) fn kind(&self, id: Id, value: Option<&Value>) -> Kind<'_> {
         match self.shape(id) {
-            Shape::Object(object) => Kind::Map(object),
-            Shape::List(kind, items) => Kind::List(kind, *items),
-            Shape::Scalar(scalar, _) => Kind::Scalar(Some(*scalar)),
-            Shape::Any => match value {
+            TypeShape::Object(object) => Kind::Map(object),
+            TypeShape::List(kind, items) => Kind::List(kind, *items),
+            TypeShape::Scalar(scalar, _) => Kind::Scalar(Some(*scalar)),
+            TypeShape::Any => match value {
                 Some(Value::Array(_)) => Kind::List(&ATOMIC, Self::ANY),
                 None | Some(Value::Object(_) | Value::Null) => Kind::Map(&FREE),
                 Some(_) => Kind::Scalar(None),
@@ -218,17 +218,17 @@ impl Table {
             return *known;
         }
         let node = from.node(id).clone();
-        let new = self.add(node.name, Shape::Any);
+        let new = self.add(node.name, TypeShape::Any);
         // Entered before its parts are copied: a recursive type refers to itself.
         seen.insert(id, new);
         let shape = match node.shape {
-            Shape::List(kind, items) => Shape::List(kind, self.import(from, items, seen)),
-            Shape::Object(mut object) => {
+            TypeShape::List(kind, items) => TypeShape::List(kind, self.import(from, items, seen)),
+            TypeShape::Object(mut object) => {
                 for field in object.fields.values_mut() {
                     field.node = self.import(from, field.node, seen);
                 }
                 object.element = object.element.map(|id| self.import(from, id, seen));
-                Shape::Object(object)
+                TypeShape::Object(object)
             }
             other => other,
         };

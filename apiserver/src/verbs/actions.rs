@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::decode::Body;
 
-use super::{Answer, Call, delete, options};
+use super::{Call, ObjectResponse, delete, options};
 use crate::core::Core;
 use crate::kinds::Kind;
 use crate::selectors;
@@ -15,7 +15,7 @@ use crate::storage;
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// Executes a POST to a subresource of an object.
-pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiError> {
+pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
     match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
         ("pods", "binding") => bind(core, call, &body.value),
         ("pods", "eviction") => evict(core, call, &body.value),
@@ -24,7 +24,7 @@ pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiEr
 }
 
 /// Assigns a Pod to a node.
-fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
+fn bind(core: &Core, call: &Call, binding: &Value) -> Result<ObjectResponse, ApiError> {
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     let now = core.clock.rfc3339();
     // A concurrent write makes `put` fail: the Pod is then looked at again.
@@ -47,7 +47,7 @@ fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
         if call.options.dry_run
             || core.store.put(&call.kind.storage, &call.key(), Some(&held), pod).is_ok()
         {
-            return Ok(Answer::created(status::accepted()));
+            return Ok(ObjectResponse::created(status::accepted()));
         }
     }
 }
@@ -62,7 +62,7 @@ fn set_condition(pod: &mut Value, condition: Value) {
 }
 
 /// Evicts a Pod, if the disruption budgets allow it.
-fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError> {
+fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
     check_budgets(core, call, &held.value)?;
     let main = Call { subresource: String::new(), ..call.clone() };
@@ -73,7 +73,7 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError>
         disrupt(core, call)?;
     }
     delete::delete(core, &main, &options, &mut Vec::new())?;
-    Ok(Answer::created(status::accepted()))
+    Ok(ObjectResponse::created(status::accepted()))
 }
 
 /// Sets the condition of a Pod that is being evicted.

@@ -30,7 +30,7 @@ pub(crate) fn assign(
     if kind == "ExternalName" {
         return Ok(());
     }
-    let taken = Taken::of(core, meta::text(service, "uid"));
+    let taken = AllocatedAddresses::of(core, meta::text(service, "uid"));
     let spec = crate::kinds::defaults::child(service, "spec");
     let kept = old.map(|old| old["spec"]["clusterIP"].clone()).filter(Value::is_string);
     if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
@@ -80,14 +80,14 @@ fn node_ports(spec: &mut Value, old: Option<&Value>, mut taken: BTreeSet<i64>) {
 
 /// Addresses and node ports in use.
 #[derive(Debug, Default)]
-struct Taken {
+struct AllocatedAddresses {
     /// Cluster IPs.
     addresses: BTreeSet<String>,
     /// Node ports.
     ports: BTreeSet<i64>,
 }
 
-impl Taken {
+impl AllocatedAddresses {
     /// Returns the addresses of all Services except the one with this uid.
     fn of(core: &Core, uid: &str) -> Self {
         let mut taken = Self::default();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::decode::{self, Body};
-use super::{Answer, Call, addresses, admit, delete, fields};
+use super::{Call, ObjectResponse, addresses, admit, delete, fields};
 use crate::core::Core;
 use crate::kinds::{Generation, admission, custom, defaults, meta, workloads};
 use crate::served::Cause;
@@ -19,7 +19,7 @@ pub(crate) fn create(
     call: &Call,
     body: impl Into<Body>,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let object =
         decode::object(call, body.into(), false, warnings).map_err(|fault| fault.of_body(call))?;
     create_decoded(core, call, object, false)
@@ -31,7 +31,7 @@ pub(crate) fn create_decoded(
     call: &Call,
     mut object: Value,
     applied: bool,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     admit::match_namespace(call, &mut object)?;
     admit::namespace(core, call, Some(&object))?;
     admit::definition(core, call, &object)?;
@@ -109,7 +109,12 @@ fn start_status(call: &Call, object: &mut Value) {
 }
 
 /// Checks and stores a new object.
-fn store(core: &Core, call: &Call, mut object: Value, version: u64) -> Result<Answer, ApiError> {
+fn store(
+    core: &Core,
+    call: &Call,
+    mut object: Value,
+    version: u64,
+) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let name = meta::text(&object, "name").to_owned();
     // Held until the Service is stored: another one could choose the same free address.
@@ -130,13 +135,13 @@ fn store(core: &Core, call: &Call, mut object: Value, version: u64) -> Result<An
     }
     // After all checks: a dry run fails like the real write.
     if call.options.dry_run {
-        return Ok(Answer::created(object));
+        return Ok(ObjectResponse::created(object));
     }
     let stored = core.store.put(&kind.storage, &key, None, kind.store(object));
     let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
     // Released as soon as the Service is stored: others may choose then.
     drop(addresses);
-    let answer = Answer::created(kind.present(&stored.value));
+    let answer = ObjectResponse::created(kind.present(&stored.value));
     // Within the write: a definition is served once its POST is answered.
     delete::observe(core, kind, None, Some(&stored));
     Ok(answer)

@@ -31,7 +31,7 @@ impl From<Value> for Body {
 
 /// Reason why a body is no object of the kind.
 #[derive(Clone, Debug)]
-pub(crate) enum Fault {
+pub(crate) enum BodyFault {
     /// Go's decoder fails; with its text.
     Type(String),
     /// Unknown or repeated fields, under strict validation.
@@ -40,13 +40,13 @@ pub(crate) enum Fault {
     Other(ApiError),
 }
 
-impl From<ApiError> for Fault {
+impl From<ApiError> for BodyFault {
     fn from(error: ApiError) -> Self {
         Self::Other(error)
     }
 }
 
-impl Fault {
+impl BodyFault {
     /// Returns the answer to a POST or PUT.
     pub(crate) fn of_body(self, call: &Call) -> ApiError {
         let served = &call.kind.served;
@@ -82,7 +82,7 @@ pub(crate) fn object(
     body: Body,
     patched: bool,
     warnings: &mut Vec<String>,
-) -> Result<Value, Fault> {
+) -> Result<Value, BodyFault> {
     let Body { value: mut object, duplicates, text } = body;
     // An empty body is decoded as an object without fields, as Go does.
     if object.is_null() && call.kind.custom.is_none() {
@@ -90,14 +90,14 @@ pub(crate) fn object(
     }
     check_kind(call, &object, &text, patched)?;
     if let Some(text) = meta::wrong_type(&call.kind, &object) {
-        return Err(Fault::Type(text));
+        return Err(BodyFault::Type(text));
     }
     if let Some(text) = call.kind.types.mismatch(&object) {
-        return Err(Fault::Type(text));
+        return Err(BodyFault::Type(text));
     }
     let custom = call.kind.custom.as_ref();
     if let Some(text) = custom.and_then(|custom| custom.schema.embedded_fault(&object)) {
-        return Err(Fault::Type(text));
+        return Err(BodyFault::Type(text));
     }
     let mut complaints: Vec<String> =
         duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
@@ -106,7 +106,7 @@ pub(crate) fn object(
     complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     if !complaints.is_empty() {
         match call.options.validation {
-            FieldValidation::Strict => return Err(Fault::Strict(complaints.join(", "))),
+            FieldValidation::Strict => return Err(BodyFault::Strict(complaints.join(", "))),
             FieldValidation::Warn => warnings.extend(complaints),
             FieldValidation::Ignore => {}
         }
@@ -153,7 +153,7 @@ pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
 }
 
 /// Checks kind and version of a body.
-fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), Fault> {
+fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), BodyFault> {
     let served = &call.kind.served;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
@@ -172,7 +172,7 @@ fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(
     }
 }
 
-fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), Fault> {
+fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), BodyFault> {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
     let wanted = call.kind.served.api_version();
@@ -209,7 +209,7 @@ fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result
 }
 
 /// Checks kind and version of a built-in object; absent ones count as those of the URL.
-fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), Fault> {
+fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), BodyFault> {
     let served = &call.kind.served;
     let wanted = served.api_version();
     let kind = if kind.is_empty() { served.kind.as_str() } else { kind };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::list::Selection;
 use super::options::{DeleteOptions, Propagation};
-use super::{Answer, Call, admit};
+use super::{Call, ObjectResponse, admit};
 use crate::clock;
 use crate::core::Core;
 use crate::crds;
@@ -25,7 +25,7 @@ pub(crate) fn delete(
     call: &Call,
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     admit::deletion(call)?;
     for _ in 0..ATTEMPTS {
         let held = call.find(core)?;
@@ -72,7 +72,7 @@ fn attempt(
     call: &Call,
     options: &DeleteOptions,
     held: &Arc<Object>,
-) -> Option<Answer> {
+) -> Option<ObjectResponse> {
     let kind = &call.kind;
     let shown = &held.value;
     let mut marked = shown.clone();
@@ -85,7 +85,7 @@ fn attempt(
         if kind.is("", "pods") { graceful(core, options, &mut marked) } else { Grace::None };
     match graceful {
         // The Pod is already terminating and no sooner end was asked for.
-        Grace::Pending => return Some(Answer::ok(kind.present(shown))),
+        Grace::Pending => return Some(ObjectResponse::ok(kind.present(shown))),
         Grace::None if pending => mark(core, &mut marked),
         _ => {}
     }
@@ -108,7 +108,7 @@ fn attempt(
         // unless the object was changed since.
         let newest = core.store.get(&kind.storage, &call.key());
         let newest = newest.filter(|newest| newest.revision == current.revision).unwrap_or(current);
-        return Some(Answer::ok(kind.present(&newest.value)));
+        return Some(ObjectResponse::ok(kind.present(&newest.value)));
     }
     remove(core, call, &current)
 }
@@ -127,7 +127,7 @@ fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
 }
 
 /// Removes the object from the store; `None` if a concurrent write came first.
-fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<Answer> {
+fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<ObjectResponse> {
     let kind = &call.kind;
     let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
     observe(core, kind, Some(held), None);
@@ -137,11 +137,11 @@ fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<Answer> {
 }
 
 /// Returns the object if it still exists or the kind answers it, else a Status.
-fn answer(kind: &Kind, call: &Call, last: &Value, waits: bool) -> Answer {
+fn answer(kind: &Kind, call: &Call, last: &Value, waits: bool) -> ObjectResponse {
     if waits || kind.facts.returns_object {
-        return Answer::ok(kind.present(last));
+        return ObjectResponse::ok(kind.present(last));
     }
-    Answer::ok(status::deleted(&kind.served, &call.name, meta::text(last, "uid")))
+    ObjectResponse::ok(status::deleted(&kind.served, &call.name, meta::text(last, "uid")))
 }
 
 /// Returns the finalizers that the object has under the deletion's policy.
@@ -280,7 +280,7 @@ pub(crate) fn collection(
     call: &Call,
     selection: &Selection,
     options: &DeleteOptions,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let (snapshot, revision) = core.store.snapshot(&call.kind.storage);
     let chosen = storage::in_namespace(&snapshot, &call.namespace);
     let mut items = Vec::new();
@@ -304,7 +304,7 @@ pub(crate) fn collection(
     if served.custom {
         metadata["continue"] = json!("");
     }
-    Ok(Answer::ok(json!({
+    Ok(ObjectResponse::ok(json!({
         "apiVersion": served.api_version(), "kind": served.list_kind,
         "metadata": metadata, "items": items,
     })))

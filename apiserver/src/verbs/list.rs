@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::options::{ListOptions, Match};
-use super::{Answer, Call};
+use super::{Call, ObjectResponse};
 use crate::core::Core;
 use crate::go;
 use crate::kinds::{Kind, events};
@@ -179,7 +179,7 @@ fn base64_error(why: &base64::DecodeError) -> String {
 }
 
 /// The snapshot, revision, start and limit of a list.
-struct Source {
+struct ListSource {
     /// Objects at the list's revision.
     snapshot: Snapshot,
     revision: u64,
@@ -195,7 +195,11 @@ pub(crate) fn awaited(options: &ListOptions) -> u64 {
 }
 
 /// Lists objects.
-pub(crate) fn list(core: &Core, call: &Call, options: &ListOptions) -> Result<Answer, ApiError> {
+pub(crate) fn list(
+    core: &Core,
+    call: &Call,
+    options: &ListOptions,
+) -> Result<ObjectResponse, ApiError> {
     let kind = &call.kind;
     let selection = Selection::of(kind, options)?;
     let source = source(core, call, options)?;
@@ -222,7 +226,7 @@ pub(crate) fn list(core: &Core, call: &Call, options: &ListOptions) -> Result<An
     let token = next.map(|start| Token { revision, start }.encode());
     let items = items.iter().map(|(_, held)| kind.present(&held.value)).collect();
     let remaining = selection.is_everything().then_some(rest);
-    Ok(Answer::ok(assemble(kind, items, source.revision, token, remaining)))
+    Ok(ObjectResponse::ok(assemble(kind, items, source.revision, token, remaining)))
 }
 
 fn last_key<T>(items: &[(std::sync::Arc<str>, T)]) -> &str {
@@ -258,7 +262,7 @@ fn assemble(
 }
 
 /// Chooses the snapshot that a list reads.
-fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, ApiError> {
+fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<ListSource, ApiError> {
     let asked = version(&options.version)
         .map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))?;
     if !options.token.is_empty() {
@@ -278,7 +282,7 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, Api
         let snapshot = old.map_err(|_| {
             ApiError::expired("The resourceVersion for the provided list is too old.")
         })?;
-        return Ok(Source {
+        return Ok(ListSource {
             snapshot,
             revision: asked,
             start: String::new(),
@@ -287,7 +291,7 @@ fn source(core: &Core, call: &Call, options: &ListOptions) -> Result<Source, Api
     }
     // "Any version" is answered whole, without pages.
     let limit = if options.version == "0" { 0 } else { options.limit };
-    Ok(Source { snapshot, revision, start: String::new(), limit })
+    Ok(ListSource { snapshot, revision, start: String::new(), limit })
 }
 
 /// Chooses the snapshot of a list that continues.
@@ -296,7 +300,7 @@ fn continued(
     call: &Call,
     options: &ListOptions,
     asked: Option<u64>,
-) -> Result<Source, ApiError> {
+) -> Result<ListSource, ApiError> {
     let token = Token::decode(&options.token)?;
     if asked.is_some_and(|asked| asked > 0) {
         let why = "specifying resource version is not allowed when using continue";
@@ -307,10 +311,10 @@ fn continued(
     // A negative revision: the token of an expired list, which goes on inconsistently.
     let Ok(revision) = u64::try_from(token.revision) else {
         let (snapshot, revision) = core.store.snapshot(resource);
-        return Ok(Source { snapshot, revision, start, limit: options.limit });
+        return Ok(ListSource { snapshot, revision, start, limit: options.limit });
     };
     match core.store.snapshot_at(resource, revision) {
-        Ok(snapshot) => Ok(Source { snapshot, revision, start, limit: options.limit }),
+        Ok(snapshot) => Ok(ListSource { snapshot, revision, start, limit: options.limit }),
         Err(_) => Err(ApiError::expired_token(Token { revision: -1, start }.encode())),
     }
 }

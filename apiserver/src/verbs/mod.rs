@@ -49,14 +49,14 @@ pub(crate) struct Call {
 
 /// A successful answer with an object.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ObjectResponse {
     /// HTTP status.
     pub(crate) code: u16,
     /// The object.
     pub(crate) value: Value,
 }
 
-impl Answer {
+impl ObjectResponse {
     /// Returns an answer with status 200.
     pub(crate) fn ok(value: Value) -> Self {
         Self { code: 200, value }
@@ -117,7 +117,7 @@ impl Call {
 }
 
 /// Executes a GET of an object.
-pub(crate) fn get(core: &Core, call: &Call) -> Result<Answer, ApiError> {
+pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
-    Ok(Answer::ok(call.kind.present(&held.value)))
+    Ok(ObjectResponse::ok(call.kind.present(&held.value)))
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::decode::{self, Body};
-use super::update::{self, Next, SentVersion};
-use super::{Answer, Call, admit, fields};
+use super::update::{self, NextState, SentVersion};
+use super::{Call, ObjectResponse, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
 use crate::core::Core;
 use crate::go::type_name;
@@ -47,7 +47,7 @@ pub(crate) fn patch(
     form: Form,
     body: &Body,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     if form == Form::Apply {
         return apply(core, call, body, warnings);
     }
@@ -64,7 +64,7 @@ pub(crate) fn patch(
         admit::match_name(call, &object)?;
         // Checked last: faults of the body win over a conflict of versions.
         named.check(call, held)?;
-        Ok(Next::Update(object))
+        Ok(NextState::Update(object))
     })
 }
 
@@ -121,7 +121,7 @@ fn apply(
     call: &Call,
     body: &Body,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let mut intent = body.value.clone();
     if !intent.is_object() && !intent.is_null() {
         let found = type_name(&intent);
@@ -153,7 +153,7 @@ fn apply(
         let mut object = decoded.map_err(|fault| fault.of_body(call))?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
-        Ok(Next::Apply(object))
+        Ok(NextState::Apply(object))
     })
 }
 

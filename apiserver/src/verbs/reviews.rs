@@ -6,14 +6,14 @@
 use serde_json::{Map, Value, json};
 
 use super::decode::Body;
-use super::{Answer, Call};
+use super::{Call, ObjectResponse};
 use crate::auth::{Attributes, User};
 use crate::core::Core;
 use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 
 /// Answers a review of the call's kind.
-pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<Answer, ApiError> {
+pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<ObjectResponse, ApiError> {
     let mut object = body.value;
     // Answered like an empty review: its kind reports the missing fields.
     if !object.is_object() {
@@ -42,7 +42,7 @@ pub(crate) fn review(core: &Core, call: &Call, body: Body) -> Result<Answer, Api
         _ => return Err(ApiError::method()),
     };
     object["status"] = status;
-    Ok(Answer::created(object))
+    Ok(ObjectResponse::created(object))
 }
 
 /// Returns the 422 for a field of a review.

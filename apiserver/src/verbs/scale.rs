@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::decode::Body;
 use super::patch::Form;
-use super::update::{self, Next, SentVersion};
-use super::{Answer, Call, admit};
+use super::update::{self, NextState, SentVersion};
+use super::{Call, ObjectResponse, admit};
 use crate::core::Core;
 use crate::patch;
 use crate::status::{About, ApiError, invalid_value};
@@ -119,19 +119,24 @@ fn selector_text(selector: &Value) -> String {
 }
 
 /// Executes a GET of a scale.
-pub(crate) fn get(core: &Core, call: &Call) -> Result<Answer, ApiError> {
+pub(crate) fn get(core: &Core, call: &Call) -> Result<ObjectResponse, ApiError> {
     let held = call.find(core)?;
-    Ok(Answer::ok(scale(call, &call.kind.present(&held.value))?))
+    Ok(ObjectResponse::ok(scale(call, &call.kind.present(&held.value))?))
 }
 
 /// Executes a PUT of a scale.
-pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiError> {
+pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<ObjectResponse, ApiError> {
     let wanted = body.value.clone();
     store(core, call, |_| Ok(wanted.clone()))
 }
 
 /// Executes a PATCH of a scale.
-pub(crate) fn patch(core: &Core, call: &Call, form: Form, body: &Body) -> Result<Answer, ApiError> {
+pub(crate) fn patch(
+    core: &Core,
+    call: &Call,
+    form: Form,
+    body: &Body,
+) -> Result<ObjectResponse, ApiError> {
     // Not supported; the texts are those with which upstream refuses it for custom resources.
     if form == Form::Apply {
         let held = call.find(core)?;
@@ -163,7 +168,7 @@ fn store(
     core: &Core,
     call: &Call,
     mut make: impl FnMut(&Value) -> Result<Value, ApiError>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let paths = Paths::of(call);
     let answer = update::change(core, call, |held| {
         let Some(held) = held else { return Err(call.not_found()) };
@@ -191,9 +196,9 @@ fn store(
         }
         let mut next = held.clone();
         write(&mut next, &paths.spec, json!(replicas));
-        Ok(Next::Update(next))
+        Ok(NextState::Update(next))
     })?;
-    Ok(Answer::ok(scale(call, &answer.value)?))
+    Ok(ObjectResponse::ok(scale(call, &answer.value)?))
 }
 
 #[cfg(test)]

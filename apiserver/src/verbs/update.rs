@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::decode::{self, Body};
-use super::{Answer, Call, addresses, admit, create, delete, fields};
+use super::{Call, ObjectResponse, addresses, admit, create, delete, fields};
 use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::kinds::{Generation, Kind, custom, meta, workloads};
@@ -20,7 +20,7 @@ use crate::storage::Object;
 const ATTEMPTS: usize = 64;
 
 /// The next state of an object, computed from the present one.
-pub(crate) enum Next {
+pub(crate) enum NextState {
     /// Store this state; managed fields are tracked for the call's manager.
     Update(Value),
     /// Store this state; it brings its managed fields.
@@ -33,7 +33,7 @@ pub(crate) fn replace(
     call: &Call,
     body: Body,
     warnings: &mut Vec<String>,
-) -> Result<Answer, ApiError> {
+) -> Result<ObjectResponse, ApiError> {
     let mut object =
         decode::object(call, body, false, warnings).map_err(|fault| fault.of_body(call))?;
     admit::match_namespace(call, &mut object)?;
@@ -43,13 +43,13 @@ pub(crate) fn replace(
         Some(held) => {
             precondition(call, held, &object)?;
             sent.check(call, held)?;
-            Ok(Next::Update(object.clone()))
+            Ok(NextState::Update(object.clone()))
         }
         None if call.kind.facts.create_on_update && call.subresource.is_empty() => {
             precondition(call, &Value::Null, &object)?;
             let mut fresh = object.clone();
             meta::set(&mut fresh, "resourceVersion", Value::Null);
-            Ok(Next::Update(fresh))
+            Ok(NextState::Update(fresh))
         }
         None => Err(call.not_found()),
     })
@@ -115,14 +115,14 @@ impl SentVersion {
 pub(crate) fn change(
     core: &Core,
     call: &Call,
-    mut make: impl FnMut(Option<&Value>) -> Result<Next, ApiError>,
-) -> Result<Answer, ApiError> {
+    mut make: impl FnMut(Option<&Value>) -> Result<NextState, ApiError>,
+) -> Result<ObjectResponse, ApiError> {
     for _ in 0..ATTEMPTS {
         let held = core.store.get(&call.kind.storage, &call.key());
         let Some(held) = held else {
             let (object, applied) = match make(None)? {
-                Next::Update(object) => (object, false),
-                Next::Apply(object) => (object, true),
+                NextState::Update(object) => (object, false),
+                NextState::Apply(object) => (object, true),
             };
             // Checked only here: the rights for the request cover the change and not a creation.
             may_create(core, call)?;
@@ -163,8 +163,8 @@ fn attempt(
     call: &Call,
     held: &Arc<Object>,
     shown: &Value,
-    next: Next,
-) -> Result<Option<Answer>, ApiError> {
+    next: NextState,
+) -> Result<Option<ObjectResponse>, ApiError> {
     // Existing objects may be changed in a terminating namespace, but not in a missing one.
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
@@ -180,28 +180,28 @@ fn attempt(
     meta::copy(shown, &mut object, "resourceVersion");
     // Not stored: a write without a change must wake no watch and use up no version.
     if fields::unchanged(shown, &object) {
-        return Ok(Some(Answer::ok(shown.clone())));
+        return Ok(Some(ObjectResponse::ok(shown.clone())));
     }
     // The change removed the last reason to wait: the object is deleted instead of stored.
     if finished(kind, &object) {
-        return Ok(remove(core, call, held).then(|| Answer::ok(object)));
+        return Ok(remove(core, call, held).then(|| ObjectResponse::ok(object)));
     }
     if call.options.dry_run {
-        return Ok(Some(Answer::ok(object)));
+        return Ok(Some(ObjectResponse::ok(object)));
     }
     let stored = core.store.put(&kind.storage, &call.key(), Some(held), kind.store(object));
     drop(addresses);
     let Ok(stored) = stored else { return Ok(None) };
-    let answer = Answer::ok(kind.present(&stored.value));
+    let answer = ObjectResponse::ok(kind.present(&stored.value));
     delete::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
 }
 
 /// Returns the next state with the fields that the server owns.
-fn prepared(core: &Core, call: &Call, shown: &Value, next: Next) -> Value {
+fn prepared(core: &Core, call: &Call, shown: &Value, next: NextState) -> Value {
     let (mut object, applied) = match next {
-        Next::Update(object) => (object, false),
-        Next::Apply(object) => (object, true),
+        NextState::Update(object) => (object, false),
+        NextState::Apply(object) => (object, true),
     };
     // Before tracking: a manager must not come to own fields that the endpoint did not write.
     confine(call, shown, &mut object);

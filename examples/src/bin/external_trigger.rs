@@ -21,7 +21,7 @@ use serde_json::{from_value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use windlass::controller::{Poll, Polled, Trigger};
+use windlass::controller::{Poll, PollHandle, Trigger};
 use windlass::error::BoxError;
 use windlass::local::LocalCluster;
 use windlass::prelude::*;
@@ -29,7 +29,7 @@ use windlass::resource::ObjectKey;
 
 /// Prints the reasons of its reconciles; reads prices from the poll, and sends no request itself.
 struct Shops {
-    prices: Polled<u32>,
+    prices: PollHandle<u32>,
     sender: mpsc::Sender<String>,
 }
 

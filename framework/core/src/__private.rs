@@ -18,8 +18,9 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
 pub use projected::{
-    Base, Members, Part, PartOf, Picks, base_info, picked, read_below, read_metadata, read_nothing,
-    read_part, read_root, shrunk, whole_info, with_picks, write_part, write_part_option,
+    Base, Members, Picks, ProjectedField, ProjectionOf, base_info, picked, read_below, read_field,
+    read_metadata, read_nothing, read_root, shrunk, whole_info, with_picks, write_field,
+    write_optional_field,
 };
 
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
@@ -151,7 +152,7 @@ pub fn next_field<'de, A: MapAccess<'de>>(
     kind: &'static str,
     fields: &'static [&'static str],
 ) -> Result<Option<usize>, A::Error> {
-    while let Some(name) = map.next_key_seed(Names(fields))? {
+    while let Some(name) = map.next_key_seed(FieldNames(fields))? {
         match name {
             Name::Field(place) => return Ok(Some(place)),
             // Only the group: an object of another version is read, too.
@@ -199,9 +200,9 @@ enum Name {
 }
 
 /// Recognises field names without copying them.
-struct Names(&'static [&'static str]);
+struct FieldNames(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for Names {
+impl<'de> DeserializeSeed<'de> for FieldNames {
     type Value = Name;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
@@ -209,7 +210,7 @@ impl<'de> DeserializeSeed<'de> for Names {
     }
 }
 
-impl Visitor<'_> for Names {
+impl Visitor<'_> for FieldNames {
     type Value = Name;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

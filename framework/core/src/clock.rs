@@ -3,6 +3,15 @@
 //! The framework reads time only here. Monotonic time is tokio's, so a paused runtime moves it;
 //! wall time is the system's, or in a simulation a fixed epoch plus the monotonic time that passed.
 //! There is no third way to wait.
+//!
+//! | need | call | moves while the machine sleeps |
+//! |---|---|---|
+//! | a pause, a deadline of a wait | [`Clock::now`], [`Clock::sleep_until`] | no |
+//! | a time stamp in an object | [`Clock::wall`] | yes |
+//! | a duration that must not look too short | [`Clock::mark`], [`ClockReading::longest_until`] | yes |
+//!
+//! `clippy.toml` forbids the standard library's `Instant::now` and `SystemTime::now`, so that no
+//! component can read another clock by mistake.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,12 +22,34 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A source of monotonic and wall time; cheap to clone.
+///
+/// Default: [`system`](Self::system). A clock of a test is [`simulated`](Self::simulated): with a
+/// paused tokio runtime an hour of waiting takes no time, and wall time follows.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use std::time::Duration;
+/// use windlass::clock::Clock;
+///
+/// #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// async fn main() -> Result<(), jiff::Error> {
+///     let epoch: jiff::Timestamp = "2026-01-01T00:00:00Z".parse()?;
+///     let clock = Clock::simulated(epoch);
+///     clock.sleep(Duration::from_secs(3600)).await;
+///     assert!(clock.wall().duration_since(epoch).as_secs() >= 3600);
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Clock {
+    /// Shared, so that a simulated sleep of the machine concerns all clones.
     wall: Arc<Wall>,
 }
 
-/// Source of wall time.
+/// Source of wall time: the system, or a simulation.
+///
+/// A simulated time is `epoch`, plus the runtime's time since `started`, plus the time for which the
+/// machine is said to have slept.
 #[derive(Debug)]
 enum Wall {
     System,
@@ -27,10 +58,32 @@ enum Wall {
 
 /// A reading of every clock of the machine at one moment, so that a stopped process or machine, or
 /// a changed wall clock, cannot make a duration look shorter than it was.
+///
+/// A lease is the typical use: a process that was stopped for a minute must notice that its lease
+/// ran out, although its monotonic clock may have stood still.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use std::time::Duration;
+/// use windlass::clock::Clock;
+///
+/// #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// async fn main() {
+///     let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
+///     let before = clock.mark();
+///     clock.sleep_machine(Duration::from_secs(60));
+///     let after = clock.mark();
+///     assert_eq!(before.longest_until(&after), Duration::from_secs(60));
+///     assert_eq!(before.steady_until(&after), Duration::ZERO);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ClockReading {
+    /// Monotonic time; on Linux it stands still while the machine sleeps.
     steady: Instant,
+    /// Time since the machine started, sleep included; `None` if the machine does not report it.
     boot: Option<Duration>,
+    /// Wall time; an administrator or NTP may set it forward or back.
     wall: Timestamp,
 }
 
@@ -43,6 +96,9 @@ impl ClockReading {
 
     /// Returns the longest time that can have passed until `later`: the largest of monotonic,
     /// boot-time and wall-clock difference. For deadlines, which must not be exceeded.
+    ///
+    /// A boot time that only one of the two readings has is left out. An earlier `later` gives
+    /// zero.
     pub fn longest_until(&self, later: &ClockReading) -> Duration {
         let boot = match (self.boot, later.boot) {
             (Some(from), Some(to)) => to.saturating_sub(from),
@@ -55,6 +111,8 @@ impl ClockReading {
 
     /// Returns the time that the monotonic clock counted until `later`; it may leave out the
     /// machine's sleep. For waits, which must be long enough.
+    ///
+    /// An earlier `later` gives zero.
     pub fn steady_until(&self, later: &ClockReading) -> Duration {
         later.steady.saturating_duration_since(self.steady)
     }
@@ -74,12 +132,16 @@ impl Clock {
 
     /// Returns a clock whose wall time is `epoch` plus the runtime's elapsed time: with a paused
     /// runtime it is the same in every run. To be called inside the runtime that it serves.
+    ///
+    /// Outside of a paused runtime the simulated time runs as fast as real time.
     pub fn simulated(epoch: Timestamp) -> Self {
         let started = Instant::now();
         Self { wall: Arc::new(Wall::Simulated { epoch, started, slept: Mutex::default() }) }
     }
 
     /// Returns the current monotonic time.
+    ///
+    /// tokio's clock: a paused runtime moves it, and `tokio::time::advance` too.
     pub fn now(&self) -> Instant {
         Instant::now()
     }
@@ -94,10 +156,14 @@ impl Clock {
 
     /// Returns the current wall-clock time, for time stamps in objects; never for measuring
     /// durations.
+    ///
+    /// The system's wall clock may jump in both directions; [`mark`](Self::mark) is for durations.
+    /// A simulated time beyond the range of [`Timestamp`] counts as the epoch.
     pub fn wall(&self) -> Timestamp {
         match &*self.wall {
             Wall::System => Timestamp::now(),
             Wall::Simulated { epoch, started, slept } => {
+                // No other lock is taken under this one.
                 let elapsed = started.elapsed() + *slept.lock();
                 let elapsed = jiff::SignedDuration::try_from(elapsed).unwrap_or_default();
                 epoch.checked_add(elapsed).unwrap_or(*epoch)
@@ -106,6 +172,9 @@ impl Clock {
     }
 
     /// Reads every clock.
+    ///
+    /// Reads a file of `/proc` on the machine's clock: some microseconds, without blocking on I/O.
+    /// Not for hot paths.
     pub fn mark(&self) -> ClockReading {
         let boot = match &*self.wall {
             Wall::System => boot_time(),
@@ -124,6 +193,8 @@ impl Clock {
 
     /// Waits for `duration`.
     ///
+    /// The resolution is a millisecond, tokio's. Needs a tokio runtime with its time driver.
+    ///
     /// # Cancel safety
     /// Safe: dropping it stops the wait.
     pub async fn sleep(&self, duration: Duration) {
@@ -132,6 +203,8 @@ impl Clock {
 
     /// Waits until `deadline`.
     ///
+    /// A `deadline` in the past returns at once.
+    ///
     /// # Cancel safety
     /// Safe: dropping it stops the wait.
     pub async fn sleep_until(&self, deadline: Instant) {
@@ -139,6 +212,23 @@ impl Clock {
     }
 
     /// Runs `future` for at most `limit`; `None` when it did not finish in time (it is dropped).
+    ///
+    /// The future is polled before the limit is checked: a future that is ready wins even with a
+    /// limit of zero.
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use std::time::Duration;
+    /// use windlass::clock::Clock;
+    ///
+    /// #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// async fn main() {
+    ///     let clock = Clock::system();
+    ///     let limit = Duration::from_millis(10);
+    ///     assert_eq!(clock.timeout(limit, async { 1 }).await, Some(1));
+    ///     assert_eq!(clock.timeout(limit, std::future::pending::<()>()).await, None);
+    /// }
+    /// ```
     ///
     /// # Cancel safety
     /// As `future`, which is dropped with it.

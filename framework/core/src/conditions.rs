@@ -4,6 +4,19 @@
 //! expects. `Context::set_condition` writes them.
 //!
 //! Absent: any opinion on the types that a kind should have.
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use windlass::conditions::{Conditions, met, unmet};
+//!
+//! let now = jiff::Timestamp::UNIX_EPOCH;
+//! let mut conditions = Conditions::new();
+//! assert!(conditions.set(unmet("Ready", "Starting", "0 of 3 replicas are ready"), now));
+//! assert!(conditions.set(met("Ready", "Serving", ""), now));
+//! assert!(conditions.is_met("Ready"));
+//! // The same condition again is no change, so that no write follows.
+//! assert!(!conditions.set(met("Ready", "Serving", ""), now));
+//! ```
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -21,20 +34,51 @@ const MESSAGE_LIMIT: usize = 32_768;
 /// The condition `type_` is true.
 ///
 /// `reason` is one word in `CamelCase`, for programs; `message` is for people and may be empty.
+///
+/// A message above 32,768 bytes, the limit of the API server, is cut and ends with an ellipsis.
+/// `observed_generation` is `None`: `Context::set_condition` fills it in.
+///
+/// The API server refuses an empty reason, and one with other characters than letters, digits, `_`,
+/// `,` and `:`.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::conditions::met;
+///
+/// let condition = met("Ready", "Serving", "3 of 3 replicas are ready");
+/// assert_eq!((&*condition.type_, &*condition.status), ("Ready", "True"));
+/// ```
 pub fn met(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, "True", reason, message.into())
 }
 
 /// The condition `type_` is false; as [`met`] otherwise.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::conditions::unmet;
+///
+/// assert_eq!(unmet("Ready", "HostTaken", "a.example is in use").status, "False");
+/// ```
 pub fn unmet(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, "False", reason, message.into())
 }
 
 /// The state of the condition `type_` is unknown; as [`met`] otherwise.
+///
+/// For a state that could not be observed: an external system did not answer, say.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::conditions::unknown;
+///
+/// assert_eq!(unknown("Ready", "NoAnswer", "the registry is away").status, "Unknown");
+/// ```
 pub fn unknown(type_: &str, reason: &str, message: impl Into<String>) -> Condition {
     condition(type_, "Unknown", reason, message.into())
 }
 
+/// Builds a condition; the status is `True`, `False` or `Unknown`.
 fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condition {
     Condition {
         type_: type_.to_owned(),
@@ -52,6 +96,25 @@ fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condit
 /// At most one per type; in the schema a list with map semantics by `type`, so that several
 /// writers can each own theirs. An absent or null field means no conditions: the field needs no
 /// `#[serde(default)]`.
+///
+/// Order: as the conditions were first set. The slice methods are available by deref.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::conditions::{Conditions, met};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Status {
+///     conditions: Conditions,
+/// }
+///
+/// let status: Status = serde_json::from_str("{}")?;
+/// assert!(status.conditions.is_empty());
+/// let all = [met("Ready", "Serving", ""), met("Synced", "Done", "")];
+/// let all: Conditions = all.into_iter().collect();
+/// assert_eq!(all.iter().map(|one| one.type_.as_str()).collect::<Vec<_>>(), ["Ready", "Synced"]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Conditions(Vec<Condition>);
@@ -70,11 +133,15 @@ impl Conditions {
     }
 
     /// The condition of that type.
+    ///
+    /// Types are compared by case, as the API server does.
     pub fn get(&self, type_: &str) -> Option<&Condition> {
         self.0.iter().find(|condition| condition.type_ == type_)
     }
 
     /// Whether the condition of that type is true. False when there is none.
+    ///
+    /// `Unknown` counts as not met, too.
     pub fn is_met(&self, type_: &str) -> bool {
         self.get(type_).is_some_and(|condition| condition.status == "True")
     }
@@ -83,6 +150,22 @@ impl Conditions {
     ///
     /// Its transition time becomes `now` when the status differs from before, and stays as it was
     /// otherwise. Returns true when anything but the transition time changed.
+    ///
+    /// A true result is the reason to write the status; a false one saves the write.
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use jiff::Timestamp;
+    /// use windlass::conditions::{Conditions, met};
+    ///
+    /// let early = Timestamp::UNIX_EPOCH;
+    /// let late = early + jiff::SignedDuration::from_secs(9);
+    /// let mut conditions = Conditions::new();
+    /// conditions.set(met("Ready", "Serving", ""), early);
+    /// // Another message with the same status is a change, but no transition.
+    /// assert!(conditions.set(met("Ready", "Serving", "all well"), late));
+    /// assert_eq!(conditions[0].last_transition_time.0, early);
+    /// ```
     pub fn set(&mut self, mut condition: Condition, now: Timestamp) -> bool {
         condition.last_transition_time = Time(now);
         let Some(old) = self.0.iter_mut().find(|old| old.type_ == condition.type_) else {
@@ -100,6 +183,9 @@ impl Conditions {
     }
 
     /// Removes the condition of that type; returns true when there was one.
+    ///
+    /// For conditions that no longer apply to the object; a condition that became false is
+    /// [set](Self::set) instead.
     pub fn remove(&mut self, type_: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|condition| condition.type_ != type_);

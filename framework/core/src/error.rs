@@ -3,6 +3,21 @@
 //! `Display` names the attempted operation, its object and the remedy, one level only; causes
 //! follow through [`source`](std::error::Error::source). Callers decide by [`Error::kind`]; the
 //! API server's answer is in [`Error::status`].
+//!
+//! | situation | kind | remedy |
+//! |---|---|---|
+//! | the object is not there | [`NotFound`](ErrorKind::NotFound) | create it, or treat it as done |
+//! | the name is taken | [`AlreadyExists`](ErrorKind::AlreadyExists) | read the object and compare |
+//! | another writer was first | [`Conflict`](ErrorKind::Conflict) | read, change, write again |
+//! | the answer to a write was lost | [`Ambiguous`](ErrorKind::Ambiguous) | read, then decide; an apply may be repeated |
+//! | the version is too old | [`Expired`](ErrorKind::Expired) | list again |
+//! | the server is overloaded | [`TooManyRequests`](ErrorKind::TooManyRequests) | wait [`Error::retry_after`] |
+//! | the request cannot be sent | [`Usage`](ErrorKind::Usage) | correct the program |
+//!
+//! The client itself tries again where that cannot do harm: an error that reaches the caller comes
+//! after these retries.
+
+// DESIGN.md, 1: One opaque `Error` with a kind, and `Failure` for reconcilers
 
 mod predicates;
 mod status;
@@ -19,51 +34,114 @@ use bytes::Bytes;
 use http::Method;
 
 /// A boxed cause.
+///
+/// Of a layer, of a codec or of I/O; [`Error::because`] takes it.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
 /// Category of an error, for callers to decide by.
+///
+/// Non-exhaustive: a `match` needs a last arm, and `Server` or `Other` is a good model for its
+/// treatment. The predicates of [`Error`], such as [`Error::is_not_found`], read better where one
+/// kind matters.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::error::{Error, ErrorKind};
+///
+/// fn is_worth_a_retry(error: &Error) -> bool {
+///     matches!(
+///         error.kind(),
+///         ErrorKind::Connect | ErrorKind::Transport | ErrorKind::TooManyRequests
+///     )
+/// }
+/// assert!(is_worth_a_retry(&Error::new(ErrorKind::Connect, "cannot reach the server")));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// 404: the object or the resource does not exist.
+    ///
+    /// A 404 that is about a path without a resource has this kind too.
     NotFound,
     /// 409 with reason `AlreadyExists`.
+    ///
+    /// The answer to a creation.
     AlreadyExists,
     /// 409: another writer was first, or a precondition failed.
+    ///
+    /// A replace at an older resourceVersion, a deletion with a wrong uid, or an apply of fields
+    /// that another manager owns.
     Conflict,
     /// 422: the API server refused the object's content.
+    ///
+    /// [`Error::field_errors`] names the fields.
     Invalid,
     /// 400: the request makes no sense to the API server.
+    ///
+    /// Unknown fields under strict validation, and parameters that the server cannot parse.
     BadRequest,
     /// 401: credentials missing or refused.
+    ///
+    /// Credentials that can be refreshed (files, plugins) were refreshed once, and the call was tried
+    /// again, before this reaches the caller.
     Unauthorized,
     /// 403: not allowed.
+    ///
+    /// By RBAC, by an admission plugin, or because the namespace is being deleted
+    /// ([`Error::namespace_terminating`]).
     Forbidden,
     /// 410, or reason `Expired`: the resourceVersion or continue token is too old.
+    ///
+    /// The server's history reaches back about five minutes by default (etcd's compaction).
     Expired,
     /// 429: the server asked to slow down, until retries were used up.
+    ///
+    /// Priority and fairness, or the disruption budget of an eviction.
     TooManyRequests,
     /// 415 or 406: the server does not speak this format.
+    ///
+    /// A strategic merge patch of a custom resource is the usual cause.
     UnsupportedMediaType,
     /// Any other error answer of the API server.
+    ///
+    /// 5xx, 405, 413 and other codes; [`Error::code`] has the number.
     Server,
     /// A deadline passed; the request was certainly not executed, or only read.
+    ///
+    /// Safe to repeat: no write was executed.
     Timeout,
     /// A write may or may not have been executed: read before trying again.
+    ///
+    /// [`Error::doubt`] has the request.
     Ambiguous,
     /// No connection: name lookup, TCP or TLS failed before anything was sent.
+    ///
+    /// Safe to repeat.
     Connect,
     /// The connection broke after the request was sent.
+    ///
+    /// Of reads and of streams; a write that ends so is [`Ambiguous`](Self::Ambiguous).
     Transport,
     /// Bytes that do not decode into the requested type.
+    ///
+    /// The source describes the field.
     Decode,
     /// Configuration is missing or wrong.
+    ///
+    /// Kubeconfig, certificates, environment variables and settings of builders.
     Config,
     /// The caller passed something that cannot be sent.
+    ///
+    /// An empty name, a namespace that is missing, a wrong combination of settings. Nothing was
+    /// sent.
     Usage,
     /// A write was refused here, because this process does not hold the lease.
+    ///
+    /// Nothing was sent.
     NotLeader,
     /// Cancelled, or shutting down.
+    ///
+    /// Not a fault: the caller should end without a report.
     Cancelled,
     /// Anything else.
     Other,
@@ -72,6 +150,9 @@ pub enum ErrorKind {
 /// A write whose fate is unknown: the request as it was sent, and its destination.
 ///
 /// Its `Debug` shows only the length of the body.
+///
+/// A program that must know reads the object at [`path`](Self::path) and compares it with
+/// [`body`](Self::body).
 #[derive(Clone, PartialEq, Eq)]
 pub struct UncertainWrite {
     /// HTTP method.
@@ -101,7 +182,24 @@ impl fmt::Debug for UncertainWrite {
 }
 
 /// An error of the framework: the attempted operation, the reason and the remedy.
+///
+/// One pointer large. `Display` is one line for people: operation, object, reason and remedy.
+/// `Debug` adds the kind and all causes.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::error::{Error, ErrorKind};
+///
+/// let cause = std::io::Error::other("permission denied");
+/// let error = Error::new(ErrorKind::Config, "cannot read token; check its mode").because(cause);
+/// assert_eq!(error.to_string(), "cannot read token; check its mode");
+/// assert_eq!(
+///     format!("{error:?}"),
+///     "Config: cannot read token; check its mode; caused by: permission denied"
+/// );
+/// ```
 pub struct Error {
+    /// All parts behind one pointer.
     inner: Box<Inner>,
 }
 
@@ -110,13 +208,18 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     status: Option<ApiStatus>,
+    /// From the header `Retry-After`, or from the Status.
     retry_after: Option<Duration>,
+    /// Boxed once more: few errors have it, and it is large.
     doubt: Option<Box<UncertainWrite>>,
     source: Option<BoxError>,
 }
 
 impl Error {
     /// Creates an error of `kind` with a text that names the attempted operation and the remedy.
+    ///
+    /// The text should be complete by itself: `cannot …: …; …`, in lower case and without a final
+    /// full stop, because callers put it behind prefixes.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             inner: Box::new(Inner {
@@ -137,6 +240,9 @@ impl Error {
     }
 
     /// Adds the cause.
+    ///
+    /// It becomes the [`source`](std::error::Error::source), in place of an earlier one. The text
+    /// of the error is not changed.
     #[must_use]
     pub fn because(mut self, source: impl Into<BoxError>) -> Self {
         self.inner.source = Some(source.into());
@@ -145,6 +251,23 @@ impl Error {
 
     /// Creates an error from the API server's answer to `tried`, such as
     /// `get websites "home" in "shop"`.
+    ///
+    /// The kind follows from the reason where the reason decides (`AlreadyExists`, `Expired`,
+    /// `Gone`), otherwise from the code. `details.retryAfterSeconds` becomes
+    /// [`retry_after`](Self::retry_after).
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use windlass::error::{ApiStatus, Error};
+    ///
+    /// let status: ApiStatus = serde_json::from_str(
+    ///     r#"{"code": 409, "reason": "AlreadyExists", "message": "it exists"}"#,
+    /// )?;
+    /// let error = Error::from_status("create pods", status);
+    /// assert!(error.is_already_exists() && !error.is_conflict());
+    /// assert_eq!(error.to_string(), "cannot create pods: it exists (409 AlreadyExists)");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn from_status(tried: &str, status: ApiStatus) -> Self {
         let mut error =
             Self::new(kind_of(&status), format!("cannot {tried}: {}", describe(&status)));
@@ -155,6 +278,8 @@ impl Error {
     }
 
     /// Adds the time that the server asked to wait.
+    ///
+    /// `None` keeps the time of the Status.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         // A given time replaces the one of the Status.
@@ -197,22 +322,32 @@ impl Error {
     }
 
     /// Returns the category of the error.
+    ///
+    /// A kind says which treatment fits, not which code the server sent: see [`code`](Self::code)
+    /// and [`reason`](Self::reason) for these.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
     }
 
     /// Returns the API server's answer, if there was one.
+    ///
+    /// `None` for errors of the client itself, such as a timeout or a refused request.
     pub fn status(&self) -> Option<&ApiStatus> {
         self.inner.status.as_ref()
     }
 
     /// Returns the request of an [`Ambiguous`](ErrorKind::Ambiguous) write, with its destination:
     /// read the object there to find out whether the write was executed.
+    ///
+    /// `None` for every other kind.
     pub fn doubt(&self) -> Option<&UncertainWrite> {
         self.inner.doubt.as_deref()
     }
 
     /// Returns the time that the API server asked to wait.
+    ///
+    /// `None` when the server named no time. The client has already waited between its own
+    /// attempts; this is the wait before a new call.
     pub fn retry_after(&self) -> Option<Duration> {
         self.inner.retry_after
     }

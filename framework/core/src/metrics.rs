@@ -2,6 +2,26 @@
 //! per operator (never a global one, so that several operators in one process stay apart).
 //!
 //! [`names`] is the whole catalogue; a metric that is not in the catalogue cannot be fed.
+//!
+//! A component asks once for its series ([`Metrics::counter`], [`Metrics::gauge`],
+//! [`Metrics::histogram`]) and feeds the handle, which costs an atomic operation.
+//! [`Metrics::count`] and its siblings look the series up in each call: for events that are rare.
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use std::time::Duration;
+//! use windlass::metrics::{Metrics, names};
+//!
+//! let metrics = Metrics::new();
+//! let reconciles = metrics.counter(&names::RECONCILE, &["website", "success"]);
+//! reconciles.count(1);
+//! metrics.observe(&names::RECONCILE_SECONDS, &["website"], Duration::from_millis(20));
+//! assert_eq!(metrics.counted(&names::RECONCILE, &["website", "success"]), 1);
+//!
+//! // OpenMetrics, for a scraper.
+//! let text = metrics.encode();
+//! assert!(text.contains(r#"controller_runtime_reconcile_total{controller="website""#));
+//! ```
 
 mod feeders;
 mod gathered;
@@ -23,12 +43,14 @@ use prometheus_client::registry::Registry;
 
 use self::feeders::Feeders;
 #[doc(hidden)]
-pub use self::gathered::{Durations, Gathers};
+pub use self::gathered::{Durations, MetricSource};
 use self::histogram::Histogram;
 
 /// Definition of a metric: name without the `_total` of counters, help text, label names and kind.
+///
+/// All definitions are in [`names`]: a metric with a definition of the caller's own feeds nothing.
 #[derive(Debug)]
-pub struct Def {
+pub struct MetricDefinition {
     /// Name; counters get `_total` appended by the encoder.
     pub name: &'static str,
     /// Help text, without the final full stop.
@@ -40,6 +62,8 @@ pub struct Def {
 }
 
 /// The three kinds of metrics.
+///
+/// The encoder prints it as `# TYPE`.
 #[derive(Debug)]
 pub enum Shape {
     /// A value that only grows.
@@ -60,6 +84,7 @@ enum Instrument {
     Histogram(Family<Labels, Histogram, Buckets>),
 }
 
+/// Upper bounds of a histogram, computed when its first series appears.
 #[derive(Clone)]
 struct Buckets(fn() -> Vec<f64>);
 
@@ -70,11 +95,15 @@ impl MetricConstructor<Histogram> for Buckets {
 }
 
 /// One series of a counter. Feeding it costs no look-up. Cheap to clone.
+///
+/// The default one counts nothing.
 #[derive(Clone, Debug, Default)]
 pub struct CounterSeries(Option<Counter>);
 
 impl CounterSeries {
     /// Adds `n`.
+    ///
+    /// An `n` of 0 changes nothing: the series is visible since the handle was made.
     pub fn count(&self, n: u64) {
         if let Some(counter) = &self.0 {
             counter.inc_by(n);
@@ -83,11 +112,15 @@ impl CounterSeries {
 }
 
 /// One series of a gauge. Feeding it costs no look-up. Cheap to clone.
+///
+/// The default one keeps nothing.
 #[derive(Clone, Debug, Default)]
 pub struct GaugeSeries(Option<Gauge<f64, AtomicU64>>);
 
 impl GaugeSeries {
     /// Sets the value.
+    ///
+    /// Of several writers the last one wins; feed one series from one component.
     pub fn set(&self, value: f64) {
         if let Some(gauge) = &self.0 {
             gauge.set(value);
@@ -95,6 +128,8 @@ impl GaugeSeries {
     }
 
     /// Adds to the value; a negative number lowers it.
+    ///
+    /// For gauges that several components feed, such as the number of active workers.
     pub fn add(&self, value: f64) {
         if let Some(gauge) = &self.0 {
             gauge.inc_by(value);
@@ -103,6 +138,8 @@ impl GaugeSeries {
 }
 
 /// One series of a histogram. Feeding it costs no look-up. Cheap to clone.
+///
+/// The default one records nothing.
 #[derive(Clone, Debug, Default)]
 pub struct HistogramSeries(Option<Histogram>);
 
@@ -136,6 +173,9 @@ impl HistogramSeries {
 }
 
 /// The metrics of one operator; cheap to clone.
+///
+/// The default of a client is a registry of its own; `Manager` serves the registry of its client's
+/// environment under `/metrics`.
 #[derive(Clone)]
 pub struct Metrics {
     inner: Arc<Inner>,
@@ -143,10 +183,13 @@ pub struct Metrics {
 
 /// The registry behind all handles.
 struct Inner {
+    /// Never changed after its creation: it needs no lock.
     registry: Registry,
+    /// Families by the name of their definition; the same families as in the registry.
     kept: BTreeMap<&'static str, Instrument>,
     /// Sources that add their numbers when the metrics are read.
-    sources: Mutex<Vec<Weak<dyn Gathers>>>,
+    sources: Mutex<Vec<Weak<dyn MetricSource>>>,
+    /// Owners of the series of informers.
     feeders: Feeders,
 }
 
@@ -164,28 +207,30 @@ impl fmt::Debug for Metrics {
 
 impl Metrics {
     /// Returns a registry with every family of [`names`] and no series yet.
+    ///
+    /// A family without series is not printed.
     pub fn new() -> Self {
         let mut registry = Registry::default();
         let mut kept = BTreeMap::new();
-        for def in names::ALL {
-            let family = match def.shape {
+        for definition in names::ALL {
+            let family = match definition.shape {
                 Shape::Counter => {
                     let family = Family::default();
-                    registry.register(def.name, def.help, family.clone());
+                    registry.register(definition.name, definition.help, family.clone());
                     Instrument::Counter(family)
                 }
                 Shape::Gauge => {
                     let family = Family::default();
-                    registry.register(def.name, def.help, family.clone());
+                    registry.register(definition.name, definition.help, family.clone());
                     Instrument::Gauge(family)
                 }
                 Shape::Histogram(buckets) => {
                     let family = Family::new_with_constructor(Buckets(buckets));
-                    registry.register(def.name, def.help, family.clone());
+                    registry.register(definition.name, definition.help, family.clone());
                     Instrument::Histogram(family)
                 }
             };
-            kept.insert(def.name, family);
+            kept.insert(definition.name, family);
         }
         Self {
             inner: Arc::new(Inner {
@@ -199,7 +244,7 @@ impl Metrics {
 
     /// Registers a source, which adds its numbers before each reading, for as long as it exists.
     #[doc(hidden)]
-    pub fn gather_from(&self, source: Weak<dyn Gathers>) {
+    pub fn register_source(&self, source: Weak<dyn MetricSource>) {
         let mut sources = self.inner.sources.lock();
         // Dropped sources are removed here, because nothing else removes them.
         sources.retain(|known| known.strong_count() > 0);
@@ -215,16 +260,22 @@ impl Metrics {
     /// Lets all sources add their numbers.
     fn gather(&self) {
         // Upgraded under the lock, used and dropped outside of it: the last reference to a source
-        // may be dropped here, and `tell` takes locks of its own.
+        // may be dropped here, and `collect` takes locks of its own.
         let sources: Vec<_> = self.inner.sources.lock().iter().filter_map(Weak::upgrade).collect();
-        sources.iter().for_each(|source| source.tell());
+        sources.iter().for_each(|source| source.collect());
     }
 
     /// Returns the series of a counter with these label values, which is visible from now on.
-    pub fn counter(&self, def: &Def, values: &[&str]) -> CounterSeries {
-        CounterSeries(match self.inner.kept.get(def.name) {
+    ///
+    /// `values` stand in the order of [`Def::labels`]. A `def` that is no counter of the catalogue
+    /// gives a series that counts nothing.
+    ///
+    /// # Panics
+    /// In debug builds, when there are more or fewer values than labels.
+    pub fn counter(&self, definition: &MetricDefinition, values: &[&str]) -> CounterSeries {
+        CounterSeries(match self.inner.kept.get(definition.name) {
             Some(Instrument::Counter(family)) => {
-                Some(family.get_or_create_owned(&labels(def, values)))
+                Some(family.get_or_create_owned(&labels(definition, values)))
             }
             // A metric that is not in the catalogue feeds nothing.
             _ => None,
@@ -232,84 +283,101 @@ impl Metrics {
     }
 
     /// Returns the series of a gauge with these label values, which is visible from now on.
-    pub fn gauge(&self, def: &Def, values: &[&str]) -> GaugeSeries {
-        GaugeSeries(match self.inner.kept.get(def.name) {
+    ///
+    /// `values` and `def` as of [`counter`](Self::counter).
+    ///
+    /// # Panics
+    /// As [`counter`](Self::counter).
+    pub fn gauge(&self, definition: &MetricDefinition, values: &[&str]) -> GaugeSeries {
+        GaugeSeries(match self.inner.kept.get(definition.name) {
             Some(Instrument::Gauge(family)) => {
-                Some(family.get_or_create_owned(&labels(def, values)))
+                Some(family.get_or_create_owned(&labels(definition, values)))
             }
             _ => None,
         })
     }
 
     /// Returns the series of a histogram with these label values, which is visible from now on.
-    pub fn histogram(&self, def: &Def, values: &[&str]) -> HistogramSeries {
-        HistogramSeries(match self.inner.kept.get(def.name) {
+    ///
+    /// `values` and `def` as of [`counter`](Self::counter); the buckets are those of the
+    /// definition.
+    ///
+    /// # Panics
+    /// As [`counter`](Self::counter).
+    pub fn histogram(&self, definition: &MetricDefinition, values: &[&str]) -> HistogramSeries {
+        HistogramSeries(match self.inner.kept.get(definition.name) {
             Some(Instrument::Histogram(family)) => {
-                Some(family.get_or_create_owned(&labels(def, values)))
+                Some(family.get_or_create_owned(&labels(definition, values)))
             }
             _ => None,
         })
     }
 
     /// Adds `n` to a counter; 0 makes the series visible.
-    pub fn count(&self, def: &Def, values: &[&str], n: u64) {
-        self.counter(def, values).count(n);
+    pub fn count(&self, definition: &MetricDefinition, values: &[&str], n: u64) {
+        self.counter(definition, values).count(n);
     }
 
     /// Sets a gauge.
-    pub fn set(&self, def: &Def, values: &[&str], value: f64) {
-        self.gauge(def, values).set(value);
+    pub fn set(&self, definition: &MetricDefinition, values: &[&str], value: f64) {
+        self.gauge(definition, values).set(value);
     }
 
     /// Removes a gauge's or a histogram's series, because the thing that it measured is gone.
-    pub fn forget(&self, def: &Def, values: &[&str]) {
-        match self.inner.kept.get(def.name) {
-            Some(Instrument::Gauge(family)) => drop(family.remove(&labels(def, values))),
-            Some(Instrument::Histogram(family)) => drop(family.remove(&labels(def, values))),
+    ///
+    /// A counter stays: scrapers take a counter that is gone and comes back for a restart. Handles
+    /// of a forgotten series feed nothing visible.
+    pub fn forget(&self, definition: &MetricDefinition, values: &[&str]) {
+        match self.inner.kept.get(definition.name) {
+            Some(Instrument::Gauge(family)) => drop(family.remove(&labels(definition, values))),
+            Some(Instrument::Histogram(family)) => drop(family.remove(&labels(definition, values))),
             _ => {}
         }
     }
 
     /// Returns the value of a gauge's series; `None` when there is no such series. For tests and
     /// debug dumps.
-    pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
+    pub fn level(&self, definition: &MetricDefinition, values: &[&str]) -> Option<f64> {
         self.gather();
-        match self.inner.kept.get(def.name) {
+        match self.inner.kept.get(definition.name) {
             Some(Instrument::Gauge(family)) => {
-                family.get(&labels(def, values)).map(|gauge| gauge.get())
+                family.get(&labels(definition, values)).map(|gauge| gauge.get())
             }
             _ => None,
         }
     }
 
     /// Adds to a gauge; negative values lower it.
-    pub fn add(&self, def: &Def, values: &[&str], value: f64) {
-        self.gauge(def, values).add(value);
+    pub fn add(&self, definition: &MetricDefinition, values: &[&str], value: f64) {
+        self.gauge(definition, values).add(value);
     }
 
     /// Records a duration, in seconds.
-    pub fn observe(&self, def: &Def, values: &[&str], duration: Duration) {
-        self.histogram(def, values).observe(duration);
+    pub fn observe(&self, definition: &MetricDefinition, values: &[&str], duration: Duration) {
+        self.histogram(definition, values).observe(duration);
     }
 
     /// Records a value that is not a duration, such as a size in bytes.
-    pub fn record(&self, def: &Def, values: &[&str], value: f64) {
-        self.histogram(def, values).record(value);
+    pub fn record(&self, definition: &MetricDefinition, values: &[&str], value: f64) {
+        self.histogram(definition, values).record(value);
     }
 
     /// Returns the value of a counter's series; 0 when nothing was counted. For tests and debug
     /// dumps.
-    pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
+    pub fn counted(&self, definition: &MetricDefinition, values: &[&str]) -> u64 {
         self.gather();
-        match self.inner.kept.get(def.name) {
+        match self.inner.kept.get(definition.name) {
             Some(Instrument::Counter(family)) => {
-                family.get(&labels(def, values)).map_or(0, |counter| counter.get())
+                family.get(&labels(definition, values)).map_or(0, |counter| counter.get())
             }
             _ => 0,
         }
     }
 
     /// Returns all series in the OpenMetrics text format.
+    ///
+    /// Numbers that components count by themselves are added first. The text is made in memory; its
+    /// size grows with the number of series.
     pub fn encode(&self) -> String {
         self.gather();
         let mut text = String::new();
@@ -319,9 +387,10 @@ impl Metrics {
     }
 }
 
-fn labels(def: &Def, values: &[&str]) -> Labels {
-    debug_assert_eq!(def.labels.len(), values.len(), "label values of {}", def.name);
-    def.labels.iter().copied().zip(values.iter().map(|value| (*value).to_owned())).collect()
+/// Pairs the names of the labels with their values.
+fn labels(definition: &MetricDefinition, values: &[&str]) -> Labels {
+    debug_assert_eq!(definition.labels.len(), values.len(), "label values of {}", definition.name);
+    definition.labels.iter().copied().zip(values.iter().map(|value| (*value).to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -353,7 +422,7 @@ mod tests {
 
     #[test]
     fn every_name_is_there_once() {
-        let mut all: Vec<_> = names::ALL.iter().map(|def| def.name).collect();
+        let mut all: Vec<_> = names::ALL.iter().map(|definition| definition.name).collect();
         all.sort_unstable();
         let count = all.len();
         all.dedup();

@@ -1,4 +1,8 @@
 //! Catches panics of called code and returns them as values, so that the caller goes on.
+//!
+//! A panic in a reconcile, a listener or a predicate concerns one object. Caught here, it becomes
+//! an error of that object, and the worker goes on with others. With `panic = "abort"` nothing can
+//! be caught.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};

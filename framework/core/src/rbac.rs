@@ -1,4 +1,21 @@
 //! Permissions as types and as RBAC rules.
+//!
+//! The derive `#[controller(…)]` implements the traits from the same words from which it prints the
+//! rules, so that code which compiles has its permissions in the manifest.
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use k8s_openapi::api::core::v1::Pod;
+//! use windlass::rbac::{Rule, merge};
+//! use windlass::resource::ResourceInfo;
+//!
+//! let pods = ResourceInfo::of::<Pod>();
+//! let rules = merge([Rule::new(&pods, None, &["get"]), Rule::new(&pods, None, &["list", "get"])]);
+//! assert_eq!(rules.len(), 1);
+//! assert_eq!(rules[0].verbs.iter().copied().collect::<Vec<_>>(), ["get", "list"]);
+//! ```
+
+// DESIGN.md, 79: `Can<V, K>` is implemented; calls require `CanGet<K>` and its siblings
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +24,8 @@ use crate::resource::{ResourceInfo, Scope, Verb};
 /// Marker types that name verbs in `can(get Pod)`.
 pub mod verbs {
     /// A verb as a type.
+    ///
+    /// Implemented by the types of this module; none of them has a value of interest.
     pub trait VerbType {
         /// The verb as RBAC prints it.
         const NAME: &'static str;
@@ -129,6 +148,9 @@ pub trait OwnsCache<K> {}
 impl<C: Owns<K>, K> OwnsCache<K> for C {}
 
 /// One RBAC rule: verbs on a resource or one of its subresources.
+///
+/// Rules are compared and sorted by group, resource, scope and verbs, so that printed manifests do
+/// not change from run to run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
     /// API group.
@@ -138,11 +160,24 @@ pub struct Rule {
     /// Scope of the resource. A cluster-scoped one cannot be granted in a namespace.
     pub scope: Scope,
     /// Verbs, as RBAC prints them.
+    ///
+    /// Sorted; an apply is a `patch`.
     pub verbs: BTreeSet<&'static str>,
 }
 
 impl Rule {
     /// `verbs` on `info`, or on its subresource.
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use windlass::rbac::Rule;
+    /// use windlass::resource::ResourceInfo;
+    ///
+    /// let info = ResourceInfo::of::<Deployment>();
+    /// let rule = Rule::new(&info, Some("scale"), &["patch"]);
+    /// assert_eq!((rule.group.as_str(), rule.resource.as_str()), ("apps", "deployments/scale"));
+    /// ```
     pub fn new(info: &ResourceInfo, subresource: Option<&str>, verbs: &[&'static str]) -> Self {
         let resource = match subresource {
             Some(sub) => format!("{}/{sub}", info.plural),
@@ -155,6 +190,8 @@ impl Rule {
 
 /// Rules that a controller needs on the kind it reconciles: to watch it, to put its finalizer on
 /// it, to write its status, and to name it in owner references that block its deletion.
+///
+/// Three rules: the kind, its `status` and its `finalizers`.
 pub fn main_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![
         Rule::new(info, None, &["get", "list", "watch", "patch"]),
@@ -165,22 +202,30 @@ pub fn main_rules(info: &ResourceInfo) -> Vec<Rule> {
 }
 
 /// Rules that a controller needs on a kind of children: to watch and to write them.
+///
+/// `patch` covers applies.
 pub fn owned_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![Rule::new(info, None, &["get", "list", "watch", "create", "patch", "delete"])]
 }
 
 /// Rules that a controller needs on a kind it only watches.
+///
+/// The verbs of a cache.
 pub fn watched_rules(info: &ResourceInfo) -> Vec<Rule> {
     vec![Rule::new(info, None, &["get", "list", "watch"])]
 }
 
 /// Rules that are needed to write Events.
+///
+/// Of `events.k8s.io/v1`. An event that repeats is patched, not created again.
 pub fn event_rules() -> Vec<Rule> {
     let info = ResourceInfo::of::<k8s_openapi::api::events::v1::Event>();
     vec![Rule::new(&info, None, &["create", "patch"])]
 }
 
 /// One rule per resource with the verbs of all, sorted by group and resource.
+///
+/// A kind in two scopes keeps two rules.
 pub fn merge(rules: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
     let mut merged: BTreeMap<(String, String, Scope), BTreeSet<&'static str>> = BTreeMap::new();
     for rule in rules {

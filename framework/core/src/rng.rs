@@ -3,6 +3,22 @@
 //! Jitter, suffixes and choices draw their numbers here, never from the operating system directly.
 //! The same seed gives the same numbers. Each component takes a [`fork`](Rng::fork), so that
 //! one more draw in one component does not change the numbers of another.
+//!
+//! Invariant: a generator is its 64-bit state and nothing else, so that a seed, the names of the
+//! forks and the order of the draws determine every number. Clones share the state under one short
+//! lock, which is never held across another call.
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use windlass::rng::Rng;
+//!
+//! let draw = |seed| {
+//!     let rng = Rng::seeded(seed);
+//!     (rng.fork("queue").next_u64(), rng.fork("client").next_u64())
+//! };
+//! assert_eq!(draw(7), draw(7));
+//! assert_ne!(draw(7), draw(8));
+//! ```
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -11,24 +27,51 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 /// A seeded random number generator (SplitMix64); clones share its state. Not for secrets.
+///
+/// A clone draws from the same sequence: a number that one clone returned does not come again from
+/// another. Components that must not disturb each other take a [`fork`](Self::fork) instead.
+///
+/// Default of an operator: [`from_os`](Self::from_os); of a test cluster: seed 1.
 #[derive(Clone, Debug)]
 pub struct Rng {
+    /// State of SplitMix64; each draw adds the golden ratio to it, so every state occurs once per
+    /// period of 2^64 draws.
     state: Arc<Mutex<u64>>,
 }
 
 impl Rng {
     /// Returns a generator whose numbers follow from `seed`.
+    ///
+    /// Every seed is usable, 0 included.
     pub fn seeded(seed: u64) -> Self {
         Self { state: Arc::new(Mutex::new(seed)) }
     }
 
     /// Returns a generator seeded by the operating system.
+    ///
+    /// The seed comes from the keys of the standard library's `RandomState`, which the operating
+    /// system fills; this needs neither a file nor a system call in each call.
     pub fn from_os() -> Self {
         Self::seeded(std::collections::hash_map::RandomState::new().build_hasher().finish())
     }
 
     /// Returns a separate generator for `component`; its seed is derived from the next number of
     /// this one and the name.
+    ///
+    /// The fork takes one number of this generator. Two forks of the same name therefore differ,
+    /// and the order of forks matters: a component that forks earlier changes the numbers of later
+    /// forks, a component that draws more from its own fork does not.
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use windlass::rng::Rng;
+    ///
+    /// let (one, other) = (Rng::seeded(1), Rng::seeded(1));
+    /// let (queue, same) = (one.fork("queue"), other.fork("queue"));
+    /// assert_eq!(queue.next_u64(), same.next_u64());
+    /// // The second fork of the same name is another generator.
+    /// assert_ne!(one.fork("queue").next_u64(), queue.next_u64());
+    /// ```
     pub fn fork(&self, component: &str) -> Self {
         // FNV-1a: unlike the standard library's hasher, it gives the same number in every process.
         let name = component.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
@@ -39,6 +82,8 @@ impl Rng {
 
     /// Returns the next number, uniform over all of `u64`.
     pub fn next_u64(&self) -> u64 {
+        // The addition and the read of the new state are one step: two clones that draw at the same
+        // time would otherwise return the same number.
         let mut state = self.state.lock();
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = *state;
@@ -48,17 +93,32 @@ impl Rng {
     }
 
     /// Returns a number in `[0, 1)`.
+    ///
+    /// The result has 53 random bits: all multiples of 2^-53 below 1 occur, with equal probability.
     pub fn unit(&self) -> f64 {
         // An f64 represents 53 bits exactly.
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Returns a number below `bound`; 0 when `bound` is 0.
+    ///
+    /// The remainder of a division: for a bound far below 2^64, as in all uses here, the bias is
+    /// negligible.
     pub fn below(&self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.next_u64() % bound }
     }
 
     /// Returns a duration uniform in `[0, bound)` (full jitter).
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use std::time::Duration;
+    /// use windlass::rng::Rng;
+    ///
+    /// let bound = Duration::from_secs(2);
+    /// assert!(Rng::seeded(3).jitter(bound) < bound);
+    /// assert_eq!(Rng::seeded(3).jitter(Duration::ZERO), Duration::ZERO);
+    /// ```
     pub fn jitter(&self, bound: Duration) -> Duration {
         bound.mul_f64(self.unit())
     }

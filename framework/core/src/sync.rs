@@ -6,6 +6,9 @@
 //!
 //! There are no condition variables: all waiters are tasks, and each wake-up leads to a look at the
 //! state under a lock.
+//!
+//! Lock order: none of these types takes a lock while it holds its own, and a closure that is
+//! passed to [`OrderedWatch`] runs under the lock of its value and must not wait for another one.
 
 mod ordered_watch;
 mod sharded_rw_lock;

@@ -1,6 +1,9 @@
 //! Texts within the limits of the Kubernetes API.
 
 /// Cuts `text` to at most `limit` bytes, with an ellipsis.
+///
+/// A `limit` below the three bytes of the ellipsis gives the ellipsis alone, which is then longer
+/// than the limit; no limit of the Kubernetes API is that small.
 pub fn shorten(mut text: String, limit: usize) -> String {
     const ELLIPSIS: char = '…';
     if text.len() <= limit {

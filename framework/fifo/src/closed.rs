@@ -8,6 +8,8 @@ use super::contract::Queue;
 use super::shared::Shared;
 
 /// Error of a queue that is closed.
+///
+/// A closed queue stays closed. Queued items are handed out before pops return this error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// The queue's name.
@@ -23,6 +25,8 @@ impl fmt::Display for Closed {
 impl StdError for Closed {}
 
 /// A component that becomes synced, with a name to report while it is not.
+///
+/// For a program with several queues or caches of its own, whose readiness names the missing ones.
 pub trait Synced {
     /// Returns the component's name.
     fn name(&self) -> &str;
@@ -40,6 +44,23 @@ impl<Q: Queue> Synced for Shared<Q> {
 }
 
 /// Returns the names of the components that have not synced, in the order given.
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use windlass::fifo::{Synced, unsynced};
+///
+/// struct Cache(&'static str, bool);
+///
+/// impl Synced for Cache {
+///     fn name(&self) -> &str {
+///         self.0
+///     }
+///     fn has_synced(&self) -> bool {
+///         self.1
+///     }
+/// }
+/// assert_eq!(unsynced(&[&Cache("pods", true), &Cache("nodes", false)]), ["nodes"]);
+/// ```
 pub fn unsynced<'a>(all: &[&'a dyn Synced]) -> Vec<&'a str> {
     all.iter().filter(|one| !one.has_synced()).map(|one| one.name()).collect()
 }

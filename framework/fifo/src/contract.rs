@@ -1,13 +1,18 @@
 //! The interface that the queues of this module share.
 
+// DESIGN.md, 30: A list that contains an object without a key deletes nothing
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::known::Known;
 use super::object_delta::{Deleted, ObjectDelta};
-use super::rules::{Refused, Rules};
+use super::rules::{EnqueueError, Rules};
 
 /// Outcome of processing a popped item.
+///
+/// client-go's `PopProcessFunc` returns an error, and `ErrRequeue` in it for
+/// [`Requeue`](Self::Requeue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<E> {
     /// The item was processed.
@@ -23,8 +28,10 @@ pub enum Outcome<E> {
 }
 
 /// An item that was taken out of a queue.
+///
+/// Owned by the caller until it is dropped, or returned by [`Queue::give_back`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken<P> {
+pub struct QueueItem<P> {
     /// The item.
     pub item: P,
     /// Whether it belongs to the first list.
@@ -32,6 +39,9 @@ pub struct Taken<P> {
 }
 
 /// A list that replaces everything before it; its objects are named and transformed.
+///
+/// Made by [`admit`](Self::admit), so that the functions of the rules run before a queue is
+/// changed.
 #[derive(Clone, Debug)]
 pub struct Replacement<K, T> {
     /// The objects, in the list's order.
@@ -49,7 +59,7 @@ impl<K: Debug, T> Replacement<K, T> {
         rules: &Rules<K, T>,
         list: impl IntoIterator<Item = T>,
         resource_version: &str,
-    ) -> (Self, Vec<Refused<T>>) {
+    ) -> (Self, Vec<EnqueueError<T>>) {
         let (mut objects, mut refused) = (Vec::new(), Vec::new());
         for object in list {
             match rules.admit(object) {
@@ -70,6 +80,26 @@ impl<K: Debug, T> Replacement<K, T> {
 ///
 /// The methods without a body define a queue and are called by [`Shared`](super::Shared): their
 /// objects have passed the queue's [`Rules`].
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use windlass::fifo::{DeltaFifo, Outcome, Queue};
+///
+/// /// Processes all that waits; returns the number of failures.
+/// fn drain<Q: Queue>(queue: &mut Q, mut works: impl FnMut(&Q::Popped) -> bool) -> usize {
+///     let mut failures = 0;
+///     while let Some(outcome) = queue.pop(|item, _is_initial| {
+///         if works(item) { Outcome::Done } else { Outcome::Failed(()) }
+///     }) {
+///         failures += usize::from(outcome != Outcome::Done);
+///     }
+///     failures
+/// }
+///
+/// let mut queue = DeltaFifo::new(|pod: &(&'static str, u32)| Ok(pod.0));
+/// queue.add(("web-0", 1)).expect("it has a key");
+/// assert_eq!(drain(&mut queue, |_| true), 0);
+/// ```
 pub trait Queue {
     /// The names of objects.
     type Key: Ord + Clone + Debug;
@@ -100,10 +130,10 @@ pub trait Queue {
     fn resync(&mut self, known: &dyn Known<Self::Key, Self::Object>);
 
     /// Takes out the next item.
-    fn take(&mut self) -> Option<Taken<Self::Popped>>;
+    fn take(&mut self) -> Option<QueueItem<Self::Popped>>;
 
     /// Puts an item back whose processing asked for it.
-    fn give_back(&mut self, taken: Taken<Self::Popped>);
+    fn give_back(&mut self, taken: QueueItem<Self::Popped>);
 
     /// Returns the states of the objects of `item` that a consumer knows once it has processed it;
     /// `None` for a deleted object.
@@ -130,7 +160,7 @@ pub trait Queue {
     ///
     /// # Errors
     /// The object is refused: its key cannot be read, its transform failed, the queue is full.
-    fn add(&mut self, object: Self::Object) -> Result<(), Refused<Self::Object>> {
+    fn add(&mut self, object: Self::Object) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Added(object), &());
         Ok(())
@@ -140,7 +170,7 @@ pub trait Queue {
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    fn update(&mut self, object: Self::Object) -> Result<(), Refused<Self::Object>> {
+    fn update(&mut self, object: Self::Object) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Updated(object), &());
         Ok(())
@@ -154,7 +184,7 @@ pub trait Queue {
         &mut self,
         object: Self::Object,
         known: &dyn Known<Self::Key, Self::Object>,
-    ) -> Result<(), Refused<Self::Object>> {
+    ) -> Result<(), EnqueueError<Self::Object>> {
         let (key, object) = admit(self, object)?;
         self.enter(key, ObjectDelta::Deleted(Deleted::seen(object)), known);
         Ok(())
@@ -167,14 +197,17 @@ pub trait Queue {
     /// an object that could not be named may be the one that seems to be missing. A full queue
     /// refuses the whole list; an empty list it takes, as there is no object to return as a sign of
     /// the refusal.
+    ///
+    /// The objects that were refused are returned with the reason of each; an empty answer means
+    /// that the whole list was taken.
     fn replace(
         &mut self,
         list: Vec<Self::Object>,
         resource_version: &str,
         known: &dyn Known<Self::Key, Self::Object>,
-    ) -> Vec<Refused<Self::Object>> {
+    ) -> Vec<EnqueueError<Self::Object>> {
         if !self.has_room() && !list.is_empty() {
-            return list.into_iter().map(Refused::Full).collect();
+            return list.into_iter().map(EnqueueError::Full).collect();
         }
         let (list, refused) = Replacement::admit(self.rules(), list, resource_version);
         self.enter_list(list, known);
@@ -183,6 +216,8 @@ pub trait Queue {
 
     /// Takes out the next item and passes it to `process`, with whether it belongs to the first
     /// list. `None` when no item waits.
+    ///
+    /// For a queue of one task. [`Shared::pop`](super::Shared::pop) waits for an item.
     fn pop<E>(
         &mut self,
         process: impl FnOnce(&Self::Popped, bool) -> Outcome<E>,
@@ -202,13 +237,14 @@ pub trait Queue {
 /// An object that has passed the rules of a queue, with its key.
 pub(super) type Admitted<Q> = (<Q as Queue>::Key, <Q as Queue>::Object);
 
+/// Names and transforms an object, unless the queue is full.
 fn admit<Q: Queue + ?Sized>(
     queue: &Q,
     object: Q::Object,
-) -> Result<Admitted<Q>, Refused<Q::Object>> {
+) -> Result<Admitted<Q>, EnqueueError<Q::Object>> {
     if !queue.has_room() {
         // Before the transform runs: the object comes back as it was.
-        return Err(Refused::Full(object));
+        return Err(EnqueueError::Full(object));
     }
     queue.rules().admit(object)
 }

@@ -2,18 +2,23 @@
 //!
 //! It compares lists with the queued and the known objects, and makes tombstones for missing ones.
 //! Deltas of one key are kept, not merged (except for two deletions in a row), so its size is
-//! bounded only by the speed of the consumer; [`DeltaQueue`](windlass_cache::delta::DeltaQueue) has a bound.
+//! bounded only by the speed of the consumer; `windlass_cache::delta::DeltaQueue` has a bound.
+//!
+//! Invariants: each key in `order` has a place and the other way round; no place is without deltas;
+//! `initial` counts the places of the first list, tombstones included.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use super::contract::{Queue, Replacement, Taken};
+use super::contract::{Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::{Deleted, ObjectDelta};
 use super::rules::Rules;
 use windlass_core::error::BoxError;
 
 /// The changes of one key, oldest first; never empty.
+///
+/// client-go's `Deltas`, with the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deltas<K, T> {
     /// The object's key.
@@ -24,6 +29,8 @@ pub struct Deltas<K, T> {
 
 impl<K, T> Deltas<K, T> {
     /// Returns the last change.
+    ///
+    /// For consumers that need the present state only.
     pub fn newest(&self) -> Option<&ObjectDelta<T>> {
         self.deltas.last()
     }
@@ -58,18 +65,25 @@ impl<K, T> Deltas<K, T> {
 /// assert_eq!(popped[1].deltas, [ObjectDelta::Deleted(Deleted::missed(Some(("web-0", 1))))]);
 /// ```
 pub struct DeltaFifo<K, T> {
+    /// Names and trims objects.
     rules: Rules<K, T>,
+    /// The keys that wait, in the order of their first delta.
     order: VecDeque<K>,
-    places: BTreeMap<K, Place<T>>,
+    /// The deltas by key.
+    places: BTreeMap<K, QueuedDeltas<T>>,
+    /// Whether anything was queued: an empty queue has not synced before.
     is_populated: bool,
     /// Places of the first list that were not taken out.
     initial: usize,
+    /// Whether listed objects become `Sync` deltas.
     lists_as_sync: bool,
 }
 
 /// The waiting deltas of one key.
-struct Place<T> {
+struct QueuedDeltas<T> {
+    /// Oldest first.
     deltas: Vec<ObjectDelta<T>>,
+    /// Whether the place belongs to the first list.
     is_initial: bool,
 }
 
@@ -123,7 +137,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
             return merge(&mut place.deltas, delta);
         }
         self.order.push_back(key.clone());
-        self.places.insert(key, Place { deltas: vec![delta], is_initial });
+        self.places.insert(key, QueuedDeltas { deltas: vec![delta], is_initial });
         self.initial += usize::from(is_initial);
     }
 
@@ -132,6 +146,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
         let queued: Vec<K> =
             self.order.iter().filter(|key| !listed.contains(key)).cloned().collect();
         for key in queued {
+            // The queued state is newer than the known one, so the tombstone carries it.
             let newest = self.places.get(&key).and_then(|place| place.deltas.last());
             let last_known = newest.and_then(ObjectDelta::object).cloned();
             self.push(key, ObjectDelta::Deleted(Deleted::missed(last_known)), is_initial);
@@ -179,6 +194,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
     }
 
     fn enter_list(&mut self, list: Replacement<K, T>, known: &dyn Known<K, T>) {
+        // Only the first list counts for `has_synced`, and only if nothing was queued before it.
         let is_initial = !self.is_populated;
         self.is_populated = true;
         let listed: BTreeSet<K> = list.objects.iter().map(|(key, _)| key.clone()).collect();
@@ -190,6 +206,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
             };
             self.push(key, delta, is_initial);
         }
+        // An object that could not be named may be one of the missing ones: no tombstones then.
         if list.is_whole {
             self.bury(&listed, known, is_initial);
         }
@@ -206,21 +223,23 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<Deltas<K, T>>> {
+    fn take(&mut self) -> Option<QueueItem<Deltas<K, T>>> {
         loop {
             let key = self.order.pop_front()?;
-            let Some(Place { deltas, is_initial }) = self.places.remove(&key) else { continue };
+            let Some(QueuedDeltas { deltas, is_initial }) = self.places.remove(&key) else {
+                continue;
+            };
             self.initial -= usize::from(is_initial);
-            return Some(Taken { item: Deltas { key, deltas }, is_initial });
+            return Some(QueueItem { item: Deltas { key, deltas }, is_initial });
         }
     }
 
-    fn give_back(&mut self, taken: Taken<Deltas<K, T>>) {
+    fn give_back(&mut self, taken: QueueItem<Deltas<K, T>>) {
         let Deltas { key, deltas } = taken.item;
         // Deltas that were queued meanwhile are newer, and win.
         if !self.places.contains_key(&key) {
             self.order.push_back(key.clone());
-            self.places.insert(key, Place { deltas, is_initial: false });
+            self.places.insert(key, QueuedDeltas { deltas, is_initial: false });
         }
     }
 

@@ -6,14 +6,30 @@ use std::hash::{BuildHasher, Hash};
 /// The objects that the consumer of a queue knows, as of its last finished pop.
 ///
 /// A queue compares lists with it to find deleted objects. `()` knows no objects.
+///
+/// Implemented for maps, for `()`, and for a consumer's own store:
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use std::collections::BTreeMap;
+/// use windlass::fifo::Known;
+///
+/// let store = BTreeMap::from([("web-0", 1), ("web-1", 2)]);
+/// assert!(Known::contains(&store, &"web-1"));
+/// assert_eq!(Known::keys(&store), ["web-0", "web-1"]);
+/// ```
 pub trait Known<K, T> {
     /// Returns the keys, in a deterministic order.
+    ///
+    /// Called for each list and each resync.
     fn keys(&self) -> Vec<K>;
 
     /// Returns the object; `None` also when the key is known but the object is not.
     fn get(&self, key: &K) -> Option<T>;
 
     /// Whether the key is known.
+    ///
+    /// Override it when a check is cheaper than a copy of the object.
     fn contains(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
@@ -57,6 +73,7 @@ pub(super) struct View<K, T> {
 }
 
 impl<K: Ord + Clone, T> View<K, T> {
+    /// Reads all known objects, without any lock of the queue.
     pub(super) fn of(known: &impl Known<K, T>) -> Self {
         let states = known.keys().into_iter().map(|key| {
             let object = known.get(&key);

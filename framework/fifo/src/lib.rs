@@ -12,7 +12,7 @@
 //! [`WorkQueue`](windlass_runtime::workqueue::WorkQueue) with one of client-go's rate limiters.
 //!
 //! No other module of the framework uses this one: informers run on
-//! [`DeltaQueue`](windlass_cache::delta::DeltaQueue), and controllers retry by a
+//! `windlass_cache::delta::DeltaQueue`, and controllers retry by a
 //! [`RetryPolicy`](windlass_runtime::workqueue::RetryPolicy).
 //!
 //! ```
@@ -35,6 +35,13 @@
 //! assert_eq!(seen, BTreeMap::from([("web-0".into(), 2), ("web-1".into(), 1)]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The choice: an operator needs none of them, since its controllers have a queue of their own. A
+//! cache of another design that is fed by a reflector takes a [`DeltaFifo`]; one that must see each
+//! step, with a bound, a [`RealFifo`]. All of them are deterministic: equal calls lead to equal
+//! pops.
+
+// DESIGN.md, 114: client-go's queues are a crate that no other uses
 
 // Derives and examples name the crate as users do.
 #[doc(hidden)]
@@ -60,7 +67,7 @@ mod shared;
 mod tests;
 
 pub use closed::{Closed, Synced, unsynced};
-pub use contract::{Outcome, Queue, Replacement, Taken};
+pub use contract::{Outcome, Queue, QueueItem, Replacement};
 pub use delta_fifo::{DeltaFifo, Deltas};
 pub use known::Known;
 pub use object_delta::{Deleted, DeltaType, ObjectDelta};
@@ -71,5 +78,5 @@ pub use rate_limiter::{
 };
 pub use rate_limiting_queue::RateLimitingQueue;
 pub use real_fifo::{RealDelta, RealFifo};
-pub use rules::{Refused, Rules};
+pub use rules::{EnqueueError, Rules};
 pub use shared::Shared;

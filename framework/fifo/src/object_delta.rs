@@ -4,6 +4,8 @@
 use std::fmt;
 
 /// The kind of a change. The list is complete, so that a `match` can be exhaustive.
+///
+/// client-go's `DeltaType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DeltaType {
     /// The object is new.
@@ -31,6 +33,8 @@ impl fmt::Display for DeltaType {
 }
 
 /// A deletion.
+///
+/// client-go's `DeletedFinalStateUnknown` is a deletion that is not certain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted<T> {
     /// The last known state, if there is one.
@@ -54,6 +58,17 @@ impl<T> Deleted<T> {
 }
 
 /// One change of one object.
+///
+/// client-go's `Delta`. A consumer applies it to its store by [`object`](Self::object):
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use windlass::fifo::{Deleted, DeltaType, ObjectDelta};
+///
+/// let delta = ObjectDelta::Deleted(Deleted::missed(Some("last state")));
+/// assert_eq!(delta.delta_type(), DeltaType::Deleted);
+/// assert_eq!(delta.object(), Some(&"last state"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectDelta<T> {
     /// The object is new.
@@ -81,6 +96,8 @@ impl<T> ObjectDelta<T> {
     }
 
     /// Returns the object: its new state, or the last known state of a deleted one.
+    ///
+    /// `None` only for a deletion without a known state.
     pub fn object(&self) -> Option<&T> {
         match self {
             Self::Added(object)

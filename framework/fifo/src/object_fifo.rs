@@ -2,11 +2,14 @@
 //!
 //! For consumers that need current states, not changes: a deleted object is not handed out at all.
 //! There are no tombstones and no deltas.
+//!
+//! Invariants: each key in `order` has an entry and the other way round; `objects` counts the
+//! entries with an object; `initial` counts the entries of the first list.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use super::contract::{Queue, Replacement, Taken};
+use super::contract::{Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::ObjectDelta;
 use super::rules::Rules;
@@ -42,12 +45,15 @@ use windlass_core::error::BoxError;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Fifo<K, T> {
+    /// Names and trims objects.
     rules: Rules<K, T>,
     /// The keys that have a place, in order.
     order: VecDeque<K>,
+    /// The places by key.
     entries: BTreeMap<K, Entry<T>>,
     /// Places with an object.
     objects: usize,
+    /// Whether anything was queued: an empty queue has not synced before.
     is_populated: bool,
     /// Places of the first list that were not taken out.
     initial: usize,
@@ -55,7 +61,9 @@ pub struct Fifo<K, T> {
 
 /// The place of one key; without an object after a deletion.
 struct Entry<T> {
+    /// The newest state; `None` after a deletion.
     object: Option<T>,
+    /// Whether the place belongs to the first list.
     is_initial: bool,
 }
 
@@ -70,6 +78,8 @@ impl<K, T> fmt::Debug for Fifo<K, T> {
 
 impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
     /// Creates an empty queue of objects that `key` names.
+    ///
+    /// Objects are named by `key` when they are queued; one that cannot be named is refused.
     pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self {
             rules: Rules::new(key),
@@ -82,6 +92,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
     }
 
     /// Returns the queued object of `key`.
+    ///
+    /// The state that the next pop of the key would hand out.
     pub fn get(&self, key: &K) -> Option<&T> {
         self.entries.get(key)?.object.as_ref()
     }
@@ -102,6 +114,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
         is_free
     }
 
+    /// Queues a state at the key's place, or at the end.
     fn put(&mut self, key: K, object: T, is_initial: bool) {
         match self.entries.get_mut(&key) {
             Some(entry) => {
@@ -162,7 +175,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
     /// Does nothing: every object has its place by construction.
     fn resync(&mut self, _known: &dyn Known<K, T>) {}
 
-    fn take(&mut self) -> Option<Taken<(K, T)>> {
+    fn take(&mut self) -> Option<QueueItem<(K, T)>> {
         loop {
             let key = self.order.pop_front()?;
             let Some(entry) = self.entries.remove(&key) else { continue };
@@ -170,12 +183,12 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
             // The place of a deleted object is skipped.
             if let Some(object) = entry.object {
                 self.objects -= 1;
-                return Some(Taken { item: (key, object), is_initial: entry.is_initial });
+                return Some(QueueItem { item: (key, object), is_initial: entry.is_initial });
             }
         }
     }
 
-    fn give_back(&mut self, taken: Taken<(K, T)>) {
+    fn give_back(&mut self, taken: QueueItem<(K, T)>) {
         let (key, object) = taken.item;
         // An object that was queued meanwhile is newer, and wins.
         self.add_if_not_present(key, object);

@@ -4,6 +4,9 @@
 //! of a key is in its slot and is dropped with it. A limiter serves cases that a policy cannot
 //! express, such as a limit over all keys; a [`RateLimitingQueue`](super::RateLimitingQueue) uses
 //! it. A limiter keeps an entry per failing key until [`forget`](RateLimiter::forget).
+//!
+//! Locks: each limiter has one, held for a map access or a subtraction and never while another
+//! limiter is called.
 
 use std::collections::HashMap;
 use std::fmt::{self, Debug};
@@ -16,14 +19,45 @@ use windlass_core::clock::Clock;
 use windlass_core::sync::Mutex;
 
 /// Decides the delay of a key's next try: client-go's `TypedRateLimiter`.
+///
+/// A limiter of your own decides by any rule; it must not block, because the queue calls it on the
+/// task that adds the key:
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use std::time::Duration;
+/// use windlass::fifo::RateLimiter;
+///
+/// /// The same delay for every try; remembers nothing.
+/// #[derive(Debug)]
+/// struct Constant(Duration);
+///
+/// impl RateLimiter<String> for Constant {
+///     fn when(&self, _: &String) -> Duration {
+///         self.0
+///     }
+///     fn forget(&self, _: &String) {}
+///     fn num_requeues(&self, _: &String) -> u32 {
+///         0
+///     }
+/// }
+/// let limiter = Constant(Duration::from_secs(5));
+/// assert_eq!(limiter.when(&"home".to_owned()), Duration::from_secs(5));
+/// ```
 pub trait RateLimiter<T>: Debug + Send + Sync {
     /// Returns the delay of `key` and counts one more try of it.
+    ///
+    /// Zero means at once.
     fn when(&self, key: &T) -> Duration;
 
     /// Forgets the tries of `key`: it succeeded, or will not be tried again.
+    ///
+    /// Without it the entry of a key stays for ever: call it after each success and each surrender.
     fn forget(&self, key: &T);
 
     /// Returns the number of calls of [`when`](Self::when) for `key` since it was last forgotten.
+    ///
+    /// For a limit on the number of tries. Zero for limiters that keep no keys.
     fn num_requeues(&self, key: &T) -> u32;
 }
 
@@ -31,6 +65,7 @@ pub trait RateLimiter<T>: Debug + Send + Sync {
 struct Tries<T>(Mutex<HashMap<T, u32>>);
 
 impl<T: Hash + Eq + Clone> Tries<T> {
+    /// Creates an empty map.
     fn new() -> Self {
         // No code iterates over the map, so its random order is never visible.
         Self(Mutex::new(HashMap::new()))
@@ -53,10 +88,12 @@ impl<T: Hash + Eq + Clone> Tries<T> {
         }
     }
 
+    /// Drops the entry of a key.
     fn forget(&self, key: &T) {
         self.0.lock().remove(key);
     }
 
+    /// Number of tries of a key.
     fn count(&self, key: &T) -> u32 {
         self.0.lock().get(key).copied().unwrap_or(0)
     }
@@ -69,10 +106,26 @@ impl<T> Debug for Tries<T> {
 }
 
 /// `base` × 2^tries, at most `max`; each key by itself. Without jitter, as in client-go.
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use std::time::Duration;
+/// use windlass::fifo::{ItemExponentialFailureRateLimiter, RateLimiter};
+///
+/// let (base, max) = (Duration::from_millis(5), Duration::from_millis(15));
+/// let limiter = ItemExponentialFailureRateLimiter::new(base, max);
+/// let delays: Vec<_> = (0..4).map(|_| limiter.when(&"home").as_millis()).collect();
+/// assert_eq!(delays, [5, 10, 15, 15]);
+/// limiter.forget(&"home");
+/// assert_eq!(limiter.num_requeues(&"home"), 0);
+/// ```
 #[derive(Debug)]
 pub struct ItemExponentialFailureRateLimiter<T> {
+    /// Delay of the first retry.
     base: Duration,
+    /// Largest delay.
     max: Duration,
+    /// Tries of each key.
     tries: Tries<T>,
 }
 
@@ -103,11 +156,26 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemExponentialFail
 }
 
 /// `fast` for the first tries of a key, `slow` for all later ones.
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use std::time::Duration;
+/// use windlass::fifo::{ItemFastSlowRateLimiter, RateLimiter};
+///
+/// let (fast, slow) = (Duration::from_millis(100), Duration::from_secs(60));
+/// let limiter = ItemFastSlowRateLimiter::new(fast, slow, 2);
+/// let delays: Vec<_> = (0..3).map(|_| limiter.when(&"home")).collect();
+/// assert_eq!(delays, [fast, fast, slow]);
+/// ```
 #[derive(Debug)]
 pub struct ItemFastSlowRateLimiter<T> {
+    /// Delay of the first tries.
     fast: Duration,
+    /// Delay of the later ones.
     slow: Duration,
+    /// Number of fast tries.
     most_fast: u32,
+    /// Tries of each key.
     tries: Tries<T>,
 }
 
@@ -133,11 +201,27 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemFastSlowRateLim
 }
 
 /// A token bucket over all keys together: a number of tries per second, and a burst on top.
+///
+/// golang.org/x/time/rate's `Limiter` behind client-go's interface. It keeps no keys: `forget` has
+/// no effect.
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use std::time::Duration;
+/// use windlass::clock::Clock;
+/// use windlass::fifo::{BucketRateLimiter, RateLimiter};
+///
+/// let limiter = BucketRateLimiter::new(10.0, 1, Clock::system());
+/// assert_eq!(limiter.when(&"home"), Duration::ZERO);
+/// assert!(limiter.when(&"shop") > Duration::ZERO, "the burst is used up");
+/// ```
 #[derive(Debug)]
 pub struct BucketRateLimiter {
     /// Time per token.
     drip: Duration,
+    /// Tokens that the full bucket holds.
     burst: u32,
+    /// Clock by which tokens drip.
     clock: Clock,
     /// Time at which the bucket was, or will be, empty and without debt.
     empty: Mutex<Instant>,
@@ -176,8 +260,11 @@ impl<T> RateLimiter<T> for BucketRateLimiter {
 }
 
 /// The longest wait that any of several limiters asks for.
+///
+/// Each limiter counts the try, also those whose delay is not the longest.
 #[derive(Debug)]
 pub struct MaxOfRateLimiter<T> {
+    /// Asked in order, one after the other.
     limiters: Vec<Box<dyn RateLimiter<T>>>,
 }
 
@@ -205,9 +292,14 @@ impl<T: Debug> RateLimiter<T> for MaxOfRateLimiter<T> {
 }
 
 /// The delay of another limiter, cut off at `max`.
+///
+/// The inner limiter counts as without the bound, so the delay after a
+/// [`forget`](RateLimiter::forget) is the same.
 #[derive(Debug)]
 pub struct WithMaxWaitRateLimiter<T> {
+    /// Limiter whose delay is cut off.
     limiter: Box<dyn RateLimiter<T>>,
+    /// Largest delay.
     max: Duration,
 }
 
@@ -234,6 +326,8 @@ impl<T: Debug> RateLimiter<T> for WithMaxWaitRateLimiter<T> {
 
 /// Returns client-go's `DefaultTypedControllerRateLimiter`: 5 ms doubling to 1000 s per key, and 10
 /// tries a second with bursts of 100 over all keys.
+///
+/// The burst of 100 lets the objects that are found at the start through at once.
 pub fn default_controller_rate_limiter<T>(clock: Clock) -> MaxOfRateLimiter<T>
 where
     T: Hash + Eq + Clone + Debug + Send + 'static,

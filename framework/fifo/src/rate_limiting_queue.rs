@@ -1,4 +1,8 @@
 //! A queue whose retries are spaced out by a rate limiter, as client-go's `RateLimitingInterface`.
+//!
+//! All other methods are those of the [`WorkQueue`] that it derefs to: `get`, `add`, `shutdown` and
+//! their siblings. Retries by the queue's own policy and by the limiter can be mixed, but count
+//! apart.
 
 use std::fmt;
 use std::hash::Hash;
@@ -29,8 +33,12 @@ use windlass_runtime::workqueue::{QueueSettings, WorkQueue};
 /// work.done();
 /// # });
 /// ```
+///
+/// Cheap to clone; clones share queue and limiter.
 pub struct RateLimitingQueue<T: Hash + Eq + Clone> {
+    /// The queue, which knows nothing of the limiter.
     queue: WorkQueue<T>,
+    /// Decides the delays.
     limiter: Arc<dyn RateLimiter<T>>,
 }
 
@@ -47,6 +55,9 @@ impl<T: Hash + Eq + Clone + Send + 'static> RateLimitingQueue<T> {
 
 impl<T: Hash + Eq + Clone> RateLimitingQueue<T> {
     /// Adds `key` after the delay that the limiter returns.
+    ///
+    /// client-go's `AddRateLimited`. Never waits. A key that waits for an earlier time keeps that
+    /// time.
     pub fn add_rate_limited(&self, key: T) {
         let delay = self.limiter.when(&key);
         self.queue.add_after(key, delay);
@@ -54,6 +65,8 @@ impl<T: Hash + Eq + Clone> RateLimitingQueue<T> {
 
     /// Forgets a key's tries: it succeeded, or will not be tried again. A key that waits in the
     /// queue stays there.
+    ///
+    /// client-go's `Forget`.
     pub fn forget(&self, key: &T) {
         self.limiter.forget(key);
     }

@@ -1,12 +1,15 @@
 //! A queue in which nothing is merged: every delta of every key, in the order of arrival.
 //!
 //! For consumers that must see each step. It is bounded, so its producers must be able to wait.
+//!
+//! client-go's `RealFIFO`. Invariant: entries are only added at the end, and returned to the front,
+//! so the order of arrival is the order of pops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use super::contract::{Outcome, Queue, Replacement, Taken};
+use super::contract::{Outcome, Queue, QueueItem, Replacement};
 use super::known::Known;
 use super::object_delta::{Deleted, DeltaType, ObjectDelta};
 use super::rules::Rules;
@@ -63,9 +66,10 @@ impl<K, T> RealDelta<K, T> {
 /// All deltas of all keys in the order of arrival, up to a bound.
 ///
 /// - Nothing is merged or dropped: a deleted object is handed out with its whole history.
-/// - When full, adding is refused ([`Refused::Full`](super::Refused::Full) returns the object), and
-///   waits in a [`Shared`](super::Shared). A list is taken when there is room for one entry, or
-///   when it is empty; a resync always. Either may exceed the bound by the entries that it queues.
+/// - When full, adding is refused ([`EnqueueError::Full`](super::EnqueueError::Full) returns the
+///   object), and waits in a [`Shared`](super::Shared). A list is taken when there is room for one
+///   entry, or when it is empty; a resync always. Either may exceed the bound by the entries that
+///   it queues.
 /// - [`replace`](Queue::replace) queues tombstones for objects that were queued or known and are
 ///   not listed, then a `Replaced` for each listed object. [Atomic](Self::atomic) queues hold one
 ///   `ReplacedAll` instead, and leave the comparison to the consumer.
@@ -90,20 +94,28 @@ impl<K, T> RealDelta<K, T> {
 ///     .is_some()
 /// {}
 /// assert_eq!(popped, [DeltaType::Added, DeltaType::Updated]);
-/// # Ok::<(), windlass::fifo::Refused<(&'static str, u32)>>(())
+/// # Ok::<(), windlass::fifo::EnqueueError<(&'static str, u32)>>(())
 /// ```
 pub struct RealFifo<K, T> {
+    /// Names and trims objects.
     rules: Rules<K, T>,
+    /// The deltas that wait, oldest first.
     entries: VecDeque<Entry<K, T>>,
+    /// Bound on the number of entries; at least one.
     most: usize,
+    /// Whether a list is one entry.
     is_atomic: bool,
+    /// Whether anything was queued: an empty queue has not synced before.
     is_populated: bool,
     /// Entries of the first list that were not taken out.
     initial: usize,
 }
 
+/// A waiting delta.
 struct Entry<K, T> {
+    /// The change.
     delta: RealDelta<K, T>,
+    /// Whether it belongs to the first list.
     is_initial: bool,
 }
 
@@ -146,6 +158,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     /// Makes the queue atomic: a list becomes one `ReplacedAll`, a resync one `SyncAll`.
+    ///
+    /// For consumers that replace their store as a whole. Default: no.
     #[must_use]
     pub fn atomic(mut self) -> Self {
         self.is_atomic = true;
@@ -154,6 +168,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
 
     /// Queues a bookmark: the source has reached `resource_version`. A full queue ignores it, as
     /// the next bookmark supersedes it. Returns whether it was queued.
+    ///
+    /// For consumers that resume a watch at their last version.
     pub fn bookmark(&mut self, resource_version: &str) -> bool {
         let has_room = self.has_room();
         if has_room {
@@ -164,6 +180,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     }
 
     /// Returns the waiting entries, oldest first.
+    ///
+    /// Looks without taking anything out.
     pub fn iter(&self) -> impl Iterator<Item = &RealDelta<K, T>> {
         self.entries.iter().map(|entry| &entry.delta)
     }
@@ -171,14 +189,16 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     /// Takes out a run of deltas that can be applied as one step: at most `most` (at least one), of
     /// distinct keys, all or none of them of the first list. An entry that concerns more than one
     /// object comes alone. `None` when no entry waits.
-    pub fn take_batch(&mut self, most: usize) -> Option<Taken<Vec<RealDelta<K, T>>>> {
+    ///
+    /// A consumer that locks its store once for each batch handles a long list with few locks.
+    pub fn take_batch(&mut self, most: usize) -> Option<QueueItem<Vec<RealDelta<K, T>>>> {
         let first = self.take()?;
         let is_initial = first.is_initial;
         let mut keys: BTreeSet<K> = first.item.key().cloned().into_iter().collect();
         let mut item = vec![first.item];
         // The entry concerns all objects: it is a batch by itself.
         if keys.is_empty() {
-            return Some(Taken { item, is_initial });
+            return Some(QueueItem { item, is_initial });
         }
         while item.len() < most {
             let Some(next) = self.entries.front() else { break };
@@ -191,13 +211,13 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
             }
             item.extend(self.take().map(|taken| taken.item));
         }
-        Some(Taken { item, is_initial })
+        Some(QueueItem { item, is_initial })
     }
 
     /// Puts a batch back to the front, in its order.
-    pub fn give_back_batch(&mut self, taken: Taken<Vec<RealDelta<K, T>>>) {
+    pub fn give_back_batch(&mut self, taken: QueueItem<Vec<RealDelta<K, T>>>) {
         for item in taken.item.into_iter().rev() {
-            self.give_back(Taken { item, is_initial: taken.is_initial });
+            self.give_back(QueueItem { item, is_initial: taken.is_initial });
         }
     }
 
@@ -349,14 +369,14 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<RealDelta<K, T>>> {
+    fn take(&mut self) -> Option<QueueItem<RealDelta<K, T>>> {
         let Entry { delta, is_initial } = self.entries.pop_front()?;
         self.initial -= usize::from(is_initial);
-        Some(Taken { item: delta, is_initial })
+        Some(QueueItem { item: delta, is_initial })
     }
 
-    fn give_back(&mut self, taken: Taken<RealDelta<K, T>>) {
-        let Taken { item: delta, is_initial } = taken;
+    fn give_back(&mut self, taken: QueueItem<RealDelta<K, T>>) {
+        let QueueItem { item: delta, is_initial } = taken;
         self.initial += usize::from(is_initial);
         self.entries.push_front(Entry { delta, is_initial });
     }

@@ -6,14 +6,28 @@ use std::sync::Arc;
 
 use windlass_core::error::BoxError;
 
+/// The function that names objects.
 type KeyFn<K, T> = Arc<dyn Fn(&T) -> Result<K, BoxError> + Send + Sync>;
+/// The function that trims objects.
 type TransformFn<T> = Arc<dyn Fn(T) -> Result<T, BoxError> + Send + Sync>;
 
 /// Functions that name and trim the objects of a queue; cheap to clone.
 ///
 /// [`Shared`](super::Shared) runs them before it takes the queue's lock.
+///
+/// ```
+/// # extern crate windlass_fifo as windlass;
+/// use windlass::fifo::Rules;
+///
+/// let rules = Rules::new(|pod: &(String, Vec<u8>)| Ok(pod.0.clone()))
+///     .transform(|(name, _payload)| Ok((name, Vec::new())));
+/// let (key, kept) = rules.admit(("web-0".into(), vec![1, 2, 3])).expect("it is named");
+/// assert_eq!((key.as_str(), kept.1.len()), ("web-0", 0));
+/// ```
 pub struct Rules<K, T> {
+    /// Names an object.
     key: KeyFn<K, T>,
+    /// Trims an object after it was named.
     transform: Option<TransformFn<T>>,
 }
 
@@ -31,11 +45,15 @@ impl<K, T> fmt::Debug for Rules<K, T> {
 
 impl<K: fmt::Debug, T> Rules<K, T> {
     /// Names objects by `key`, and keeps them as they are.
+    ///
+    /// An error of `key` refuses the object.
     pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
         Self { key: Arc::new(key), transform: None }
     }
 
     /// Adds a transform, which every object passes once, after its key was read.
+    ///
+    /// An error of `transform` refuses the object, which is then gone.
     #[must_use]
     pub fn transform(
         mut self,
@@ -48,25 +66,28 @@ impl<K: fmt::Debug, T> Rules<K, T> {
     /// Names and transforms an object that comes from the source.
     ///
     /// # Errors
-    /// [`Refused::Key`], [`Refused::Transform`].
-    pub fn admit(&self, object: T) -> Result<(K, T), Refused<T>> {
+    /// [`EnqueueError::Key`], [`EnqueueError::Transform`].
+    pub fn admit(&self, object: T) -> Result<(K, T), EnqueueError<T>> {
         let key = match (self.key)(&object) {
             Ok(key) => key,
-            Err(source) => return Err(Refused::Key { object, source }),
+            Err(source) => return Err(EnqueueError::Key { object, source }),
         };
         match &self.transform {
             None => Ok((key, object)),
             Some(transform) => match transform(object) {
                 Ok(object) => Ok((key, object)),
                 // The transform has consumed the object: only its key is left.
-                Err(source) => Err(Refused::Transform { key: format!("{key:?}"), source }),
+                Err(source) => Err(EnqueueError::Transform { key: format!("{key:?}"), source }),
             },
         }
     }
 }
 
 /// Error of an object that a queue did not take. Returns the object where it still exists.
-pub enum Refused<T> {
+///
+/// [`into_object`](Self::into_object) returns the object of all variants but
+/// [`Transform`](Self::Transform).
+pub enum EnqueueError<T> {
     /// The object's key could not be read.
     Key {
         /// The object.
@@ -87,7 +108,7 @@ pub enum Refused<T> {
     Closed(T),
 }
 
-impl<T> Refused<T> {
+impl<T> EnqueueError<T> {
     /// Returns the object, unless a transform has consumed it.
     pub fn into_object(self) -> Option<T> {
         match self {
@@ -97,7 +118,7 @@ impl<T> Refused<T> {
     }
 }
 
-impl<T> fmt::Debug for Refused<T> {
+impl<T> fmt::Debug for EnqueueError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key { source, .. } => f.debug_struct("Key").field("source", source).finish(),
@@ -110,7 +131,7 @@ impl<T> fmt::Debug for Refused<T> {
     }
 }
 
-impl<T> fmt::Display for Refused<T> {
+impl<T> fmt::Display for EnqueueError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key { .. } => f.write_str("the object was not queued: its key cannot be read"),
@@ -123,7 +144,7 @@ impl<T> fmt::Display for Refused<T> {
     }
 }
 
-impl<T> StdError for Refused<T> {
+impl<T> StdError for EnqueueError<T> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Key { source, .. } | Self::Transform { source, .. } => Some(&**source),

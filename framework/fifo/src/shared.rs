@@ -3,6 +3,11 @@
 //! Producers never wait for a consumer's processing, only for room. One item is processed at a
 //! time, outside of the lock. While a list or a resync is compared with the consumer's store, the
 //! effects of the item in process count as done already, so its objects do not seem unknown.
+//!
+//! Lock order: the queue's lock is the only one. The key function, the transform, the consumer's
+//! store and the processing all run without it; only the queue's own methods run under it.
+
+// DESIGN.md, 29: `fifo::Shared` counts an item in processing as processed
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +15,10 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::closed::Closed;
-use super::contract::{Admitted, Outcome, Queue, Replacement, Taken};
+use super::contract::{Admitted, Outcome, Queue, QueueItem, Replacement};
 use super::known::{Known, View};
 use super::object_delta::{Deleted, ObjectDelta};
-use super::rules::{Refused, Rules};
+use super::rules::{EnqueueError, Rules};
 use windlass_core::sync::{Mutex, Notify};
 
 /// A queue for several tasks. Share it in an [`Arc`].
@@ -39,9 +44,15 @@ use windlass_core::sync::{Mutex, Notify};
 /// # Ok::<(), windlass::fifo::Closed>(())
 /// # }).unwrap();
 /// ```
+///
+/// client-go's queues have lock and condition variable inside; here any [`Queue`] is shared this
+/// way.
 pub struct Shared<Q: Queue> {
+    /// Name for errors.
     name: Arc<str>,
+    /// Copy of the queue's rules, to run them without the lock.
     rules: Rules<Q::Key, Q::Object>,
+    /// The queue, and the item in process.
     state: Mutex<State<Q>>,
     /// One permit: an item can be popped.
     filled: Notify,
@@ -53,7 +64,9 @@ pub struct Shared<Q: Queue> {
 
 /// The state that the lock protects.
 struct State<Q: Queue> {
+    /// The queue.
     queue: Q,
+    /// Whether the queue accepts nothing more; never reset.
     is_closed: bool,
     /// The item that is being processed.
     flight: Option<Flight<Q>>,
@@ -67,15 +80,18 @@ struct State<Q: Queue> {
 type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 
 /// The item that is being processed, and the guard of its processing.
-pub(super) type Begun<'a, Q, P> = (Taken<P>, Popping<'a, Q>);
+pub(super) type Begun<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
 
 /// The item in process: its effect once it is done.
 struct Flight<Q: Queue> {
+    /// Whether the item belongs to the first list.
     is_initial: bool,
+    /// States of the item's objects once it is done.
     states: States<Q>,
 }
 
 impl<Q: Queue> State<Q> {
+    /// Whether the first list was taken out and none of its items is in process.
     fn has_synced(&self) -> bool {
         let is_in_flight = self.flight.as_ref().is_some_and(|flight| flight.is_initial);
         self.queue.has_synced() && !is_in_flight
@@ -118,6 +134,8 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Returns the number of waiting items, without one that is being processed.
+    ///
+    /// A number of the past as soon as it is returned: other tasks add and pop.
     pub fn len(&self) -> usize {
         self.state.lock().queue.len()
     }
@@ -163,6 +181,8 @@ impl<Q: Queue> Shared<Q> {
 
     /// Closes the queue: it accepts nothing more, and all waiters are woken. Queued items can still
     /// be popped.
+    ///
+    /// Idempotent. An item in process is not interrupted.
     pub fn close(&self) {
         self.state.lock().is_closed = true;
         // After the flag is set: each woken task finds the queue closed.
@@ -178,7 +198,7 @@ impl<Q: Queue> Shared<Q> {
     ///
     /// # Cancel safety
     /// Safe: dropped while it waits, nothing is queued and the object is gone.
-    pub async fn add(&self, object: Q::Object) -> Result<(), Refused<Q::Object>> {
+    pub async fn add(&self, object: Q::Object) -> Result<(), EnqueueError<Q::Object>> {
         self.enter(object, ObjectDelta::Added).await
     }
 
@@ -189,7 +209,7 @@ impl<Q: Queue> Shared<Q> {
     ///
     /// # Cancel safety
     /// As [`add`](Self::add).
-    pub async fn update(&self, object: Q::Object) -> Result<(), Refused<Q::Object>> {
+    pub async fn update(&self, object: Q::Object) -> Result<(), EnqueueError<Q::Object>> {
         self.enter(object, ObjectDelta::Updated).await
     }
 
@@ -204,7 +224,7 @@ impl<Q: Queue> Shared<Q> {
         &self,
         object: Q::Object,
         known: &(impl Known<Q::Key, Q::Object> + Sync),
-    ) -> Result<(), Refused<Q::Object>> {
+    ) -> Result<(), EnqueueError<Q::Object>> {
         let (key, object) = self.rules.admit(object)?;
         let mut object = Some(object);
         let entered = self.compare(
@@ -219,7 +239,7 @@ impl<Q: Queue> Shared<Q> {
         let is_open = entered.await.is_ok();
         match object {
             // The queue was closed before the step took the object.
-            Some(object) if !is_open => Err(Refused::Closed(object)),
+            Some(object) if !is_open => Err(EnqueueError::Closed(object)),
             _ => Ok(()),
         }
     }
@@ -234,7 +254,7 @@ impl<Q: Queue> Shared<Q> {
         list: Vec<Q::Object>,
         resource_version: &str,
         known: &(impl Known<Q::Key, Q::Object> + Sync),
-    ) -> Vec<Refused<Q::Object>> {
+    ) -> Vec<EnqueueError<Q::Object>> {
         let (list, mut refused) = Replacement::admit(&self.rules, list, resource_version);
         let mut list = Some(list);
         let entered = self.compare(
@@ -248,7 +268,7 @@ impl<Q: Queue> Shared<Q> {
         let _ = entered.await;
         let objects = list.into_iter().flat_map(|list| list.objects);
         // Left over if the queue was closed before the step took the list.
-        refused.extend(objects.map(|(_, object)| Refused::Closed(object)));
+        refused.extend(objects.map(|(_, object)| EnqueueError::Closed(object)));
         refused
     }
 
@@ -301,7 +321,7 @@ impl<Q: Queue> Shared<Q> {
         &self,
         object: Q::Object,
         change: fn(Q::Object) -> ObjectDelta<Q::Object>,
-    ) -> Result<(), Refused<Q::Object>> {
+    ) -> Result<(), EnqueueError<Q::Object>> {
         let mut entry = self.rules.admit(object)?;
         loop {
             let mut room = pin!(self.room.notified());
@@ -320,14 +340,16 @@ impl<Q: Queue> Shared<Q> {
         &self,
         (key, object): Admitted<Q>,
         change: fn(Q::Object) -> ObjectDelta<Q::Object>,
-    ) -> Result<Option<Admitted<Q>>, Refused<Q::Object>> {
+    ) -> Result<Option<Admitted<Q>>, EnqueueError<Q::Object>> {
         let mut state = self.state.lock();
         if state.is_closed {
-            return Err(Refused::Closed(object));
+            return Err(EnqueueError::Closed(object));
         }
         if !state.queue.has_room() {
             return Ok(Some((key, object)));
         }
+        // Under the same lock as the look at the room: another producer could fill the queue in
+        // between.
         state.queue.enter(key, change(object), &());
         self.entered(state);
         Ok(None)
@@ -357,6 +379,7 @@ impl<Q: Queue> Shared<Q> {
         read: impl Fn() -> View<Q::Key, Q::Object>,
         step: impl FnOnce(&mut State<Q>, &mut View<Q::Key, Q::Object>),
     ) -> Result<bool, Closed> {
+        // Registered before the read: an item that is processed during it is overlaid below.
         let Some(_reading) = self.read()? else { return Ok(false) };
         // Without the lock: the consumer's store is foreign code and may be slow.
         let mut view = read();
@@ -379,7 +402,7 @@ impl<Q: Queue> Shared<Q> {
     }
 
     /// Registers a reader: from now on processed states are recorded. `None` without room.
-    fn read(&self) -> Result<Option<Reading<'_, Q>>, Closed> {
+    fn read(&self) -> Result<Option<StoreReadGuard<'_, Q>>, Closed> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(self.closed());
@@ -388,11 +411,12 @@ impl<Q: Queue> Shared<Q> {
             return Ok(None);
         }
         state.readers += 1;
-        Ok(Some(Reading { shared: self }))
+        Ok(Some(StoreReadGuard { shared: self }))
     }
 
     /// Wakes waiters after items may have been queued.
     fn entered(&self, state: impl std::ops::DerefMut<Target = State<Q>>) {
+        // Read before the release: another task may take the item at once.
         let (is_filled, has_synced) = (!state.queue.is_empty(), state.has_synced());
         // Released before the wake-ups: woken tasks take the same lock.
         drop(state);
@@ -407,7 +431,7 @@ impl<Q: Queue> Shared<Q> {
     /// Waits until `take` returns an item and no other item is in process.
     pub(super) async fn taken<P>(
         &self,
-        take: impl Fn(&mut Q) -> Option<Taken<P>>,
+        take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
     ) -> Result<Begun<'_, Q, P>, Closed> {
         loop {
@@ -424,13 +448,15 @@ impl<Q: Queue> Shared<Q> {
     /// One attempt of `taken`; `None` if there is nothing to take.
     fn try_take<P>(
         &self,
-        take: impl Fn(&mut Q) -> Option<Taken<P>>,
+        take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
     ) -> Result<Option<Begun<'_, Q, P>>, Closed> {
         let mut state = self.state.lock();
         // One item at a time: `flight` describes the effects of a single item.
         let taken = if state.flight.is_none() { take(&mut state.queue) } else { None };
         if let Some(taken) = taken {
+            // Recorded in the same step as the take: a list that is compared in between would find
+            // the object neither queued nor known, and take it for deleted.
             let states = states(&taken.item).into_iter().collect();
             state.flight = Some(Flight { is_initial: taken.is_initial, states });
             drop(state);
@@ -454,11 +480,11 @@ impl<Q: Queue> Shared<Q> {
 }
 
 /// A task that reads the consumer's store.
-struct Reading<'a, Q: Queue> {
+struct StoreReadGuard<'a, Q: Queue> {
     shared: &'a Shared<Q>,
 }
 
-impl<Q: Queue> Drop for Reading<'_, Q> {
+impl<Q: Queue> Drop for StoreReadGuard<'_, Q> {
     fn drop(&mut self) {
         let mut state = self.shared.state.lock();
         state.readers -= 1;
@@ -485,6 +511,7 @@ impl<Q: Queue> Popping<'_, Q> {
 
 impl<Q: Queue> Drop for Popping<'_, Q> {
     fn drop(&mut self) {
+        // A panic of the processing comes here: without the end, no other item could ever be taken.
         if !self.is_over {
             self.shared.processed(|_| {});
         }

@@ -6,6 +6,27 @@
 //!
 //! Absent: delivery guarantees. Events are lost when the queue is full or the API server refuses
 //! them; nothing may depend on one.
+//!
+//! A controller's [`Context::event`](crate::controller::Context::event) uses a recorder that its
+//! run owns. Programs without a controller make one themselves and run the writer beside it:
+//!
+//! ```no_run
+//! # extern crate windlass_runtime as windlass;
+//! # use windlass::client::Client;
+//! # use windlass::resource::ObjectRef;
+//! # async fn example(client: Client, object: ObjectRef) {
+//! use tokio_util::sync::CancellationToken;
+//! use windlass::events::{Recorder, Warning};
+//!
+//! let (recorder, writer) = Recorder::new(client, "site-exporter");
+//! let stop = CancellationToken::new();
+//! let task = tokio::spawn(writer.run(stop.clone()));
+//! recorder.event(&object, Warning, "ExportFailed", "the disk is full");
+//! stop.cancel();
+//! // The writer empties the queue before it returns.
+//! let _ = task.await;
+//! # }
+//! ```
 
 mod series;
 mod writer;
@@ -26,10 +47,15 @@ pub use EventKind::{Normal, Warning};
 /// Most occurrences that wait to be written.
 const QUEUE: usize = 512;
 /// Limits of the API server, in bytes.
+///
+/// Limit of an Event's `note`.
 const NOTE_LIMIT: usize = 1024;
+/// Limit of `reason`, `action` and `reportingInstance`.
 const WORD_LIMIT: usize = 128;
 
 /// Severity of an Event.
+///
+/// The API server accepts no other types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventKind {
     /// Normal operation.
@@ -40,6 +66,8 @@ pub enum EventKind {
 
 impl EventKind {
     /// The value of the Event's `type`.
+    ///
+    /// The names are those of `events.k8s.io/v1`.
     pub fn as_str(self) -> &'static str {
         match self {
             Normal => "Normal",
@@ -51,10 +79,15 @@ impl EventKind {
 /// An occurrence about an object, which becomes an Event or grows a series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Occurrence {
+    /// The object.
     pub(crate) regarding: Regarding,
+    /// Severity.
     pub(crate) kind: EventKind,
+    /// One word for programs.
     pub(crate) reason: String,
+    /// The reported activity; controllers reconcile.
     pub(crate) action: String,
+    /// A sentence for people; different notes make different Events.
     pub(crate) note: String,
 }
 
@@ -69,6 +102,7 @@ pub(crate) struct Regarding {
 }
 
 impl Regarding {
+    /// Copies the parts that an Event has of its object.
     fn of(object: &ObjectRef) -> Self {
         Self {
             namespace: object.key.namespace().map(str::to_owned),
@@ -79,6 +113,7 @@ impl Regarding {
         }
     }
 
+    /// The reference in the form of the API.
     fn reference(&self) -> ObjectReference {
         ObjectReference {
             api_version: Some(self.api_version.clone()),
@@ -92,8 +127,11 @@ impl Regarding {
 }
 
 /// Queues occurrences to be written as Events; cheap to clone.
+///
+/// All clones share one queue of 512 occurrences and one writer.
 #[derive(Clone)]
 pub struct Recorder {
+    /// Bounded, so that a slow API server costs Events and not memory.
     sender: mpsc::Sender<Occurrence>,
 }
 
@@ -106,6 +144,9 @@ impl fmt::Debug for Recorder {
 impl Recorder {
     /// Creates a recorder, and the task that writes its Events. They name `controller` as their
     /// reporter and are written through `client`.
+    ///
+    /// Nothing is written before [`EventWriter::run`] runs. The rights that are needed are `create`
+    /// and `patch` on `events` of the group `events.k8s.io`.
     pub fn new(client: Client, controller: &str) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         (Self { sender }, EventWriter::new(client, controller, receiver))
@@ -113,6 +154,9 @@ impl Recorder {
 
     /// Queues an Event about `object`. `reason` is one word in `CamelCase` for programs, `note` a
     /// sentence for people (cut at 1 kB). Lost when 512 others wait already.
+    ///
+    /// Never waits. The namespace is that of the object; Events about cluster-scoped objects go
+    /// into the namespace `default`.
     pub fn event(
         &self,
         object: &ObjectRef,

@@ -5,6 +5,11 @@
 //! 409.
 //!
 //! Absent: the clean-up itself, and the decision when to run it.
+//!
+//! Controllers that name a [finalizer](crate::controller::ControllerBuilder::finalizer) need
+//! neither function: they are for programs that manage finalizers by themselves.
+
+// DESIGN.md, 10: Finalizers are changed by a guarded merge patch
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -17,6 +22,28 @@ use windlass_core::resource::{Resource, ResourceExt};
 const TRIES: u32 = 4;
 
 /// Adds `finalizer` to `object`. `None` when the object is gone.
+///
+/// An object that carries the finalizer already is patched all the same: check `has_finalizer`
+/// first.
+/// The name must be qualified: `example.dev/dns`.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::{api::Api, client::Client};
+/// # async fn example(client: Client) -> Result<(), windlass::Error> {
+/// use windlass::finalizer;
+///
+/// let maps: Api<ConfigMap> = client.namespace("shop");
+/// let map = maps.get("home").await?;
+/// let Some(map) = finalizer::add(&maps, &map, "example.dev/dns").await? else {
+///     return Ok(()); // deleted meanwhile
+/// };
+/// // Work outside of the cluster, and its undoing.
+/// finalizer::remove(&maps, &map, "example.dev/dns").await?;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// [`Conflict`](windlass_core::ErrorKind::Conflict) when another writer changed the object since it was
@@ -45,6 +72,8 @@ pub(crate) async fn add_to<K: Resource>(
 ///
 /// An object, or a finalizer on it, that is gone is no error. Returns the object as it was left,
 /// if it still exists.
+///
+/// At most 4 attempts, each upon the newest version. Finalizers of others are never touched.
 ///
 /// # Errors
 /// [`Conflict`](windlass_core::ErrorKind::Conflict) when other writers keep changing the object; otherwise
@@ -110,6 +139,7 @@ fn patch<K: Resource>(object: &K, finalizers: Vec<&str>) -> Patch {
     Patch::Merge(body(object.resource_version(), &finalizers))
 }
 
+/// The body of both patches: the version makes the API server refuse it after another write.
 fn body(resource_version: &str, finalizers: &[&str]) -> Value {
     json!({ "metadata": { "resourceVersion": resource_version, "finalizers": finalizers } })
 }

@@ -10,6 +10,9 @@ use windlass_core::resource::{ObjectKey, ObjectRef, ResourceInfo, Scope};
 ///
 /// `owners` are the owner references of `child`. Versions are not compared: the child of a
 /// `v1beta1` parent is a child of its `v1`.
+///
+/// Only the reference with `controller: true` counts, of which an object has at most one. A
+/// reference is a claim of the child's creator: compare the uid before acting on it.
 pub fn controller_key<'a>(
     owners: impl IntoIterator<Item = OwnerRef<'a>>,
     parent: &ResourceInfo,
@@ -33,6 +36,13 @@ fn is_kind(owner: &OwnerRef<'_>, info: &ResourceInfo) -> bool {
 
 /// Returns the namespace in which `parent` may own a child of kind `child`; `asked` is the
 /// namespace in the child's metadata.
+///
+/// | parent | child | result |
+/// |---|---|---|
+/// | namespaced | namespaced | the parent's namespace; another one is refused |
+/// | namespaced | cluster-scoped | refused |
+/// | cluster-scoped | namespaced | the namespace in the child, which is required |
+/// | cluster-scoped | cluster-scoped | none |
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] when an owner reference cannot express the ownership: garbage collection

@@ -9,7 +9,7 @@ use windlass_cache::store::{
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, Resource};
 use windlass_core::wire::{
-    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, Part,
+    EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, MetadataScan, RawItem,
 };
 
 /// The cache of one kind, with changes that were read and not applied yet.
@@ -62,9 +62,9 @@ impl Cache {
     pub fn read_list(&mut self, piece: &[u8]) -> usize {
         let Self { core, run, read, list, .. } = self;
         let _ = list.push(piece, &mut |part| {
-            let Part::Whole(item) = part else { return };
-            let Ok(skim) = MetadataScan::of(item) else { return };
-            let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
+            let RawItem::Whole(item) = part else { return };
+            let Ok(scan) = MetadataScan::of(item) else { return };
+            let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
             read.push(Delta::Put(Observed { object, run: *run, is_initial: true }));
         });
         read.len()
@@ -74,13 +74,13 @@ impl Cache {
     pub fn read_watch(&mut self, piece: &[u8]) -> usize {
         let Self { core, run, read, watch, .. } = self;
         watch.push(piece, &mut |part| {
-            let Part::Whole(line) = part else { return };
-            let Ok((frame, skim)) = Frame::skimmed(line) else { return };
-            let Ok(skim) = skim.map_or_else(|| MetadataScan::of(frame.object), Ok) else { return };
-            let sighting = Observed { object: core.object(&skim), run: *run, is_initial: false };
+            let RawItem::Whole(line) = part else { return };
+            let Ok((frame, scan)) = Frame::skimmed(line) else { return };
+            let Ok(scan) = scan.map_or_else(|| MetadataScan::of(frame.object), Ok) else { return };
+            let observed = Observed { object: core.object(&scan), run: *run, is_initial: false };
             read.push(match frame.event {
-                EventType::Deleted => Delta::Delete(sighting),
-                _ => Delta::Put(sighting),
+                EventType::Deleted => Delta::Delete(observed),
+                _ => Delta::Put(observed),
             });
         });
         read.len()
@@ -104,7 +104,7 @@ pub fn split(pieces: &mut dyn Iterator<Item = &[u8]>) -> (usize, usize) {
     let (mut items, mut bytes) = (0, 0);
     for piece in pieces {
         let outcome = splitter.push(piece, &mut |part| {
-            let (Part::Whole(item) | Part::TooLarge(item)) = part;
+            let (RawItem::Whole(item) | RawItem::TooLarge(item)) = part;
             items += 1;
             bytes += item.len();
         });

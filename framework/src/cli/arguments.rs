@@ -40,6 +40,7 @@ impl Options {
 }
 
 impl Election {
+    /// Arguments of the election.
     fn arguments(&self) -> Result<Vec<String>, Error> {
         if self.ask_for_lease {
             let text = "--ask-for-lease is for a process on your machine, and its manifests would \
@@ -61,10 +62,12 @@ impl Election {
     }
 }
 
+/// A flag with its value; `None` for a flag that was not given.
 fn flag(name: &str, value: Option<String>) -> Option<String> {
     value.map(|value| format!("--{name}={value}"))
 }
 
+/// Prints a number as a flag takes it.
 fn number(number: usize) -> String {
     number.to_string()
 }

@@ -48,7 +48,9 @@ use windlass_core::crd::CustomResource;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::Whole;
 use windlass_runtime::leader::LeaderElection;
-use windlass_runtime::manager::{Manager, ManifestOptions, definition_of, exit_code, insist};
+use windlass_runtime::manager::{
+    Manager, ManifestOptions, definition_of, exit_at_second_signal, exit_code,
+};
 
 /// Creates the operator for a client.
 type Build = Box<dyn FnOnce(Client) -> Manager>;
@@ -57,15 +59,32 @@ type Build = Box<dyn FnOnce(Client) -> Manager>;
 ///
 /// An [`App`] can do more: it has a [sample](App::sample), and `--version` and `--help` name its
 /// [package](App::package).
+///
+/// ```no_run
+/// use windlass::{client::Client, manager::Manager};
+///
+/// fn main() -> std::process::ExitCode {
+///     windlass::cli::main(|client: Client| Manager::new(client))
+/// }
+/// ```
 pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
     App::new(build).main()
 }
 
 /// An operator as a program.
+///
+/// | step | `run` | `manifests` |
+/// |---|---|---|
+/// | flags are parsed | yes | yes |
+/// | a kubeconfig is read | yes | no |
+/// | `build` is called | with a client of the cluster | with a client without a server |
+/// | definitions of `definition` | installed on an embedded server only | printed |
+/// | samples | created on an embedded server only | left out |
 #[must_use = "call `main`"]
 pub struct App {
     build: Build,
     package: Option<Package>,
+    /// Objects to create on the embedded server, in their order.
     samples: Vec<Result<Sample, Error>>,
     /// Definitions of kinds that the operator does not install by itself.
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
@@ -80,6 +99,8 @@ impl fmt::Debug for App {
 impl App {
     /// Creates the program of the operator that `build` creates for a client. `build` must not send
     /// requests: `manifests` calls it without a cluster.
+    ///
+    /// `build` is called once, after the flags were parsed.
     pub fn new(build: impl FnOnce(Client) -> Manager + 'static) -> Self {
         let (samples, definitions) = (Vec::new(), Vec::new());
         Self { build: Box::new(build), package: None, samples, definitions }
@@ -194,7 +215,7 @@ impl App {
         let manager = options.apply((self.build)(client))?;
         // A second signal ends the process, even if a reconcile blocks its thread.
         if manager.signals {
-            insist();
+            exit_at_second_signal();
         }
         Ok(manager.run().await?.report())
     }
@@ -229,21 +250,21 @@ impl App {
         for definition in self.definitions {
             manager = manager.describes(definition?);
         }
-        let mut sheet = ManifestOptions::default();
-        sheet.namespace.clone_from(&wanted.namespace);
-        sheet.image.clone_from(&wanted.image);
-        sheet.namespaced = wanted.namespaced;
+        let mut manifest_options = ManifestOptions::default();
+        manifest_options.namespace.clone_from(&wanted.namespace);
+        manifest_options.image.clone_from(&wanted.image);
+        manifest_options.namespaced = wanted.namespaced;
         // The manifests describe the operator under these flags: the container needs the same ones.
-        sheet.args = options.arguments()?;
+        manifest_options.args = options.arguments()?;
         let is_unnamed = !had_an_election && options.election.leader_election_id.is_none();
         if let Some(election) = manager.election.as_ref().filter(|_| is_unnamed) {
             // The program in the container may have another name than this one.
-            sheet.args.push(format!("--leader-election-id={}", election.name));
+            manifest_options.args.push(format!("--leader-election-id={}", election.name));
         }
         if manager.name.is_none() && manager.election.is_none() {
             manager = manager.name(name.unwrap_or_else(program_name));
         }
-        let text = manager.manifests(&sheet)?;
+        let text = manager.manifests(&manifest_options)?;
         // A closed pipe (`| head`) is no failure.
         let _ = std::io::stdout().write_all(text.as_bytes());
         Ok(ExitCode::SUCCESS)

@@ -252,15 +252,18 @@ fn plugins(text: &str) -> Result<ExecPolicy, String> {
     }
 }
 
+/// Parses a finite number above 0.
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "write a number above 0".to_owned())
 }
 
+/// Parses the kind of a lock.
 fn lock(text: &str) -> Result<LockKind, String> {
     text.parse().map_err(|error: windlass_core::error::Error| error.to_string())
 }
 
+/// Parses a number of workers within the bounds of a controller.
 fn workers(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=MOST_WORKERS).contains(number));
     number.ok_or_else(|| format!("write a whole number from 1 to {MOST_WORKERS}"))

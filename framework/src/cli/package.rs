@@ -1,5 +1,7 @@
 //! Package of the program: `--version`, and the first lines of `--help`.
 
+// DESIGN.md, 89: A program passes its package to the command line
+
 use clap::CommandFactory;
 
 use super::options::Options;

@@ -1,5 +1,7 @@
 //! Quickstart without a cluster: the embedded API server, the samples, and their progress.
 
+// DESIGN.md, 90: The quickstart takes definitions from `install`, and samples are objects of any
+
 use std::fmt::Write as _;
 use std::process::{ExitCode, Termination};
 
@@ -7,19 +9,21 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use super::options::Options;
 use super::sample::Sample;
-use super::show::{Show, becomes_ready, create, say};
+use super::show::{Show, becomes_ready, create, print_text};
 use super::{Build, program_name};
 use crate::local::LocalCluster;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_runtime::manager::{Manager, Running, first_signal, insist, install_all};
+use windlass_runtime::manager::{
+    Manager, Running, exit_at_second_signal, first_signal, install_all,
+};
 
 /// Parts of the program: sample objects, and definitions that the operator does not install.
-pub(super) type Luggage = (Vec<Sample>, Vec<CustomResourceDefinition>);
+pub(super) type ProgramParts = (Vec<Sample>, Vec<CustomResourceDefinition>);
 
 /// Runs the operator that `build` creates, on a cluster of its own.
 pub(super) async fn run(
     build: Build,
-    (samples, mut definitions): Luggage,
+    (samples, mut definitions): ProgramParts,
     options: &Options,
 ) -> Result<ExitCode, Error> {
     options.election.check()?;
@@ -45,14 +49,14 @@ pub(super) async fn run(
         prepared = prepared => prepared?,
     };
     if manager.signals {
-        insist();
+        exit_at_second_signal();
     }
-    live(manager, cluster, (&samples, &definitions), options).await
+    run_operator(manager, cluster, (&samples, &definitions), options).await
 }
 
 /// Runs the operator from its start to its end. After any end it is stopped in order: the lease is
 /// given back, and no work is dropped in the middle.
-async fn live(
+async fn run_operator(
     manager: Manager,
     cluster: LocalCluster,
     (samples, definitions): (&[Sample], &[CustomResourceDefinition]),
@@ -63,7 +67,7 @@ async fn live(
     let awaited = samples.iter().filter(|one| becomes_ready(one, definitions)).collect();
     let mut show = Show::new(&running, definitions, awaited, footer);
     let outcome = async {
-        say(&welcome(&cluster, definitions, &running).await);
+        print_text(&welcome(&cluster, definitions, &running).await);
         create(cluster.client(), samples).await?;
         watch(&mut show, options).await
     };

@@ -1,5 +1,7 @@
 //! Shows the samples from their creation to their last change.
 
+// DESIGN.md, 104: Quickstart trees are refreshed when a cache version moves
+
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use tokio::time::Instant;
 use super::escape::escaped;
 use super::logging;
 use super::sample::Sample;
-use super::tree::Forest;
+use super::tree::ObjectTrees;
 use windlass_client::client::Client;
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
@@ -21,7 +23,7 @@ use windlass_runtime::manager::Running;
 const PAUSE: Duration = Duration::from_millis(100);
 /// Longest time between two checks of samples that are not ready: their readiness may depend on
 /// objects that no cache watches.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Time without a change after which the trees are shown.
 const QUIET: Duration = Duration::from_millis(300);
 /// Time after which the trees are shown although changes continue.
@@ -39,12 +41,15 @@ pub(super) struct Show<'a> {
     awaited: Vec<&'a Sample>,
     /// Text below each tree.
     footer: String,
+    /// Moment from which the time of the quickstart counts.
     began: Instant,
-    pulse: Pulse,
-    shown: Option<Forest>,
+    changes: ChangeDetector,
+    /// Trees that were shown last; equal ones are not shown again.
+    shown: Option<ObjectTrees>,
 }
 
 impl<'a> Show<'a> {
+    /// Nothing is shown yet; the time counts from here.
     pub(super) fn new(
         running: &'a Running,
         definitions: &[CustomResourceDefinition],
@@ -59,11 +64,12 @@ impl<'a> Show<'a> {
             footer,
             began: clock.now(),
             clock,
-            pulse: Pulse::default(),
+            changes: ChangeDetector::default(),
             shown: None,
         }
     }
 
+    /// The clock of the operator.
     pub(super) fn clock(&self) -> Clock {
         self.clock.clone()
     }
@@ -74,13 +80,13 @@ impl<'a> Show<'a> {
     /// # Errors
     /// Those of reading.
     pub(super) async fn until_ready(&mut self, patient: bool) -> Result<bool, Error> {
-        let mut looked = None;
+        let mut checked = None;
         while self.running.is_running() {
             let now = self.clock.now();
             let late = patient && now - self.began >= LATE;
-            let has_changed = self.pulse.has_changed(self.running, now);
-            if has_changed || looked.is_none_or(|at| now - at >= LOOK_EVERY) {
-                looked = Some(now);
+            let has_changed = self.changes.has_changed(self.running, now);
+            if has_changed || checked.is_none_or(|at| now - at >= CHECK_EVERY) {
+                checked = Some(now);
                 if self.why_not().await?.is_none() {
                     let seconds = (now - self.began).as_secs_f64();
                     let end = if patient { " Ctrl-C stops." } else { "" };
@@ -89,7 +95,7 @@ impl<'a> Show<'a> {
                 }
             }
             // Called in any case: it resets the noted changes.
-            let is_due = self.pulse.is_due(now);
+            let is_due = self.changes.is_due(now);
             if late && (is_due || self.shown.is_none()) {
                 let why = self.why_not().await?.unwrap_or_default();
                 self.show(&format!("Not ready yet: {why}.")).await?;
@@ -105,8 +111,8 @@ impl<'a> Show<'a> {
             self.clock.sleep(PAUSE).await;
             let now = self.clock.now();
             // Notes the time of a change; `is_due` decides when to show it.
-            self.pulse.has_changed(self.running, now);
-            if self.pulse.is_due(now)
+            self.changes.has_changed(self.running, now);
+            if self.changes.is_due(now)
                 && let Err(error) = self.show("").await
             {
                 tracing::debug!(%error, "cannot look at what has changed");
@@ -116,16 +122,16 @@ impl<'a> Show<'a> {
 
     /// Shows the trees, if they differ from the last ones or there is a text.
     pub(super) async fn show(&mut self, text: &str) -> Result<(), Error> {
-        let forest = Forest::gather(self.running, &self.roots).await?;
-        if self.shown.as_ref() == Some(&forest) && text.is_empty() {
+        let object_trees = ObjectTrees::read(self.running, &self.roots).await?;
+        if self.shown.as_ref() == Some(&object_trees) && text.is_empty() {
             return Ok(());
         }
         let colours = std::io::stdout().is_terminal() && logging::colours();
-        let trees = forest.print(self.shown.as_ref(), colours);
+        let trees = object_trees.print(self.shown.as_ref(), colours);
         let footer: Vec<&str> =
             [text, &self.footer].into_iter().filter(|part| !part.is_empty()).collect();
-        say(&format!("\n{trees}{}\n\n", footer.join("\n")));
-        self.shown = Some(forest);
+        print_text(&format!("\n{trees}{}\n\n", footer.join("\n")));
+        self.shown = Some(object_trees);
         Ok(())
     }
 
@@ -176,22 +182,22 @@ fn api(client: &Client, sample: &Sample) -> windlass_client::api::Api<DynamicObj
 
 /// Detects changes in the operator's caches, at no cost for the API server.
 #[derive(Debug, Default)]
-struct Pulse {
+struct ChangeDetector {
     /// Version of each cache.
     versions: Vec<String>,
     /// Times of the first and the last change that was not shown.
     unseen: Option<(Instant, Instant)>,
 }
 
-impl Pulse {
+impl ChangeDetector {
     /// Whether anything has changed since the last call.
     fn has_changed(&mut self, running: &Running, now: Instant) -> bool {
         let caches = running.informers().status();
-        self.beat(caches.into_iter().map(|cache| cache.resource_version).collect(), now)
+        self.compare(caches.into_iter().map(|cache| cache.resource_version).collect(), now)
     }
 
     /// Compares the versions with those of the last call, and notes the time of a change.
-    fn beat(&mut self, versions: Vec<String>, now: Instant) -> bool {
+    fn compare(&mut self, versions: Vec<String>, now: Instant) -> bool {
         if versions == self.versions {
             return false;
         }
@@ -267,7 +273,7 @@ fn why_not(object: &DynamicObject) -> String {
 }
 
 /// Prints to standard output. A closed pipe is no failure.
-pub(super) fn say(text: &str) {
+pub(super) fn print_text(text: &str) {
     let mut out = std::io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -283,20 +289,20 @@ mod tests {
     /// A burst is shown once, endless changes every two seconds, and no change not at all.
     #[tokio::test(start_paused = true)]
     async fn changes_are_shown_once_they_cease_or_have_gone_on_for_two_seconds() {
-        let (mut pulse, start) = (Pulse::default(), Instant::now());
+        let (mut changes, start) = (ChangeDetector::default(), Instant::now());
         let at = |millis| start + Duration::from_millis(millis);
-        assert!(pulse.beat(versions("2"), at(0)) && !pulse.is_due(at(0)));
-        assert!(pulse.beat(versions("3"), at(200)) && !pulse.is_due(at(300)));
-        assert!(!pulse.beat(versions("3"), at(499)) && !pulse.is_due(at(499)));
-        assert!(pulse.is_due(at(500)));
-        assert!(!pulse.is_due(at(5000)), "nothing has changed since");
-        let mut looks = 0;
+        assert!(changes.compare(versions("2"), at(0)) && !changes.is_due(at(0)));
+        assert!(changes.compare(versions("3"), at(200)) && !changes.is_due(at(300)));
+        assert!(!changes.compare(versions("3"), at(499)) && !changes.is_due(at(499)));
+        assert!(changes.is_due(at(500)));
+        assert!(!changes.is_due(at(5000)), "nothing has changed since");
+        let mut checks = 0;
         for step in 0..100_u64 {
             let now = at(10_000 + step * 100);
-            pulse.beat(versions(&step.to_string()), now);
-            looks += u32::from(pulse.is_due(now));
+            changes.compare(versions(&step.to_string()), now);
+            checks += u32::from(changes.is_due(now));
         }
-        assert_eq!(looks, 4, "in ten seconds");
+        assert_eq!(checks, 4, "in ten seconds");
     }
 
     /// A status may come from any writer: its text is foreign.

@@ -15,11 +15,11 @@ const MOST_OBJECTS: u32 = 500;
 const MOST_LINES: usize = 40;
 
 /// An object and its kind.
-type Found = (ResourceInfo, DynamicObject);
+type KindObject = (ResourceInfo, DynamicObject);
 
 /// The objects of some kinds with everything that they own, at one moment.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Forest {
+pub(super) struct ObjectTrees {
     trees: Vec<Tree>,
 }
 
@@ -39,7 +39,7 @@ struct State {
     /// Generation, or the resourceVersion of a kind without one. With generations, other changes of
     /// the version are bookkeeping.
     version: String,
-    is_leaving: bool,
+    is_being_deleted: bool,
     conditions: Vec<Condition>,
 }
 
@@ -51,13 +51,13 @@ struct Condition {
     reason: String,
 }
 
-impl Forest {
+impl ObjectTrees {
     /// Reads the objects of the kinds `roots` and everything that they own, among the kinds that
     /// the operator watches.
     ///
     /// # Errors
     /// Those of lists. A kind that is not served has no objects.
-    pub(super) async fn gather(running: &Running, roots: &[ResourceInfo]) -> Result<Self, Error> {
+    pub(super) async fn read(running: &Running, roots: &[ResourceInfo]) -> Result<Self, Error> {
         let watched = running.informers().status().into_iter().map(|informer| informer.info);
         // A set: a root may be watched, too.
         let kinds: BTreeSet<ResourceInfo> = watched.chain(roots.iter().cloned()).collect();
@@ -74,9 +74,9 @@ impl Forest {
     }
 
     /// Builds the trees; an object with several owners stands in the tree of each.
-    fn of(found: Vec<Found>, roots: &[ResourceInfo]) -> Self {
+    fn of(found: Vec<KindObject>, roots: &[ResourceInfo]) -> Self {
         let uids: BTreeSet<String> = found.iter().map(|(_, one)| one.uid().to_owned()).collect();
-        let mut by_owner: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+        let mut by_owner: BTreeMap<String, Vec<KindObject>> = BTreeMap::new();
         let mut tops = Vec::new();
         for (kind, object) in found {
             let owners = object.metadata.owner_references.iter().flatten();
@@ -91,27 +91,31 @@ impl Forest {
                 children.push((kind.clone(), object.clone()));
             }
         }
-        let grow = |(kind, object): &Found| Tree::grow(kind, object, &mut by_owner);
-        Self { trees: tops.iter().map(grow).collect() }
+        let build = |(kind, object): &KindObject| Tree::build(kind, object, &mut by_owner);
+        Self { trees: tops.iter().map(build).collect() }
     }
 
     /// Prints the trees, with colours for a terminal; objects that are new or changed since
     /// `before` are marked.
     pub(super) fn print(&self, before: Option<&Self>, colours: bool) -> String {
         let mut known = BTreeMap::new();
-        before.iter().flat_map(|before| &before.trees).for_each(|tree| tree.note(&mut known));
-        let mut ink = Ink { lines: Vec::new(), known, marks: before.is_some(), colours };
+        before
+            .iter()
+            .flat_map(|before| &before.trees)
+            .for_each(|tree| tree.collect_states(&mut known));
+        let mut printer =
+            TreePrinter { lines: Vec::new(), known, marks: before.is_some(), colours };
         for tree in &self.trees {
-            tree.print_at(&mut ink, "", "");
+            tree.print_at(&mut printer, "", "");
         }
         for gone in before.iter().flat_map(|before| &before.trees) {
             if self.trees.iter().all(|tree| tree.uid != gone.uid) {
-                ink.lines.push(format!("{} is gone", gone.label));
+                printer.lines.push(format!("{} is gone", gone.label));
             }
         }
-        let more = ink.lines.len().saturating_sub(MOST_LINES);
-        ink.lines.truncate(MOST_LINES);
-        let mut text = ink.lines.join("\n");
+        let more = printer.lines.len().saturating_sub(MOST_LINES);
+        printer.lines.truncate(MOST_LINES);
+        let mut text = printer.lines.join("\n");
         if more > 0 {
             let _ = write!(text, "\n… and {more} lines more");
         }
@@ -121,7 +125,7 @@ impl Forest {
 }
 
 /// Output of the trees.
-struct Ink<'a> {
+struct TreePrinter<'a> {
     lines: Vec<String>,
     /// States that were shown before, by uid.
     known: BTreeMap<&'a str, &'a State>,
@@ -129,7 +133,7 @@ struct Ink<'a> {
     colours: bool,
 }
 
-impl Ink<'_> {
+impl TreePrinter<'_> {
     /// Puts a colour around a text, if colours are allowed.
     fn paint(&self, style: &'static str, text: &str) -> String {
         if self.colours { format!("{style}{text}\x1b[0m") } else { text.to_owned() }
@@ -149,10 +153,10 @@ impl Ink<'_> {
 
 impl Tree {
     /// Builds a tree from an object and its children in `by_owner`.
-    fn grow(
+    fn build(
         info: &ResourceInfo,
         object: &DynamicObject,
-        by_owner: &mut BTreeMap<String, Vec<Found>>,
+        by_owner: &mut BTreeMap<String, Vec<KindObject>>,
     ) -> Self {
         // The children are removed from the map: a cycle of owners ends.
         let children = by_owner.remove(object.uid()).unwrap_or_default();
@@ -166,21 +170,21 @@ impl Tree {
             state: State::of(object),
             children: children
                 .iter()
-                .map(|(kind, child)| Self::grow(kind, child, by_owner))
+                .map(|(kind, child)| Self::build(kind, child, by_owner))
                 .collect(),
         }
     }
 
     /// Collects the states of a tree by uid.
-    fn note<'a>(&'a self, known: &mut BTreeMap<&'a str, &'a State>) {
+    fn collect_states<'a>(&'a self, known: &mut BTreeMap<&'a str, &'a State>) {
         known.insert(&self.uid, &self.state);
-        self.children.iter().for_each(|child| child.note(known));
+        self.children.iter().for_each(|child| child.collect_states(known));
     }
 
     /// Prints a tree; `lead` and `below` draw the branches.
-    fn print_at(&self, ink: &mut Ink<'_>, lead: &str, below: &str) {
+    fn print_at(&self, printer: &mut TreePrinter<'_>, lead: &str, below: &str) {
         let mut line = format!("{lead}{}", self.label);
-        if self.state.is_leaving {
+        if self.state.is_being_deleted {
             line.push_str("  (being deleted)");
         }
         for condition in &self.state.conditions {
@@ -189,29 +193,32 @@ impl Tree {
                 "False" => "\x1b[31m",
                 _ => "\x1b[33m",
             };
-            let _ = write!(line, "  {}={}", condition.kind, ink.paint(style, &condition.status));
+            let _ =
+                write!(line, "  {}={}", condition.kind, printer.paint(style, &condition.status));
             if !condition.reason.is_empty() {
                 let _ = write!(line, " ({})", condition.reason);
             }
         }
-        line.push_str(&ink.mark(self));
-        ink.lines.push(line);
+        line.push_str(&printer.mark(self));
+        printer.lines.push(line);
         for (index, child) in self.children.iter().enumerate() {
             let last = index + 1 == self.children.len();
             let (branch, under) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-            child.print_at(ink, &format!("{below}{branch}"), &format!("{below}{under}"));
+            child.print_at(printer, &format!("{below}{branch}"), &format!("{below}{under}"));
         }
     }
 }
 
 impl State {
+    /// Reads generation, deletion mark and conditions; an object without generation shows its
+    /// version.
     fn of(object: &DynamicObject) -> Self {
         let version = match object.generation() {
             0 => object.metadata.resource_version.clone().unwrap_or_default(),
             generation => generation.to_string(),
         };
-        let is_leaving = object.metadata.deletion_timestamp.is_some();
-        Self { version, is_leaving, conditions: conditions(object) }
+        let is_being_deleted = object.metadata.deletion_timestamp.is_some();
+        Self { version, is_being_deleted, conditions: conditions(object) }
     }
 }
 
@@ -247,7 +254,7 @@ mod tests {
         }
     }
 
-    fn object(kind: &'static str, uid: &str, owner: Option<&str>, more: Value) -> Found {
+    fn object(kind: &'static str, uid: &str, owner: Option<&str>, more: Value) -> KindObject {
         let owners =
             owner.map(|uid| json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": uid }]));
         let mut metadata = json!({ "name": uid, "uid": uid, "ownerReferences": owners });
@@ -262,13 +269,13 @@ mod tests {
         json!({ "conditions": [{ "type": "Ready", "status": status, "reason": "Up" }] })
     }
 
-    fn forest(found: Vec<Found>) -> Forest {
-        Forest::of(found, &[info("Website")])
+    fn object_trees(found: Vec<KindObject>) -> ObjectTrees {
+        ObjectTrees::of(found, &[info("Website")])
     }
 
     #[test]
     fn a_tree_shows_children_under_their_owner_with_their_conditions() {
-        let forest = forest(vec![
+        let object_trees = object_trees(vec![
             object("Website", "a", None, site("True")),
             object("Deployment", "b", Some("a"), json!({})),
             object("Pod", "d", Some("b"), json!({})),
@@ -276,25 +283,25 @@ mod tests {
             object("Service", "stranger", None, json!({})),
         ]);
         let expected = "Website/a  Ready=True (Up)\n├─ Deployment/b\n│  └─ Pod/d\n└─ Service/c\n";
-        assert_eq!(forest.print(None, false), expected);
-        assert!(forest.print(None, true).contains("Ready=\x1b[32mTrue\x1b[0m"));
+        assert_eq!(object_trees.print(None, false), expected);
+        assert!(object_trees.print(None, true).contains("Ready=\x1b[32mTrue\x1b[0m"));
     }
 
     #[test]
     fn what_is_new_or_has_changed_since_the_last_look_is_marked_and_what_is_gone_is_named() {
         let child = |version| object("Service", "c", Some("a"), json!({ "version": version }));
-        let before = forest(vec![
+        let before = object_trees(vec![
             object("Website", "a", None, site("False")),
             child("1"),
             object("Website", "z", None, json!({})),
         ]);
-        let same = forest(vec![
+        let same = object_trees(vec![
             object("Website", "a", None, site("False")),
             child("1"),
             object("Website", "z", None, json!({})),
         ]);
         assert_eq!(before, same);
-        let after = forest(vec![
+        let after = object_trees(vec![
             object("Website", "a", None, site("True")),
             child("2"),
             object("Service", "n", Some("a"), json!({})),
@@ -307,7 +314,7 @@ mod tests {
     fn a_forest_of_many_trees_does_not_fill_the_screen() {
         let names: Vec<String> = (0..100).map(|number| format!("site-{number}")).collect();
         let many = names.iter().map(|name| object("Website", name, None, json!({}))).collect();
-        let text = forest(many).print(None, false);
+        let text = object_trees(many).print(None, false);
         assert_eq!(text.lines().count(), MOST_LINES + 1);
         assert!(text.ends_with("… and 60 lines more\n"), "{text}");
     }
@@ -318,6 +325,6 @@ mod tests {
             object("Website", "a", Some("b"), json!({})),
             object("Website", "b", Some("a"), json!({})),
         ];
-        assert_eq!(forest(circle).print(None, false), "\n");
+        assert_eq!(object_trees(circle).print(None, false), "\n");
     }
 }

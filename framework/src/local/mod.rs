@@ -5,6 +5,19 @@
 //! Kubernetes API on a free loopback port with TLS, and gives this process a client that does not
 //! need the port. Stand-ins report Deployments available, so that an operator can finish its work.
 //! A drop removes everything. Absent: Pods that run, storage that stays.
+//!
+//! ```no_run
+//! use windlass::local::LocalCluster;
+//!
+//! # async fn example() -> Result<(), windlass::Error> {
+//! let cluster = LocalCluster::start("shop").await?;
+//! println!("kubectl --kubeconfig {} get pods", cluster.kubeconfig().display());
+//! let version = cluster.client().discovery().server_version().await?;
+//! println!("serving {version} on {}", cluster.addr());
+//! cluster.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -21,17 +34,27 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_testing::embedded;
 
 /// An API server in this process that kubectl can use.
+///
+/// Dropping it removes the kubeconfig. Other processes of this machine can reach the server with
+/// that file, so elections on it wait as on any server.
 #[derive(Debug)]
 pub struct LocalCluster {
+    /// The server; it holds all objects in memory.
     server: ApiServer,
+    /// Client of the administrator, through memory.
     client: Client,
+    /// Loopback address with the free port that was chosen.
     addr: SocketAddr,
+    /// File that is removed with the cluster.
     kubeconfig: PathBuf,
 }
 
 impl LocalCluster {
     /// Starts a cluster; `name` is part of the file name of its kubeconfig, which only this user
     /// can read.
+    ///
+    /// Needs a tokio runtime, on which the server runs. Two clusters of one name in one process
+    /// have two files.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when no loopback port can be opened or the kubeconfig not be written.
@@ -57,6 +80,8 @@ impl LocalCluster {
     }
 
     /// Returns a client with administrator's rights, through memory.
+    ///
+    /// For the operator in this process: it needs neither the port nor TLS.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -72,6 +97,11 @@ impl LocalCluster {
     }
 
     /// Stops the API server.
+    ///
+    /// The kubeconfig is removed, too.
+    ///
+    /// # Cancel safety
+    /// The kubeconfig is removed in any case.
     pub async fn shutdown(self) {
         self.server.shutdown().await;
     }

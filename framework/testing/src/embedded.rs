@@ -14,7 +14,9 @@ use windlass_core::error::Error;
 
 /// Opens pipes to an [`ApiServer`], as its administrator or as another user.
 pub(crate) struct InProcess {
+    /// Server behind the pipes; a handle, which keeps it alive.
     server: ApiServer,
+    /// User and groups of the requests; `None` is the administrator.
     user: Option<(String, Vec<String>)>,
 }
 

@@ -7,7 +7,7 @@ use syn::parse::ParseStream;
 use syn::{Attribute, Expr, Ident, Token, Type};
 
 use crate::errors::Errors;
-use crate::keys::{self, At, Key, left_over, set, unknown};
+use crate::keys::{self, Key, WithSpan, left_over, set, unknown};
 
 pub(crate) const KEYS: &[&str] =
     &["for", "when", "owns", "watches", "finalizer", "can", "name", "workers"];
@@ -24,13 +24,15 @@ pub(super) struct Attrs {
     /// Whether `for` was written, even if it could not be read.
     pub(super) has_for: bool,
     /// Predicate on changes of the object.
+    ///
+    /// Predicate of events; `None` for all of them.
     pub(super) when: Option<Expr>,
     pub(super) owns: Vec<Type>,
     pub(super) watches: Vec<WatchAttr>,
-    pub(super) finalizer: Option<At<String>>,
+    pub(super) finalizer: Option<WithSpan<String>>,
     pub(super) grants: Vec<Grant>,
-    pub(super) name: Option<At<String>>,
-    pub(super) workers: Option<At<usize>>,
+    pub(super) name: Option<WithSpan<String>>,
+    pub(super) workers: Option<WithSpan<usize>>,
 }
 
 /// `watches(Secret, by = path::to::mapper)` or `watches(Secret, index = Website::BY_SECRET)`, and
@@ -38,7 +40,9 @@ pub(super) struct Attrs {
 #[derive(Debug)]
 pub(super) struct WatchAttr {
     pub(super) kind: Type,
+    /// Mapper or index, as it is written.
     pub(super) by: Expr,
+    /// Whether [`by`](Self::by) is an index.
     pub(super) is_index: bool,
     pub(super) when: Option<Expr>,
 }
@@ -65,6 +69,8 @@ impl Attrs {
         attrs
     }
 
+    /// Reads the value of one key; a second value of the same key is a fault, unless the key lists
+    /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {
             "for" => {

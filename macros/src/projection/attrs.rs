@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Token, Type};
 
 use crate::errors::Errors;
-use crate::keys::{self, At, Key, set, unknown};
+use crate::keys::{self, Key, WithSpan, set, unknown};
 
 pub(crate) const KEYS: &[&str] = &["of", "skip"];
 pub(crate) const FIELD_KEYS: &[&str] = &["path", "label", "annotation", "default"];
@@ -70,9 +70,9 @@ impl Attrs {
 /// Keys of a field's attribute.
 #[derive(Debug, Default)]
 pub(super) struct FieldAttrs {
-    pub(super) path: Option<At<String>>,
-    pub(super) label: Option<At<String>>,
-    pub(super) annotation: Option<At<String>>,
+    pub(super) path: Option<WithSpan<String>>,
+    pub(super) label: Option<WithSpan<String>>,
+    pub(super) annotation: Option<WithSpan<String>>,
     pub(super) default: Option<Key>,
 }
 

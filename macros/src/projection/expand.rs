@@ -98,7 +98,7 @@ fn resource(model: &Model) -> TokenStream {
     let get_mut = quote_spanned!(place=> #q::Meta::get_mut(&mut self.metadata));
     quote! {
         #[automatically_derived]
-        impl #p::PartOf for #ident {
+        impl #p::ProjectionOf for #ident {
             type Whole = #of;
         }
 
@@ -302,7 +302,7 @@ fn read(model: &Model, place: usize) -> TokenStream {
             ::core::result::Result::Ok(())
         });
     }
-    quote_spanned!(here=> #p::read_part(__map, #path, &mut self.0.#slot))
+    quote_spanned!(here=> #p::read_field(__map, #path, &mut self.0.#slot))
 }
 
 /// Generates the writer of a node.
@@ -328,15 +328,15 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
                     let p = private_at(place);
                     Some(quote_spanned!(place=> (#part, #key, #p::picked(&self.0.#ident))))
                 });
-                quote!(#p::write_part(
+                quote!(#p::write_field(
                     &mut __out,
                     #name,
                     &#p::with_picks(&self.0.#ident, &[#(#picks),*]),
                 )?;)
             } else if *absent == Absent::None {
-                quote_spanned!(here=> #q::write_part_option(&mut __out, #name, &self.0.#ident)?;)
+                quote_spanned!(here=> #q::write_optional_field(&mut __out, #name, &self.0.#ident)?;)
             } else {
-                quote_spanned!(here=> #q::write_part(&mut __out, #name, &self.0.#ident)?;)
+                quote_spanned!(here=> #q::write_field(&mut __out, #name, &self.0.#ident)?;)
             }
         }
     });

@@ -6,7 +6,7 @@ use syn::{Data, DeriveInput, Fields, Type};
 
 use super::attrs::{Attrs, FieldAttrs};
 use crate::errors::Errors;
-use crate::keys::At;
+use crate::keys::WithSpan;
 use crate::names;
 
 /// A struct that shows a part of a kind.
@@ -128,7 +128,7 @@ impl Field {
         let ident = field.ident.clone()?;
         let attrs = FieldAttrs::read(&field.attrs, errors);
         let name = names::camel(&syn::ext::IdentExt::unraw(&ident).to_string());
-        let picked = |part: &str, key: At<String>| {
+        let picked = |part: &str, key: WithSpan<String>| {
             (vec!["metadata".to_owned(), part.to_owned(), key.value], key.span)
         };
         let (mut pick, given) = (None, [&attrs.path, &attrs.label, &attrs.annotation]);

@@ -6,8 +6,9 @@ use syn::parse::ParseStream;
 
 use super::index::IndexAttr;
 use crate::errors::Errors;
-use crate::keys::{self, At, Key, set};
+use crate::keys::{self, Key, WithSpan, set};
 
+/// Keys of `#[resource(…)]`; the documentation must have each of them.
 pub(crate) const KEYS: &[&str] = &[
     "group",
     "version",
@@ -21,8 +22,10 @@ pub(crate) const KEYS: &[&str] = &[
     "column",
     "scale",
 ];
+/// Keys of `column(…)`.
 pub(crate) const COLUMN_KEYS: &[&str] =
     &["name", "path", "type", "format", "priority", "description"];
+/// Keys of `scale(…)`.
 pub(crate) const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
 
 /// Keys of the struct's attributes.
@@ -32,15 +35,15 @@ pub(super) struct Attrs {
     pub(super) present: bool,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) group: Option<At<String>>,
-    pub(super) version: Option<At<String>>,
-    pub(super) kind: Option<At<String>>,
-    pub(super) plural: Option<At<String>>,
-    pub(super) singular: Option<At<String>>,
+    pub(super) group: Option<WithSpan<String>>,
+    pub(super) version: Option<WithSpan<String>>,
+    pub(super) kind: Option<WithSpan<String>>,
+    pub(super) plural: Option<WithSpan<String>>,
+    pub(super) singular: Option<WithSpan<String>>,
     pub(super) namespaced: Option<Span>,
     pub(super) cluster: Option<Span>,
-    pub(super) short: Vec<At<String>>,
-    pub(super) category: Vec<At<String>>,
+    pub(super) short: Vec<WithSpan<String>>,
+    pub(super) category: Vec<WithSpan<String>>,
     pub(super) columns: Vec<ColumnAttr>,
     pub(super) scale: Option<ScaleAttr>,
     pub(super) indexes: Vec<IndexAttr>,
@@ -52,12 +55,12 @@ pub(super) struct ColumnAttr {
     pub(super) key: Key,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) name: Option<At<String>>,
-    pub(super) path: Option<At<String>>,
-    pub(super) kind: Option<At<String>>,
-    pub(super) format: Option<At<String>>,
-    pub(super) priority: Option<At<i32>>,
-    pub(super) description: Option<At<String>>,
+    pub(super) name: Option<WithSpan<String>>,
+    pub(super) path: Option<WithSpan<String>>,
+    pub(super) kind: Option<WithSpan<String>>,
+    pub(super) format: Option<WithSpan<String>>,
+    pub(super) priority: Option<WithSpan<i32>>,
+    pub(super) description: Option<WithSpan<String>>,
 }
 
 /// `scale(spec = ".spec.replicas", status = ".status.replicas")`
@@ -66,9 +69,9 @@ pub(super) struct ScaleAttr {
     pub(super) key: Key,
     /// Keys that were written, also those with a fault.
     pub(super) tried: Vec<String>,
-    pub(super) spec: Option<At<String>>,
-    pub(super) status: Option<At<String>>,
-    pub(super) selector: Option<At<String>>,
+    pub(super) spec: Option<WithSpan<String>>,
+    pub(super) status: Option<WithSpan<String>>,
+    pub(super) selector: Option<WithSpan<String>>,
 }
 
 impl Attrs {
@@ -90,6 +93,8 @@ impl Attrs {
         attrs
     }
 
+    /// Reads the value of one key; a second value of the same key is a fault, unless the key lists
+    /// several.
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {
             "group" => set(&mut self.group, key, keys::text(key, input)?, errors),

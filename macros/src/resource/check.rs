@@ -4,10 +4,12 @@ use super::attrs::{ColumnAttr, ScaleAttr};
 use super::index::IndexSource;
 use super::model::ResourceModel;
 use crate::errors::Errors;
-use crate::keys::{At, unknown};
+use crate::keys::{WithSpan, unknown};
 use crate::names;
 
+/// Types of columns that API servers accept (`additionalPrinterColumns`).
 const COLUMN_TYPES: &[&str] = &["integer", "number", "string", "boolean", "date"];
+/// Formats of columns that API servers accept.
 const COLUMN_FORMATS: &[&str] =
     &["int32", "int64", "float", "double", "byte", "date", "date-time", "password"];
 
@@ -56,7 +58,7 @@ fn identity(model: &ResourceModel, errors: &mut Errors) {
 
 /// Names that stand in URLs and on kubectl's command line are DNS labels.
 fn labels(model: &ResourceModel, errors: &mut Errors) {
-    let mut label = |what: &str, name: &At<String>| {
+    let mut label = |what: &str, name: &WithSpan<String>| {
         if !names::is_label(&name.value) {
             let message = format!(
                 "`{}` is no {what}: use lower-case letters, digits and `-`, beginning with a letter",
@@ -168,7 +170,7 @@ fn check_scale(scale: &ScaleAttr, errors: &mut Errors) {
 }
 
 /// Checks that a path lies below one of `roots`.
-fn below(path: &At<String>, roots: &[&str], example: &str, errors: &mut Errors) {
+fn below(path: &WithSpan<String>, roots: &[&str], example: &str, errors: &mut Errors) {
     let plain = path.value.split('.').skip(1).all(|part| {
         !part.is_empty()
             && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
@@ -184,7 +186,7 @@ fn below(path: &At<String>, roots: &[&str], example: &str, errors: &mut Errors) 
 }
 
 /// A JSON path begins with a dot; without one kubectl prints empty columns.
-fn json_path(path: &At<String>, example: &str, errors: &mut Errors) {
+fn json_path(path: &WithSpan<String>, example: &str, errors: &mut Errors) {
     let text = &path.value;
     let balanced = text.matches('[').count() == text.matches(']').count();
     if !text.starts_with('.') || text.len() < 2 || text.contains("..") || !balanced {

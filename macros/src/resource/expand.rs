@@ -6,9 +6,9 @@ use syn::Type;
 use syn::spanned::Spanned;
 
 use super::attrs::{ColumnAttr, ScaleAttr};
-use super::index::{IndexAttr, IndexSource, Step};
+use super::index::{FieldStep, IndexAttr, IndexSource};
 use super::model::{Field, ResourceModel};
-use crate::keys::At;
+use crate::keys::WithSpan;
 
 /// Returns the generated code of a model without faults.
 pub(super) fn all(model: &ResourceModel) -> TokenStream {
@@ -248,7 +248,7 @@ fn deserialize(model: &ResourceModel) -> TokenStream {
 fn crd(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ResourceModel { ident, doc, namespaced, .. } = model;
-    let texts = |texts: &[At<String>]| -> Vec<String> {
+    let texts = |texts: &[WithSpan<String>]| -> Vec<String> {
         texts.iter().map(|text| text.value.clone()).collect()
     };
     let (group, version, kind) = (&model.group.value, &model.version.value, &model.kind.value);
@@ -330,13 +330,13 @@ fn option(value: Option<impl ToTokens>) -> TokenStream {
     }
 }
 
-fn text(value: Option<&At<String>>) -> TokenStream {
+fn text(value: Option<&WithSpan<String>>) -> TokenStream {
     option(value.map(|value| &value.value))
 }
 
 fn column(column: &ColumnAttr) -> TokenStream {
     let p = private();
-    let given = |value: &Option<At<String>>| {
+    let given = |value: &Option<WithSpan<String>>| {
         value.as_ref().map_or(String::new(), |value| value.value.clone())
     };
     let (name, path) = (given(&column.name), given(&column.path));
@@ -355,7 +355,7 @@ fn column(column: &ColumnAttr) -> TokenStream {
 
 fn scale(scale: &ScaleAttr) -> TokenStream {
     let p = private();
-    let given = |value: &Option<At<String>>| {
+    let given = |value: &Option<WithSpan<String>>| {
         value.as_ref().map_or(String::new(), |value| value.value.clone())
     };
     let (spec, status) = (given(&scale.spec), given(&scale.status));
@@ -420,7 +420,7 @@ fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream) -> TokenSt
 
 /// Returns the values of an index. Every token has the span of the last field, so that an error
 /// points at that field.
-fn index_values(base: TokenStream, steps: &[Step], value: &TokenStream) -> TokenStream {
+fn index_values(base: TokenStream, steps: &[FieldStep], value: &TokenStream) -> TokenStream {
     let end = steps.iter().position(|step| step.each).unwrap_or(steps.len() - 1);
     let place = at(steps[end].field.span());
     let p = private_at(place);

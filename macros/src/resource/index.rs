@@ -5,7 +5,7 @@ use syn::parse::ParseStream;
 use syn::{Ident, LitStr, Token, Type};
 
 use crate::errors::Errors;
-use crate::keys::{At, skip_to_comma};
+use crate::keys::{WithSpan, skip_to_comma};
 
 /// One index.
 #[derive(Debug)]
@@ -20,14 +20,14 @@ pub(super) struct IndexAttr {
 #[derive(Debug)]
 pub(super) enum IndexSource {
     /// `spec.ports[].name`: Rust fields of the decoded object, checked by the compiler.
-    Fields(Vec<Step>),
+    Fields(Vec<FieldStep>),
     /// `".spec.host"`: a JSON path, read without decoding, checked by `crd()`.
-    Path(At<String>),
+    Path(WithSpan<String>),
 }
 
 /// One field on the way to the value.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct FieldStep {
     pub(super) field: Ident,
     /// Written as `?` or `[]`: an `Option` or a list, of which each element is taken.
     pub(super) each: bool,
@@ -65,7 +65,7 @@ impl IndexAttr {
             return Err(syn::Error::new(name.span(), message));
         }
         let source = if input.peek(LitStr) {
-            IndexSource::Path(At::text(&input.parse()?))
+            IndexSource::Path(WithSpan::text(&input.parse()?))
         } else {
             Self::fields(input)?
         };
@@ -88,7 +88,7 @@ impl IndexAttr {
     }
 
     /// Reads one field, with `?` or `[]` behind it.
-    fn step(input: ParseStream<'_>) -> syn::Result<Step> {
+    fn step(input: ParseStream<'_>) -> syn::Result<FieldStep> {
         let field = input.parse()?;
         let mut each = input.parse::<Option<Token![?]>>()?.is_some();
         if input.peek(syn::token::Bracket) {
@@ -99,7 +99,7 @@ impl IndexAttr {
             }
             each = true;
         }
-        Ok(Step { field, each })
+        Ok(FieldStep { field, each })
     }
 }
 

@@ -6,7 +6,7 @@ use syn::{Data, DeriveInput, Fields, GenericArgument, PathArguments, Type, Visib
 use super::attrs::{Attrs, ColumnAttr, ScaleAttr};
 use super::index::IndexAttr;
 use crate::errors::Errors;
-use crate::keys::{At, docs};
+use crate::keys::{WithSpan, docs};
 use crate::names;
 
 /// The kind, with every default filled in.
@@ -14,15 +14,18 @@ use crate::names;
 pub(super) struct ResourceModel {
     pub(super) ident: Ident,
     pub(super) vis: Visibility,
+    /// Text of the doc comment, which becomes the description.
     pub(super) doc: String,
-    pub(super) group: At<String>,
-    pub(super) version: At<String>,
-    pub(super) kind: At<String>,
-    pub(super) plural: At<String>,
-    pub(super) singular: At<String>,
+    pub(super) group: WithSpan<String>,
+    pub(super) version: WithSpan<String>,
+    pub(super) kind: WithSpan<String>,
+    /// Default: the English plural of the singular.
+    pub(super) plural: WithSpan<String>,
+    /// Default: the kind in lower case.
+    pub(super) singular: WithSpan<String>,
     pub(super) namespaced: bool,
-    pub(super) short: Vec<At<String>>,
-    pub(super) categories: Vec<At<String>>,
+    pub(super) short: Vec<WithSpan<String>>,
+    pub(super) categories: Vec<WithSpan<String>>,
     pub(super) columns: Vec<ColumnAttr>,
     pub(super) scale: Option<ScaleAttr>,
     pub(super) indexes: Vec<IndexAttr>,
@@ -42,6 +45,7 @@ pub(super) struct Field {
     /// Name in JSON.
     pub(super) json: String,
     pub(super) ty: Type,
+    /// Whether the field may be absent.
     pub(super) optional: bool,
     pub(super) doc: String,
 }
@@ -50,12 +54,14 @@ impl ResourceModel {
     /// Fills in the defaults; a missing key is a fault, and gets a placeholder.
     pub(super) fn new(input: &DeriveInput, attrs: Attrs, errors: &mut Errors) -> Self {
         let here = input.ident.span();
-        let kind = attrs.kind.unwrap_or_else(|| At { value: input.ident.to_string(), span: here });
-        let lower = At { value: kind.value.to_lowercase(), span: kind.span };
+        let kind =
+            attrs.kind.unwrap_or_else(|| WithSpan { value: input.ident.to_string(), span: here });
+        let lower = WithSpan { value: kind.value.to_lowercase(), span: kind.span };
         let singular = attrs.singular.unwrap_or(lower);
-        let plural = attrs
-            .plural
-            .unwrap_or_else(|| At { value: names::plural(&singular.value), span: singular.span });
+        let plural = attrs.plural.unwrap_or_else(|| WithSpan {
+            value: names::plural(&singular.value),
+            span: singular.span,
+        });
         if !attrs.present {
             let message = "say which kind this is: \
                            `#[resource(group = \"example.dev\", version = \"v1\", namespaced)]`";
@@ -64,12 +70,12 @@ impl ResourceModel {
         let tried = |key: &str| attrs.tried.iter().any(|tried| tried == key);
         let is_silent = !attrs.present || tried("namespaced") || tried("cluster");
         let namespaced = scope(is_silent, attrs.namespaced, attrs.cluster, here, errors);
-        let mut needed = |key: &str, example: &str, value: Option<At<String>>| {
+        let mut needed = |key: &str, example: &str, value: Option<WithSpan<String>>| {
             if value.is_none() && attrs.present && !tried(key) {
                 let message = format!("missing `{key}`: `#[resource({key} = \"{example}\", …)]`");
                 errors.at(here, message);
             }
-            value.unwrap_or_else(|| At { value: example.to_owned(), span: here })
+            value.unwrap_or_else(|| WithSpan { value: example.to_owned(), span: here })
         };
         let group = needed("group", "example.dev", attrs.group);
         let version = needed("version", "v1", attrs.version);
@@ -185,6 +191,8 @@ impl Field {
     }
 }
 
+/// Whether the type is written as an `Option`. A macro sees names only: an alias of `Option` is not
+/// recognized.
 fn is_option(ty: &Type) -> bool {
     match ty {
         Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Option"),

@@ -30,9 +30,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use windlass::__private::probe;
-use windlass::client::{BoxIo, Client, ClientConfig, Connect, Opened, Opening, Prepared};
+use windlass::client::{
+    BoxIo, Client, ClientConfig, Connect, ConnectFuture, ConnectedStream, Prepared,
+};
 use windlass::environment::Environment;
-use windlass::wire::{Frame, FrameDecoder, Part};
+use windlass::wire::{Frame, FrameDecoder, RawItem};
 
 /// Number of requests of one round.
 const REQUESTS: u32 = 1000;
@@ -300,9 +302,9 @@ impl Connect for Dial {
         Box::pin(self.dial())
     }
 
-    fn open(&self) -> Opening<'_> {
+    fn open(&self) -> ConnectFuture<'_> {
         let http2 = self.way.http2;
-        Box::pin(async move { Ok(Opened { io: self.dial().await?, http2 }) })
+        Box::pin(async move { Ok(ConnectedStream { io: self.dial().await?, http2 }) })
     }
 }
 
@@ -455,7 +457,7 @@ fn frames(body: &[u8], each: &mut dyn FnMut(Frame<'_>)) {
     let mut decoder = FrameDecoder::new();
     for read in body.chunks(READ) {
         decoder.push(read, &mut |part| {
-            let Part::Whole(line) = part else { panic!("nothing is large") };
+            let RawItem::Whole(line) = part else { panic!("nothing is large") };
             each(Frame::of(line).expect("a frame"));
         });
     }

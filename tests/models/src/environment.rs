@@ -109,8 +109,8 @@ pub mod metrics {
     #[derive(Clone, Debug, Default)]
     pub struct Metrics;
 
-    pub trait Gathers: Send + Sync {
-        fn tell(&self);
+    pub trait MetricSource: Send + Sync {
+        fn collect(&self);
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -139,7 +139,7 @@ pub mod metrics {
         pub fn histogram(&self, _: &(), _: &[&str]) -> Series {
             Series
         }
-        pub fn gather_from(&self, _: Weak<dyn Gathers>) {}
+        pub fn register_source(&self, _: Weak<dyn MetricSource>) {}
     }
 
     impl Series {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use loom::future::block_on;
 use loom::thread;
 
-use crate::delta::{self, Delta, Keyed};
+use crate::delta::{self, Delta, DeltaItem};
 use crate::explore;
 use crate::sync::{Mutex, Notify};
 
@@ -23,7 +23,7 @@ pub const MODELS: &[(&str, fn())] = &[
 
 struct State(&'static str, u32);
 
-impl Keyed for State {
+impl DeltaItem for State {
     fn key(&self) -> &&'static str {
         &self.0
     }

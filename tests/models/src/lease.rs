@@ -15,9 +15,9 @@ mod settings {
     use std::time::Duration;
 
     #[derive(Clone, Copy)]
-    pub struct Timing;
+    pub struct LeaseDurations;
 
-    impl Timing {
+    impl LeaseDurations {
         pub fn validity(&self) -> Duration {
             Duration::from_secs(13)
         }
@@ -26,7 +26,7 @@ mod settings {
 
 include!(concat!(env!("OUT_DIR"), "/gate.in"));
 
-use gate::{LeaseGate, Unheld};
+use gate::{CloseOnDrop, LeaseGate};
 
 pub const MODELS: &[(&str, fn())] = &[
     ("who_hears_of_the_end_finds_the_gate_closed", the_end_is_told_last),
@@ -42,7 +42,7 @@ fn gate(clock: &Clock) -> LeaseGate {
 }
 
 fn gate_over(clock: &Clock, flights: InFlightWrites) -> LeaseGate {
-    LeaseGate::new("lease".to_owned(), clock.clone(), settings::Timing, clock.mark(), flights)
+    LeaseGate::new("lease".to_owned(), clock.clone(), settings::LeaseDurations, clock.mark(), flights)
 }
 
 fn flights(clock: &Clock) -> InFlightWrites {
@@ -56,7 +56,7 @@ fn the_end_is_told_last() {
         let is_notified = Arc::new(AtomicBool::new(false));
         let term = thread::spawn({
             let (gate, is_notified) = (gate.clone(), Arc::clone(&is_notified));
-            move || drop(Unheld { gate, notify: move || is_notified.store(true, SeqCst) })
+            move || drop(CloseOnDrop { gate, notify: move || is_notified.store(true, SeqCst) })
         });
         thread::yield_now();
         let notified = is_notified.load(SeqCst);

@@ -10,7 +10,7 @@ use loom::thread::{self, JoinHandle};
 use crate::environment::Environment;
 use crate::explore;
 use crate::sync::Notify;
-use crate::workqueue::{Adding, Priority, QueueSettings, WorkQueue};
+use crate::workqueue::{AddOptions, Priority, QueueSettings, WorkQueue};
 
 pub const MODELS: &[(&str, fn())] = &[
     ("keys_that_are_added_are_worked_on", keys_that_are_added),
@@ -20,16 +20,16 @@ pub const MODELS: &[(&str, fn())] = &[
     ("a_shutdown_ends_every_worker", a_shutdown_ends_every_worker),
     ("workers_end_after_the_last_work", workers_end_after_the_last_work),
     ("a_drain_ends_with_the_last_work", a_drain_ends_with_the_last_work),
-    ("a_delayed_key_wakes_a_sleeper", a_delayed_key_wakes_a_sleeper),
-    ("a_worker_that_leaves_hands_the_clock_over", the_clock_is_handed_over),
-    ("a_timekeeper_that_leaves_for_a_delayed_key_is_replaced", the_timekeeper_is_replaced),
-    ("a_get_that_is_given_up_loses_no_key", a_get_that_is_given_up),
+    ("a_delayed_key_wakes_a_parked_worker", a_delayed_key_wakes_a_parked_worker),
+    ("the_delays_have_a_timekeeper_while_another_works", the_delays_have_a_timekeeper),
+    ("a_timekeeper_that_takes_a_delayed_key_is_replaced", the_timekeeper_is_replaced),
+    ("a_cancelled_get_loses_no_key", a_cancelled_get),
     ("two_keys_are_worked_on_at_the_same_time", two_at_the_same_time),
-    ("a_worker_called_in_vain_is_called_again", called_in_vain),
-    ("the_timekeeper_is_called_for_other_keys", the_timekeeper_is_called),
+    ("a_worker_notified_without_need_is_notified_again", notified_without_need),
+    ("the_timekeeper_is_notified_for_other_keys", the_timekeeper_is_notified),
     ("a_key_whose_priority_rises_is_worked_on", a_key_that_is_raised),
-    ("a_worker_that_is_called_and_does_not_come_is_not_waited_for", called_and_absent),
-    ("a_worker_that_goes_on_leaves_no_key_to_a_sleeper", one_that_goes_on),
+    ("a_notified_worker_that_is_not_polled_is_not_waited_for", notified_and_not_polled),
+    ("a_worker_that_takes_the_next_key_leaves_no_other_beside_a_parked_worker", done_then_next),
 ];
 
 type Queue = WorkQueue<&'static str>;
@@ -58,7 +58,7 @@ fn keys_that_are_added() {
     explore(3, || {
         let queue = queue(&Environment::default());
         let one = spawn(&queue, |queue| queue.add("a"));
-        // A list may wait in the inbox.
+        // A list may be kept in the add buffer.
         let other = spawn(&queue, |queue| queue.add_all(["b"]));
         assert!(work(&queue) && work(&queue));
         join([one, other]);
@@ -134,7 +134,8 @@ fn a_shutdown_ends_every_worker() {
     });
 }
 
-/// The queue is closed while a worker has the key, which is to come back: waiters learn of the end.
+/// The queue is closed while a worker has the key, which was added again: parked workers are woken at the
+/// end.
 fn workers_end_after_the_last_work() {
     explore(2, || {
         let queue = queue(&Environment::default());
@@ -168,7 +169,7 @@ fn a_drain_ends_with_the_last_work() {
     });
 }
 
-fn a_delayed_key_wakes_a_sleeper() {
+fn a_delayed_key_wakes_a_parked_worker() {
     explore(2, || {
         let environment = Environment::default();
         let queue = queue(&environment);
@@ -179,14 +180,14 @@ fn a_delayed_key_wakes_a_sleeper() {
             clock.advance(2 * SECOND);
         });
         let first = block_on(queue.get()).expect("not shut down");
-        assert_eq!(*first.key(), "b", "the later one came first");
+        assert_eq!(*first.key(), "b", "the later key was first");
         first.done();
         join([producer]);
     });
 }
 
-/// The timekeeper takes a key and works; the other sleeper must wait for the delayed key.
-fn the_clock_is_handed_over() {
+/// The timekeeper takes a key and works; the other parked worker must wait for the delayed key.
+fn the_delays_have_a_timekeeper() {
     explore(2, || {
         let environment = Environment::default();
         let queue = queue(&environment);
@@ -198,8 +199,8 @@ fn the_clock_is_handed_over() {
     });
 }
 
-/// The timekeeper takes the first delayed key and does not come back; the other one sleeps, and has to
-/// wait for the second.
+/// The timekeeper takes the first delayed key and no other; the other worker is parked, and has to wait
+/// for the second.
 fn the_timekeeper_is_replaced() {
     explore(2, || {
         let environment = Environment::default();
@@ -221,7 +222,7 @@ fn the_timekeeper_is_replaced() {
     });
 }
 
-fn a_get_that_is_given_up() {
+fn a_cancelled_get() {
     use std::future::Future;
     use std::task::{Context, Waker};
     explore(3, || {
@@ -240,7 +241,7 @@ fn a_get_that_is_given_up() {
     });
 }
 
-/// Each key's work ends only when the other's has begun: a worker that sleeps beside a key is a
+/// Each key's work ends only when the other's has begun: a worker that is parked beside a key is a
 /// deadlock.
 fn two_at_the_same_time() {
     explore(2, || {
@@ -266,7 +267,7 @@ fn two_at_the_same_time() {
     });
 }
 
-fn called_in_vain() {
+fn notified_without_need() {
     explore(3, || {
         let queue = queue(&Environment::default());
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
@@ -279,7 +280,7 @@ fn called_in_vain() {
     });
 }
 
-fn the_timekeeper_is_called() {
+fn the_timekeeper_is_notified() {
     explore(3, || {
         let queue = queue(&Environment::default());
         queue.add_after("late", SECOND);
@@ -289,8 +290,8 @@ fn the_timekeeper_is_called() {
     });
 }
 
-/// Somebody lies down last, so that he is called first, and is not polled any more.
-fn called_and_absent() {
+/// A worker parks last, so that it is notified first, and is not polled any more.
+fn notified_and_not_polled() {
     use std::future::Future;
     use std::task::{Context, Waker};
     explore(2, || {
@@ -305,8 +306,8 @@ fn called_and_absent() {
     });
 }
 
-/// Its end brings its key back, which it takes again at once, while another one is wanted.
-fn one_that_goes_on() {
+/// A worker ends a key that was added again, and takes the next key at once, while another is ready.
+fn done_then_next() {
     explore(2, || {
         let queue = queue(&Environment::default());
         queue.add("a");
@@ -331,7 +332,7 @@ fn a_key_that_is_raised() {
     explore(2, || {
         let queue = queue(&Environment::default());
         let wanted = Arc::new(AtomicU32::new(0));
-        let low = Adding::new().priority(Priority::LOW);
+        let low = AddOptions::new().priority(Priority::LOW);
         queue.add_with("a", low);
         let producer = spawn(&queue, {
             let wanted = Arc::clone(&wanted);

@@ -7,10 +7,10 @@ use std::task::{Context, Waker};
 use loom::future::block_on;
 use loom::thread;
 
-use crate::fifo::{
-    DeltaFifo, Fifo, Known, ObjectDelta, Outcome, Queue, RealFifo, Refused, Shared,
-};
 use crate::explore;
+use crate::fifo::{
+    DeltaFifo, EnqueueError, Fifo, Known, ObjectDelta, Outcome, Queue, RealFifo, Shared,
+};
 use crate::sync::Mutex;
 
 pub const MODELS: &[(&str, fn())] = &[
@@ -213,7 +213,7 @@ fn close_ends_the_wait_for_room() {
             let queue = Arc::clone(&queue);
             move || {
                 let refused = block_on(queue.update(("a", 2)));
-                assert!(matches!(refused, Err(Refused::Closed(("a", 2)))));
+                assert!(matches!(refused, Err(EnqueueError::Closed(("a", 2)))));
             }
         });
         queue.close();

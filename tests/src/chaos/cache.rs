@@ -327,7 +327,7 @@ impl<K: Subject> Watched for Cache<K> {
 
     fn shows(&self, key: KeyId, uid: &str) -> bool {
         let cached = self.informer.store().get_seen(&self.key(key));
-        cached.is_some_and(|cached| cached.head().uid() == uid)
+        cached.is_some_and(|cached| cached.metadata().uid() == uid)
     }
 
     fn reached(&self) -> (u64, u64) {

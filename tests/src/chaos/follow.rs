@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use windlass::client::Client;
-use windlass::delta::{ApplyQueue, Delta, Keyed};
+use windlass::delta::{ApplyQueue, Delta, DeltaItem};
 use windlass::environment::Environment;
 use windlass::reflector::{
     ApiSource, RawObject, Reflector, ReflectorOptions, ReflectorSink, StreamProgress,
@@ -49,7 +49,7 @@ impl State {
     }
 }
 
-impl Keyed for State {
+impl DeltaItem for State {
     fn key(&self) -> &ObjectKey {
         &self.key
     }

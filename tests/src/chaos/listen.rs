@@ -28,12 +28,12 @@ pub enum Manner {
 
 /// Returns the version of a cached object.
 pub(super) fn shown<K: Subject>(cached: &Cached<K>) -> Shown {
-    let head = cached.head();
+    let metadata = cached.metadata();
     let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or_default();
     Shown {
-        uid: uid_number(head.uid()),
-        version: number(Some(head.resource_version())),
-        serial: number(head.label("serial")),
+        uid: uid_number(metadata.uid()),
+        version: number(Some(metadata.resource_version())),
+        serial: number(metadata.label("serial")),
     }
 }
 

@@ -80,7 +80,7 @@ async fn a_controller_works_on_a_projection_and_loses_nothing_of_what_it_does_no
     assert_eq!(cached.get().unwrap().color, "blue");
     assert_eq!(cached.get().unwrap().team.as_deref(), Some("web"));
     assert!(cached.get().unwrap().metadata.labels.is_none());
-    assert_eq!(cached.head().label("team"), Some("web"));
+    assert_eq!(cached.metadata().label("team"), Some("web"));
 
     let gone = json!({ "metadata": { "finalizers": ["test.windlass.dev/painter"] } });
     bench.gadgets.patch("home", Patch::Merge(gone)).await.unwrap();

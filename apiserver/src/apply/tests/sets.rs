@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::apply::path::Step;
+use crate::apply::path::PathElement;
 use crate::apply::set::{PathSet, print};
 
 fn set(value: &Value) -> PathSet {
@@ -59,8 +59,8 @@ fn a_parent_and_its_child_are_different_members() {
 
 #[test]
 fn keys_are_the_same_whatever_their_order() {
-    let one = Step::parse("k:{\"port\":80,\"protocol\":\"TCP\"}").expect("a step");
-    let other = Step::parse("k:{\"protocol\":\"TCP\",\"port\":80.0}").expect("a step");
+    let one = PathElement::parse("k:{\"port\":80,\"protocol\":\"TCP\"}").expect("a step");
+    let other = PathElement::parse("k:{\"protocol\":\"TCP\",\"port\":80.0}").expect("a step");
     assert_eq!(one, other);
     assert_eq!(one.to_string(), "[port=80,protocol=\"TCP\"]");
 }

@@ -8,10 +8,12 @@
 //! No wake-up is lost: when a turn ends while deltas are queued, or after another task asked for
 //! the turn in vain, the task that waits in [`filled`](ApplyQueue::filled) is woken.
 
+// DESIGN.md, 27: The holder of the apply permit applies queued batches
+
 use std::fmt;
 use std::pin::pin;
 
-use super::queue::{Delta, DeltaQueue, Keyed};
+use super::queue::{Delta, DeltaItem, DeltaQueue};
 use windlass_core::sync::{Mutex, Notify};
 
 /// Number of waiting deltas from which on producers wait, by default.
@@ -22,10 +24,10 @@ const MOST_WAITING: usize = 4096;
 /// ```
 /// # extern crate windlass_cache as windlass;
 /// # use std::cmp::Ordering;
-/// # use windlass::delta::{Delta, ApplyQueue, Keyed};
+/// # use windlass::delta::{Delta, ApplyQueue, DeltaItem};
 /// # use windlass::resource::ObjectKey;
 /// # struct State(ObjectKey);
-/// # impl Keyed for State {
+/// # impl DeltaItem for State {
 /// #     fn key(&self) -> &ObjectKey {
 /// #         &self.0
 /// #     }
@@ -62,7 +64,7 @@ struct State<T, M> {
     is_wanted: bool,
 }
 
-impl<T: Keyed, M> Default for ApplyQueue<T, M> {
+impl<T: DeltaItem, M> Default for ApplyQueue<T, M> {
     fn default() -> Self {
         Self::new(MOST_WAITING)
     }
@@ -78,7 +80,7 @@ impl<T, M> fmt::Debug for ApplyQueue<T, M> {
     }
 }
 
-impl<T: Keyed, M> ApplyQueue<T, M> {
+impl<T: DeltaItem, M> ApplyQueue<T, M> {
     /// Creates an empty hand-off in which producers have [`room`](Self::room) while fewer than
     /// `most` deltas wait. `default()` takes 4096.
     pub fn new(most: usize) -> Self {
@@ -93,7 +95,7 @@ impl<T: Keyed, M> ApplyQueue<T, M> {
 
     /// Adds a batch. It is added even when there is no room, so the bound may be exceeded by one
     /// batch of each producer; producers wait in [`room`](Self::room). The iterator and the deltas'
-    /// [`Keyed`] run under the hand-off's lock: they must not call back into it.
+    /// [`DeltaItem`] run under the hand-off's lock: they must not call back into it.
     pub fn push(&self, batch: impl IntoIterator<Item = Delta<T, M>>) {
         let mut state = self.state.lock();
         for delta in batch {
@@ -186,18 +188,18 @@ impl<T: Keyed, M> ApplyQueue<T, M> {
 /// The right to apply deltas. Ends when dropped; then the task in [`ApplyQueue::filled`] is woken if
 /// deltas are queued or if another task asked for the turn meanwhile.
 #[must_use = "the turn ends at once when it is dropped"]
-pub struct ApplyPermit<'a, T: Keyed, M> {
+pub struct ApplyPermit<'a, T: DeltaItem, M> {
     handoff: &'a ApplyQueue<T, M>,
     is_over: bool,
 }
 
-impl<T: Keyed, M> fmt::Debug for ApplyPermit<'_, T, M> {
+impl<T: DeltaItem, M> fmt::Debug for ApplyPermit<'_, T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApplyPermit").field("handoff", self.handoff).finish()
     }
 }
 
-impl<'a, T: Keyed, M> ApplyPermit<'a, T, M> {
+impl<'a, T: DeltaItem, M> ApplyPermit<'a, T, M> {
     /// Whether no delta is queued. Then a batch in hand may be applied without being queued:
     /// everything that its producer pushed before has been applied.
     pub fn is_empty(&self) -> bool {
@@ -230,7 +232,7 @@ impl<'a, T: Keyed, M> ApplyPermit<'a, T, M> {
     }
 }
 
-impl<T: Keyed, M> Drop for ApplyPermit<'_, T, M> {
+impl<T: DeltaItem, M> Drop for ApplyPermit<'_, T, M> {
     fn drop(&mut self) {
         if self.is_over {
             return;
@@ -258,7 +260,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq)]
     struct State(ObjectKey, u32);
 
-    impl Keyed for State {
+    impl DeltaItem for State {
         fn key(&self) -> &ObjectKey {
             &self.0
         }

@@ -11,4 +11,4 @@ mod apply_queue;
 mod queue;
 
 pub use apply_queue::{ApplyPermit, ApplyQueue};
-pub use queue::{Delta, DeltaQueue, Keyed};
+pub use queue::{Delta, DeltaItem, DeltaQueue};

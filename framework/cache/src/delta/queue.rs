@@ -5,6 +5,10 @@
 //! size is bounded by the number of objects however often they change.
 //!
 //! The queue never blocks, never loses a deletion, and knows nothing about watches, tasks or JSON.
+//!
+//! Invariant: the number of every slot with a key is in `by_key` under the key's hash; the slot of
+//! number `n` is at `n - first` in `order`. So a key is found without a copy of it, and taking from
+//! the front moves no other slot.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -19,7 +23,9 @@ use windlass_core::resource::ObjectKey;
 const KEPT_ENTRIES: usize = 1024;
 
 /// The properties of objects that a [`DeltaQueue`] needs.
-pub trait Keyed {
+///
+/// Implemented by the caller's state of an object, which the queue moves and never clones.
+pub trait DeltaItem {
     /// The key of the object.
     fn key(&self) -> &ObjectKey;
 
@@ -33,6 +39,8 @@ pub trait Keyed {
 }
 
 /// One entry of the queue.
+///
+/// Deltas of different keys keep the order of their keys' first deltas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta<T, M> {
     /// The object is in this state.
@@ -56,13 +64,13 @@ pub enum Delta<T, M> {
 /// ```
 /// # extern crate windlass_cache as windlass;
 /// use std::cmp::Ordering;
-/// use windlass::delta::{Delta, DeltaQueue, Keyed};
+/// use windlass::delta::{Delta, DeltaQueue, DeltaItem};
 /// use windlass::resource::ObjectKey;
 ///
 /// #[derive(Debug, PartialEq)]
 /// struct State(ObjectKey, u32);
 ///
-/// impl Keyed for State {
+/// impl DeltaItem for State {
 ///     fn key(&self) -> &ObjectKey {
 ///         &self.0
 ///     }
@@ -84,25 +92,35 @@ pub enum Delta<T, M> {
 /// );
 /// ```
 pub struct DeltaQueue<T, M> {
+    /// The slots, oldest first.
     order: VecDeque<Slot<T, M>>,
     /// Number of the first slot in `order`; slots are numbered from the queue's beginning.
     first: u64,
     /// The numbers of the slots with a key, by the key's hash. Never iterated.
     by_key: HashTable<u64>,
+    /// Hashes keys; random, because the order of the queue does not depend on it.
     hasher: RandomState,
+    /// Number of deltas in all slots.
     deltas: usize,
+    /// Number of states that were not newer, since the last look.
     dropped: u64,
 }
 
 /// A place in the order: the deltas of a key, or a mark.
 enum Slot<T, M> {
-    Key { hash: u64, pending: Pending<T> },
+    /// The deltas of one key, with its hash.
+    Key {
+        hash: u64,
+        pending: Pending<T>,
+    },
     StreamMark(M),
 }
 
 /// The queued deltas of a key.
 enum Pending<T> {
+    /// The state after all deltas.
     Put(T),
+    /// The object is gone.
     Delete(T),
     /// A deletion, then the successor.
     Both(T, T),
@@ -119,6 +137,7 @@ impl<T> Pending<T> {
         }
     }
 
+    /// As `newest`, to merge into it.
     fn newest_mut(&mut self) -> Option<&mut T> {
         match self {
             Self::Put(state) | Self::Delete(state) | Self::Both(_, state) => Some(state),
@@ -149,7 +168,7 @@ impl<T, M> Debug for DeltaQueue<T, M> {
     }
 }
 
-impl<T: Keyed, M> DeltaQueue<T, M> {
+impl<T: DeltaItem, M> DeltaQueue<T, M> {
     /// Creates an empty queue.
     pub fn new() -> Self {
         Self::default()
@@ -311,7 +330,7 @@ mod tests {
         seen: u32,
     }
 
-    impl Keyed for State {
+    impl DeltaItem for State {
         fn key(&self) -> &ObjectKey {
             &self.key
         }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::core::Core;
 use super::listener::Listener;
-use super::meter::Reading;
+use super::meter::Measurement;
 use super::progress::Synced;
 use crate::reflector::{ApplyQueue, BatchSink, StoreDelta};
 use crate::store::{BatchOutcome, Event};
@@ -103,15 +103,15 @@ impl Core {
     /// turn is held.
     pub(super) fn attach_listeners(&self) -> Vec<Arc<Listener>> {
         let now = self.environment.clock.now();
-        self.listeners.attach(now, |newcomers| {
-            if newcomers.is_empty() {
+        self.listeners.attach(now, |pending| {
+            if pending.is_empty() {
                 return;
             }
             let is_synced = self.progress.now() == Synced::Done;
             let content = self.store.content();
             let added = |object| Event::Added { new: object, is_initial: true };
             let content: Vec<Event> = content.into_iter().map(added).collect();
-            for newcomer in newcomers {
+            for newcomer in pending {
                 newcomer.notify(&content);
                 if is_synced {
                     newcomer.mark_synced();
@@ -140,7 +140,7 @@ impl Core {
     /// Sets the gauges as of `now`.
     fn measure_at(&self, now: Instant) {
         let members = self.listeners.members();
-        self.meter.read(&Reading {
+        self.meter.read(&Measurement {
             sizes: self.store.sizes(),
             invalid: self.store.invalid(),
             queued: self.handoff.len(),

@@ -10,6 +10,9 @@ use windlass_core::resource::{ObjectKey, Resource};
 /// A listener that is slower than the cache receives fewer, larger steps: `old` is then the state
 /// that it received last, and `new` the latest. A deletion is never left out, and precedes the
 /// successor's addition.
+///
+/// client-go's `ResourceEventHandler` has a function for each variant; its
+/// `DeletedFinalStateUnknown` is the flag of [`Deleted`](Self::Deleted).
 #[derive(Clone, Debug)]
 pub enum Change<K> {
     /// The object is new in the cache.
@@ -69,6 +72,8 @@ impl<K: Resource> Change<K> {
 
     /// Returns whether nothing changed: a listener with a resync period receives the cached objects
     /// again after each period.
+    ///
+    /// client-go's idiom of comparing the two resourceVersions.
     pub fn is_resync(&self) -> bool {
         matches!(self, Self::Updated { old, new } if old.is_same(new))
     }

@@ -1,4 +1,7 @@
 //! The untyped part of an informer: its state, and the task that runs it.
+//!
+//! Tasks of one informer: a reflector for each scope, the task that applies batches, and one for
+//! each listener. All end with `stop`; a reflector that panics ends alone, and the status says so.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,8 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::invalid::{Budget, Validator};
-use super::listener::{Life, Listener, Listeners};
+use super::invalid::{ReportBudget, Validator};
+use super::listener::{Listener, Listeners, Stage};
 use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::{Progress, Synced};
@@ -25,44 +28,55 @@ const MEASURED_EVERY: Duration = Duration::from_secs(5);
 /// One scope of an informer.
 pub(super) struct Scope {
     pub(super) namespace: Option<Arc<str>>,
+    /// The API of the kind in this scope.
     source: Arc<dyn ListWatch>,
+    /// State of this scope's reflector.
     pub(super) status: Arc<Status>,
+    /// Clock and randomness of this scope.
     environment: Environment,
 }
 
 /// The shared part of an informer.
 pub(crate) struct Core {
+    /// Name in logs, probes and metrics.
     pub(super) name: String,
+    /// Options by which it was made; they do not change.
     pub(super) options: CacheOptions,
+    /// The cache.
     pub(crate) store: Arc<store::Core>,
     /// Queue between the reflectors and the task that applies batches.
     pub(super) handoff: ApplyQueue,
+    /// One for each namespace, or one for all.
     pub(super) scopes: Vec<Scope>,
+    /// Progress of the first lists, and the newest version.
     pub(super) progress: Progress,
+    /// The registered listeners.
     pub(super) listeners: Listeners,
     /// Whether the store shows a batch that listeners have not received whole.
     pub(super) is_delivering: AtomicBool,
     /// Whether a reflector's task ended by a panic; its scope is no longer read.
-    pub(super) has_fallen: AtomicBool,
+    pub(super) has_panicked: AtomicBool,
+    /// Metric series of this informer.
     pub(super) meter: Meter,
     pub(super) environment: Environment,
     /// Time of its creation, from which a silence counts before the first data.
     pub(super) made_at: Instant,
-    habits: Arc<ServerCapabilities>,
+    /// Findings about the server, shared with all informers of the registry.
+    capabilities: Arc<ServerCapabilities>,
     /// Stops the informer and its reflectors.
     pub(super) stop: CancellationToken,
     /// Set once the informer validates eagerly.
     pub(super) validator: OnceLock<Validator>,
     /// Limit of reports on objects that do not decode.
-    pub(super) budget: Budget,
+    pub(super) budget: ReportBudget,
     /// Whether another component reports objects that do not decode.
     pub(super) is_reported_elsewhere: AtomicBool,
     /// Whether its readers wait for its first list on their own, so that no other controller has
     /// to.
     pub(super) is_awaited: AtomicBool,
-    /// Whether the program itself asked for it: its readers are unknown, so every controller waits
+    /// Whether the program itself requested it: its readers are unknown, so every controller waits
     /// for it, even if `is_awaited`.
-    pub(super) is_asked: AtomicBool,
+    pub(super) is_requested: AtomicBool,
 }
 
 impl Core {
@@ -72,9 +86,9 @@ impl Core {
         options: CacheOptions,
         store: Arc<store::Core>,
         scopes: Vec<(Option<String>, Arc<dyn ListWatch>)>,
-        surroundings: (Environment, Arc<ServerCapabilities>, CancellationToken),
+        context: (Environment, Arc<ServerCapabilities>, CancellationToken),
     ) -> Arc<Self> {
-        let (environment, habits, stop) = surroundings;
+        let (environment, capabilities, stop) = context;
         let scopes: Vec<_> = scopes
             .into_iter()
             .map(|(namespace, source)| {
@@ -90,6 +104,7 @@ impl Core {
                 }
             })
             .collect();
+        // Own writes that the watch has not shown must outlive the longest silent watch.
         store.silent_for_at_most(options.reading.longest_silence());
         Arc::new(Self {
             meter,
@@ -101,25 +116,25 @@ impl Core {
             scopes,
             listeners: Listeners::default(),
             is_delivering: AtomicBool::new(false),
-            has_fallen: AtomicBool::new(false),
+            has_panicked: AtomicBool::new(false),
             made_at: environment.clock.now(),
             environment,
-            habits,
+            capabilities,
             stop,
             validator: OnceLock::new(),
-            budget: Budget::default(),
+            budget: ReportBudget::default(),
             is_reported_elsewhere: AtomicBool::new(false),
             is_awaited: AtomicBool::new(false),
-            is_asked: AtomicBool::new(false),
+            is_requested: AtomicBool::new(false),
         })
     }
 
     /// Makes the reflectors check the server's store. Called when the answer to a write is older
     /// than the cached object: another writer may have been faster, or the server's store was set
     /// back.
-    pub(super) fn doubt(&self) {
+    pub(super) fn check_rollback(&self) {
         self.scopes.iter().for_each(|scope| scope.status.sign());
-        self.habits.call();
+        self.capabilities.request_check();
     }
 
     /// Returns whether the first list is required and has not come.
@@ -144,7 +159,9 @@ impl Core {
     pub(super) async fn listeners_synced(&self) {
         for listener in self.listeners.all().into_iter().filter(|listener| !listener.is_internal())
         {
-            listener.wait_for(|standing| standing.is_synced || standing.life == Life::Ended).await;
+            listener
+                .wait_for(|standing| standing.is_synced || standing.stage == Stage::Ended)
+                .await;
         }
     }
 
@@ -167,21 +184,21 @@ impl Core {
     fn reflectors(self: &Arc<Self>) -> Vec<Reflector<DeltaWriter>> {
         let reflector = |(at, scope): (usize, &Scope)| {
             let store = Arc::clone(&self.store);
-            let feed = DeltaWriter::new(store, self.clone(), at, scope.namespace.clone());
+            let writer = DeltaWriter::new(store, self.clone(), at, scope.namespace.clone());
             let deps = ReflectorDeps {
                 environment: scope.environment.clone(),
                 status: Arc::clone(&scope.status),
-                habits: Arc::clone(&self.habits),
+                capabilities: Arc::clone(&self.capabilities),
                 options: self.options.reading.clone(),
             };
-            Reflector::of_informer(Arc::clone(&scope.source), feed, deps)
+            Reflector::of_informer(Arc::clone(&scope.source), writer, deps)
         };
         self.scopes.iter().enumerate().map(reflector).collect()
     }
 
     /// Runs the informer until its stop. The informer has ended when this future is dropped, too.
     pub(crate) async fn run(self: Arc<Self>) {
-        let ending = Ending(self);
+        let ending = InformerGuard(self);
         let core = &ending.0;
         let mut tasks = JoinSet::new();
         // Attended before the reflectors start: listeners from before the start receive the first
@@ -189,9 +206,9 @@ impl Core {
         core.attend(&mut tasks);
         for (at, reflector) in core.reflectors().into_iter().enumerate() {
             let stop = core.stop.clone();
-            let fallen = Fallen::of(core, at);
+            let guard = PanicGuard::of(core, at);
             tasks.spawn(async move {
-                let _fallen = fallen;
+                let _guard = guard;
                 reflector.run(stop).await;
             });
         }
@@ -201,7 +218,7 @@ impl Core {
                 tokio::task::yield_now().await;
                 continue;
             }
-            let alarm = core.next_alarm();
+            let next_wake = core.next_wake();
             tokio::select! {
                 biased;
                 // Biased: a stop goes before queued work, and the timer comes last, so a busy
@@ -209,7 +226,7 @@ impl Core {
                 () = core.stop.cancelled() => break,
                 () = core.handoff.filled() => {}
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
-                () = core.environment.clock.sleep_until(alarm) => core.measure(),
+                () = core.environment.clock.sleep_until(next_wake) => core.measure(),
             }
         }
         while let Some(ended) = tasks.join_next().await {
@@ -237,7 +254,7 @@ impl Core {
     }
 
     /// Returns the time of the next resync or measurement.
-    fn next_alarm(&self) -> Instant {
+    fn next_wake(&self) -> Instant {
         let tick = self.environment.clock.now() + MEASURED_EVERY;
         let members = self.listeners.members();
         members
@@ -250,7 +267,7 @@ impl Core {
     /// Returns whether the listeners have received all that the store shows.
     pub(super) fn is_delivered(&self) -> bool {
         !self.is_delivering.load(Ordering::SeqCst)
-            && !self.listeners.has_newcomers()
+            && !self.listeners.has_pending()
             && self.listeners.members().iter().all(|member| member.is_idle())
     }
 }
@@ -259,21 +276,21 @@ impl Core {
 /// reflector returns only when it is stopped. Its task is dropped only where everything ends at
 /// once: with the operator's task or with the runtime, which drops tasks in any order. Therefore
 /// only a panic is reported.
-pub(super) struct Fallen {
+pub(super) struct PanicGuard {
     core: Arc<Core>,
     scope: usize,
 }
 
-impl Fallen {
+impl PanicGuard {
     pub(super) fn of(core: &Arc<Core>, scope: usize) -> Self {
         Self { core: Arc::clone(core), scope }
     }
 }
 
-impl Drop for Fallen {
+impl Drop for PanicGuard {
     fn drop(&mut self) {
         if std::thread::panicking() && !self.core.stop.is_cancelled() {
-            self.core.has_fallen.store(true, Ordering::SeqCst);
+            self.core.has_panicked.store(true, Ordering::SeqCst);
             let why = "its task ended by a panic, of windlass or of what it calls: what is cached gets \
                        old until the informer is made anew; see the log, and restart the process";
             if let Some(scope) = self.core.scopes.get(self.scope) {
@@ -284,9 +301,9 @@ impl Drop for Fallen {
 }
 
 /// Ends the informer when its task ends or is dropped.
-struct Ending(Arc<Core>);
+struct InformerGuard(Arc<Core>);
 
-impl Drop for Ending {
+impl Drop for InformerGuard {
     fn drop(&mut self) {
         self.0.end();
     }

@@ -16,6 +16,8 @@ use windlass_core::resource::{ObjectKey, ResourceInfo};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheView {
     /// The kind.
+    ///
+    /// Group, version and kind.
     pub info: ResourceInfo,
     /// The namespaces that are watched; `None` means all.
     pub namespaces: Vec<Option<String>>,
@@ -30,6 +32,8 @@ pub struct CacheView {
 }
 
 /// Status of one informer, for readiness and debug dumps.
+///
+/// A view of one moment; the fields are read one after the other, so they may differ by a change.
 #[derive(Clone, Debug)]
 pub struct InformerStatus {
     /// Name: the resource, and the options that distinguish it from others: `pods`,
@@ -103,6 +107,7 @@ impl Core {
 
     /// Returns the informer's status.
     pub(super) fn status(&self) -> InformerStatus {
+        // One time for all ages of the status.
         let now = self.environment.clock.now();
         let queued = self.listeners.all().into_iter();
         let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());
@@ -112,7 +117,7 @@ impl Core {
             is_optional: self.options.is_optional,
             synced: self.progress.is_listed()
                 && self.progress.now() == Synced::Done
-                && !self.has_fallen.load(Ordering::SeqCst),
+                && !self.has_panicked.load(Ordering::SeqCst),
             is_absent: self.scopes.iter().any(|one| matches!(one.status.get(), State::Absent(_))),
             state: self.state(),
             objects: self.store.seen_len(),

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::core::Core;
-use super::listener::{Identity, Item, Listener, Merging, Pace};
+use super::listener::{CpuShare, Item, Listener, ListenerIdentity, Merging};
 use super::{Validate, registry};
 use crate::store::{Event, Object};
 use windlass_core::resource::{ObjectRef, Resource};
@@ -20,6 +20,9 @@ const BURST: u32 = 50;
 const REFILL: Duration = Duration::from_secs(10);
 
 /// A cached object that does not decode into its type.
+///
+/// Such an object was written before a schema was tightened, or by a newer version of the program;
+/// the cache keeps it, so that it is not taken for deleted.
 #[derive(Clone, Debug)]
 pub struct InvalidObject {
     /// The object.
@@ -37,24 +40,36 @@ impl fmt::Display for InvalidObject {
 }
 
 /// Function that receives reports of objects that do not decode. It must not block.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// # use windlass::informer::InformerRegistry;
+/// # fn example(informers: &InformerRegistry) {
+/// use std::sync::Arc;
+/// use windlass::informer::InvalidObject;
+///
+/// informers.report_invalid(Some(Arc::new(|invalid: &InvalidObject| eprintln!("{invalid}"))));
+/// # }
+/// ```
 pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 
 /// Decodes an object to find out whether it decodes.
 pub(super) type Validator = fn(&Arc<Object>);
 
 /// Number of reports that one informer may still make.
-pub(super) struct Budget {
+pub(super) struct ReportBudget {
+    /// Reports left, and the time from which on the next one is earned.
     left: Mutex<(u32, Option<Instant>)>,
     was_exceeded: AtomicBool,
 }
 
-impl Default for Budget {
+impl Default for ReportBudget {
     fn default() -> Self {
         Self { left: Mutex::new((BURST, None)), was_exceeded: AtomicBool::new(false) }
     }
 }
 
-impl Budget {
+impl ReportBudget {
     /// Spends one report of the token bucket; false when none is left.
     fn spend(&self, now: Instant) -> bool {
         let mut bucket = self.left.lock();
@@ -116,7 +131,7 @@ impl Core {
             }
             return;
         }
-        let uid = Some(object.head().uid().to_owned()).filter(|uid| !uid.is_empty());
+        let uid = Some(object.metadata().uid().to_owned()).filter(|uid| !uid.is_empty());
         report(&InvalidObject {
             object: ObjectRef { info: self.store.info().clone(), key: object.key().clone(), uid },
             version: object.version().to_owned(),
@@ -137,7 +152,7 @@ impl Core {
 
     /// Starts a task that decodes every new version, for a quarter of the time at most.
     fn validate(self: &Arc<Self>) {
-        let identity = Identity {
+        let identity = ListenerIdentity {
             name: "validation".to_owned(),
             info: self.store.info().clone(),
             metrics: self.meter.metrics().clone(),
@@ -150,6 +165,6 @@ impl Core {
             }
         };
         let call = Box::new(call);
-        self.listen(Listener::internal(identity, Merging::Latest, Pace::Quarter, call));
+        self.listen(Listener::internal(identity, Merging::Latest, CpuShare::Quarter, call));
     }
 }

@@ -9,7 +9,7 @@ use windlass_core::metrics::{GaugeSeries, HistogramSeries, Metrics, names};
 use windlass_core::resource::ResourceInfo;
 
 /// The gauges of an informer, in the order of the values of a reading.
-const GAUGES: [&windlass_core::metrics::Def; 9] = [
+const GAUGES: [&windlass_core::metrics::MetricDefinition; 9] = [
     &names::INFORMER_OBJECTS,
     &names::INFORMER_INVALID,
     &names::INFORMER_BYTES,
@@ -22,7 +22,7 @@ const GAUGES: [&windlass_core::metrics::Def; 9] = [
 ];
 
 /// Values that are measured after each batch.
-pub(super) struct Reading<'a> {
+pub(super) struct Measurement<'a> {
     pub(super) sizes: Sizes,
     pub(super) invalid: usize,
     pub(super) queued: usize,
@@ -36,9 +36,9 @@ pub(super) struct Reading<'a> {
 /// name has ended: both feed the same series. Informers of another registry have series of their
 /// own.
 #[derive(Default)]
-pub(super) struct Series;
+pub(super) struct SeriesOwner;
 
-impl Series {
+impl SeriesOwner {
     /// Returns a number that no other living owner has: its address.
     fn owner(self: &Arc<Self>) -> usize {
         Arc::as_ptr(self).addr()
@@ -55,13 +55,13 @@ pub(super) struct Meter {
     resource: String,
     levels: [GaugeSeries; GAUGES.len()],
     processing: HistogramSeries,
-    _series: Arc<Series>,
+    _series: Arc<SeriesOwner>,
     is_over: AtomicBool,
 }
 
 impl Meter {
     pub(super) fn new(
-        series: &Arc<Series>,
+        series: &Arc<SeriesOwner>,
         metrics: &Metrics,
         name: String,
         info: &ResourceInfo,
@@ -100,7 +100,7 @@ impl Meter {
     }
 
     /// Sets the gauges.
-    pub(super) fn read(&self, reading: &Reading<'_>) {
+    pub(super) fn read(&self, reading: &Measurement<'_>) {
         let digits = reading.version;
         // A gauge is an f64, which represents 15 digits exactly.
         let last = digits.get(digits.len().saturating_sub(15)..).unwrap_or_default();

@@ -7,6 +7,11 @@
 //! the watch. Kinds run independently: one that is absent, refused or broken delays no other.
 //!
 //! Listeners have no order among each other and no priorities.
+//!
+//! Data flow: reflectors (one for each scope) push deltas into the `handoff`; the informer's task
+//! applies them to the store and passes the resulting events to the listeners; each listener's task
+//! calls the user's function. A reader sees a change before the listeners do, so a listener that
+//! reads the store finds at least the state that it was called for.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -44,7 +49,38 @@ pub use registry::{InformerRegistry, Selection, Sources};
 
 /// The shared cache of one kind; cheap to clone. The informer runs while an `Informer`, or a
 /// [`Store`] or [`Registration`] made of it, is held; dropping the last of them stops it.
+///
+/// client-go's `SharedIndexInformer`.
+///
+/// ```no_run
+/// # extern crate windlass_cache as windlass;
+/// # use windlass::{client::Client, informer::InformerRegistry};
+/// # async fn example(client: Client) -> Result<(), windlass::Error> {
+/// use k8s_openapi::api::core::v1::Pod;
+/// use tokio_util::sync::CancellationToken;
+/// use windlass::informer::Change;
+///
+/// let informers = InformerRegistry::new(client, vec!["shop".into()]);
+/// let pods = informers.informer::<Pod>();
+/// let listener = pods.on_change(|change| match change {
+///     Change::Added { new, .. } => println!("{} appeared", new.key()),
+///     Change::Updated { new, .. } => println!("{} changed", new.key()),
+///     Change::Deleted { last, .. } => println!("{} is gone", last.key()),
+/// });
+/// let stop = CancellationToken::new();
+/// let task = tokio::spawn({
+///     let (informers, stop) = (informers.clone(), stop.clone());
+///     async move { informers.run(stop).await }
+/// });
+/// listener.synced().await?;
+/// println!("{} Pods in the first list", pods.store().len());
+/// stop.cancel();
+/// # let _ = task.await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Informer<K> {
+    /// Counts as a user: the informer runs while one exists.
     lease: Arc<InformerRef>,
     kind: PhantomData<fn() -> K>,
 }
@@ -62,6 +98,7 @@ impl<K> fmt::Debug for Informer<K> {
 }
 
 impl<K> Informer<K> {
+    /// Types an informer.
     fn new(lease: Arc<InformerRef>) -> Self {
         Self { lease, kind: PhantomData }
     }
@@ -69,12 +106,17 @@ impl<K> Informer<K> {
 
 impl<K: Resource> Informer<K> {
     /// Returns the cache. It stays up to date for as long as it, or a clone of it, is held.
+    ///
+    /// Before the first list the store is empty: await [`synced`](Self::synced) before drawing
+    /// conclusions from an absence.
     pub fn store(&self) -> Store<K> {
         let lease: Arc<dyn std::any::Any + Send + Sync> = Arc::clone(&self.lease) as _;
         Store::new(Arc::clone(&self.lease.core().store)).held_by(lease)
     }
 
     /// Returns the informer's status.
+    ///
+    /// Computed at the call, from all scopes.
     pub fn status(&self) -> InformerStatus {
         self.lease.core().status()
     }
@@ -120,6 +162,8 @@ impl<K: Resource> Informer<K> {
     /// [`Registration::synced`] waits until a listener has processed it. A kind that the API server
     /// does not serve counts as listed, and empty.
     ///
+    /// Waits for ever while the kind cannot be listed; [`status`](Self::status) names the reason.
+    ///
     /// # Errors
     /// [`ErrorKind::Cancelled`] if the informer stopped first.
     /// # Cancel safety
@@ -145,6 +189,20 @@ impl<K: Resource> Informer<K> {
     /// a function, since that needs the whole object. [`wrote_answer`](Self::wrote_answer) has no
     /// such limits.
     ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::informer::Informer;
+    /// # use windlass::resource::ResourceExt;
+    /// /// Shows the answer to a write before the watch does.
+    /// fn show(maps: &Informer<ConfigMap>, answer: &ConfigMap) -> Result<(), windlass::Error> {
+    ///     maps.wrote(answer)?;
+    ///     println!("{:?}", maps.store().get(&answer.key()));
+    ///     Ok(())
+    /// }
+    /// # let _ = show;
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
     pub fn wrote(&self, object: &K) -> Result<(), Error> {
@@ -162,7 +220,7 @@ impl<K: Resource> Informer<K> {
             return Err(unusable(&what()));
         }
         if store.wrote(store.object(&skim)) {
-            self.lease.core().doubt();
+            self.lease.core().check_rollback();
         }
         Ok(())
     }
@@ -186,8 +244,8 @@ impl<K: Resource> Informer<K> {
         if skim.resource_version.is_empty() || is_another {
             return Err(unusable(&what()));
         }
-        if self.shows_own(skim.namespace.as_deref()) && store.wrote_whole(store.object(&skim)) {
-            self.lease.core().doubt();
+        if self.shows_own(skim.namespace.as_deref()) && store.wrote_response(store.object(&skim)) {
+            self.lease.core().check_rollback();
         }
         Ok(())
     }
@@ -209,6 +267,8 @@ impl<K: Resource> Informer<K> {
     /// Records that this process deleted the object with this uid, and that the object is gone (no
     /// finalizer held it): reads of the store do not show it any more, for at most 10 s or until
     /// the watch has caught up.
+    ///
+    /// An object of another uid under the key stays visible.
     pub fn deleted(&self, key: &ObjectKey, uid: &str) {
         self.lease.core().store.deleted(key, uid);
     }

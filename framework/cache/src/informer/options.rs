@@ -10,6 +10,9 @@ use windlass_core::resource::Resource;
 pub(super) const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
 /// Time at which an object that does not decode is detected.
+///
+/// An object that does not decode is never dropped: it stays in the cache, counts in its size, and
+/// reads return an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validate {
     /// When it is read; an object that is never read costs nothing. The default.
@@ -34,22 +37,53 @@ pub enum Validate {
 ///     .validate(Validate::Eager)
 ///     .resync(Duration::from_secs(600));
 /// ```
+///
+/// | setting | default |
+/// |---|---|
+/// | [`representation`](Self::representation) | [`Representation::Compact`] |
+/// | [`validate`](Self::validate) | [`Validate::Lazy`] |
+/// | [`transform`](Self::transform) | none |
+/// | [`labels`](Self::labels), [`fields`](Self::fields) | all objects |
+/// | [`namespaces`](Self::namespaces) | those of the registry |
+/// | [`resync`](Self::resync) | never |
+/// | [`frame_limit`](Self::frame_limit) | 16 MiB |
 #[derive(Clone, Debug, Default, PartialEq)]
 #[must_use]
 pub struct CacheOptions {
+    /// Form of the cached objects.
     pub(crate) representation: Representation,
+    /// Time at which objects that do not decode are detected.
     pub(crate) validate: Validate,
+    /// Change of each object before it is cached.
     pub(crate) transform: Option<Transform>,
+    /// Selector of labels in the server's notation; `None` for all.
     pub(crate) labels: Option<String>,
+    /// Selector of fields in the server's notation; `None` for all.
     pub(crate) fields: Option<String>,
+    /// Namespaces in order, without duplicates; `None` for those of the registry.
     pub(crate) namespaces: Option<Vec<String>>,
+    /// Resync period of listeners that set none.
     pub(crate) resync: Option<Duration>,
+    /// Whether readiness and starts do without it.
     pub(crate) is_optional: bool,
+    /// Options of the reflectors.
     pub(crate) reading: ReflectorOptions,
 }
 
 impl CacheOptions {
     /// Sets the form in which objects are cached; default [`Representation::Compact`].
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// use windlass::informer::CacheOptions;
+    /// use windlass::store::{Representation, Transform};
+    ///
+    /// // Many objects, rarely read, without the parts that no reader needs.
+    /// let options = CacheOptions::default()
+    ///     .representation(Representation::Cold)
+    ///     .transform(Transform::drop_paths(&[&["status"], &["spec", "template"]]));
+    /// # let _ = options;
+    /// ```
     pub fn representation(mut self, representation: Representation) -> Self {
         self.representation = representation;
         self
@@ -71,6 +105,9 @@ impl CacheOptions {
     /// Limits the cache to objects with these labels, in the API server's notation:
     /// `app=web,tier!=back`. An object that stops matching counts as deleted for the cache.
     /// Default: all.
+    ///
+    /// Evaluated by the server: objects that do not match cost nothing here. Own writes are not
+    /// shown before the watch shows them in such a cache.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
         self.labels = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
@@ -78,6 +115,9 @@ impl CacheOptions {
 
     /// Limits the cache to objects with these field values, such as `spec.nodeName=worker-3`; the
     /// fields that can be selected depend on the kind. Default: all.
+    ///
+    /// The server refuses fields that it cannot select; the cache then stays unfilled, and its
+    /// status names the refusal.
     pub fn fields(mut self, selector: impl Into<String>) -> Self {
         self.fields = Some(selector.into()).filter(|selector| !selector.is_empty());
         self
@@ -85,6 +125,8 @@ impl CacheOptions {
 
     /// Limits the cache to these namespaces, with a watch of each; an empty list means all.
     /// Default: those of the registry. Ignored for cluster-scoped kinds.
+    ///
+    /// Each namespace costs a watch of its own; for most of a cluster's namespaces, watch all.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = Some(sorted(namespaces.into_iter().map(Into::into).collect()));
         self
@@ -92,6 +134,9 @@ impl CacheOptions {
 
     /// Sets the resync period of listeners that set none of their own: every cached object is
     /// delivered again after each period; at least 1 s. Default: never.
+    ///
+    /// Not a new list: the cached objects are delivered, as
+    /// [`Change::Updated`](super::Change::Updated) with equal states.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(period.max(SHORTEST_RESYNC));
         self
@@ -99,6 +144,8 @@ impl CacheOptions {
 
     /// Makes the cache optional: the operator starts and is ready without it, when the kind is not
     /// served, may not be read, or the server does not answer. Default: it is required.
+    ///
+    /// Readers find an empty store while it is absent.
     pub fn optional(mut self) -> Self {
         self.is_optional = true;
         self

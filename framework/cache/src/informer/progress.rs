@@ -78,11 +78,11 @@ impl Progress {
     pub(super) fn set_synced(&self) {
         self.sync.update(|sync| {
             // Only from `Pending`: an informer that stopped meanwhile stays stopped.
-            let is_news = *sync == Synced::Pending;
-            if is_news {
+            let is_first = *sync == Synced::Pending;
+            if is_first {
                 *sync = Synced::Done;
             }
-            is_news
+            is_first
         });
     }
 

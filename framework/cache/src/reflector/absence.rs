@@ -1,5 +1,9 @@
 //! Queries whether a kind is served (B13: a kind that does not exist yet).
 
+// DESIGN.md, 12: A kind that is not served counts as empty
+// DESIGN.md, 34: A 404 to a list is believed when discovery confirms it
+// DESIGN.md, 56: Before the first list a 404 must be confirmed, and installed kinds are looked for
+
 use super::machine::{AttemptEnd, NotFound};
 use super::sink::ReflectorSink;
 use super::source::Served;
@@ -8,12 +12,12 @@ use super::{NO_PROGRESS, Reflector};
 impl<T: ReflectorSink> Reflector<T> {
     /// Asks the source, before a request for a kind that was absent, whether the kind is still
     /// absent.
-    pub(super) async fn look_for_the_kind(&mut self) -> Option<AttemptEnd> {
+    pub(super) async fn discover_kind(&mut self) -> Option<AttemptEnd> {
         if !self.machine.is_absent() {
             return None;
         }
         let served = self.served().await;
-        self.machine.looked_for(served)
+        self.machine.discovery_answered(served)
     }
 
     /// Checks a 404, which may come from a proxy, or from a server that is just starting.
@@ -22,7 +26,7 @@ impl<T: ReflectorSink> Reflector<T> {
         // Read before the query, which may take long: one 404 must not become old by it.
         let now = self.environment.clock.now();
         let not_found = self.machine.not_found(now);
-        if not_found == NotFound::Believed {
+        if not_found == NotFound::Confirmed {
             return AttemptEnd::Absent(why);
         }
         not_found.judge(self.served().await, why)

@@ -1,4 +1,10 @@
 //! Findings about one server, shared by all its reflectors.
+//!
+//! The findings are hints: a wrong one costs a request and never an object. Each lock is held for a
+//! comparison only, and never while reflectors are notified.
+
+// DESIGN.md, 31: A server's refusal of streaming lists is cached for an hour
+// DESIGN.md, 99: Signs of a restored store lead to a check or to a list
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +29,7 @@ pub(crate) struct ServerCapabilities {
     /// Time at which its store was last found to be set back, and a version that it had before.
     set_back: Mutex<Option<(Instant, Arc<str>)>>,
     /// Notified when reflectors have signs to check.
-    call: Notify,
+    check_request: Notify,
 }
 
 impl ServerCapabilities {
@@ -47,8 +53,8 @@ impl ServerCapabilities {
             }
             *set_back = Some((now, Arc::from(version)));
         }
-        // Released before the call: the woken reflectors read `set_back`.
-        self.call();
+        // Released before the notification: the woken reflectors read `set_back`.
+        self.request_check();
     }
 
     /// Returns the time at which its store was last found to be set back, and a version that it had
@@ -57,13 +63,14 @@ impl ServerCapabilities {
         self.set_back.lock().clone()
     }
 
-    /// Makes every reflector check the signs that others have seen.
-    pub(crate) fn call(&self) {
-        self.call.notify_waiters();
+    /// Makes every reflector check whether the store was set back.
+    pub(crate) fn request_check(&self) {
+        // Waiters only: a reflector that is busy checks its own signs at its next turn.
+        self.check_request.notify_waiters();
     }
 
-    /// Waits for the next call; calls before this method are not seen.
-    pub(super) fn called(&self) -> tokio::sync::futures::Notified<'_> {
-        self.call.notified()
+    /// Waits for the next request of a check; earlier requests are not seen.
+    pub(super) fn check_requested(&self) -> tokio::sync::futures::Notified<'_> {
+        self.check_request.notified()
     }
 }

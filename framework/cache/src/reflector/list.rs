@@ -5,10 +5,10 @@ use super::sink::{RawObject, ReflectorSink};
 use super::source::{PageReader, Read};
 use super::{Reflector, State};
 use windlass_core::metrics::names;
-use windlass_core::wire::{ListMeta, Malformed, MetadataScan, Part};
+use windlass_core::wire::{ListMeta, Malformed, MetadataScan, RawItem};
 
 /// The failure of a list in pages.
-struct Failed {
+struct ListFailure {
     end: AttemptEnd,
     /// Whether the failed page was not the first.
     is_later: bool,
@@ -25,7 +25,7 @@ impl<T: ReflectorSink> Reflector<T> {
             Ok(()) => Ok(()),
             // B4 (lists that expire before they end): the position between two pages has expired. A
             // list without a limit does not depend on its duration.
-            Err(Failed { end: AttemptEnd::Stale { why, .. }, is_later: true }) => {
+            Err(ListFailure { end: AttemptEnd::Stale { why, .. }, is_later: true }) => {
                 tracing::warn!(
                     resource = self.subject.what,
                     why,
@@ -43,7 +43,7 @@ impl<T: ReflectorSink> Reflector<T> {
         &mut self,
         version: Option<String>,
         limit: Option<u32>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ListFailure> {
         self.begin_list(version.clone());
         let mut continue_token = None;
         let mut asked = version;
@@ -51,12 +51,12 @@ impl<T: ReflectorSink> Reflector<T> {
             let is_later = continue_token.is_some();
             // Only the first page names a version; later ones follow the token.
             let page = Read::Page { resource_version: asked.take(), limit, continue_token };
-            let meta = self.page(page).await.map_err(|end| Failed { end, is_later })?;
+            let meta = self.page(page).await.map_err(|end| ListFailure { end, is_later })?;
             if meta.continue_token.is_none() {
                 let ended = self.end_list(&meta.resource_version);
                 // Handed over now: the watch that follows may be silent for long.
                 self.target.room().await;
-                return ended.map_err(|end| Failed { end, is_later: false });
+                return ended.map_err(|end| ListFailure { end, is_later: false });
             }
             self.machine.page_follows();
             continue_token = meta.continue_token;
@@ -83,10 +83,10 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Handles one item of a page.
-    fn item(&mut self, part: Part<'_>) {
+    fn item(&mut self, part: RawItem<'_>) {
         self.machine.count_item();
         let skim = match part {
-            Part::Whole(item) => {
+            RawItem::Whole(item) => {
                 MetadataScan::of(item).map(|skim| match self.subject.expected.other_item(item) {
                     None => self.target.listed(&RawObject::new(&skim, item)),
                     Some(other) => {
@@ -95,7 +95,7 @@ impl<T: ReflectorSink> Reflector<T> {
                     }
                 })
             }
-            Part::TooLarge(item) => MetadataScan::of_beginning(item)
+            RawItem::TooLarge(item) => MetadataScan::of_beginning(item)
                 .map(|skim| self.too_large(&RawObject::new(&skim, item))),
         };
         if let Err(error) = skim {
@@ -105,7 +105,7 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Counts items while the list is read, which may take minutes.
     pub(super) fn count_items(&mut self) {
-        let items = self.machine.take_uncounted();
+        let items = self.machine.take_uncounted_items();
         if items > 0 {
             let labels = [self.subject.resource.as_str()];
             self.environment.metrics.count(&names::INFORMER_LISTED, &labels, items);

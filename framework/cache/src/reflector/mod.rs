@@ -11,6 +11,15 @@
 //!
 //! A reflector knows no listeners and decodes no object. Its decisions are in `machine`, which has no
 //! I/O; the other files send the requests, read the bytes and report what follows.
+//!
+//! | failure | answer |
+//! |---|---|
+//! | 410, or a compacted version | list anew |
+//! | connection broken, 5xx, 429 | resume after a pause; `Retry-After` counts |
+//! | 401, 403 | retry with pauses, and name the missing right |
+//! | 404 | look for the kind; give its objects up when it is certainly not served |
+//! | an object that is too large | keep the object's last state |
+//! | a panic of the source | count it as a failed attempt |
 
 mod absence;
 mod capabilities;
@@ -36,12 +45,12 @@ mod watch;
 
 use std::time::Duration;
 
-pub use memory::{Answer, MemorySource};
+pub use memory::{MemoryResponse, MemorySource};
 pub use options::ReflectorOptions;
 pub use reflector::{Reflector, ReflectorError};
 pub use sink::{RawObject, ReflectorSink, StoreTarget, StreamProgress};
 pub use source::{
-    ApiSource, Chunks, ListWatch, Opening, Page, Pager, Pages, Read, Served, Serving,
+    ApiSource, Chunks, ListWatch, OpenFuture, Page, Pager, Pages, Read, Served, ServedFuture,
 };
 pub use status::{Freshness, State, Status};
 

@@ -9,15 +9,19 @@ use super::reflector::ReflectorError;
 use super::sink::{ReflectorSink, StreamProgress};
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Applies the consequences of an attempt's end, after a stream that was open for `lived`;
+    /// Applies the consequences of an attempt's end, after a stream that was open for that time;
     /// returns the pause before the next attempt.
-    pub(super) fn answer(&mut self, end: AttemptEnd, lived: Duration) -> Option<Duration> {
+    pub(super) fn finish_attempt(
+        &mut self,
+        end: AttemptEnd,
+        open_for: Duration,
+    ) -> Option<Duration> {
         let now = self.environment.clock.now();
         if end.lost_the_server() {
             self.rollback.raise(now);
         }
         let end = self.report_end(end);
-        match self.machine.ended(end, lived, now) {
+        match self.machine.ended(end, open_for, now) {
             NextAction::AtOnce => None,
             NextAction::ListAtOnce(why) => {
                 tracing::debug!(resource = self.subject.what, why, "listed again");
@@ -30,7 +34,7 @@ impl<T: ReflectorSink> Reflector<T> {
                     self.target.reached(StreamProgress::Absent, version);
                 }
                 self.status.set(state);
-                self.tell(pause);
+                self.notify_handler(pause);
                 Some(pause)
             }
         }
@@ -43,7 +47,7 @@ impl<T: ReflectorSink> Reflector<T> {
         match &end {
             AttemptEnd::Unsupported(why) => {
                 tracing::info!(resource, why, "no streaming lists: listing in pages");
-                self.habits.refused_stream(self.environment.clock.now());
+                self.capabilities.refused_stream(self.environment.clock.now());
             }
             AttemptEnd::Panicked(text) => {
                 tracing::error!(
@@ -63,11 +67,11 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Passes the present state to the handler of failures.
-    fn tell(&self, pause: Duration) {
-        let Some(handler) = &self.on_trouble else { return };
+    fn notify_handler(&self, pause: Duration) {
+        let Some(handler) = &self.on_error else { return };
         let what = self.subject.what.clone();
-        let trouble = ReflectorError { what, state: self.status.get(), pause };
-        if catch_unwind(AssertUnwindSafe(|| handler(&trouble))).is_err() {
+        let error = ReflectorError { what, state: self.status.get(), pause };
+        if catch_unwind(AssertUnwindSafe(|| handler(&error))).is_err() {
             let resource = &self.subject.what;
             tracing::error!(resource, "a handler of a reflector's trouble panicked");
         }

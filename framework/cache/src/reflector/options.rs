@@ -27,17 +27,37 @@ const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 ///     .backoff(Duration::from_secs(1), Duration::from_secs(60));
 /// # let _ = options;
 /// ```
+///
+/// | setting | default | client-go |
+/// |---|---|---|
+/// | [`page_size`](Self::page_size) | 500 in consistent lists | `WatchListPageSize`: 500 |
+/// | [`streaming`](Self::streaming) | yes | feature `WatchListClient` |
+/// | [`stale_ok`](Self::stale_ok) | no | lists at version 0: yes |
+/// | [`min_watch_timeout`](Self::min_watch_timeout) | 5 min | `MinWatchTimeout`: 5 min |
+/// | [`backoff`](Self::backoff) | 800 ms to 30 s | 800 ms to 30 s |
+/// | [`backoff_reset`](Self::backoff_reset) | 2 min | 2 min |
+/// | [`internal_errors_for`](Self::internal_errors_for) | for ever | `MaxInternalErrorRetryDuration`: 0 |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReflectorOptions {
+    /// Items per page; `None` for the default of each kind of list.
     pub(crate) page_size: Option<u32>,
+    /// Whether the first list may be an old one.
     pub(crate) stale_ok: bool,
+    /// Whether streaming lists are tried.
     pub(crate) streaming: bool,
+    /// Largest object, in bytes.
     pub(crate) frame_limit: usize,
+    /// Shortest timeout that a watch asks for.
     pub(crate) min_watch_timeout: Duration,
+    /// Bound of the pause after the first failure.
     pub(crate) first_pause: Duration,
+    /// Largest bound of a pause.
     pub(crate) largest_pause: Duration,
+    /// Time without a failure that resets the bound.
     pub(crate) quiet: Duration,
+    /// Interval of resyncs; `None` for never.
     pub(crate) resync: Option<Duration>,
+    /// Time for which internal errors are answered by resuming; `None` for ever.
     pub(crate) internal_errors_for: Option<Duration>,
 }
 
@@ -73,6 +93,9 @@ impl ReflectorOptions {
     /// Sets the items per page of a list that is not streamed; 0 asks for the whole list at once.
     /// Default: 500 for consistent lists, and no limit for lists that name a version, which servers
     /// answer from memory.
+    ///
+    /// Pages bound the memory of one answer, here and in the server; the objects of all pages are
+    /// kept in any case.
     #[must_use]
     pub fn page_size(mut self, items: u32) -> Self {
         self.page_size = Some(items);
@@ -91,6 +114,9 @@ impl ReflectorOptions {
 
     /// Sets whether lists are streamed if the server supports that. Default: true; servers that do
     /// not support it are detected, remembered, and listed in pages.
+    ///
+    /// A streamed list needs memory for one object at a time, and the watch that follows needs no
+    /// request of its own.
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {
         self.streaming = streaming;
@@ -99,6 +125,9 @@ impl ReflectorOptions {
 
     /// Sets the largest object in bytes; the new state of a larger one is dropped and logged.
     /// Default: 16 MiB.
+    ///
+    /// etcd refuses objects of more than 1.5 MiB by default, so only aggregated servers send larger
+    /// ones.
     #[must_use]
     pub fn frame_limit(mut self, bytes: usize) -> Self {
         self.frame_limit = bytes;

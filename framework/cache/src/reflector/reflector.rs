@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::capabilities::ServerCapabilities;
 use super::machine::{AttemptEnd, Machine, RollbackCheck};
-use super::rollback::Look;
+use super::rollback::VersionRead;
 use super::sink::{DeltaWriter, ReflectorSink, StoreTarget};
 use super::subject::Subject;
 use super::{ListWatch, Read, ReflectorOptions, State, Status};
@@ -20,6 +20,8 @@ use windlass_core::panics::{caught, panic_text};
 use windlass_core::resource::{Resource, ResourceInfo};
 
 /// A failure of a reflector, and its consequences.
+///
+/// Passed to the handler of [`Reflector::on_trouble`], once for each failed attempt.
 #[derive(Clone, Debug)]
 pub struct ReflectorError {
     /// Description of the objects that are read: `pods in "shop"`.
@@ -31,7 +33,7 @@ pub struct ReflectorError {
 }
 
 /// A handler of failures.
-pub(super) type OnTrouble = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
+pub(super) type ErrorHandler = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 
 /// Keeps a [`ReflectorSink`] up to date with one kind in one scope of a source, until it is stopped.
 ///
@@ -64,20 +66,26 @@ pub(super) type OnTrouble = Arc<dyn Fn(&ReflectorError) + Send + Sync>;
 /// # }
 /// ```
 pub struct Reflector<T> {
+    /// Kind and scope, with their names in texts.
     pub(super) subject: Subject,
+    /// Answers lists and watches.
     pub(super) source: Arc<dyn ListWatch>,
+    /// Receives the objects.
     pub(super) target: T,
+    /// Options; they change only before it runs.
     pub(super) options: ReflectorOptions,
+    /// Clock, randomness and metrics.
     pub(super) environment: Environment,
+    /// State for other tasks.
     pub(super) status: Arc<Status>,
     /// Findings about the server, shared with other reflectors.
-    pub(super) habits: Arc<ServerCapabilities>,
+    pub(super) capabilities: Arc<ServerCapabilities>,
     /// Handler of failures.
-    pub(super) on_trouble: Option<OnTrouble>,
+    pub(super) on_error: Option<ErrorHandler>,
     /// Decides about the next request, its pause, and what lists and watches mean.
     pub(super) machine: Machine,
     /// Suspicion that the server's store was set back, checked beside the watch.
-    pub(super) rollback: RollbackCheck<Look>,
+    pub(super) rollback: RollbackCheck<VersionRead>,
     /// Time of the next resync of the target.
     pub(super) resync_at: Option<Instant>,
 }
@@ -86,7 +94,7 @@ pub struct Reflector<T> {
 pub(crate) struct ReflectorDeps {
     pub(crate) environment: Environment,
     pub(crate) status: Arc<Status>,
-    pub(crate) habits: Arc<ServerCapabilities>,
+    pub(crate) capabilities: Arc<ServerCapabilities>,
     pub(crate) options: ReflectorOptions,
 }
 
@@ -94,11 +102,11 @@ impl Reflector<DeltaWriter> {
     /// Creates the reflector of an informer.
     pub(crate) fn of_informer(
         source: Arc<dyn ListWatch>,
-        feed: DeltaWriter,
-        wiring: ReflectorDeps,
+        writer: DeltaWriter,
+        deps: ReflectorDeps,
     ) -> Self {
-        let (info, namespace) = (feed.store.info().clone(), feed.namespace.clone());
-        Self::wired(info, namespace, source, feed, wiring)
+        let (info, namespace) = (writer.store.info().clone(), writer.namespace.clone());
+        Self::wired(info, namespace, source, writer, deps)
     }
 }
 
@@ -123,23 +131,25 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Returns a reflector that is not running yet, with the machine's clock and randomness, and
     /// the default options.
     pub fn new(info: ResourceInfo, source: Arc<dyn ListWatch>, target: T) -> Self {
-        let wiring = ReflectorDeps {
+        let deps = ReflectorDeps {
             environment: Environment::system(),
             status: Arc::new(Status::new(info.to_string())),
-            habits: Arc::default(),
+            capabilities: Arc::default(),
             options: ReflectorOptions::default(),
         };
-        Self::wired(info, None, source, target, wiring)
+        Self::wired(info, None, source, target, deps)
     }
 
+    /// Creates a reflector from its parts; the machine draws from the randomness of the
+    /// environment.
     fn wired(
         info: ResourceInfo,
         namespace: Option<Arc<str>>,
         source: Arc<dyn ListWatch>,
         target: T,
-        wiring: ReflectorDeps,
+        deps: ReflectorDeps,
     ) -> Self {
-        let ReflectorDeps { environment, status, habits, options } = wiring;
+        let ReflectorDeps { environment, status, capabilities, options } = deps;
         Self {
             machine: Machine::new(&options, environment.rng.clone()),
             rollback: RollbackCheck::new(&options, environment.rng.clone()),
@@ -149,8 +159,8 @@ impl<T: ReflectorSink> Reflector<T> {
             options,
             environment,
             status,
-            habits,
-            on_trouble: None,
+            capabilities,
+            on_error: None,
             resync_at: None,
         }
     }
@@ -164,21 +174,25 @@ impl<T: ReflectorSink> Reflector<T> {
     }
 
     /// Sets the options.
+    ///
+    /// Replaces all options that were set before.
     #[must_use]
     pub fn options(mut self, options: ReflectorOptions) -> Self {
         self.options = options;
-        self.begin_anew()
+        self.reset_state()
     }
 
     /// Sets clock, randomness and metrics.
+    ///
+    /// Default: the system's. A test sets one with a seed, and a paused clock.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
-        self.begin_anew()
+        self.reset_state()
     }
 
     /// Applies changed options or another environment to a reflector that is not running yet.
-    fn begin_anew(mut self) -> Self {
+    fn reset_state(mut self) -> Self {
         self.machine = Machine::new(&self.options, self.environment.rng.clone());
         self.rollback = RollbackCheck::new(&self.options, self.environment.rng.clone());
         self
@@ -186,9 +200,19 @@ impl<T: ReflectorSink> Reflector<T> {
 
     /// Sets a handler that is called after each failure, before the pause that follows. It must not
     /// block. Its panics are caught and logged.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # use windlass::reflector::{Reflector, StoreTarget};
+    /// # fn example(reflector: Reflector<StoreTarget>) -> Reflector<StoreTarget> {
+    /// reflector.on_trouble(|trouble| {
+    ///     eprintln!("{}: {}; again in {:?}", trouble.what, trouble.state, trouble.pause);
+    /// })
+    /// # }
+    /// ```
     #[must_use]
-    pub fn on_trouble(mut self, handler: impl Fn(&ReflectorError) + Send + Sync + 'static) -> Self {
-        self.on_trouble = Some(Arc::new(handler));
+    pub fn on_error(mut self, handler: impl Fn(&ReflectorError) + Send + Sync + 'static) -> Self {
+        self.on_error = Some(Arc::new(handler));
         self
     }
 
@@ -200,6 +224,9 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Runs until `stop`, which ends any request or pause under way. No failure and no panic of the
     /// source ends it.
     ///
+    /// A reflector runs once: make another one to start anew. The sink keeps its content at the
+    /// end.
+    ///
     /// # Cancel safety
     /// Dropping the future ends the reflector as `stop` does, except for the [`State::Stopped`] of
     /// its status.
@@ -209,23 +236,25 @@ impl<T: ReflectorSink> Reflector<T> {
             biased;
             // Biased: a stop wins over work that is ready.
             () = stop.cancelled() => {}
-            () = self.run_forever() => {}
+            () = self.run_attempts() => {}
         }
         status.set(State::Stopped);
     }
 
     /// The loop: attempt, consequences, pause.
-    async fn run_forever(&mut self) {
+    async fn run_attempts(&mut self) {
         self.resync_at = self.options.resync.map(|period| self.environment.clock.after(period));
         loop {
-            let mut lived = Duration::ZERO;
+            let mut open_for = Duration::ZERO;
             // A panic of the source costs one attempt, not the reflector.
-            let end = caught(self.end(&mut lived))
+            let end = caught(self.end(&mut open_for))
                 .await
                 .unwrap_or_else(|panic| AttemptEnd::Panicked(panic_text(&*panic)));
             // Hands over the events that were read before the end.
             self.target.room().await;
-            if let Some(pause) = self.answer(end, lived) {
+            if let Some(pause) = self.finish_attempt(end, open_for) {
+                // The consequences (an absent kind, a new epoch) must reach readers before the
+                // pause, not after it.
                 self.target.room().await;
                 self.rest(pause).await;
             }
@@ -238,21 +267,21 @@ impl<T: ReflectorSink> Reflector<T> {
         tokio::select! {
             biased;
             // Only for an absent kind: a pause after any other failure protects the server.
-            () = self.status.nudged(), if self.machine.is_absent() => {}
+            () = self.status.pause_ended(), if self.machine.is_absent() => {}
             () = self.environment.clock.sleep(pause) => {}
         }
     }
 
-    /// Makes an attempt and returns its end; a 404 is checked first. `lived` becomes the time for
-    /// which its stream was open, which counts even if the check panics.
-    async fn end(&mut self, lived: &mut Duration) -> AttemptEnd {
-        let end = self.attempt(lived).await;
+    /// Makes an attempt and returns its end; a 404 is checked first. `open_for` becomes the time
+    /// for which its stream was open, which counts even if the check panics.
+    async fn end(&mut self, open_for: &mut Duration) -> AttemptEnd {
+        let end = self.attempt(open_for).await;
         self.check_not_found(end).await
     }
 
     /// Lists if necessary and follows changes until that ends.
-    async fn attempt(&mut self, lived: &mut Duration) -> AttemptEnd {
-        if let Some(end) = self.look_for_the_kind().await {
+    async fn attempt(&mut self, open_for: &mut Duration) -> AttemptEnd {
+        if let Some(end) = self.discover_kind().await {
             return end;
         }
         let mut read = self.next_read();
@@ -263,13 +292,14 @@ impl<T: ReflectorSink> Reflector<T> {
             // The watch after the list.
             read = self.next_read();
         }
-        self.watch(read, lived).await
+        self.watch(read, open_for).await
     }
 
     /// Returns the next request.
     fn next_read(&self) -> Read {
         self.machine.next_read(|| {
-            self.source.streams_lists() && self.habits.streams_lists(self.environment.clock.now())
+            self.source.streams_lists()
+                && self.capabilities.streams_lists(self.environment.clock.now())
         })
     }
 

@@ -4,10 +4,13 @@
 //! silence. A reflector that resumes from its position would then follow nothing, and show objects
 //! that are gone. After a lost connection, as soon as a watch is open again, one object is
 //! therefore listed as a consistent read: the version of that list is one that the store has. The
-//! watch does not wait for this look, and a server that cannot be reached is not asked.
+//! watch does not wait for this read, and a server that cannot be reached is not asked.
 //!
-//! Only versions are compared. Once they have passed the position again, this look detects nothing;
+//! Only versions are compared. Once they have passed the position again, this read detects nothing;
 //! the book (`cache/reflector.md`) lists the other signs.
+
+// DESIGN.md, 70: After a lost connection one object is listed to detect a restored store
+// DESIGN.md, 99: Signs of a restored store lead to a check or to a list
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,21 +27,21 @@ use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::metrics::names;
 
-/// Deadline of a look.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// Deadline of a version read.
+const VERSION_READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A look under way; its result is the version of a list, read to its end.
-pub(super) type Look = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
+/// A read of the store's version: its result is the version of a list, read to its end.
+pub(super) type VersionRead = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
-impl RollbackCheck<Look> {
-    /// Waits for the result of the look under way; for ever, when there is none. The result is to be
-    /// judged before the next call.
+impl RollbackCheck<VersionRead> {
+    /// Waits for the result of the version read in flight; for ever, when there is none. The result
+    /// must be passed to `compare` or `failed` before the next call.
     ///
     /// # Cancel safety
-    /// Safe: the look goes on with the next call.
-    pub(super) async fn told(&mut self) -> Result<String, Error> {
-        let Some(look) = self.look() else { return std::future::pending().await };
-        look.await
+    /// Safe: the read goes on with the next call.
+    pub(super) async fn result(&mut self) -> Result<String, Error> {
+        let Some(read) = self.read() else { return std::future::pending().await };
+        read.await
     }
 }
 
@@ -51,35 +54,35 @@ async fn newest(
     limit: usize,
 ) -> Result<String, Error> {
     let read = Read::Page { resource_version: None, limit: Some(1), continue_token: None };
-    let look = async {
+    let reading = async {
         let mut reader = PageReader::open(&*source, read, &clock, &what, limit).await?;
         while let Some(piece) = reader.next().await? {
             reader.split(&piece, &mut |_| {})?;
         }
         Ok(reader.finish()?.resource_version)
     };
-    clock.timeout(LONGEST_LOOK, look).await.unwrap_or_else(|| {
-        let seconds = LONGEST_LOOK.as_secs();
+    clock.timeout(VERSION_READ_TIMEOUT, reading).await.unwrap_or_else(|| {
+        let seconds = VERSION_READ_TIMEOUT.as_secs();
         Err(Error::new(ErrorKind::Timeout, format!("no list of {what} within {seconds} s")))
     })
 }
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Begins the look that is due at `now`, if there is one.
-    pub(super) fn begin_look(&mut self, now: Instant) {
+    /// Begins the version read that is due at `now`, if there is one.
+    pub(super) fn begin_check(&mut self, now: Instant) {
         let Some(position) = self.machine.resume() else { return };
         if self.rollback.due().is_none_or(|due| due > now) {
             return;
         }
         let (source, clock) = (Arc::clone(&self.source), self.environment.clock.clone());
-        let look = newest(source, clock, self.subject.what.clone(), self.options.frame_limit);
-        self.rollback.begin(position, Box::pin(look));
+        let read = newest(source, clock, self.subject.what.clone(), self.options.frame_limit);
+        self.rollback.begin(position, Box::pin(read));
     }
 
-    /// Judges the result of a look.
-    pub(super) fn judge_look(&mut self, told: Result<String, Error>) -> Result<(), AttemptEnd> {
-        match told {
-            Ok(version) => match self.rollback.looked(&version) {
+    /// Compares the result of a version read with the known versions.
+    pub(super) fn finish_check(&mut self, result: Result<String, Error>) -> Result<(), AttemptEnd> {
+        match result {
+            Ok(version) => match self.rollback.compare(&version) {
                 Some(known) => Err(self.set_back(&version, &known)),
                 None => Ok(()),
             },
@@ -105,7 +108,7 @@ impl<T: ReflectorSink> Reflector<T> {
         );
         let labels = [self.subject.resource.as_str()];
         self.environment.metrics.count(&names::INFORMER_SET_BACK, &labels, 1);
-        self.habits.found_set_back(now, known);
+        self.capabilities.found_set_back(now, known);
         self.rollback.found(now);
         self.target.reached(StreamProgress::NewEpoch, version);
         self.machine.epoch_ended();
@@ -117,10 +120,10 @@ impl<T: ReflectorSink> Reflector<T> {
     /// reflectors of other kinds on the same server that found its store set back.
     pub(super) fn heed(&mut self) {
         let now = self.environment.clock.now();
-        if self.status.take_sign() {
+        if self.status.take_rollback_sign() {
             self.rollback.sign(now);
         }
-        let Some(notice) = self.habits.set_back() else { return };
+        let Some(notice) = self.capabilities.set_back() else { return };
         if let Some(list_began) = self.machine.list_began() {
             self.rollback.notice(notice, list_began, now);
         }

@@ -8,6 +8,15 @@ use tokio::time::Instant;
 use windlass_core::sync::{AtomicBool, Notify, OrderedWatch, Ordering};
 
 /// Present activity or wait of a reflector.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use windlass::reflector::State;
+///
+/// let state = State::Absent("the server does not know websites.example.dev".into());
+/// assert!(state.to_string().starts_with("absent"));
+/// assert_ne!(state, State::Watching);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// Not started.
@@ -53,14 +62,19 @@ pub struct Freshness {
 }
 
 /// The state of one reflector, readable from any task.
+///
+/// Written by the reflector only. The state is set after the data that it speaks of was handed
+/// over: a task that sees [`State::Watching`] finds the first list in the sink.
 #[derive(Debug)]
 pub struct Status {
     /// Description for the log: `websites.example.dev in "shop"`.
     what: String,
+    /// The present state, with its waiters.
     state: OrderedWatch<State>,
+    /// Times of the last data; held for a copy only.
     freshness: Mutex<Freshness>,
     /// Notified when an absent kind may have been created.
-    nudge: Notify,
+    end_pause: Notify,
     /// Whether a sign of a store that was set back was seen.
     sign: AtomicBool,
 }
@@ -68,7 +82,7 @@ pub struct Status {
 impl Status {
     pub(crate) fn new(what: String) -> Self {
         let (state, freshness) = (OrderedWatch::new(State::Idle), Mutex::default());
-        Self { what, state, freshness, nudge: Notify::new(), sign: AtomicBool::new(false) }
+        Self { what, state, freshness, end_pause: Notify::new(), sign: AtomicBool::new(false) }
     }
 
     /// Returns a description of the objects that are read.
@@ -77,6 +91,8 @@ impl Status {
     }
 
     /// Returns the present state.
+    ///
+    /// A copy: the reflector may be in another state already.
     pub fn get(&self) -> State {
         self.state.get()
     }
@@ -88,29 +104,42 @@ impl Status {
 
     /// Waits until `wanted` is true for the state, or the reflector has stopped; returns the state.
     ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # async fn example(status: &windlass::reflector::Status) {
+    /// use windlass::reflector::State;
+    ///
+    /// let is_settled = |state: &State| matches!(state, State::Watching | State::Absent(_));
+    /// let state = status.wait_for(is_settled).await;
+    /// println!("{}: {state}", status.what());
+    /// # }
+    /// ```
+    ///
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
         self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
     }
 
-    /// Ends the pause before the next look for an absent kind, which may have been created.
-    pub(crate) fn nudge(&self) {
-        self.nudge.notify_waiters();
+    /// Ends the pause before the next discovery of an absent kind, which may have been created.
+    pub(crate) fn end_pause(&self) {
+        // No permit is kept: a reflector that is not looking for its kind needs no wake-up later.
+        self.end_pause.notify_waiters();
     }
 
-    /// Waits for the next nudge; an earlier one is not remembered.
-    pub(super) async fn nudged(&self) {
-        self.nudge.notified().await;
+    /// Waits for the next call of `end_pause`; earlier calls are not remembered.
+    pub(super) async fn pause_ended(&self) {
+        self.end_pause.notified().await;
     }
 
-    /// Notes a sign of a store that was set back.
+    /// Records a sign that the server's store was set back.
     pub(crate) fn sign(&self) {
+        // Relaxed: the flag guards no data, and the reflector is woken separately.
         self.sign.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether there was a sign since the last call.
-    pub(super) fn take_sign(&self) -> bool {
+    /// Returns whether a sign was recorded since the last call, and clears it.
+    pub(super) fn take_rollback_sign(&self) -> bool {
         // Relaxed: the flag guards no data. The load spares the usual case, no sign, the write of a
         // swap.
         self.sign.load(Ordering::Relaxed) && self.sign.swap(false, Ordering::Relaxed)

@@ -13,7 +13,7 @@ pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
 /// arrived.
 const EARLY: Duration = Duration::from_secs(1);
 /// Interval of warnings that the end of a streaming list is missing.
-const REMINDER: Duration = Duration::from_secs(10);
+const MISSING_END_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Times of a watch's events, and of the next check when nothing arrives.
 #[derive(Debug)]
@@ -28,11 +28,11 @@ pub(super) struct Stream {
     /// Time since which a frame is incomplete.
     partial_since: Option<Instant>,
     /// Time of the next warning that the end of the list is missing.
-    remind_at: Instant,
+    next_reminder: Instant,
     /// Number of frames that advanced the version.
     pub(super) progress: usize,
     /// Whether any frame has come. A server sends bookmarks about once a minute.
-    has_spoken: bool,
+    has_received: bool,
     /// Whether it has sent something or stayed open, so that it counts as healthy.
     pub(super) is_confirmed: bool,
 }
@@ -45,9 +45,9 @@ impl Stream {
             is_listing,
             last_frame: now,
             partial_since: None,
-            remind_at: now + REMINDER,
+            next_reminder: now + MISSING_END_INTERVAL,
             progress: 0,
-            has_spoken: false,
+            has_received: false,
             is_confirmed: false,
         }
     }
@@ -55,7 +55,7 @@ impl Stream {
     /// Notes a frame that ended at `now`. During a list only its objects are progress: a server
     /// that does not know streaming lists may send changes for ever.
     pub(super) fn frame(&mut self, now: Instant, is_object: bool) {
-        self.has_spoken = true;
+        self.has_received = true;
         if is_object || !self.is_listing {
             self.last_frame = now;
         }
@@ -70,7 +70,7 @@ impl Stream {
 
     /// Extends the deadlines by a time in which the stream was not read, which is not the server's
     /// silence.
-    pub(super) fn excuse(&mut self, waited: Duration) {
+    pub(super) fn extend(&mut self, waited: Duration) {
         self.last_frame += waited;
         self.partial_since = self.partial_since.map(|since| since + waited);
     }
@@ -93,15 +93,15 @@ impl Stream {
         if !self.is_confirmed {
             wake = wake.min(self.opened + VERY_SHORT);
         }
-        if self.is_listing { wake.min(self.remind_at) } else { wake }
+        if self.is_listing { wake.min(self.next_reminder) } else { wake }
     }
 
     /// Returns the age of a list whose end is missing, if a warning is due.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Duration> {
-        if !self.is_listing || now < self.remind_at {
+        if !self.is_listing || now < self.next_reminder {
             return None;
         }
-        self.remind_at = now + REMINDER;
+        self.next_reminder = now + MISSING_END_INTERVAL;
         Some(now - self.opened)
     }
 
@@ -115,7 +115,7 @@ impl Stream {
     /// from such a server.
     pub(super) fn was_orderly(&self, now: Instant) -> bool {
         let slack = EARLY + self.timeout / 64;
-        self.has_spoken && now.saturating_duration_since(self.opened) + slack >= self.timeout
+        self.has_received && now.saturating_duration_since(self.opened) + slack >= self.timeout
     }
 
     /// Returns whether the watch ended at once, without progress.
@@ -173,7 +173,7 @@ mod tests {
     fn time_in_which_a_stream_was_not_read_counts_for_neither_deadline() {
         let (start, mut stream) = began(false);
         stream.partial(start + seconds(10), true, false);
-        stream.excuse(seconds(60));
+        stream.extend(seconds(60));
         assert_eq!(stream.deadline(), start + seconds(70) + PATIENCE);
         stream.partial(start + seconds(75), false, true);
         assert_eq!(stream.deadline(), start + seconds(60) + TIMEOUT + PATIENCE);

@@ -9,14 +9,14 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::source::Opening;
+use super::source::OpenFuture;
 use super::{ListWatch, MemorySource, Read};
 use windlass_core::error::ApiStatus;
 use windlass_core::resource::ResourceInfo;
 
-/// A scripted answer of the server.
+/// A scripted response of the server.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum ScriptedResponse {
     /// An error answer.
     Status(u16, &'static str),
     /// 429 with `Retry-After`.
@@ -29,15 +29,15 @@ pub(crate) enum Answer {
     Never,
 }
 
-impl From<Answer> for super::Answer {
-    fn from(answer: Answer) -> Self {
+impl From<ScriptedResponse> for super::MemoryResponse {
+    fn from(response: ScriptedResponse) -> Self {
         let bytes = |pieces: Vec<String>| pieces.into_iter().map(Bytes::from).collect();
-        match answer {
-            Answer::Status(code, reason) => Self::status(code, reason),
-            Answer::SlowDown(after) => Self::slow_down(after),
-            Answer::Body(pieces) => Self::Body(bytes(pieces)),
-            Answer::Hang(pieces) => Self::Hang(bytes(pieces)),
-            Answer::Never => Self::Never,
+        match response {
+            ScriptedResponse::Status(code, reason) => Self::status(code, reason),
+            ScriptedResponse::SlowDown(after) => Self::slow_down(after),
+            ScriptedResponse::Body(pieces) => Self::Body(bytes(pieces)),
+            ScriptedResponse::Hang(pieces) => Self::Hang(bytes(pieces)),
+            ScriptedResponse::Never => Self::Never,
         }
     }
 }
@@ -68,14 +68,14 @@ impl Server {
     /// number of the request.
     pub(crate) fn script(
         &self,
-        script: impl Fn(usize, &Read) -> Option<Answer> + Send + Sync + 'static,
+        script: impl Fn(usize, &Read) -> Option<ScriptedResponse> + Send + Sync + 'static,
     ) {
         self.0.script(move |number, read| script(number, read).map(Into::into));
     }
 
     /// Removes the script.
-    pub(crate) fn heal(&self) {
-        self.0.heal();
+    pub(crate) fn recover(&self) {
+        self.0.recover();
     }
 
     /// Creates or changes `n/name`; returns the version.
@@ -136,14 +136,15 @@ impl Server {
         self.0.bookmark();
     }
 
-    /// Returns every request, except looks for a store that was set back.
+    /// Returns every request except version reads.
     pub(crate) fn requests(&self) -> Vec<(Instant, Read)> {
-        let look = Read::Page { resource_version: None, limit: Some(1), continue_token: None };
-        self.0.requests().into_iter().filter(|(_, read)| *read != look).collect()
+        let version_read =
+            Read::Page { resource_version: None, limit: Some(1), continue_token: None };
+        self.0.requests().into_iter().filter(|(_, read)| *read != version_read).collect()
     }
 
-    /// Returns the number of looks for a store that was set back.
-    pub(crate) fn looks(&self) -> usize {
+    /// Returns the number of version reads.
+    pub(crate) fn version_reads(&self) -> usize {
         self.0.requests().len() - self.requests().len()
     }
 
@@ -177,7 +178,7 @@ pub(crate) fn status(code: u16, reason: &str) -> ApiStatus {
 }
 
 impl ListWatch for Server {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         self.0.open(read)
     }
 }

@@ -15,24 +15,24 @@ use super::{NO_PROGRESS, Reflector};
 use windlass_client::client::{Verb, at_once};
 use windlass_core::error::Error;
 use windlass_core::metrics::names;
-use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, Part};
+use windlass_core::wire::{EventType, Frame, FrameDecoder, Malformed, MetadataScan, RawItem};
 
 /// Most pieces that are handed over at once. A watch receives one piece per event.
-const MOST_PIECES: u32 = 64;
+const MAX_CHUNKS: u32 = 64;
 
 /// The event for which a watch waited.
-enum Next {
+enum WatchInput {
     Piece(Option<Result<Bytes, Error>>),
-    Looked(Result<String, Error>),
-    Alarm,
+    VersionRead(Result<String, Error>),
+    Timer,
     /// Another component noted a sign of a store that was set back.
-    Called,
+    CheckRequested,
 }
 
 impl<T: ReflectorSink> Reflector<T> {
-    /// Follows changes until the stream that `read` asks for ends; returns its end. `lived` becomes
-    /// the time for which it was open.
-    pub(super) async fn watch(&mut self, read: Read, lived: &mut Duration) -> AttemptEnd {
+    /// Follows changes until the stream that `read` asks for ends; returns its end. `open_for`
+    /// becomes the time for which it was open.
+    pub(super) async fn watch(&mut self, read: Read, open_for: &mut Duration) -> AttemptEnd {
         let (during, timeout) = match &read {
             Read::Watch { timeout, .. } => (During::Watch, *timeout),
             Read::StreamingList { resource_version, timeout } => {
@@ -54,18 +54,18 @@ impl<T: ReflectorSink> Reflector<T> {
         let mut stream = Stream::new(self.environment.clock.now(), timeout, is_listing);
         self.heed();
         // Only after the answer: an unreachable server is not asked.
-        self.begin_look(stream.opened);
+        self.begin_check(stream.opened);
         let end = self.follow(&mut chunks, &mut stream).await;
-        *lived = self.environment.clock.now() - stream.opened;
+        *open_for = self.environment.clock.now() - stream.opened;
         end
     }
 
     /// Returns the time of the next check of the stream when nothing arrives.
     fn wake(&self, stream: &Stream) -> Instant {
         let resync = self.resync_at.filter(|_| !stream.is_listing);
-        let look = self.rollback.due().filter(|_| !stream.is_listing);
-        let again_at = self.machine.list_again_at();
-        [again_at, resync, look].into_iter().flatten().fold(stream.wake(), Instant::min)
+        let check = self.rollback.due().filter(|_| !stream.is_listing);
+        let relist_at = self.machine.relist_at();
+        [relist_at, resync, check].into_iter().flatten().fold(stream.wake(), Instant::min)
     }
 
     /// Reads the stream until it ends, and checks it in between.
@@ -75,41 +75,43 @@ impl<T: ReflectorSink> Reflector<T> {
         // The timer stays armed while pieces arrive, and may fire early: arming it anew for each
         // piece would cost more than most pieces do.
         let mut armed = self.wake(stream);
-        let mut alarm = pin!(clock.sleep_until(armed));
-        let habits = Arc::clone(&self.habits);
-        let mut call = pin!(habits.called());
+        let mut timer = pin!(clock.sleep_until(armed));
+        let capabilities = Arc::clone(&self.capabilities);
+        let mut check_request = pin!(capabilities.check_requested());
         loop {
             let due = self.wake(stream);
             if due < armed {
                 armed = due;
-                alarm.set(clock.sleep_until(armed));
+                timer.set(clock.sleep_until(armed));
             }
             let next = tokio::select! {
                 biased;
-                // Biased: the rare look goes first, then data; the timer and the call wait until no
-                // piece is ready.
-                told = self.rollback.told(), if self.rollback.is_looking() => Next::Looked(told),
-                next = chunks.next() => Next::Piece(next),
-                () = alarm.as_mut() => Next::Alarm,
-                () = call.as_mut() => Next::Called,
+                // Biased: the rare version read goes first, then data; the timer and a requested
+                // check wait until no piece is ready.
+                result = self.rollback.result(), if self.rollback.is_reading() => {
+                    WatchInput::VersionRead(result)
+                }
+                next = chunks.next() => WatchInput::Piece(next),
+                () = timer.as_mut() => WatchInput::Timer,
+                () = check_request.as_mut() => WatchInput::CheckRequested,
             };
             let outcome = match next {
-                Next::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
-                Next::Looked(told) => self.judge_look(told),
-                Next::Called => {
-                    // Registered before the check: a call that comes in between is not lost.
-                    call.set(habits.called());
+                WatchInput::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
+                WatchInput::VersionRead(result) => self.finish_check(result),
+                WatchInput::CheckRequested => {
+                    // Registered before the check: a request in between is not lost.
+                    check_request.set(capabilities.check_requested());
                     self.heed();
                     Ok(())
                 }
-                Next::Alarm => {
+                WatchInput::Timer => {
                     // The timer may fire for a deadline that has moved since.
                     let outcome = match clock.now() >= due {
-                        true => self.look_up(stream, clock.now()).await,
+                        true => self.check_deadlines(stream, clock.now()).await,
                         false => Ok(()),
                     };
                     armed = self.wake(stream);
-                    alarm.set(clock.sleep_until(armed));
+                    timer.set(clock.sleep_until(armed));
                     outcome
                 }
             };
@@ -138,7 +140,7 @@ impl<T: ReflectorSink> Reflector<T> {
                 Some(Ok(piece)) => self.read(&piece, now, frames, stream),
             };
             pieces += 1;
-            if outcome.is_ok() && pieces < MOST_PIECES {
+            if outcome.is_ok() && pieces < MAX_CHUNKS {
                 next = chunks.at_once().await;
             }
         }
@@ -154,7 +156,7 @@ impl<T: ReflectorSink> Reflector<T> {
         outcome?;
         // The `select!` prefers pieces, so a flood would starve the timer: deadlines are checked
         // here, too.
-        if now >= self.wake(stream) { self.look_up(stream, now).await } else { Ok(()) }
+        if now >= self.wake(stream) { self.check_deadlines(stream, now).await } else { Ok(()) }
     }
 
     /// Waits until the target takes more. The stream's deadlines are extended by that time, which
@@ -165,7 +167,7 @@ impl<T: ReflectorSink> Reflector<T> {
         if at_once(room.as_mut()).await.is_none() {
             let began = self.environment.clock.now();
             room.await;
-            stream.excuse(self.environment.clock.now() - began);
+            stream.extend(self.environment.clock.now() - began);
         }
     }
 
@@ -191,9 +193,13 @@ impl<T: ReflectorSink> Reflector<T> {
         outcome
     }
 
-    /// Checks everything that may be due at `now`: deadlines, reminders, looks and resyncs.
-    async fn look_up(&mut self, stream: &mut Stream, now: Instant) -> Result<(), AttemptEnd> {
-        if self.machine.list_again_at().is_some_and(|at| now >= at) {
+    /// Checks everything that may be due at `now`: deadlines, warnings, version reads and resyncs.
+    async fn check_deadlines(
+        &mut self,
+        stream: &mut Stream,
+        now: Instant,
+    ) -> Result<(), AttemptEnd> {
+        if self.machine.relist_at().is_some_and(|at| now >= at) {
             return Err(AttemptEnd::InPart);
         }
         if now >= stream.deadline() {
@@ -208,7 +214,7 @@ impl<T: ReflectorSink> Reflector<T> {
             );
         }
         if !stream.is_listing {
-            self.begin_look(now);
+            self.begin_check(now);
         }
         if self.resync_at.is_some_and(|at| now >= at) && !stream.is_listing {
             self.resync(stream).await?;
@@ -278,21 +284,21 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Handles one frame.
     fn frame(
         &mut self,
-        part: Part<'_>,
+        part: RawItem<'_>,
         now: Instant,
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
-        let told = match part {
-            Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
+        let result = match part {
+            RawItem::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
                 stream.frame(now, frame.event == EventType::Added);
                 self.event(frame, skim, now, stream)
             }),
-            Part::TooLarge(line) => {
+            RawItem::TooLarge(line) => {
                 stream.frame(now, true);
                 self.large_event(line, stream).map(Ok)
             }
         };
-        match told {
+        match result {
             Ok(outcome) => outcome,
             Err(why) => {
                 stream.frame(now, true);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::object::Object;
 use super::version::order;
-use crate::delta::Keyed;
+use crate::delta::DeltaItem;
 use windlass_core::resource::ObjectKey;
 
 /// One pass over a scope: a list and the watch that follows it. Run numbers count up. A new epoch
@@ -31,7 +31,7 @@ pub struct Observed {
     pub is_initial: bool,
 }
 
-impl Keyed for Observed {
+impl DeltaItem for Observed {
     fn key(&self) -> &ObjectKey {
         self.object.key()
     }

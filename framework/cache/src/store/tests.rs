@@ -79,7 +79,7 @@ fn told(applied: BatchOutcome) -> Vec<String> {
         .iter()
         .map(|event| {
             let show = |object: &Object| {
-                format!("{}/{}@{}", object.key().name(), object.head().uid(), object.version())
+                format!("{}/{}@{}", object.key().name(), object.metadata().uid(), object.version())
             };
             match event {
                 Event::Added { new, .. } => format!("+{}", show(new)),
@@ -110,7 +110,7 @@ fn frames_that_are_not_newer_than_the_cached_object_are_dropped_and_counted() {
         assert_eq!((applied.events.len(), applied.dropped), (0, 1));
     }
     assert!(delete(&core, &config_map("a", "u", 9)).is_empty());
-    assert_eq!(store(&core).get(&key("a")).unwrap().head().resource_version(), "10");
+    assert_eq!(store(&core).get(&key("a")).unwrap().metadata().resource_version(), "10");
 }
 
 /// B6 (older or repeated frames): tombstones last until the next list.

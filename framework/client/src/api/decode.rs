@@ -1,4 +1,7 @@
 //! Decodes the bodies of answers into objects, lists and pages.
+//!
+//! Invariants: an item that does not decode never hides its neighbours, and an error text names the
+//! object and the field, never a value, which may be a secret.
 
 use std::borrow::Cow;
 
@@ -65,15 +68,15 @@ struct RawList<'a> {
 
 /// The parts of an undecodable item that its error names.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct ItemIdentity<'a> {
     #[serde(borrow, default)]
-    metadata: HeadMeta<'a>,
+    metadata: ItemMetadata<'a>,
 }
 
 /// Name and namespace of an undecodable item.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct HeadMeta<'a> {
+struct ItemMetadata<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
@@ -84,8 +87,11 @@ struct HeadMeta<'a> {
 pub(crate) struct Page<K> {
     /// The objects; an error for each that does not decode.
     pub(crate) items: Vec<Result<K, Error>>,
+    /// Version of the collection.
     pub(crate) resource_version: String,
+    /// Token of the next page; `None` on the last one.
     pub(crate) continue_token: Option<String>,
+    /// Approximate number of objects on later pages, if the server sends it.
     pub(crate) remaining: Option<u64>,
 }
 
@@ -127,10 +133,10 @@ pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> 
     let decoded: Result<K, _> = times::from_slice(item.as_bytes());
     let mut object = decoded.map_err(|error| {
         // The name may decode although the object does not: the error contains it.
-        let name = serde_json::from_str::<Head<'_>>(item).map(|head| head.metadata);
+        let name = serde_json::from_str::<ItemIdentity<'_>>(item).map(|item| item.metadata);
         let part = match name {
-            Ok(HeadMeta { name, namespace }) if namespace.is_empty() => format!("\"{name}\""),
-            Ok(HeadMeta { name, namespace }) => format!("\"{name}\" in \"{namespace}\""),
+            Ok(ItemMetadata { name, namespace }) if namespace.is_empty() => format!("\"{name}\""),
+            Ok(ItemMetadata { name, namespace }) => format!("\"{name}\" in \"{namespace}\""),
             Err(_) => "an item".to_owned(),
         };
         undecodable(what, &part, Undecodable::explain::<K>(item.as_bytes(), &error))

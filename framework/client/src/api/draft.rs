@@ -5,6 +5,8 @@
 //! whether the request may be repeated. The checks of paths are those of
 //! [`Request`](crate::client::Request), by [`Address`](crate::client::Address).
 
+// DESIGN.md, 117: A request has four shapes
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -84,22 +84,55 @@ use windlass_core::resource::{
 };
 
 /// Future of a request's result.
+///
+/// Boxed, so that a request in a larger future costs one pointer there. Dropping it cancels the
+/// request.
 pub type ApiFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// The APIs of kinds.
 impl Client {
     /// Returns the API of a kind, in all namespaces.
+    ///
+    /// For one object of a namespaced kind the namespace is needed: use
+    /// [`namespace`](Self::namespace). A client that is restricted to a namespace has its API in
+    /// that one. Nothing is sent.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// for node in client.all::<Node>().list().await?.items {
+    ///     println!("{:?}", node.metadata.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn all<K: Resource>(&self) -> Api<K> {
         Api::new(self.clone(), K::static_info(), self.bound_namespace())
     }
 
     /// Returns the API of a kind in one namespace. For a cluster-scoped kind the namespace is
     /// ignored.
+    ///
+    /// An empty namespace makes every call fail as [`Usage`](windlass_core::ErrorKind::Usage); for
+    /// all namespaces use [`all`](Self::all). Nothing is sent.
     pub fn namespace<K: Resource>(&self, namespace: &str) -> Api<K> {
         Api::new(self.clone(), K::static_info(), Some(namespace))
     }
 
     /// Returns the API of a kind that is known at run time; a `namespace` of `None` means all.
+    ///
+    /// Discovery finds the [`ResourceInfo`] of a name that a user typed.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let info = client.discovery().find("deployments.apps").await?;
+    /// let all = client.dynamic(info, Some("shop")).list().await?;
+    /// println!("{} Deployments", all.items.len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dynamic(&self, info: ResourceInfo, namespace: Option<&str>) -> Api<DynamicObject> {
         Api::new(self.clone(), Some(info), namespace.or(self.bound_namespace()))
     }
@@ -121,7 +154,11 @@ impl Client {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Setters on the returned requests override the client's defaults for one call. Requests own their
+/// parts: they may be stored, moved to another task and awaited there.
 pub struct Api<K> {
+    /// Kind, namespace and client, shared with the requests.
     target: Arc<Target>,
     // `fn() -> K`: no object is stored, so that `K` decides neither `Send` nor `Sync`.
     _kind: PhantomData<fn() -> K>,
@@ -150,16 +187,22 @@ impl<K: Resource> Api<K> {
     /// Returns the kind. All its parts are empty for a kind that only a value knows, if it was
     /// asked for without one: every call then fails as
     /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage).
+    ///
+    /// From [`Resource::static_info`], or from [`Client::dynamic`].
     pub fn info(&self) -> &ResourceInfo {
         &self.target.info
     }
 
     /// Returns the namespace; `None` for all of them, or for a kind without namespaces.
+    ///
+    /// A restricted client names its namespace here.
     pub fn in_namespace(&self) -> Option<&str> {
         self.target.namespace.as_deref()
     }
 
     /// Returns the client that sends the requests.
+    ///
+    /// A clone of it shares connections, credentials and limits.
     pub fn client(&self) -> &Client {
         &self.target.client
     }
@@ -197,11 +240,36 @@ impl<K: Resource> Api<K> {
     }
 
     /// Reads one object. [`Get::opt`] returns `None` for one that does not exist.
+    ///
+    /// The newest state, by a consistent read, unless [`Get::resource_version`]
+    /// accepts an older one.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let map = client.namespace::<ConfigMap>("shop").get("settings").await?;
+    /// println!("{:?}", map.data);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get(&self, name: &str) -> Get<K> {
         Get::new(Draft::named(&self.target, Verb::Get, name), decode::object)
     }
 
     /// Reads one object; `None` when it does not exist.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Secret;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let secrets = client.namespace::<Secret>("shop");
+    /// if secrets.get_opt("tls").await?.is_none() {
+    ///     println!("there is no certificate yet");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Those of [`Client::send`], without `NotFound`.
@@ -212,6 +280,9 @@ impl<K: Resource> Api<K> {
     }
 
     /// Reads one object's metadata; see [`metadata`](Self::metadata).
+    ///
+    /// For checks of existence, labels and owners of large objects. Errors and cancel safety are
+    /// those of [`Get`].
     pub fn get_metadata(&self, name: &str) -> Get<PartialObject> {
         let draft = Draft::named(&self.target, Verb::Get, name);
         Get::new(draft.only_metadata(), decode::object)
@@ -219,16 +290,66 @@ impl<K: Resource> Api<K> {
 
     /// Reads the collection, page by page, unless a [limit](List::limit) asks for one page; or as a
     /// [stream](List::stream).
+    ///
+    /// 500 objects a page by default. The pages together are of one version of the collection: if
+    /// the server forgets that version in between, the list begins anew as one answer.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let pods = client.namespace::<Pod>("shop").list().labels("app=web").await?;
+    /// println!("{} Pods at version {}", pods.items.len(), pods.resource_version);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn list(&self) -> List<K> {
         List::new(Draft::collection(&self.target, Verb::List))
     }
 
     /// Follows changes of the collection.
+    ///
+    /// One connection, which the server ends after some minutes; [`Watch::resuming`] goes on from
+    /// the last version. A cache of a kind is the task of an informer.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use windlass::api::WatchEvent;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let mut events = client.namespace::<Pod>("shop").watch().await?;
+    /// while let Some(event) = events.next().await {
+    ///     match event? {
+    ///         WatchEvent::Added(pod) | WatchEvent::Modified(pod) => println!("{:?}", pod.status),
+    ///         WatchEvent::Deleted(pod) => println!("gone: {:?}", pod.metadata.name),
+    ///         WatchEvent::Bookmark { .. } => {}
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn watch(&self) -> Watch<K> {
         Watch::new(Draft::collection(&self.target, Verb::Watch))
     }
 
     /// Creates `object`, by its name or `generateName`; the answer carries the generated name.
+    ///
+    /// The errors are those of [`Write`], and
+    /// [`AlreadyExists`](windlass_core::ErrorKind::AlreadyExists) when the name is taken. A
+    /// creation whose answer is lost is [`Ambiguous`](windlass_core::ErrorKind::Ambiguous): it is
+    /// not repeated, because with a `generateName` a repetition would create a second object.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let mut map = ConfigMap::default();
+    /// map.metadata.generate_name = Some("settings-".into());
+    /// let created = client.namespace::<ConfigMap>("shop").create(&map).await?;
+    /// println!("{:?}", created.metadata.name);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn create(&self, object: &K) -> Write<K>
     where
         K: Whole,
@@ -242,6 +363,24 @@ impl<K: Resource> Api<K> {
     /// Replaces the object of the same name. With a resourceVersion, which must be the stored one
     /// (otherwise [`Conflict`](windlass_core::ErrorKind::Conflict)). Without one most built-in kinds
     /// are replaced whatever is stored, and custom resources are refused.
+    ///
+    /// Fields that are absent in `object` are removed from the stored one. With a resourceVersion
+    /// the call is repeated after lost answers, since a second execution would be refused.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let maps = client.namespace::<ConfigMap>("shop");
+    /// let mut map = maps.get("settings").await?;
+    /// map.data = None;
+    /// match maps.replace(&map).await {
+    ///     Err(error) if error.is_conflict() => println!("another writer was first"),
+    ///     result => drop(result?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn replace(&self, object: &K) -> Write<K>
     where
         K: Whole,
@@ -253,28 +392,88 @@ impl<K: Resource> Api<K> {
     }
 
     /// Patches an object, in one of the formats of [`Patch`].
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # use serde_json::json;
+    /// # use windlass::api::Patch;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let paused = Patch::Merge(json!({ "spec": { "paused": true } }));
+    /// client.namespace::<Deployment>("shop").patch("web", paused).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn patch(&self, name: &str, patch: Patch) -> Write<K> {
         Write::new(Draft::patch(&self.target, name, patch), decode::object)
     }
 
     /// Server-side apply of `intent`, which contains only the fields that this field manager wants.
     /// Missing `apiVersion`, `kind` and name are added; `managedFields` are left out.
+    ///
+    /// A field that an earlier apply of this manager set and this one leaves out is removed, unless
+    /// another manager owns it as well. A field that another manager owns is a
+    /// [`Conflict`](windlass_core::ErrorKind::Conflict), until [`Write::force`] takes it over. The
+    /// object is created if it does not exist. An apply may be repeated, and is, after every
+    /// failure that leaves its fate unknown.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use serde_json::json;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let maps = client.namespace::<ConfigMap>("shop");
+    /// let wanted = json!({ "data": { "color": "red" } });
+    /// maps.apply("settings", &wanted).manager("shop-operator").force().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn apply<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
         Write::new(Draft::apply(&self.target, name, serde_json::to_value(intent)), decode::object)
     }
 
     /// Server-side apply of the status in `intent`: [`apply`](Self::apply) with [`Write::status`].
+    ///
+    /// The kind must have the subresource `status`, otherwise
+    /// [`NotFound`](windlass_core::ErrorKind::NotFound).
     pub fn apply_status<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
         self.apply(name, intent).status()
     }
 
     /// Deletes an object; the answer says whether it is gone or [waits](Deleted::Terminating).
+    ///
+    /// The kind decides which finalizers and grace period hold an object;
+    /// [`wait_deleted`](Self::wait_deleted) waits for its end.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use windlass::api::Deleted;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// match client.namespace::<Pod>("shop").delete("web-0").await? {
+    ///     Deleted::Gone { uid } => println!("{uid} is gone"),
+    ///     Deleted::Terminating(pod) => println!("{:?} is ending", pod.metadata.name),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete(&self, name: &str) -> Delete<K> {
         Delete::new(Draft::named(&self.target, Verb::Delete, name))
     }
 
     /// Deletes the objects that the selectors match, in one namespace; all of them without a
     /// selector.
+    ///
+    /// One request; the server deletes the objects one after the other, and is not atomic.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// client.namespace::<ConfigMap>("shop").delete_collection().labels("run=17").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn delete_collection(&self) -> DeleteCollection {
         DeleteCollection::new(Draft::collection(&self.target, Verb::DeleteCollection))
     }
@@ -284,6 +483,21 @@ impl<K: Resource> Api<K> {
 impl<K: Resource> Api<K> {
     /// Any subresource of an object, with bodies of type `T`; `serde_json::Value` accepts any body.
     /// For the status, [`Write::status`] is shorter.
+    ///
+    /// Errors: a 404 whose text says whether the object or the subresource is missing, as far as
+    /// the server reports that; [`Usage`](windlass_core::ErrorKind::Usage) for an empty name.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use serde_json::Value;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let pods = client.namespace::<Pod>("shop");
+    /// let status: Value = pods.subresource("web-0", "status").get().await?;
+    /// println!("{}", status["status"]["phase"]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn subresource<T>(&self, object: &str, name: &str) -> Subresource<T>
     where
         T: Serialize + DeserializeOwned + 'static,
@@ -323,6 +537,19 @@ impl<K: Resource> Api<K> {
     }
 
     /// Requests a token of a service account.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use std::time::Duration;
+    /// # use k8s_openapi::api::core::v1::ServiceAccount;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let accounts = client.namespace::<ServiceAccount>("shop");
+    /// let hour = Duration::from_secs(3600);
+    /// let token = accounts.token_request("robot").audience("registry").expires_in(hour).await?;
+    /// println!("valid until {}", token.expires);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn token_request(&self, service_account: &str) -> TokenRequest {
         TokenRequest::new(Draft::part(&self.target, Verb::Create, service_account, "token"))
     }

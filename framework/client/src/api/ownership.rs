@@ -7,6 +7,8 @@
 //! Not here: sending; the results go to [`Api::apply`](super::Api::apply) and
 //! [`Api::patch`](super::Api::patch).
 
+// DESIGN.md, 119: Parts that look superfluous and stay
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use serde_json::{Map, Value, json};
 
@@ -22,6 +24,21 @@ use windlass_core::resource::{Resource, ResourceExt};
 ///
 /// A field that the manager owns and that is gone meanwhile is left out. The intent carries the
 /// object's `apiVersion`, `kind`, name and namespace.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::api::owned_fields;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let maps = client.namespace::<ConfigMap>("shop");
+/// let map = maps.get("settings").await?;
+/// if let Some(mut intent) = owned_fields(&map, "shop-operator", "")? {
+///     intent["data"]["color"] = "blue".into();
+///     maps.apply("settings", &intent).manager("shop-operator").await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// [`ErrorKind::Decode`] when the object does not become JSON.
@@ -65,6 +82,20 @@ pub fn owned_fields<K: Resource>(
 ///
 /// For an operator that changes from replacing to applying: without it a field that an earlier
 /// version set by an update is never removed.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::api::upgrade_to_apply;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let maps = client.namespace::<ConfigMap>("shop");
+/// let map = maps.get("settings").await?;
+/// if let Some(patch) = upgrade_to_apply(&map, &["shop-operator"], "shop-operator", "") {
+///     maps.patch("settings", patch).await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub fn upgrade_to_apply<K: Resource>(
     object: &K,
     from: &[&str],
@@ -112,6 +143,7 @@ fn entries<K: Resource>(object: &K) -> &[ManagedFieldsEntry] {
     object.metadata().managed_fields.as_deref().unwrap_or_default()
 }
 
+/// Whether an optional text is `text`.
 fn is(field: &Option<String>, text: &str) -> bool {
     field.as_deref() == Some(text)
 }

@@ -7,6 +7,25 @@ use serde_json::Value;
 use crate::client::PatchType;
 
 /// A change to an object.
+///
+/// `Debug` shows the format and the number of bytes only.
+///
+/// | format | lists | removes a field by | repeated after a lost answer |
+/// |---|---|---|---|
+/// | [`Merge`](Self::Merge) | replaced | `null` | with `metadata.resourceVersion` |
+/// | [`Json`](Self::Json) | by index | `remove` | with a `test` of `/metadata/resourceVersion` |
+/// | [`Strategic`](Self::Strategic) | merged by key | `$patch`, `null` | with `metadata.resourceVersion` |
+/// | [`Apply`](Self::Apply) | merged by key | leaving it out | always |
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use serde_json::json;
+/// use windlass::api::Patch;
+///
+/// let merge = Patch::Merge(json!({ "data": { "color": "red", "size": null } }));
+/// let steps = Patch::Json(json!([{ "op": "remove", "path": "/data/size" }]));
+/// # let _ = (merge, steps);
+/// ```
 #[derive(Clone)]
 pub enum Patch {
     /// JSON merge patch (RFC 7386): named fields are set, `null` removes, lists are replaced.

@@ -1,4 +1,8 @@
 //! Completes a draft as a [`Prepared`], sends it and decodes the answer.
+//!
+//! A draft is completed for each attempt of a call anew, so that a refused metadata-only form can
+//! be asked for again in the other form. A draft with a mistake never becomes a [`Prepared`]: no
+//! request is sent for it.
 
 use bytes::Bytes;
 use http::HeaderValue;

@@ -16,6 +16,8 @@
 //!
 //! [`Api`]: crate::api::Api
 
+// DESIGN.md, 116: The client is layers of folders
+
 mod auth;
 mod builder;
 mod call;
@@ -52,8 +54,8 @@ pub use secret::Secret;
 #[doc(hidden)]
 pub use transport::inflate;
 pub use transport::{
-    BodyReader, BoxIo, Connect, HttpRequest, HttpResponse, Io, Opened, Opening, RequestBody,
-    ResponseBody, Stack,
+    BodyReader, BoxIo, Connect, ConnectFuture, ConnectedStream, HttpRequest, HttpResponse, Io,
+    RequestBody, ResponseBody, Stack,
 };
 pub use windlass_core::resource::Verb;
 
@@ -69,6 +71,32 @@ use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 
 /// A client of one API server; cheap to clone.
+///
+/// Clones and the handles that [`field_manager`](Self::field_manager), [`gated`](Self::gated) and
+/// others return share connections, credentials, limits and the cache of discovery; each has
+/// settings of its own. Dropping the last handle closes idle connections.
+///
+/// | setting | default | set by |
+/// |---|---|---|
+/// | total time of a call | 30 s | [`ClientBuilder::timeout`] |
+/// | retries | 10, client-go's number | [`Request::max_retries`] |
+/// | longest `Retry-After` that is waited for | 60 s | — |
+/// | largest answer read as a whole | 64 MiB | [`ClientBuilder::max_answer`] |
+/// | rate limit | none | [`ClientBuilder::qps`] |
+/// | field manager | `windlass` | [`ClientBuilder::field_manager`] |
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use windlass::client::Client;
+///
+/// # async fn example() -> Result<(), windlass::Error> {
+/// let client = Client::infer().await?;
+/// let pods = client.namespace::<Pod>(client.default_namespace()).list().await?;
+/// println!("{} Pods on {}", pods.items.len(), client.host());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Client {
     /// Connections, credentials and defaults, shared by all handles.
@@ -95,6 +123,9 @@ impl Client {
     /// Reads `KUBECONFIG`, the in-cluster configuration or `~/.kube/config`, whichever exists
     /// first.
     ///
+    /// The order and the treatment of mistakes are in the table of [`ClientConfig`]. Files are read
+    /// with blocking calls.
+    ///
     /// # Errors
     /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when nothing is configured, or it is wrong.
     /// # Cancel safety
@@ -105,6 +136,20 @@ impl Client {
 
     /// Creates a client for the cluster of `config`. No request is sent yet.
     ///
+    /// Needs no runtime yet; connections are opened by the first request.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use windlass::client::{Client, ClientConfig};
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let config = ClientConfig::from_file("/etc/shop/kubeconfig", Some("prod"))?;
+    /// let client = Client::new(config)?;
+    /// assert!(!client.host().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when certificates cannot be read, or
     /// credentials would be sent in the clear.
@@ -113,17 +158,46 @@ impl Client {
     }
 
     /// Returns a builder, for layers, seams, a connector or a TLS provider of the caller's own.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use std::time::Duration;
+    /// use windlass::client::{Client, ClientConfig};
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let client = Client::builder()
+    ///     .config(ClientConfig::infer()?)
+    ///     .field_manager("shop-operator")
+    ///     .timeout(Duration::from_secs(10))
+    ///     .qps(50.0)
+    ///     .burst(100)
+    ///     .build()?;
+    /// # let _ = client;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
     /// Creates a client that speaks plain HTTP/1.1 over the streams that `connector` opens.
+    ///
+    /// No credentials are sent, and the default namespace is `default`. For tests and for tunnels
+    /// of the program's own.
     pub fn over(connector: Arc<dyn Connect>, environment: Environment) -> Self {
         Self::builder().environment(environment).build_over(connector)
     }
 
     /// Creates a client without a server: every request fails at once. For code that needs a client
     /// but no cluster, such as the printing of an operator's manifests.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use windlass::client::Client;
+    ///
+    /// let client = Client::offline();
+    /// assert_eq!(client.default_namespace(), "default");
+    /// ```
     pub fn offline() -> Self {
         Self::builder()
             // The layer answers before a connection is opened, so no call waits or retries.
@@ -132,23 +206,31 @@ impl Client {
     }
 
     /// Returns the clock, the randomness and the metrics of this client.
+    ///
+    /// Components that work with this client take their clock, randomness and metrics from here.
     pub fn environment(&self) -> &Environment {
         &self.shared.environment
     }
 
     /// Returns the namespace that the client is restricted to, or that of the context, or
     /// `default`.
+    ///
+    /// For programs that act where the user's context points; [`Client::all`] does not use it.
     pub fn default_namespace(&self) -> &str {
         self.bound_namespace().unwrap_or(&self.shared.namespace)
     }
 
     /// Returns the API server's host and port, the label of the client's metrics.
+    ///
+    /// Without the scheme: `10.0.0.1:6443`.
     pub fn host(&self) -> &str {
         &self.shared.host
     }
 
     /// Returns a handle of the same connections whose writes first ask `gate`, instead of an
     /// earlier gate.
+    ///
+    /// Reads pass without a question. A refused write was not sent.
     #[must_use]
     pub fn gated(&self, gate: Arc<dyn WriteGate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
@@ -199,6 +281,17 @@ impl Client {
 
     /// Returns a handle of the same connections whose writes carry `manager` as field manager
     /// unless they name one.
+    ///
+    /// The API server records it as the owner of written fields; at most 128 characters.
+    /// [`Write::manager`](crate::api::Write::manager) overrides it for one write.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # fn example(client: windlass::client::Client) {
+    /// let client = client.field_manager("shop-operator");
+    /// # let _ = client;
+    /// # }
+    /// ```
     #[must_use]
     pub fn field_manager(&self, manager: &str) -> Self {
         Self { manager: Arc::from(manager), ..self.clone() }
@@ -228,6 +321,9 @@ impl Client {
 
     /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.
     ///
+    /// The deadline covers all attempts and the waits between them. Which failures are tried again
+    /// is decided by the verb and by [`Prepared::repeatable`]; reads and applies always are.
+    ///
     /// # Errors
     /// By the answer's status; [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) when it is unknown
     /// whether a write was executed; [`Timeout`](windlass_core::ErrorKind::Timeout),
@@ -242,6 +338,8 @@ impl Client {
     /// Sends a request and streams the answer's body; error answers become errors.
     ///
     /// The deadline covers the time up to the answer's head, not the stream.
+    ///
+    /// [`ByteStream`] describes the limits of the time between two chunks.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -260,12 +358,12 @@ impl Client {
 
     /// Returns the absolute URI of a request, after the restrictions of this handle.
     fn uri(&self, request: Prepared) -> Result<Uri, Error> {
-        call::uri(self, &self.dress(request)?)
+        call::uri(self, &self.apply_restrictions(request)?)
     }
 
     /// Returns a `curl` command line for a request, after the restrictions of this handle.
     fn curl(&self, request: Prepared) -> Result<String, Error> {
-        call::curl(self, &self.dress(request)?)
+        call::curl(self, &self.apply_restrictions(request)?)
     }
 }
 

@@ -7,6 +7,8 @@
 //! process. If other processes can reach the server, it covers only the time before they could:
 //! they wait for a lease duration, too.
 
+// DESIGN.md, 101: `NewServer` lets the first election on a new API server skip the creation wait
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -22,11 +24,12 @@ pub struct NewServer {
     /// Namespaces that are new, if the server has others. Default: all are new.
     namespaces: Option<Arc<Mutex<Vec<String>>>>,
     /// Elections so far, and the reachability of the server.
-    known: Mutex<Known>,
+    known: Mutex<ServerState>,
 }
 
+/// Changes only in one direction: names are added, and the moment of opening is set once.
 #[derive(Debug, Default)]
-struct Known {
+struct ServerState {
     /// Namespaces and names of elections in this process.
     claimed: BTreeSet<(String, String)>,
     /// Moment at which other processes could first reach the server.

@@ -11,17 +11,30 @@ use zeroize::Zeroizing;
 /// A token, password or key. It has no `Display`, its `Debug` prints `[redacted]`, and its memory
 /// is overwritten when it is dropped. Copies in other types (an HTTP header that is being sent, the
 /// TLS library's key) are not overwritten.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use windlass::client::Secret;
+///
+/// let token = Secret::new("canary");
+/// assert_eq!(format!("{token:?}"), "[redacted]");
+/// assert_eq!(token.expose(), "canary");
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// Wraps `value`.
+    ///
+    /// The text is moved, not copied, when it is a `String`.
     pub fn new(value: impl Into<String>) -> Self {
         Self(Zeroizing::new(value.into()))
     }
 
     /// Returns the value, for the code that sends it.
+    ///
+    /// Do not log it, and do not keep copies: they are not overwritten.
     pub fn expose(&self) -> &str {
         &self.0
     }

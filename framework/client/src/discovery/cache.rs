@@ -2,6 +2,12 @@
 //!
 //! Reads are numbered. A caller accepts a lowest number and an oldest moment, so that
 //! "invalidated", "newer than the one I saw" and "not too old" are one comparison.
+//!
+//! Lock order: `turn` before `state`. `state` is held for comparisons and copies only, never across
+//! an await; the caller that holds `turn` reads the server, and callers behind it check again
+//! whether that read is good enough for them before they read themselves.
+
+// DESIGN.md, 23: Discovery is one cache per client with numbered reads
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +45,7 @@ struct State {
     /// The newest catalog.
     kept: Option<CachedCatalog>,
     /// The last failure, until a read succeeds.
-    failed: Option<Failed>,
+    failed: Option<FailedRead>,
     /// Entity tags of the last successful read.
     tags: Tags,
 }
@@ -53,7 +59,7 @@ pub(super) struct CachedCatalog {
 }
 
 /// A failed read, for callers that share its error.
-struct Failed {
+struct FailedRead {
     number: u64,
     at: Instant,
     error: Arc<Error>,
@@ -158,12 +164,12 @@ impl State {
     /// Returns the stored catalog if it satisfies `want`.
     fn good(&self, want: Want, now: Instant) -> Option<CachedCatalog> {
         let kept = self.kept.as_ref().filter(|kept| kept.number >= want.from)?;
-        let is_young = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
+        let is_fresh = want.oldest.is_none_or(|oldest| kept.asked_at >= oldest);
         let just_failed = || {
             let failed = self.failed.as_ref();
             failed.is_some_and(|failed| now.saturating_duration_since(failed.at) < FAILED_PAUSE)
         };
-        (is_young || want.bends && just_failed()).then(|| kept.clone())
+        (is_fresh || want.bends && just_failed()).then(|| kept.clone())
     }
 
     /// A copy of the last failure, if the caller shares it; errors cannot be cloned.
@@ -186,7 +192,7 @@ impl State {
         want: Want,
     ) -> Result<CachedCatalog, Error> {
         let error = Arc::new(error);
-        self.failed = Some(Failed { number, at, error: Arc::clone(&error) });
+        self.failed = Some(FailedRead { number, at, error: Arc::clone(&error) });
         // With the failure just stored, an aged catalog is good for callers that accept one.
         if let Some(kept) = self.good(want, at) {
             tracing::warn!(%error, "what the server serves cannot be read anew: what is known is used on");

@@ -6,12 +6,24 @@ use windlass_core::resource::ResourceInfo;
 ///
 /// Lookups here send no request: [`Discovery`](super::Discovery) has the same ones, which read the
 /// server again when a name is missing.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let catalog = client.discovery().catalog().await?;
+/// let deployments = catalog.resource_for("Deployment", Some("apps"), None)?;
+/// println!("scale: {}", deployments.subresource("scale").is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     pub(super) groups: Vec<ApiGroup>,
 }
 
 /// An API group.
+///
+/// Listed although none of its versions could be read: see [`Freshness`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiGroup {
@@ -37,6 +49,9 @@ pub struct ApiVersion {
 }
 
 /// Whether a group version could be read.
+///
+/// Of aggregated servers, such as a metrics server, most of all: the API server itself is read or
+/// the whole read fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Freshness {
@@ -49,6 +64,9 @@ pub enum Freshness {
 }
 
 /// A resource and its sub-resources.
+///
+/// A sub-resource is no resource of its own here: `pods/log` is in the
+/// [`subresources`](Self::subresources) of `pods`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiResource {
@@ -68,6 +86,9 @@ pub struct ApiResource {
 }
 
 /// A sub-resource.
+///
+/// Its body may be of another group than the resource: the scale of a Deployment is
+/// `autoscaling/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Subresource {
@@ -90,6 +111,8 @@ impl Catalog {
     }
 
     /// A group by its name; the core group's is empty.
+    ///
+    /// `None` when no server has it.
     pub fn group(&self, name: &str) -> Option<&ApiGroup> {
         self.groups.iter().find(|group| group.name == name)
     }
@@ -118,11 +141,15 @@ impl Catalog {
     }
 
     /// Group versions that could not be read, or not lately.
+    ///
+    /// A name that is not found may be in one of these.
     pub fn unread(&self) -> impl Iterator<Item = &ApiVersion> {
         self.versions().filter(|version| version.freshness != Freshness::Current)
     }
 
     /// Whether exactly this group, version, plural, kind and scope is served.
+    ///
+    /// A kind that is served under another plural or scope is another resource.
     pub fn serves(&self, info: &ResourceInfo) -> bool {
         let version = self.version(&info.group, &info.version);
         version.and_then(|version| version.resource(&info.plural)).is_some_and(|r| r.info == *info)
@@ -142,6 +169,8 @@ impl ApiGroup {
 
 impl ApiVersion {
     /// `group/version`, or the version alone for the core group.
+    ///
+    /// As in the `apiVersion` of an object.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.name.clone()
@@ -158,6 +187,8 @@ impl ApiVersion {
 
 impl ApiResource {
     /// Whether the resource supports `verb`.
+    ///
+    /// Verbs are in lower case, such as `deletecollection`.
     pub fn supports(&self, verb: &str) -> bool {
         self.verbs.iter().any(|known| known == verb)
     }

@@ -19,12 +19,12 @@ pub(super) enum Root {
     /// All groups with their resources.
     Aggregated(Vec<ApiGroup>),
     /// Names of group versions, each to be read by itself; the preferred ones first.
-    Legacy(Vec<Named>),
+    Legacy(Vec<GroupVersion>),
 }
 
 /// A group version by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct GroupVersion {
     pub(super) group: String,
     pub(super) version: String,
 }
@@ -63,6 +63,7 @@ pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
     }
 }
 
+/// Metadata of a group: its name.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Meta {
@@ -78,6 +79,7 @@ struct WireGroup<'a> {
     versions: Option<Vec<&'a RawValue>>,
 }
 
+/// One version of a group in the aggregated form.
 #[derive(Deserialize)]
 struct WireVersion {
     version: String,
@@ -93,6 +95,7 @@ struct OnlyVersion {
     version: String,
 }
 
+/// One resource of a version in the aggregated form; absent members are empty.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireResource {
@@ -106,6 +109,7 @@ struct WireResource {
     subresources: Option<Vec<WireSubresource>>,
 }
 
+/// One subresource in the aggregated form.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireSubresource {
@@ -114,6 +118,7 @@ struct WireSubresource {
     verbs: Option<Vec<String>>,
 }
 
+/// Kind of a body, which may be of another group than the resource.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireKind {
@@ -252,7 +257,7 @@ struct LegacyGroup {
 }
 
 /// The versions of a group in the legacy form.
-fn legacy_group(item: &RawValue) -> Vec<Named> {
+fn legacy_group(item: &RawValue) -> Vec<GroupVersion> {
     match serde_json::from_str::<LegacyGroup>(item.get()) {
         Ok(group) if is_segment(&group.name) => {
             let versions = group.versions.unwrap_or_default().into_iter().map(|v| v.version);
@@ -269,11 +274,11 @@ fn legacy_group(item: &RawValue) -> Vec<Named> {
 }
 
 /// Sorts versions: the preferred one first, the others by priority.
-fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<Named> {
+fn names(group: &str, versions: Vec<String>, preferred: Option<&str>) -> Vec<GroupVersion> {
     let mut versions: Vec<String> = versions.into_iter().filter(|v| is_segment(v)).collect();
     let place = |version: &str| usize::from(Some(version) != preferred);
     versions.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| by_priority(a, b)));
-    let named = |version| Named { group: group.to_owned(), version };
+    let named = |version| GroupVersion { group: group.to_owned(), version };
     versions.into_iter().map(named).collect()
 }
 
@@ -309,7 +314,7 @@ struct LegacyResource {
 }
 
 /// Decodes the document of one group version.
-pub(super) fn group_version(of: &Named, body: &[u8]) -> Result<ApiVersion, BoxError> {
+pub(super) fn group_version(of: &GroupVersion, body: &[u8]) -> Result<ApiVersion, BoxError> {
     let list: LegacyList = serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     if list.kind != "APIResourceList" && list.resources.is_none() {
         return Err(format!("a document of kind {:?} is no APIResourceList", list.kind).into());

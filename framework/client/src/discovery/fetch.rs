@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::catalog::{ApiGroup, ApiVersion, Catalog};
-use super::document::{self, Named, Root};
+use super::document::{self, GroupVersion, Root};
 use crate::client::{Client, Prepared};
 use windlass_core::error::{Error, ErrorKind};
 
@@ -86,6 +86,9 @@ impl Brought {
     }
 }
 
+/// Reads one of the two roots, `/api` or `/apis`: in the aggregated form if the server has it,
+/// otherwise each group version by itself. With the entity tag of an earlier read the answer may be
+/// that nothing changed.
 async fn root(
     client: &Client,
     path: &'static str,
@@ -131,13 +134,14 @@ async fn root(
     Ok(Brought { groups: Arc::new(groups), tag, is_there: true })
 }
 
+/// The HTTP code of an error answer.
 fn code(error: &Error) -> Option<u16> {
     error.status().map(|status| status.code)
 }
 
 /// Reads each group version by itself. A failed one is kept with the reason; a missing one is left
 /// out.
-async fn each(client: &Client, named: Vec<Named>) -> Result<Vec<ApiGroup>, Error> {
+async fn each(client: &Client, named: Vec<GroupVersion>) -> Result<Vec<ApiGroup>, Error> {
     let mut read: BTreeMap<usize, ApiVersion> = BTreeMap::new();
     let mut running = JoinSet::new();
     let mut left = named.into_iter().enumerate();
@@ -173,7 +177,7 @@ async fn each(client: &Client, named: Vec<Named>) -> Result<Vec<ApiGroup>, Error
 }
 
 /// Reads one group version; a failure becomes a part of the catalog.
-async fn outcome(client: &Client, named: &Named) -> Option<ApiVersion> {
+async fn outcome(client: &Client, named: &GroupVersion) -> Option<ApiVersion> {
     match group_version(client, named, VERSION_TIMEOUT).await {
         Ok(version) => Some(version),
         // Deleted between the two requests.
@@ -188,10 +192,10 @@ async fn outcome(client: &Client, named: &Named) -> Option<ApiVersion> {
 /// Reads the document of one group version.
 pub(super) async fn group_version(
     client: &Client,
-    named: &Named,
+    named: &GroupVersion,
     limit: Duration,
 ) -> Result<ApiVersion, Error> {
-    let Named { group, version } = named;
+    let GroupVersion { group, version } = named;
     let (path, api_version) = match group.as_str() {
         "" => (format!("/api/{version}"), version.clone()),
         _ => (format!("/apis/{group}/{version}"), format!("{group}/{version}")),

@@ -1,5 +1,7 @@
 //! Finds a resource by its names, and explains a name without a match or with several.
 
+// DESIGN.md, 23: Discovery is one cache per client with numbered reads
+
 use std::fmt;
 
 use super::catalog::{ApiResource, ApiVersion, Catalog, Freshness};
@@ -81,12 +83,12 @@ fn shortened(names: &[String]) -> String {
 
 /// A group and a version to search; all of them without a name.
 #[derive(Clone, Copy, Debug)]
-struct Place<'a> {
+struct SearchScope<'a> {
     group: Option<&'a str>,
     version: Option<&'a str>,
 }
 
-impl Place<'_> {
+impl SearchScope<'_> {
     /// Whether the version belongs to this group and version.
     fn takes(self, version: &ApiVersion) -> bool {
         self.group.is_none_or(|group| version.group.eq_ignore_ascii_case(group))
@@ -144,13 +146,13 @@ impl Catalog {
         let (name, rest) = argument.split_once('.').unwrap_or((argument, ""));
         let mut places = Vec::new();
         if !argument.contains('.') {
-            places.push(Place { group: None, version: None });
+            places.push(SearchScope { group: None, version: None });
         } else {
             // `v1.apps` may be a version and a group, or a group: both are tried.
             if let Some((version, group)) = rest.split_once('.') {
-                places.push(Place { group: Some(group), version: Some(version) });
+                places.push(SearchScope { group: Some(group), version: Some(version) });
             }
-            places.push(Place { group: Some(rest), version: None });
+            places.push(SearchScope { group: Some(rest), version: None });
         }
         // As in kubectl: a short name never hides a full one, nor does a kind.
         for place in &places {
@@ -177,7 +179,7 @@ impl Catalog {
         group: Option<&str>,
         version: Option<&str>,
     ) -> Result<&ApiResource, Error> {
-        self.exactly("kind", By::Kind, kind, Place { group, version })
+        self.exactly("kind", By::Kind, kind, SearchScope { group, version })
     }
 
     /// Returns the kind of a resource by its plural name; see
@@ -191,7 +193,7 @@ impl Catalog {
         group: Option<&str>,
         version: Option<&str>,
     ) -> Result<&ApiResource, Error> {
-        self.exactly("resource", By::Plural, plural, Place { group, version })
+        self.exactly("resource", By::Plural, plural, SearchScope { group, version })
     }
 
     /// Finds one resource by an exact name; `word` is the kind of name in error texts.
@@ -200,7 +202,7 @@ impl Catalog {
         word: &str,
         by: By,
         name: &str,
-        place: Place<'_>,
+        place: SearchScope<'_>,
     ) -> Result<&ApiResource, Error> {
         let wanted = || match (place.group, place.version) {
             (None, None) => format!("the {word} {name:?}"),
@@ -219,7 +221,7 @@ impl Catalog {
     /// The wanted resources: for each group those of the first version that has any.
     fn matching(
         &self,
-        place: Place<'_>,
+        place: SearchScope<'_>,
         is_meant: impl Fn(&ApiResource) -> bool,
     ) -> Vec<&ApiResource> {
         let mut found = Vec::new();
@@ -237,12 +239,12 @@ impl Catalog {
     fn no_match(
         &self,
         wanted: String,
-        places: &[Place<'_>],
+        places: &[SearchScope<'_>],
         is_meant: impl Fn(&ApiResource) -> bool,
     ) -> Error {
         let versions = || self.groups.iter().flat_map(|group| &group.versions);
         let in_groups = |version: &&ApiVersion| {
-            places.iter().any(|place| Place { version: None, ..*place }.takes(version))
+            places.iter().any(|place| SearchScope { version: None, ..*place }.takes(version))
         };
         let mut groups: Vec<String> = versions().filter(in_groups).map(group_name).collect();
         // Versions of one group stand together.
@@ -252,8 +254,8 @@ impl Catalog {
         };
         let unread: Vec<String> = versions().filter(is_open).map(reason).collect();
         // In any version of the group, for a hint at the version that has the name.
-        let elsewhere = |place: &Place<'_>| {
-            self.matching(Place { version: None, ..*place }, &is_meant).into_iter().next()
+        let elsewhere = |place: &SearchScope<'_>| {
+            self.matching(SearchScope { version: None, ..*place }, &is_meant).into_iter().next()
         };
         let last = places.last().and_then(|place| place.group);
         let hint = match (places.iter().find_map(elsewhere), groups.as_slice(), last) {
@@ -279,6 +281,7 @@ impl Catalog {
     }
 }
 
+/// Name of a version's group for people: `core` for the core group.
 fn group_name(version: &ApiVersion) -> String {
     if version.group.is_empty() { "core".to_owned() } else { version.group.clone() }
 }

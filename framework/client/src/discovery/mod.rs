@@ -56,8 +56,11 @@ const MISS_AGE: Duration = Duration::from_secs(5);
 /// ```
 #[derive(Clone)]
 pub struct Discovery {
+    /// Client that sends the reads.
     client: Client,
+    /// State that all handles of the client share.
     cache: Arc<Cache>,
+    /// Age at which this handle renews the catalog.
     max_age: Duration,
 }
 
@@ -65,6 +68,8 @@ pub struct Discovery {
 impl Client {
     /// Returns the discovery of the kinds that the API server serves. All clones of this client
     /// share its cache.
+    ///
+    /// Nothing is sent: the first lookup reads the server.
     pub fn discovery(&self) -> Discovery {
         Discovery::new(self.clone(), self.extension())
     }
@@ -77,6 +82,9 @@ impl Discovery {
 
     /// Greatest age of the catalog that this handle and its clones use. Default: 10 min, because
     /// kinds come and go rarely, and a missing name leads to a new read in any case.
+    ///
+    /// The read is conditional: a server whose groups did not change answers with 304 and no body.
+    /// A greater age than that of another handle does not keep the other from reading.
     #[must_use]
     pub fn max_age(mut self, max_age: Duration) -> Self {
         self.max_age = max_age;
@@ -88,6 +96,20 @@ impl Discovery {
     ///
     /// At most one read runs per client; other callers that need its result wait for it and share
     /// it. An aged catalog that cannot be renewed stays in use, with a log line.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let catalog = client.discovery().catalog().await?;
+    /// for resource in catalog.preferred().filter(|resource| resource.supports("list")) {
+    ///     println!("{}", resource.info.plural);
+    /// }
+    /// for version in catalog.unread() {
+    ///     println!("not read: {}", version.api_version());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode) when the answer is no
@@ -101,6 +123,9 @@ impl Discovery {
 
     /// Returns the whole catalog, read after this call.
     ///
+    /// For use right after a definition was installed; [`wait_served`](Self::wait_served) also
+    /// waits until it is served.
+    ///
     /// # Errors
     /// Those of [`catalog`](Self::catalog).
     /// # Cancel safety
@@ -111,6 +136,8 @@ impl Discovery {
     }
 
     /// Discards all reads so far, for all handles of this client.
+    ///
+    /// Nothing is sent: the next lookup reads the server. A read under way does not count, either.
     pub fn invalidate(&self) {
         self.cache.invalidate();
     }
@@ -122,6 +149,26 @@ impl Discovery {
     /// Without a version it is the one that the server prefers. Without a group the core group goes
     /// first, so `events` and `pods` mean the same with and without a metrics server. Unlike
     /// kubectl, it accepts no shortened group, and never picks one of several other groups.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use windlass::discovery::{Ambiguity, NoMatch};
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// match client.discovery().find("websites").await {
+    ///     Ok(info) => println!("{} {}", info.api_version(), info.kind),
+    ///     Err(error) => {
+    ///         if let Some(ambiguity) = Ambiguity::of(&error) {
+    ///             println!("{} groups have it", ambiguity.candidates.len());
+    ///         } else if let Some(no_match) = NoMatch::of(&error) {
+    ///             println!("looked at {:?}", no_match.groups);
+    ///         } else {
+    ///             return Err(error);
+    ///         }
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`NotFound`](windlass_core::ErrorKind::NotFound) when it is not served, or
@@ -136,6 +183,15 @@ impl Discovery {
 
     /// Returns the resource of a kind, in any group and version if they are `None`; `Some("")` is
     /// the core group.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let info = client.discovery().resource_for("Deployment", Some("apps"), None).await?;
+    /// println!("{}", info.plural);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Those of [`find`](Self::find).
@@ -183,6 +239,15 @@ impl Discovery {
     /// Returns the kind of a resource by its plural name, in any group and version if they are
     /// `None`.
     ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let info = client.discovery().kind_for("deployments", Some("apps"), Some("v1")).await?;
+    /// assert_eq!(info.kind, "Deployment");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Those of [`find`](Self::find).
     /// # Cancel safety
@@ -220,6 +285,17 @@ impl Discovery {
     /// Waits until a kind is served, for at most `limit`, and returns its resource; an empty group
     /// is the core group. Otherwise as [`wait_served`](Self::wait_served).
     ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # use std::time::Duration;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let minute = Duration::from_secs(60);
+    /// let info = client.discovery().wait_for_kind("example.dev", "v1", "Website", minute).await?;
+    /// println!("{}", info.plural);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Those of [`wait_served`](Self::wait_served).
     /// # Cancel safety
@@ -255,6 +331,17 @@ impl Discovery {
     }
 
     /// Requests the index of OpenAPI v3 documents, anew in each call.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let discovery = client.discovery();
+    /// for path in discovery.openapi_v3().await?.paths() {
+    ///     println!("{path}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Those of [`Client::send`], and [`Decode`](windlass_core::ErrorKind::Decode).

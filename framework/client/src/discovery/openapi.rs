@@ -12,6 +12,17 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::wire::Undecodable;
 
 /// Index of the OpenAPI v3 documents of an API server.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let index = client.discovery().openapi_v3().await?;
+/// if let Some(hash) = index.hash("apis/apps/v1") {
+///     println!("the document of apps/v1 has the hash {hash}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenApiIndex {
     hashes: BTreeMap<String, Option<String>>,
@@ -89,6 +100,7 @@ pub(super) async fn document(client: &Client, name: &str) -> Result<Value, Error
     serde_json::from_slice(&answer.body).map_err(|error| undecodable(&what, error))
 }
 
+/// The error of an answer that is no OpenAPI document.
 fn undecodable(what: &str, error: serde_json::Error) -> Error {
     Error::new(ErrorKind::Decode, format!("cannot {what}: the answer is not JSON of its form"))
         .because(Undecodable::of(&error))

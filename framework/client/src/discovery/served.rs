@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Discovery;
 use super::catalog::ApiVersion;
-use super::document::{Named, is_segment};
+use super::document::{GroupVersion, is_segment};
 use super::fetch::{VERSION_TIMEOUT, group_version};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
@@ -107,6 +107,7 @@ struct Seen {
 }
 
 impl Seen {
+    /// Stores a failed check, whose error becomes the cause at the limit.
     fn error(&mut self, error: Error) {
         let text = match error.kind() {
             ErrorKind::NotFound => "the group version is not served",
@@ -115,6 +116,7 @@ impl Seen {
         *self = Self { text: text.to_owned(), error: Some(error) };
     }
 
+    /// Stores a check that was answered, but not by the kind.
     fn text(&mut self, text: String) {
         *self = Self { text, error: None };
     }
@@ -123,9 +125,11 @@ impl Seen {
 /// Checks until the kind is served.
 async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> ResourceInfo {
     let client = &discovery.client;
-    let named = Named { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
+    let named = GroupVersion { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
     let mut pause = FIRST_PAUSE;
     loop {
+        // The group version first: it lists a new kind earlier than the aggregated document, and a
+        // whole catalog is read only after it does.
         match group_version(client, &named, VERSION_TIMEOUT).await {
             Ok(version) => match wanted.in_version(&version) {
                 Ok(info) => match discovery.refresh().await {

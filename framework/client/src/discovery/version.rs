@@ -33,6 +33,8 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// The version of an API server. `Display` is its `gitVersion`.
+///
+/// Providers append to it: the numbers are compared, the texts are for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerVersion {
@@ -48,6 +50,7 @@ pub struct ServerVersion {
     pub platform: String,
 }
 
+/// The answer of `/version`, in which both numbers are texts.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Wire {
@@ -60,6 +63,8 @@ struct Wire {
 
 impl ServerVersion {
     /// Whether the server has this version or a later one.
+    ///
+    /// For features that depend on the server; patch levels do not count.
     pub fn at_least(&self, major: u32, minor: u32) -> bool {
         (self.major, self.minor) >= (major, minor)
     }
@@ -92,6 +97,7 @@ impl fmt::Display for ServerVersion {
     }
 }
 
+/// Reads `/version`, which every authenticated user may read by default.
 pub(super) async fn fetch(client: &Client) -> Result<ServerVersion, Error> {
     let what = "read the version of the API server";
     let answer = client.send(get("/version", what, TIMEOUT)).await?;

@@ -16,10 +16,10 @@ use crate::resource::{Resource, ResourceInfo};
     message = "`{Self}` cannot be a field of a projection: it is not both `Serialize` and `Deserialize`",
     note = "the types of a projection derive `Serialize` and `Deserialize`"
 )]
-pub trait Part: Serialize + DeserializeOwned {}
+pub trait ProjectedField: Serialize + DeserializeOwned {}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned> Part for T {}
+impl<T: Serialize + DeserializeOwned> ProjectedField for T {}
 
 /// A type that can have projections.
 #[diagnostic::on_unimplemented(
@@ -39,7 +39,7 @@ impl<K: Resource> Base for K {
 }
 
 /// A projection. The kind's type is named only here, so that one mistake makes one error.
-pub trait PartOf {
+pub trait ProjectionOf {
     /// The type of the whole kind.
     type Whole: Base;
 }
@@ -50,7 +50,7 @@ pub fn base_info<K: Base>() -> Option<ResourceInfo> {
 }
 
 /// The kind that `V` is a projection of.
-pub fn whole_info<V: PartOf>() -> Option<ResourceInfo> {
+pub fn whole_info<V: ProjectionOf>() -> Option<ResourceInfo> {
     V::Whole::info()
 }
 
@@ -92,7 +92,7 @@ pub fn read_below<'de, A: MapAccess<'de>>(
 ///
 /// # Errors
 /// Those of the deserializer; a duplicate field.
-pub fn read_part<'de, A: MapAccess<'de>, T: Part>(
+pub fn read_field<'de, A: MapAccess<'de>, T: ProjectedField>(
     map: &mut A,
     path: &'static str,
     into: &mut Option<T>,
@@ -168,7 +168,7 @@ pub fn read_metadata<'de, A: MapAccess<'de>>(
 ///
 /// # Errors
 /// Those of the serializer.
-pub fn write_part<S: SerializeMap, T: Part>(
+pub fn write_field<S: SerializeMap, T: ProjectedField>(
     out: &mut S,
     name: &'static str,
     value: &T,
@@ -180,7 +180,7 @@ pub fn write_part<S: SerializeMap, T: Part>(
 ///
 /// # Errors
 /// Those of the serializer.
-pub fn write_part_option<S: SerializeMap, T: Part>(
+pub fn write_optional_field<S: SerializeMap, T: ProjectedField>(
     out: &mut S,
     name: &'static str,
     value: &Option<T>,
@@ -212,7 +212,7 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(place) = map.next_key_seed(Place(M::NAMES))? {
+        while let Some(place) = map.next_key_seed(MemberPosition(M::NAMES))? {
             match place {
                 Some(place) => self.0.read(place, &mut map)?,
                 // Skipped without a copy.
@@ -224,9 +224,9 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
 }
 
 /// Reads a name as its position in a list, without copying it.
-struct Place(&'static [&'static str]);
+struct MemberPosition(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for Place {
+impl<'de> DeserializeSeed<'de> for MemberPosition {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -234,7 +234,7 @@ impl<'de> DeserializeSeed<'de> for Place {
     }
 }
 
-impl Visitor<'_> for Place {
+impl Visitor<'_> for MemberPosition {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -247,10 +247,10 @@ impl Visitor<'_> for Place {
 }
 
 /// Names of members.
-type Names = &'static [&'static str];
+type MemberNames = &'static [&'static str];
 
 /// Reads metadata without some members.
-struct Without<P>(Names, P);
+struct Without<P>(MemberNames, P);
 
 impl<'de, P: Picks<'de>> DeserializeSeed<'de> for Without<P> {
     type Value = ObjectMeta;
@@ -281,7 +281,7 @@ impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
 /// A map that hides some of its members.
 struct Filtered<A, P> {
     map: A,
-    skip: Names,
+    skip: MemberNames,
     picks: P,
 }
 

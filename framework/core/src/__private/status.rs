@@ -6,6 +6,8 @@
 //! misses are taken from that. A field that serde fills itself (`Option`, `#[serde(default)]`) is
 //! not touched, and a type without missing fields is read like any other.
 
+// DESIGN.md, 85: The schema of a status requires no fields at its top
+
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -142,9 +144,9 @@ where
 
 /// Names of a struct's fields, aliases included; empty for a type that is read in another way.
 fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
-    struct Asked<'a>(&'a Cell<&'static [&'static str]>);
+    struct FieldNamesProbe<'a>(&'a Cell<&'static [&'static str]>);
 
-    impl<'de> Deserializer<'de> for Asked<'_> {
+    impl<'de> Deserializer<'de> for FieldNamesProbe<'_> {
         type Error = de::value::Error;
 
         fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
@@ -169,7 +171,7 @@ fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
 
     let names = Cell::new([].as_slice());
     // The attempt always fails; it leaves the names in the cell.
-    drop(T::deserialize(Asked(&names)));
+    drop(T::deserialize(FieldNamesProbe(&names)));
     names.get()
 }
 
@@ -333,12 +335,12 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         let missing = self.missing.iter().collect();
-        self.inner.visit_map(Fields { map, is_read: false, missing, next: None })
+        self.inner.visit_map(FieldsWithMissing { map, is_read: false, missing, next: None })
     }
 }
 
 /// The fields of the object, then the missing ones.
-struct Fields<A> {
+struct FieldsWithMissing<A> {
     map: A,
     is_read: bool,
     missing: Vec<&'static Missing>,
@@ -346,7 +348,7 @@ struct Fields<A> {
     next: Option<&'static Missing>,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for FieldsWithMissing<A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(

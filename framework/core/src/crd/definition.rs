@@ -1,4 +1,8 @@
 //! Builds a definition from the derive macro's arguments and the schemas of the types.
+//!
+//! The derive passes its arguments as [`Definition`]; this module checks them against the schema of
+//! the types, because the macro sees names and not types: a column, a scale path or an index of a
+//! field that does not exist is an error here, with the fields that exist.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceConversion, CustomResourceDefinition,
@@ -230,6 +234,7 @@ fn store_in_part(
     }
 }
 
+/// Builds a column; a path without a field becomes a fault.
 fn column(
     column: &Column,
     schema: &Map<String, Value>,
@@ -265,6 +270,7 @@ fn column_type(path: &str, field: Option<&Map<String, Value>>) -> &'static str {
     }
 }
 
+/// Builds the scale subresource; paths without a field become faults.
 fn scale(
     scale: &Scale,
     schema: &Map<String, Value>,

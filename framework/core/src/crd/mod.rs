@@ -7,6 +7,23 @@
 //! through `#[schemars(schema_with = "windlass::crd::object")]`.
 //!
 //! There is no conversion between versions here: one version is served and stored.
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use windlass::crd::structural_schema;
+//!
+//! #[derive(schemars::JsonSchema)]
+//! #[allow(dead_code)]
+//! struct Spec {
+//!     host: String,
+//!     replicas: Option<i32>,
+//! }
+//!
+//! let schema = structural_schema::<Spec>()?.schema;
+//! assert_eq!(schema["properties"]["host"]["type"], "string");
+//! assert_eq!(schema["required"], serde_json::json!(["host"]));
+//! # Ok::<(), windlass::Error>(())
+//! ```
 
 pub(crate) mod definition;
 mod schema;
@@ -21,6 +38,9 @@ use crate::error::Error;
 use crate::resource::Resource;
 
 /// A kind of your own; implemented by `#[derive(CustomResource)]`.
+///
+/// The text of the definition is the same in each call; `Manager` installs it, and the command
+/// `manifests` prints it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no custom resource",
     note = "derive `windlass::CustomResource` on the struct with `metadata`, `spec` and `status`"

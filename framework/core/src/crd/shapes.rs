@@ -15,11 +15,15 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 /// Any object; the API server keeps every field of it and checks none. For embedded types such as
 /// `PodTemplateSpec`, `ResourceRequirements` or `LabelSelector`.
+///
+/// No validation happens at all: a wrong field is noticed by the operator that reads the object.
 pub fn object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// A list of [`object`]s, replaced as a whole by server-side apply.
+///
+/// Two appliers of one list are a conflict.
 pub fn objects(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -29,11 +33,15 @@ pub fn objects(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// Any value at all, null included.
+///
+/// For values of a foreign format that the operator only hands on.
 pub fn any(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "x-kubernetes-preserve-unknown-fields": true, "nullable": true })
 }
 
 /// A whole Kubernetes object with `apiVersion`, `kind` and `metadata`, which the API server checks.
+///
+/// The API server checks `metadata` as that of any object, and keeps every other field.
 pub fn embedded_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -43,11 +51,15 @@ pub fn embedded_object(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// A number or a text: `IntOrString`.
+///
+/// For ports and percentages.
 pub fn int_or_string(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "x-kubernetes-int-or-string": true })
 }
 
 /// An amount such as `500m` or `2Gi`: `Quantity`.
+///
+/// The pattern is that of apimachinery's `resource.Quantity`: a number with an optional suffix.
 pub fn quantity(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "x-kubernetes-int-or-string": true,
@@ -56,11 +68,16 @@ pub fn quantity(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// A point in time: `Time` or `MicroTime`.
+///
+/// [`ApiTime`](crate::resource::ApiTime) has this schema by itself.
 pub fn time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }
 
 /// Status conditions: a list keyed by `type`, so that several controllers can each apply their own.
+///
+/// [`Conditions`](crate::conditions::Conditions) has a schema by itself; this one is for a plain
+/// `Vec<Condition>`.
 pub fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

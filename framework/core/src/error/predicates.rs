@@ -2,6 +2,17 @@
 //!
 //! A predicate about a reason holds for every [kind](Error::kind): a write that was answered with
 //! 504 is both [ambiguous](Error::is_ambiguous) and a [timeout](Error::is_timeout).
+//!
+//! ```
+//! # extern crate windlass_core as windlass;
+//! use windlass::error::{ApiStatus, Error};
+//!
+//! let text = r#"{"code": 504, "reason": "Timeout", "message": "etcd is slow"}"#;
+//! let error = Error::from_status("get pods", serde_json::from_str::<ApiStatus>(text)?);
+//! assert!(error.is_timeout() && !error.is_server_timeout());
+//! assert_eq!((error.code(), error.reason()), (Some(504), "Timeout"));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use super::{ApiStatus, Error, ErrorKind, StatusCause};
 
@@ -26,26 +37,48 @@ impl Error {
     }
 
     /// The API server's machine-readable reason, such as `NotFound`; empty without one.
+    ///
+    /// The spelling of `metav1.StatusReason`. A reason that this crate does not know is returned as
+    /// it is.
     pub fn reason(&self) -> &str {
         self.status().map_or("", |status| &status.reason)
     }
 
     /// The HTTP code of the API server's answer, when there was one.
+    ///
+    /// `None` for errors of the client itself.
     pub fn code(&self) -> Option<u16> {
         self.status().map(|status| status.code)
     }
 
     /// The causes that the API server named; empty without any.
+    ///
+    /// One per wrong field for an invalid object, one per foreign field for a conflict of an apply.
     pub fn causes(&self) -> &[StatusCause] {
         self.status().map_or(&[], ApiStatus::causes)
     }
 
     /// Whether the API server named a cause with this reason, such as `FieldValueInvalid`.
+    ///
+    /// client-go's `HasStatusCause`.
     pub fn has_cause(&self, reason: &str) -> bool {
         self.status().is_some_and(|status| status.has_cause(reason))
     }
 
     /// Causes of an [invalid](Self::is_invalid) object that name a field.
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use windlass::error::{ApiStatus, Error};
+    ///
+    /// let text = r#"{"code": 422, "reason": "Invalid", "details": {"causes": [
+    ///     {"reason": "FieldValueInvalid", "field": "spec.replicas", "message": "too small"}]}}"#;
+    /// let error = Error::from_status("create websites", serde_json::from_str::<ApiStatus>(text)?);
+    /// assert!(error.is_invalid());
+    /// let fields: Vec<&str> = error.field_errors().map(|cause| cause.field.as_str()).collect();
+    /// assert_eq!(fields, ["spec.replicas"]);
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn field_errors(&self) -> impl Iterator<Item = &StatusCause> {
         self.causes().iter().filter(|cause| {
             // The API server prints `<nil>` for a fault without a field.
@@ -54,17 +87,25 @@ impl Error {
     }
 
     /// 404: the object, or its namespace, kind or path, does not exist.
+    ///
+    /// A deletion that fails so is usually done.
     pub fn is_not_found(&self) -> bool {
         self.kind() == ErrorKind::NotFound
     }
 
     /// 409 on a creation: an object of that name exists.
+    ///
+    /// Kept apart from [`is_conflict`](Self::is_conflict), which has the same code.
     pub fn is_already_exists(&self) -> bool {
         self.kind() == ErrorKind::AlreadyExists
     }
 
     /// 409: another writer was first, a precondition failed, or (for an apply) another manager owns
     /// a field.
+    ///
+    /// Read the object again and repeat the change; `retry_on_conflict` of the
+    /// client does that. A conflict about ownership
+    /// ([`is_field_conflict`](Self::is_field_conflict)) does not pass by itself.
     pub fn is_conflict(&self) -> bool {
         self.kind() == ErrorKind::Conflict
     }
@@ -86,6 +127,9 @@ impl Error {
     }
 
     /// 410, of either reason: the resourceVersion or continue token is too old; list again.
+    ///
+    /// client-go separates `IsResourceExpired` and `IsGone`; servers use both reasons for the same
+    /// situation.
     pub fn is_expired(&self) -> bool {
         self.kind() == ErrorKind::Expired
     }
@@ -108,17 +152,25 @@ impl Error {
 
     /// A deadline passed: the client's (nothing was written), or the API server's (504, reason
     /// `Timeout`).
+    ///
+    /// A write that the server answered with 504 may have been executed: it is
+    /// [ambiguous](Self::is_ambiguous) as well.
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::Timeout || self.answered("Timeout", 504)
     }
 
     /// Reason `ServerTimeout`: the API server could not finish in time, and asks for another try.
+    ///
+    /// [`retry_after`](Self::retry_after) has the wait that it asks for.
     pub fn is_server_timeout(&self) -> bool {
         self.reason() == "ServerTimeout"
     }
 
     /// 429: the server asks to slow down; the disruption budget of an eviction is answered with it
     /// too.
+    ///
+    /// The client waits and tries again by itself before this reaches the caller; an eviction is
+    /// returned at once.
     pub fn is_too_many_requests(&self) -> bool {
         self.kind() == ErrorKind::TooManyRequests || self.answered("TooManyRequests", 429)
     }
@@ -160,11 +212,16 @@ impl Error {
 
     /// A write whose fate is unknown: read the object before trying again. An apply may be sent
     /// again without a read. [`doubt`](Self::doubt) has the request.
+    ///
+    /// Deletions by uid and replaces at a version may be sent again without a read, too: a second
+    /// execution is refused.
     pub fn is_ambiguous(&self) -> bool {
         self.kind() == ErrorKind::Ambiguous
     }
 
     /// A creation that came too late: its namespace is being deleted (403 with that cause).
+    ///
+    /// Not a fault of the controller: its objects go with the namespace.
     pub fn namespace_terminating(&self) -> bool {
         self.is_forbidden() && self.has_cause(NAMESPACE_TERMINATING)
     }
@@ -199,6 +256,9 @@ impl Error {
     }
 
     /// A read at a version that the server does not have yet (cause `ResourceVersionTooLarge`).
+    ///
+    /// A replica of the API server is behind the one that returned the version; the same read
+    /// succeeds a little later.
     pub fn is_version_too_large(&self) -> bool {
         self.has_cause("ResourceVersionTooLarge")
     }

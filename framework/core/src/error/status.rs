@@ -1,8 +1,25 @@
 //! The API server's description of an error: `kind: Status`.
+//!
+//! Every field has a default, and `null` counts as one: proxies and aggregated servers send
+//! incomplete bodies, and a Status that does not decode would hide the code.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The body of a Kubernetes error answer (`kind: Status`).
+///
+/// A success has this form too: the answer to a deletion is `status: Success`.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::error::ApiStatus;
+///
+/// let text = r#"{"code": 403, "reason": "Forbidden",
+///     "details": {"name": "shop", "causes": [{"reason": "NamespaceTerminating"}]}}"#;
+/// let status: ApiStatus = serde_json::from_str(text)?;
+/// assert!(status.has_cause("NamespaceTerminating"));
+/// assert_eq!(status.details.map(|details| details.name).as_deref(), Some("shop"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ApiStatus {
@@ -15,6 +32,8 @@ pub struct ApiStatus {
     /// HTTP status code.
     pub code: u16,
     /// The object that the error is about, and its causes.
+    ///
+    /// `None` for answers that are no Status of Kubernetes, such as the text of a proxy.
     pub details: Option<StatusDetails>,
     /// The token with which an expired list can continue.
     #[serde(deserialize_with = "or_default")]
@@ -32,6 +51,8 @@ pub struct StatusMetadata {
 }
 
 /// `details` of a Status.
+///
+/// Texts are empty where the server sends none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusDetails {
@@ -51,10 +72,12 @@ pub struct StatusDetails {
 }
 
 /// One cause of a Status.
+///
+/// One field of an invalid object, or one owned field of a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusCause {
-    /// Machine-readable type of the cause.
+    /// Machine-readable type of the cause (`metav1.CauseType`), such as `FieldValueInvalid`.
     pub reason: String,
     /// Text for people.
     pub message: String,

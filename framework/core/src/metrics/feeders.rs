@@ -1,4 +1,8 @@
 //! Owners of series for which several components may ask under the same labels.
+//!
+//! Two caches of one kind in one operator would feed the same series: a gauge would then show the
+//! value of the last writer, and the end of one cache would remove the series of the other. Lock
+//! order: `forget` runs under the lock of [`Feeders`] and takes only locks of the registry.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +16,11 @@ pub struct Feeders(Mutex<BTreeMap<Vec<String>, Feeder>>);
 /// The owner of a series, and the number of its registrations.
 #[derive(Debug)]
 struct Feeder {
+    /// A number of the owner's own, such as its address: only compared for equality.
     owner: usize,
     /// The name that the owner asked for.
     wanted: String,
+    /// Registrations that have not been undone.
     count: usize,
 }
 

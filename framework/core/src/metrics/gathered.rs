@@ -3,13 +3,16 @@
 //! An event that occurs a million times a second under its owner's lock is counted there in plain
 //! integers. Feeding a series for each event would cost a lock, or a cache line for which all
 //! processors contend.
+//!
+//! Invariant: numbers move, they are not copied: a source forgets the numbers that it adds. Two
+//! readings in a row never count an event twice.
 
 use std::time::Duration;
 
 /// A source of numbers that the metrics do not have yet.
-pub trait Gathers: Send + Sync {
+pub trait MetricSource: Send + Sync {
     /// Adds the numbers to their series.
-    fn tell(&self);
+    fn collect(&self);
 }
 
 /// Durations that the metrics do not have yet.
@@ -19,6 +22,7 @@ pub struct Durations {
     bounds: Vec<u64>,
     /// Number of durations per bucket: one bucket more than bounds.
     counts: Vec<u64>,
+    /// Sum of all durations; 128 bits, so that it cannot overflow.
     nanos: u128,
     /// The last bucket, which most often is that of the next duration too: `.2`, for durations
     /// above `.0` and not above `.1`.
@@ -37,6 +41,7 @@ impl Durations {
     /// Adds a duration of `nanos` nanoseconds.
     #[doc(hidden)]
     pub fn add(&mut self, nanos: u64) {
+        // Most durations of one queue fall into one bucket: the search is skipped for them.
         if nanos <= self.last.0 || nanos > self.last.1 {
             self.last = self.bucket(nanos);
         }
@@ -107,23 +112,23 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_has_all_sources_told_and_one_that_is_gone_is_forgotten() {
+    fn encoding_reports_all_sources_and_a_dropped_source_is_removed() {
         struct Three(super::super::CounterSeries);
-        impl Gathers for Three {
-            fn tell(&self) {
+        impl MetricSource for Three {
+            fn collect(&self) {
                 self.0.count(3);
             }
         }
         let metrics = Metrics::new();
         let source = Arc::new(Three(metrics.counter(&names::QUEUE_ADDS, &["q", "c"])));
         let weak: Weak<Three> = Arc::downgrade(&source);
-        metrics.gather_from(weak);
+        metrics.register_source(weak);
         let line = r#"workqueue_adds_total{name="q",controller="c"} 3"#;
         assert!(metrics.encode().lines().any(|l| l == line));
         assert_eq!(metrics.counted(&names::QUEUE_ADDS, &["q", "c"]), 6);
         drop(source);
         assert_eq!(metrics.counted(&names::QUEUE_ADDS, &["q", "c"]), 6);
-        metrics.gather_from(Weak::<Three>::new());
+        metrics.register_source(Weak::<Three>::new());
         assert_eq!(metrics.inner.sources.lock().len(), 1);
     }
 }

@@ -3,6 +3,8 @@
 //! The histogram of `prometheus_client` takes one value at a time. A component that counts under a
 //! lock of its own counts there, and adds all values at once when the metrics are read.
 
+// DESIGN.md, 52: Queue metrics are counted under the queue's lock
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,9 +18,12 @@ pub(super) struct Histogram {
     inner: Arc<Mutex<Inner>>,
 }
 
+/// Under one lock, so that a reader never sees a sum without its count.
 #[derive(Debug)]
 struct Inner {
+    /// Sum of all values, in the unit of the metric.
     sum: f64,
+    /// Number of all values.
     count: u64,
     /// Upper bound and number of values, ascending; the last bound is infinite.
     buckets: Vec<(f64, u64)>,

@@ -1,7 +1,7 @@
 //! The catalogue of metrics. Names, types and labels without the prefix `windlass_` are those of
 //! controller-runtime and client-go, so that their dashboards and alerts work unchanged.
 
-use super::{Def, Shape};
+use super::{MetricDefinition, Shape};
 
 /// Name of a metric as it is shown: the encoder appends `_total` to counters.
 macro_rules! shown {
@@ -13,7 +13,7 @@ macro_rules! shown {
     };
 }
 
-/// Makes a static [`Def`] of each row, and [`ALL`] of all, in the order of the rows.
+/// Makes a static [`MetricDefinition`] of each row, and [`ALL`] of all, in the order of the rows.
 macro_rules! metrics {
     ($(
         $(#[$more:meta])*
@@ -23,7 +23,7 @@ macro_rules! metrics {
         $(
             #[doc = concat!("`", shown!($shape $name), "`: ", $help, ".")]
             $(#[$more])*
-            pub static $id: Def = Def {
+            pub static $id: MetricDefinition = MetricDefinition {
                 name: $name,
                 help: $help,
                 labels: &[$(stringify!($label)),+],
@@ -32,7 +32,7 @@ macro_rules! metrics {
         )+
 
         /// Every metric.
-        pub static ALL: &[&Def] = &[$(&$id),+];
+        pub static ALL: &[&MetricDefinition] = &[$(&$id),+];
     };
 }
 

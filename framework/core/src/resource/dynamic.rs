@@ -1,4 +1,7 @@
 //! Objects whose kind is known at run time only.
+//!
+//! Invariant: `Debug` of both types shows no credential, because objects of unknown kinds are
+//! logged by programs that cannot know their fields. Serialization shows everything.
 
 use std::fmt;
 
@@ -10,10 +13,30 @@ use super::{Resource, ResourceInfo, Whole};
 
 /// An object of any kind: metadata typed, the rest as JSON. Its `Debug` shows no values of a
 /// Secret, and no token of a `TokenRequest` or a `TokenReview`.
+///
+/// Fields that this crate does not know are kept: an object that is read and written again loses
+/// nothing. `status` is in [`rest`](Self::rest), too.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use serde_json::json;
+/// use windlass::resource::{DynamicObject, ResourceExt};
+///
+/// let object: DynamicObject = serde_json::from_value(json!({
+///     "apiVersion": "example.dev/v1", "kind": "Website",
+///     "metadata": { "name": "home" }, "spec": { "host": "home.example" },
+/// }))?;
+/// assert_eq!((object.name(), object.kind.as_str()), ("home", "Website"));
+/// assert_eq!(object.rest["spec"]["host"], "home.example");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DynamicObject {
     /// `group/version`.
+    ///
+    /// The version alone for the core group. Empty in items of lists as servers send them; the
+    /// client fills it in.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub api_version: String,
     /// Kind.
@@ -29,6 +52,21 @@ pub struct DynamicObject {
 
 /// An object's type and metadata, without its content: the result of `Api::metadata`. The type is
 /// that of the object, not `PartialObjectMetadata`.
+///
+/// It saves memory and decoding where only labels, owners or deletion marks matter. An `Api`
+/// refuses to create or replace with it, since the content would be lost; it can patch and apply.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::resource::{PartialObject, ResourceExt};
+///
+/// let text = r#"{"kind": "Pod", "metadata": {"name": "web-0"}, "spec": {"nodeName": "a"}}"#;
+/// let pod: PartialObject = serde_json::from_str(text)?;
+/// assert_eq!(pod.name(), "web-0");
+/// // The content was not kept.
+/// assert!(!serde_json::to_string(&pod)?.contains("nodeName"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialObject {
@@ -77,6 +115,7 @@ fn hidden(kind: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
+/// Text in place of a hidden value.
 const REDACTED: &str = "[redacted]";
 
 /// Replaces the values at `path`, and leaves the names of fields.

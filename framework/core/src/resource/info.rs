@@ -1,4 +1,4 @@
-//! Identity of a kind as a value.
+//! Identity of a kind as a value: group, version, kind, plural name and scope.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,7 +24,7 @@ pub struct ResourceInfo {
     pub version: Cow<'static, str>,
     /// Kind, such as `Deployment`.
     pub kind: Cow<'static, str>,
-    /// Plural name as it stands in URLs, such as `deployments`.
+    /// Plural name, as in URLs, such as `deployments`.
     pub plural: Cow<'static, str>,
     /// Namespaced or cluster-scoped.
     pub scope: Scope,
@@ -45,7 +45,7 @@ const SEGMENT: &AsciiSet = &CONTROLS
     .add(b'%');
 
 impl ResourceInfo {
-    /// The identity of a k8s-openapi type.
+    /// Returns the identity of a k8s-openapi type.
     pub fn of<K>() -> Self
     where
         K: k8s_openapi::Resource<Scope: KnownScope>,
@@ -59,7 +59,7 @@ impl ResourceInfo {
         }
     }
 
-    /// `group/version`, or the version alone for the core group.
+    /// Returns `group/version`, or the version alone for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_string()
@@ -68,8 +68,8 @@ impl ResourceInfo {
         }
     }
 
-    /// `plural.group`, or the plural alone for the core group: the form of users and of error
-    /// texts.
+    /// Returns `plural.group`, or the plural alone for the core group: the form that `kubectl` and
+    /// error texts have.
     pub fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.plural.to_string()
@@ -78,9 +78,9 @@ impl ResourceInfo {
         }
     }
 
-    /// URL path of the collection in `namespace`, or of all namespaces.
+    /// Returns the URL path of the collection in `namespace`, or in all namespaces.
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
-        // The core group has a root of its own.
+        // The core group is served under `/api`, all others under `/apis`.
         let root = if self.group.is_empty() {
             format!("/api/{}", self.version)
         } else {
@@ -94,7 +94,7 @@ impl ResourceInfo {
         }
     }
 
-    /// URL path of one object.
+    /// Returns the URL path of one object.
     pub fn object_path(&self, namespace: Option<&str>, name: &str) -> String {
         format!("{}/{}", self.collection_path(namespace), escape(name))
     }
@@ -110,7 +110,7 @@ fn escape(segment: &str) -> String {
     utf8_percent_encode(segment, SEGMENT).to_string()
 }
 
-/// Scopes of objects with metadata; k8s-openapi has a type for each.
+/// Scope as a type of k8s-openapi: namespaced, or of the cluster.
 pub trait KnownScope {
     /// The scope as a value.
     const SCOPE: Scope;

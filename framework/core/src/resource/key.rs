@@ -1,4 +1,11 @@
 //! Keys and references of objects.
+//!
+//! Queues, caches and indexes hold millions of keys and look them up more often than they make
+//! them. So a key is one shared block with its hash, its parts are borrowed from one text, and
+//! clones cost an atomic increment.
+
+// DESIGN.md, 51: `ObjectKey` is one text with a precomputed hash
+// DESIGN.md, 68: A key keeps its queue slot and notes the slot number
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,6 +17,9 @@ use triomphe::{Arc, HeaderSlice};
 use super::ResourceInfo;
 
 /// The cluster of a key, for operators that work on several. Default: the local one.
+///
+/// The number has a meaning only within one process: the operator assigns it. Cluster 0 is the local
+/// one, to which all keys belong unless [`ObjectKey::in_cluster`] names another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterId(pub u16);
 
@@ -18,6 +28,19 @@ pub struct ClusterId(pub u16);
 /// All clones share one block, so that the reference count of a key is its own and not one shared
 /// by all keys of a namespace. A key is two words long and stores its hash, because it is looked
 /// up far more often than it is made.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::resource::{ClusterId, ObjectKey};
+///
+/// let key = ObjectKey::new(Some("shop"), "web");
+/// assert_eq!((key.namespace(), key.name()), (Some("shop"), "web"));
+/// assert_eq!(key.to_string(), "shop/web");
+/// // The same name in another cluster is another key.
+/// assert_ne!(key.clone().in_cluster(ClusterId(1)), key);
+/// // An object of a cluster-scoped kind has no namespace.
+/// assert_eq!(ObjectKey::new(None, "node-1").namespace(), None);
+/// ```
 #[derive(Clone)]
 pub struct ObjectKey {
     /// The text is `NAMESPACE/NAME`, or the name alone.
@@ -29,16 +52,21 @@ const NOWHERE: u32 = u32::MAX;
 
 /// Header of the shared block: everything but the text.
 struct About {
+    /// Computed once, from cluster, offset and text.
     hash: u64,
     /// Slot in a queue that last noted this key: a hint, which the queue checks.
     place: AtomicU32,
     /// Offset of the name in the text; 0 in a key without namespace.
     name_at: u16,
+    /// Part of the key: objects of one name in two clusters are different.
     cluster: ClusterId,
 }
 
 impl ObjectKey {
     /// A key of the local cluster.
+    ///
+    /// Neither part is checked: the API server refuses names that it does not accept. An empty
+    /// namespace is kept and differs from `None`.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         let Some(namespace) = namespace else {
             return Self::of(ClusterId::default(), 0, name);
@@ -66,6 +94,9 @@ impl ObjectKey {
     }
 
     /// The same name in another cluster.
+    ///
+    /// A key of that cluster already is returned as it is; otherwise a new block is made, and
+    /// clones of this key keep theirs.
     #[must_use]
     pub fn in_cluster(self, cluster: ClusterId) -> Self {
         if self.cluster() == cluster {
@@ -90,6 +121,7 @@ impl ObjectKey {
         &self.block.slice
     }
 
+    /// Offset of the name in the text.
     fn name_at(&self) -> usize {
         usize::from(self.block.header.name_at)
     }
@@ -170,6 +202,21 @@ impl fmt::Debug for ObjectKey {
 }
 
 /// A reference to an object of some kind, as events and owner references name it.
+///
+/// Equal references have equal uids, or both none: compare [`key`](Self::key) where the uid may be
+/// unknown on one side.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::resource::{ObjectKey, ObjectRef, ResourceInfo};
+///
+/// let web = ObjectRef {
+///     info: ResourceInfo::of::<k8s_openapi::api::apps::v1::Deployment>(),
+///     key: ObjectKey::new(Some("shop"), "web"),
+///     uid: None,
+/// };
+/// assert_eq!(web.to_string(), "Deployment shop/web");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectRef {
     /// The kind.

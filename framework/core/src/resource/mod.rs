@@ -1,4 +1,15 @@
 //! Kubernetes objects as types and as values.
+//!
+//! | type | describes |
+//! |---|---|
+//! | [`ResourceInfo`] | a kind: group, version, kind, plural and scope |
+//! | [`ObjectKey`] | an object within its kind: namespace and name |
+//! | [`ObjectRef`] | an object with its kind |
+//! | [`Resource`] | a Rust type that is a kind |
+//! | [`DynamicObject`] | an object of a kind that is known at run time only |
+//! | [`PartialObject`] | the metadata of an object, without its content |
+
+// DESIGN.md, 2: `Resource` is a blanket implementation, and a kind's identity is a `ResourceInfo`
 
 mod dynamic;
 mod info;
@@ -24,18 +35,40 @@ use serde::de::DeserializeOwned;
 /// [`DynamicObject`] for kinds that are known at run time only.
 ///
 /// Implemented for you: derive `CustomResource`, or use a k8s-openapi type.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use windlass::resource::{Resource, ResourceExt, Scope};
+///
+/// fn describe<K: Resource>(object: &K) -> String {
+///     let kind = K::static_info().map_or("object".into(), |info| info.kind);
+///     format!("{kind} {}", object.key())
+/// }
+///
+/// let mut web = Deployment::default();
+/// web.metadata_mut().name = Some("web".into());
+/// web.metadata_mut().namespace = Some("shop".into());
+/// assert_eq!(describe(&web), "Deployment shop/web");
+/// assert_eq!(Deployment::static_info().map(|info| info.scope), Some(Scope::Namespaced));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a Kubernetes resource",
     note = "derive `windlass::CustomResource` for a kind of your own, or use a type of `k8s_openapi::api`"
 )]
 pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static {
     /// Group, version, kind, plural and scope; `None` for types that carry them as a value.
+    ///
+    /// A type without one, such as [`DynamicObject`], is used through `Client::dynamic`;
+    /// `Client::all` and `Client::namespace` refuse its calls.
     fn static_info() -> Option<ResourceInfo>;
 
     /// The object's metadata.
     fn metadata(&self) -> &ObjectMeta;
 
     /// The object's metadata, to change.
+    ///
+    /// A change is local until the object is written.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
     /// Sets the type of an object that carries its type as a value: API servers leave it out of the
@@ -45,6 +78,8 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
 
     /// The type's name, if it holds only a part of the object: `#[derive(Projection)]`. A
     /// projection has a cache of its own beside the caches of the whole kind, and is not [`Whole`].
+    ///
+    /// Default: `None`, the type holds whole objects.
     fn projection() -> Option<&'static str> {
         None
     }
@@ -67,6 +102,10 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
 
 /// A resource type that holds its objects completely, so that they can be created or replaced
 /// with it. Every [`Resource`] but projections.
+///
+/// `create`, `replace`, `patcher` and the upserts of an `Api` require it, so that a projection
+/// cannot erase fields that it does not know. Implemented for you: there is no reason to implement
+/// it for a type of your own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not hold whole objects: they cannot be created or replaced with it",
     note = "a projection knows some fields only, and the others would be lost: use the type of the whole kind, or `patch` or `apply` the fields that you mean"
@@ -100,6 +139,24 @@ where
 }
 
 /// Short-hands over [`Resource::metadata`].
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::resource::ResourceExt;
+///
+/// let map: ConfigMap = serde_json::from_value(serde_json::json!({
+///     "metadata": {
+///         "name": "settings", "namespace": "shop", "uid": "7a", "resourceVersion": "12",
+///         "labels": { "app": "shop" }, "finalizers": ["example.dev/cleanup"],
+///     },
+/// }))?;
+/// assert_eq!((map.name(), map.namespace(), map.uid()), ("settings", Some("shop"), "7a"));
+/// assert_eq!(map.label("app"), Some("shop"));
+/// assert!(map.has_finalizer("example.dev/cleanup") && !map.is_terminating());
+/// assert_eq!(map.key().to_string(), "shop/settings");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub trait ResourceExt: Resource {
     /// Name; empty before the API server has generated one.
     fn name(&self) -> &str {
@@ -112,16 +169,24 @@ pub trait ResourceExt: Resource {
     }
 
     /// Uid; empty before creation.
+    ///
+    /// The uid separates an object from another one that was created later under the same name.
     fn uid(&self) -> &str {
         self.metadata().uid.as_deref().unwrap_or_default()
     }
 
     /// resourceVersion; empty before creation.
+    ///
+    /// A text that the API server made: two versions of one object differ, and a write that names the
+    /// version fails as a conflict after another write.
     fn resource_version(&self) -> &str {
         self.metadata().resource_version.as_deref().unwrap_or_default()
     }
 
     /// Generation; 0 when the kind has none.
+    ///
+    /// The API server raises it with each change of the spec, and not with changes of status and
+    /// metadata.
     fn generation(&self) -> i64 {
         self.metadata().generation.unwrap_or_default()
     }
@@ -131,6 +196,18 @@ pub trait ResourceExt: Resource {
     /// Creation times are whole seconds: of two objects in the same second the one with the smaller
     /// uid counts as the older, always the same one. For rules by which one of several rivals wins.
     /// An object that was not created yet is the younger one.
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    /// use windlass::resource::ResourceExt;
+    ///
+    /// let mut first = ConfigMap::default();
+    /// first.metadata.creation_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
+    /// let unborn = ConfigMap::default();
+    /// assert!(first.is_older_than(&unborn) && !unborn.is_older_than(&first));
+    /// ```
     fn is_older_than(&self, other: &Self) -> bool
     where
         Self: Sized,
@@ -144,32 +221,57 @@ pub trait ResourceExt: Resource {
     }
 
     /// Whether the object is marked for deletion and waits for its finalizers.
+    ///
+    /// Such an object accepts no new finalizers; removing its last finalizer ends it.
     fn is_terminating(&self) -> bool {
         self.metadata().deletion_timestamp.is_some()
     }
 
     /// Whether the object carries `finalizer`.
+    ///
+    /// Names are compared by their full text, such as `example.dev/cleanup`.
     fn has_finalizer(&self, finalizer: &str) -> bool {
         self.metadata().finalizers.iter().flatten().any(|f| f == finalizer)
     }
 
     /// A label's value.
+    ///
+    /// `None` when the object has no such label; an empty value is `Some("")`.
     fn label(&self, key: &str) -> Option<&str> {
         self.metadata().labels.as_ref()?.get(key).map(String::as_str)
     }
 
     /// An annotation's value.
+    ///
+    /// `None` when the object has no such annotation.
     fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata().annotations.as_ref()?.get(key).map(String::as_str)
     }
 
     /// Namespace and name.
+    ///
+    /// In the local cluster; [`ObjectKey::in_cluster`] gives it another.
     fn key(&self) -> ObjectKey {
         ObjectKey::new(self.namespace(), self.name())
     }
 
     /// A controller owner reference to this object (`controller` and `blockOwnerDeletion` true).
     /// `None` before creation, or for a dynamic object without `apiVersion` and `kind`.
+    ///
+    /// `info` is the kind of this object, not of the child that carries the reference.
+    ///
+    /// ```
+    /// # extern crate windlass_core as windlass;
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use windlass::resource::{ResourceExt, ResourceInfo};
+    ///
+    /// let mut web = Deployment::default();
+    /// let info = ResourceInfo::of::<Deployment>();
+    /// assert!(web.controller_reference(&info).is_none());
+    /// (web.metadata.name, web.metadata.uid) = (Some("web".into()), Some("7a".into()));
+    /// let owner = web.controller_reference(&info).expect("it has a name and a uid");
+    /// assert_eq!((owner.kind.as_str(), owner.controller), ("Deployment", Some(true)));
+    /// ```
     fn controller_reference(&self, info: &ResourceInfo) -> Option<OwnerReference> {
         Some(OwnerReference {
             api_version: info.api_version(),

@@ -4,6 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// One condition on a label.
+///
+/// Keys and values are not checked here: the API server refuses a selector that it cannot parse.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::resource::Requirement;
+///
+/// let either = Requirement::In("tier".into(), vec!["web".into(), "api".into()]);
+/// assert_eq!(either.to_string(), "tier in (web,api)");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
     /// `key=value`.
@@ -21,6 +31,23 @@ pub enum Requirement {
 }
 
 /// A conjunction of requirements on labels; the empty one matches everything.
+///
+/// Its `Display` is the text for `List::labels` and `Watch::labels`.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use std::collections::BTreeMap;
+/// use windlass::resource::{Requirement, Selector};
+///
+/// let selector =
+///     Selector::everything().equals("app", "shop").and(Requirement::Absent("canary".into()));
+/// assert_eq!(selector.to_string(), "app=shop,!canary");
+///
+/// let mut labels = BTreeMap::from([("app".to_owned(), "shop".to_owned())]);
+/// assert!(selector.matches(&labels));
+/// labels.insert("canary".into(), "yes".into());
+/// assert!(!selector.matches(&labels));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     requirements: Vec<Requirement>,
@@ -28,11 +55,15 @@ pub struct Selector {
 
 impl Selector {
     /// The selector that matches everything.
+    ///
+    /// Its text is empty; as a parameter of a request that means no selector.
     pub fn everything() -> Self {
         Self::default()
     }
 
     /// Adds a requirement.
+    ///
+    /// Requirements are joined by "and"; there is no "or" but [`Requirement::In`].
     #[must_use]
     pub fn and(mut self, requirement: Requirement) -> Self {
         self.requirements.push(requirement);
@@ -51,6 +82,8 @@ impl Selector {
     }
 
     /// Whether `labels` satisfy every requirement.
+    ///
+    /// The result is that of the API server, also for objects without the label.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_with(&|key| labels.get(key).map(String::as_str))
     }
@@ -63,6 +96,7 @@ impl Selector {
 }
 
 impl Requirement {
+    /// Whether the labels that `get` returns satisfy this requirement.
     fn matches<'a>(&self, get: &dyn Fn(&str) -> Option<&'a str>) -> bool {
         match self {
             Self::Equals(key, value) => get(key) == Some(value),
@@ -75,6 +109,7 @@ impl Requirement {
     }
 }
 
+/// Whether a list of values has `value`.
 fn contains(values: &[String], value: &str) -> bool {
     values.iter().any(|known| known == value)
 }

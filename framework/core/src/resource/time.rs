@@ -28,6 +28,8 @@ use crate::wire::times;
 /// assert!(until.at() > jiff::Timestamp::now());
 /// # Ok::<(), windlass::Error>(())
 /// ```
+///
+/// As a field of a custom resource its schema is `type: string, format: date-time`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ApiTime {
     text: String,
@@ -37,16 +39,21 @@ pub struct ApiTime {
 impl ApiTime {
     /// Returns the moment. A time too late for jiff is the last second of which jiff holds every
     /// fraction.
+    ///
+    /// For comparisons and arithmetic; write the value back unchanged by keeping the `ApiTime`.
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
     /// Returns the text of the server.
+    ///
+    /// RFC 3339, with as many digits of a second as the server sent.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
+/// The text is jiff's: RFC 3339 in UTC, with as many digits as the time has.
 impl From<Timestamp> for ApiTime {
     fn from(at: Timestamp) -> Self {
         Self { text: at.to_string(), at }
@@ -57,6 +64,9 @@ impl FromStr for ApiTime {
     type Err = Error;
 
     /// Reads an RFC 3339 time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
         let at = times::read(text).ok_or_else(|| {
             let text = format!("{text:?} is no time; write it as 2026-01-02T03:04:05Z");

@@ -1,6 +1,17 @@
 //! Verbs of requests.
+//!
+//! The verb of a request decides whether it is repeated, which metric counts it, and which
+//! permission it needs.
 
 /// Verb of a request, for metrics, retries and RBAC.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::resource::Verb;
+///
+/// assert!(Verb::Apply.writes() && !Verb::Watch.writes());
+/// assert_eq!(Verb::DeleteCollection.as_str(), "deletecollection");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Verb {
@@ -17,12 +28,17 @@ pub enum Verb {
 
 impl Verb {
     /// Returns whether the verb changes objects.
+    ///
+    /// Writes pass the gate of the client and are never repeated after a failure that leaves their
+    /// fate unknown, unless they are declared repeatable.
     pub fn writes(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
 
     /// Returns Kubernetes' spelling in RBAC and audit records; an apply is a `patch` there, but
     /// keeps its own name here.
+    ///
+    /// `windlass::rbac::verb_name` has the spelling of RBAC, in which an apply is a `patch`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",

@@ -2,6 +2,12 @@
 //!
 //! tokio's `watch` channel wakes its receivers in a random order: with two tasks waiting on one
 //! channel, the same seed would give two traces.
+//!
+//! Invariant: a waiter registers before it reads the value, and a writer changes the value before
+//! it wakes. So either the waiter reads the new value, or the wake-up reaches it: no order of the
+//! two loses a change.
+
+// DESIGN.md, 33: Several tasks wait on a `sync::OrderedWatch`, which wakes in order of arrival
 
 use std::pin::pin;
 
@@ -10,7 +16,9 @@ use super::{Mutex, Notify};
 /// A value, and the tasks that wait for it to change.
 #[derive(Debug)]
 pub struct OrderedWatch<T> {
+    /// Held only for a copy or a replacement.
     value: Mutex<T>,
+    /// Wakes waiters in the order of their registration.
     changed: Notify,
 }
 

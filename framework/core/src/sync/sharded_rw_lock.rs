@@ -1,4 +1,7 @@
 //! A lock for data that all threads read often, and one task changes now and then.
+//!
+//! The cost is on the writer's side, which takes every shard: right for data that is replaced now
+//! and then (the set of informers, say), and wrong for data that changes with each event.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -21,15 +24,15 @@ impl<T> ShardedRwLock<T> {
 
     /// Locks for reading: other readers may read meanwhile, and there is no writer.
     #[doc(hidden)]
-    pub fn read(&self) -> Reading<'_, T> {
+    pub fn read(&self) -> ReadGuard<'_, T> {
         // Poisoning is ignored: one panic must not fail every later reader and writer.
-        Reading(self.0.read().unwrap_or_else(PoisonError::into_inner))
+        ReadGuard(self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Locks for writing: there is no other reader or writer meanwhile.
     #[doc(hidden)]
-    pub fn write(&self) -> Writing<'_, T> {
-        Writing(self.0.write().unwrap_or_else(PoisonError::into_inner))
+    pub fn write(&self) -> WriteGuard<'_, T> {
+        WriteGuard(self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -42,14 +45,14 @@ impl<T> fmt::Debug for ShardedRwLock<T> {
 /// Read guard of the value.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Reading<'a, T>(ShardedLockReadGuard<'a, T>);
+pub struct ReadGuard<'a, T>(ShardedLockReadGuard<'a, T>);
 
 /// Write guard of the value.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Writing<'a, T>(ShardedLockWriteGuard<'a, T>);
+pub struct WriteGuard<'a, T>(ShardedLockWriteGuard<'a, T>);
 
-impl<T> Deref for Reading<'_, T> {
+impl<T> Deref for ReadGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -57,7 +60,7 @@ impl<T> Deref for Reading<'_, T> {
     }
 }
 
-impl<T> Deref for Writing<'_, T> {
+impl<T> Deref for WriteGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -65,7 +68,7 @@ impl<T> Deref for Writing<'_, T> {
     }
 }
 
-impl<T> DerefMut for Writing<'_, T> {
+impl<T> DerefMut for WriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }

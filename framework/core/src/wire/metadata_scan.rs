@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 use serde::Deserialize;
 
-use super::head::{HeadOffsets, Plain, PlainOwner, Revision, Span};
+use super::metadata_ref::{MetadataOffsets, Plain, PlainOwner, Revision, Span};
 use super::scanner::members::{Cursor, Elements, Name, members, seen_text, text};
 use super::scanner::scan::{Malformed, text_end};
 
@@ -233,27 +233,27 @@ impl<'a> MetadataScan<'a> {
 
     /// Returns the offsets of the metadata in the bytes of [`compact`](Self::compact).
     #[doc(hidden)]
-    pub fn outline(&self) -> HeadOffsets {
-        let mut outline = HeadOffsets {
+    pub fn offsets(&self) -> MetadataOffsets {
+        let mut offsets = MetadataOffsets {
             state: Revision::new(self.generation, self.terminating),
-            ..HeadOffsets::default()
+            ..MetadataOffsets::default()
         };
         let spans = &self.spans;
         if self.is_whole() {
-            outline.annotations = self.kept(spans.annotations);
+            offsets.annotations = self.kept(spans.annotations);
         }
         if !self.is_whole() || !self.is_plain() {
-            outline.plain = Some(Box::new(self.copied()));
-            return outline;
+            offsets.plain = Some(Box::new(self.copied()));
+            return offsets;
         }
-        outline.uid = self.kept(unquoted(spans.uid, &self.uid));
-        outline.resource_version =
+        offsets.uid = self.kept(unquoted(spans.uid, &self.uid));
+        offsets.resource_version =
             self.kept(unquoted(spans.resource_version, &self.resource_version));
-        outline.labels = self.kept(spans.labels);
-        outline.finalizers = self.kept(spans.finalizers);
-        outline.owners = self.kept(spans.owners);
-        outline.metadata = self.kept_metadata();
-        outline
+        offsets.labels = self.kept(spans.labels);
+        offsets.finalizers = self.kept(spans.finalizers);
+        offsets.owners = self.kept(spans.owners);
+        offsets.metadata = self.kept_metadata();
+        offsets
     }
 
     /// Whether all scanned bytes are kept.
@@ -262,7 +262,7 @@ impl<'a> MetadataScan<'a> {
         self.read.len() == self.bytes.len()
     }
 
-    /// Whether the head can be read in place.
+    /// Whether the metadata can be read in place.
     fn is_plain(&self) -> bool {
         let spans = &self.spans;
         let is_borrowed = |text: &Cow<'_, str>| matches!(text, Cow::Borrowed(_));
@@ -395,6 +395,8 @@ fn pairs(bytes: &[u8]) -> Vec<(Box<str>, Box<str>)> {
     pairs
 }
 
+/// Copies the owner references out of their array; elements that are no owner reference are left
+/// out.
 fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
     let read = |(_, value): (usize, &[u8])| {
         // An array of the right length would decode, too.
@@ -411,6 +413,7 @@ fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
     Elements::of(bytes).filter_map(read).collect()
 }
 
+/// An owner reference as the API server writes it; escaped texts are copied, others are borrowed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
@@ -432,11 +435,15 @@ const MOST_CUTS: usize = 4;
 /// Byte ranges to leave out, by start; they may overlap.
 #[derive(Debug, Default)]
 struct Cuts {
+    /// On the stack: an object is scanned for each event, and an allocation would cost more than
+    /// the cuts.
     ranges: [(usize, usize); MOST_CUTS],
     count: usize,
 }
 
 impl Cuts {
+    /// Adds a range, unless there are too many: a further one stays in the bytes, which is
+    /// harmless.
     fn add(&mut self, start: usize, end: usize) {
         if self.count < MOST_CUTS {
             self.ranges[self.count] = (start, end);
@@ -446,6 +453,7 @@ impl Cuts {
         }
     }
 
+    /// Returns the ranges, by start.
     fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
         self.ranges[..self.count].iter().copied()
     }
@@ -464,11 +472,14 @@ impl Cuts {
 /// Computes cuts that leave valid commas: up to the next member, or from the end of the last one
 /// kept.
 struct Cutter {
+    /// End of the last member that is kept, or of the opening brace.
     kept_end: usize,
+    /// Start of a cut whose end is the start of the next member.
     pending: Option<usize>,
 }
 
 impl Cutter {
+    /// Begins behind the opening brace of an object.
     fn new(bytes: &[u8]) -> Self {
         let brace = super::scanner::scan::skip_space(bytes, 0);
         Self { kept_end: brace + 1, pending: None }

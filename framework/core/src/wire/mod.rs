@@ -6,7 +6,7 @@
 
 mod decode;
 mod framing;
-mod head;
+mod metadata_ref;
 mod metadata_scan;
 mod paths;
 mod retain;
@@ -17,18 +17,18 @@ mod strip;
 
 #[doc(hidden)]
 pub use decode::{Undecodable, partial_decode, times};
-pub use framing::{EventType, Frame, FrameDecoder, Part};
+pub use framing::{EventType, Frame, FrameDecoder, RawItem};
 #[doc(hidden)]
 pub use framing::{ListMeta, ListSplitter, MAX_PIECE};
 #[doc(hidden)]
-pub use head::HeadOffsets;
-pub use head::{Head, OwnerRef};
+pub use metadata_ref::MetadataOffsets;
+pub use metadata_ref::{MetadataRef, OwnerRef};
 #[doc(hidden)]
 pub use metadata_scan::MetadataScan;
 #[doc(hidden)]
 pub use paths::{PathTree, Scalar, values_at};
 #[doc(hidden)]
-pub use retain::{Only, is_of_head};
+pub use retain::{FieldMask, is_kept_metadata};
 pub use scanner::Malformed;
 #[doc(hidden)]
 pub use strip::{object_at_path, without};

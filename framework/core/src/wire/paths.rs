@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::head::{HeadOffsets, Span};
+use super::metadata_ref::{MetadataOffsets, Span};
 use super::scanner::members::{Cursor, Name, seen_text};
 use super::scanner::name::is_name;
 use super::scanner::scan::{nested_end, skip_space, text_end, value_end};
@@ -15,15 +15,17 @@ use super::scanner::scan::{nested_end, skip_space, text_end, value_end};
 pub struct PathTree {
     /// All paths.
     root: Node,
-    /// Paths through a part of the metadata whose offset an outline knows.
+    /// Paths through a part of the metadata whose offset a [`MetadataOffsets`] has.
     parts: [Node; PARTS.len()],
     /// The other paths.
     rest: Node,
 }
 
-/// The parts of the metadata whose offsets an outline knows.
+/// The parts of the metadata whose offsets a [`MetadataOffsets`] has.
 const PARTS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
+/// A step of paths; paths with a common beginning share its nodes, so that an object is scanned
+/// once.
 #[derive(Debug, Default)]
 struct Node {
     /// The numbers of the paths that end here.
@@ -72,26 +74,27 @@ impl PathTree {
         let _ = self.root.value(bytes, skip_space(bytes, 0), ARRAYS, each);
     }
 
-    /// As [`visit`](Self::visit), without scanning metadata that the outline knows.
+    /// As [`visit`](Self::visit), without scanning metadata whose place is in `offsets`.
     #[doc(hidden)]
-    pub fn visit_known(&self, bytes: &[u8], outline: &HeadOffsets, each: &mut Each<'_>) {
+    pub fn visit_known(&self, bytes: &[u8], offsets: &MetadataOffsets, each: &mut Each<'_>) {
         // Without spans the metadata are scanned like the rest.
-        if outline.plain.is_some() || outline.metadata.length == 0 {
+        if offsets.plain.is_some() || offsets.metadata.length == 0 {
             return self.visit(bytes, each);
         }
-        let HeadOffsets { labels, annotations, finalizers, owners, .. } = outline;
+        let MetadataOffsets { labels, annotations, finalizers, owners, .. } = offsets;
         for (part, span) in self.parts.iter().zip([labels, annotations, finalizers, owners]) {
             if !part.is_empty() && span.length > 0 {
                 let _ = part.value(bytes, span.start as usize, ARRAYS, each);
             }
         }
         if !self.rest.is_empty() {
-            let _ = self.rest.members(bytes, 0, outline.metadata, ARRAYS, each);
+            let _ = self.rest.members(bytes, 0, offsets.metadata, ARRAYS, each);
         }
     }
 }
 
 impl Node {
+    /// Adds a path below this node.
     fn add(&mut self, path: &[&'static str], number: usize) {
         let mut node = self;
         for step in path {
@@ -105,6 +108,7 @@ impl Node {
         node.ends.push(number);
     }
 
+    /// Whether no path ends at or below this node.
     fn is_empty(&self) -> bool {
         self.ends.is_empty() && self.children.is_empty()
     }
@@ -397,7 +401,7 @@ mod tests {
             let members = if first { members } else { let [a, b] = members; [b, a] };
             let object = format!("{{{}}}", members.join(","));
             let skim = crate::wire::MetadataScan::of(object.as_bytes()).unwrap();
-            let (outline, kept) = (skim.outline(), skim.compact());
+            let (offsets, kept) = (skim.offsets(), skim.compact());
             let mut tree = PathTree::default();
             let paths: [&[&'static str]; 6] = [
                 &["metadata", "labels", "a"], &["metadata", "annotations", "a", rest],
@@ -408,7 +412,7 @@ mod tests {
                 tree.add(path, number);
             }
             let (mut known, mut whole) = (Vec::new(), Vec::new());
-            tree.visit_known(&kept, &outline, &mut |n, scalar| known.push((n, scalar.to_string())));
+            tree.visit_known(&kept, &offsets, &mut |n, scalar| known.push((n, scalar.to_string())));
             tree.visit(&kept, &mut |n, scalar| whole.push((n, scalar.to_string())));
             known.sort();
             whole.sort();

@@ -1,20 +1,23 @@
 //! Removal of all members of an object but some, without parsing either.
 //!
 //! A projection reads six fields of a Pod: the others need not stay in memory. The members on the
-//! path to a field stay, and so do those that every object's head is read from. So decoding the
-//! rest finds the same fields, the same faults and the same paths.
+//! path to a field stay, and so do those that a [`MetadataRef`](super::MetadataRef) reads. So
+//! decoding the rest finds the same fields, the same faults and the same paths.
+
+// DESIGN.md, 28: A projection is a type with its own informer
 
 use memchr::memchr;
 
 use super::scanner::members::Cursor;
 use super::scanner::scan::Malformed;
 
-/// The members that are kept.
+/// The members of an object that are kept: paths of fields, and the metadata that a cache reads.
 #[derive(Debug)]
-pub struct Only {
+pub struct FieldMask {
     root: Node,
 }
 
+/// A step of the kept paths.
 #[derive(Debug, Default)]
 struct Node {
     /// Whether the whole value is kept.
@@ -22,8 +25,8 @@ struct Node {
     children: Vec<(&'static str, Node)>,
 }
 
-/// The members of `metadata` that an object's head is read from.
-const HEAD: [&str; 9] = [
+/// The members of `metadata` that a [`MetadataRef`](super::MetadataRef) reads.
+const KEPT_METADATA: [&str; 9] = [
     "name",
     "namespace",
     "uid",
@@ -35,19 +38,19 @@ const HEAD: [&str; 9] = [
     "ownerReferences",
 ];
 
-/// Whether the path lies in the members that are kept for the head.
-pub fn is_of_head(path: &[&str]) -> bool {
-    matches!(path, ["metadata", part, ..] if HEAD.contains(part))
+/// Whether the path lies in the members that are always kept.
+pub fn is_kept_metadata(path: &[&str]) -> bool {
+    matches!(path, ["metadata", part, ..] if KEPT_METADATA.contains(part))
 }
 
-impl Only {
-    /// Keeps the members at these paths, through objects, and an object's head; `None` when that is
-    /// everything.
+impl FieldMask {
+    /// Keeps the members at these paths, through objects, and the metadata that a cache reads;
+    /// `None` when that is everything.
     #[doc(hidden)]
     pub fn of(paths: &[&[&'static str]]) -> Option<Self> {
         let mut root = Node::default();
         paths.iter().for_each(|path| root.add(path));
-        HEAD.iter().for_each(|part| root.add(&["metadata", *part]));
+        KEPT_METADATA.iter().for_each(|part| root.add(&["metadata", *part]));
         (!root.is_whole).then_some(Self { root })
     }
 
@@ -67,6 +70,7 @@ impl Only {
 const MANY: usize = 32;
 
 impl Node {
+    /// Adds a path below this node; a node that is kept whole stays so.
     fn add(&mut self, path: &[&'static str]) {
         let mut node = self;
         for step in path {
@@ -134,7 +138,7 @@ mod tests {
     use super::*;
 
     fn kept(object: &str, paths: &[&[&'static str]]) -> Option<String> {
-        let cuts = Only::of(paths)?.cuts(object.as_bytes()).ok()?;
+        let cuts = FieldMask::of(paths)?.cuts(object.as_bytes()).ok()?;
         let (mut kept, mut at) = (String::new(), 0);
         for (start, end) in cuts {
             kept.push_str(&object[at..start]);
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_stays_with_its_way_and_the_head() {
+    fn named_fields_stay_with_their_parents_and_the_metadata() {
         let object = r#" { "x":[{}], "metadata" : {"name":"n","y":1,"labels":{"a":"b"}},
             "spec":{"p":{"q":[1,"}"],"r":2},"s":3}, "status": null, "z":{"a":1} } "#;
         let wanted: &[&[&str]] = &[&["spec", "p", "q"], &["status", "phase"], &["z", "b"]];
@@ -169,7 +173,7 @@ mod tests {
         for object in ["", "[]", "{", r#"{"a":1"#, r#"{"sp\u0065c":1}"#, r#"{"a" 1}"#] {
             assert_eq!(kept(object, spec), None, "{object}");
         }
-        assert!(Only::of(&[&[]]).is_none(), "everything is kept");
+        assert!(FieldMask::of(&[&[]]).is_none(), "everything is kept");
     }
 
     /// The same on the parsed value.
@@ -217,8 +221,8 @@ mod tests {
         fn any_bytes_are_cut_without_a_panic(bytes in prop::collection::vec(
             prop_oneof![Just(b'{'), Just(b'}'), Just(b'"'), Just(b':'), Just(b','), Just(b'['),
                 Just(b']'), Just(b'\\'), Just(b'a'), any::<u8>()], 0..60)) {
-            if let Some(only) = Only::of(&[&["a", "a"]]) {
-                for (start, end) in only.cuts(&bytes).unwrap_or_default() {
+            if let Some(mask) = FieldMask::of(&[&["a", "a"]]) {
+                for (start, end) in mask.cuts(&bytes).unwrap_or_default() {
                     prop_assert!(start <= end && end <= bytes.len());
                 }
             }

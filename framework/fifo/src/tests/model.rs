@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Pod, Store, name_of};
 use crate::{
-    Deleted, DeltaFifo, Deltas, Fifo, Known, ObjectDelta, Queue, RealDelta, RealFifo, Taken,
+    Deleted, DeltaFifo, Deltas, Fifo, Known, ObjectDelta, Queue, QueueItem, RealDelta, RealFifo,
 };
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -41,8 +41,8 @@ trait Model: Default {
     fn change(&mut self, delta: ObjectDelta<Pod>, known: &Store);
     fn list(&mut self, list: &[Pod], known: &Store);
     fn resync(&mut self, known: &Store);
-    fn take(&mut self) -> Option<Taken<Self::Popped>>;
-    fn give_back(&mut self, taken: Taken<Self::Popped>);
+    fn take(&mut self) -> Option<QueueItem<Self::Popped>>;
+    fn give_back(&mut self, taken: QueueItem<Self::Popped>);
     fn has_synced(&self) -> bool;
 }
 
@@ -147,16 +147,16 @@ impl Model for FifoModel {
 
     fn resync(&mut self, _known: &Store) {}
 
-    fn take(&mut self) -> Option<Taken<Self::Popped>> {
+    fn take(&mut self) -> Option<QueueItem<Self::Popped>> {
         while !self.places.is_empty() {
             if let (name, Some(pod), is_initial) = self.places.remove(0) {
-                return Some(Taken { item: (name, pod), is_initial });
+                return Some(QueueItem { item: (name, pod), is_initial });
             }
         }
         None
     }
 
-    fn give_back(&mut self, taken: Taken<Self::Popped>) {
+    fn give_back(&mut self, taken: QueueItem<Self::Popped>) {
         let (name, pod) = taken.item;
         if !self.places.iter().any(|place| place.0 == name && place.1.is_some()) {
             self.put(pod, false);
@@ -232,17 +232,17 @@ impl Model for DeltaModel {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<Self::Popped>> {
+    fn take(&mut self) -> Option<QueueItem<Self::Popped>> {
         let &(key, _, is_initial) = self.deltas.first()?;
         let (mine, others) =
             std::mem::take(&mut self.deltas).into_iter().partition(|one| one.0 == key);
         self.deltas = others;
         let mine: Vec<_> = mine;
         let deltas = mine.into_iter().map(|one| one.1).collect();
-        Some(Taken { item: Deltas { key, deltas }, is_initial })
+        Some(QueueItem { item: Deltas { key, deltas }, is_initial })
     }
 
-    fn give_back(&mut self, taken: Taken<Self::Popped>) {
+    fn give_back(&mut self, taken: QueueItem<Self::Popped>) {
         let Deltas { key, deltas } = taken.item;
         if !self.deltas.iter().any(|one| one.0 == key) {
             self.deltas.extend(deltas.into_iter().map(|delta| (key, delta, false)));
@@ -256,13 +256,13 @@ impl Model for DeltaModel {
 
 #[derive(Default)]
 struct RealModel {
-    entries: Vec<Taken<RealDelta<&'static str, Pod>>>,
+    entries: Vec<QueueItem<RealDelta<&'static str, Pod>>>,
     is_populated: bool,
 }
 
 impl RealModel {
     fn push(&mut self, key: &'static str, delta: ObjectDelta<Pod>, is_initial: bool) {
-        self.entries.push(Taken { item: RealDelta::Object { key, delta }, is_initial });
+        self.entries.push(QueueItem { item: RealDelta::Object { key, delta }, is_initial });
     }
 
     /// The last queued state of a key; `Some(None)` when that is a deletion.
@@ -317,11 +317,11 @@ impl Model for RealModel {
         }
     }
 
-    fn take(&mut self) -> Option<Taken<Self::Popped>> {
+    fn take(&mut self) -> Option<QueueItem<Self::Popped>> {
         (!self.entries.is_empty()).then(|| self.entries.remove(0))
     }
 
-    fn give_back(&mut self, taken: Taken<Self::Popped>) {
+    fn give_back(&mut self, taken: QueueItem<Self::Popped>) {
         self.entries.insert(0, taken);
     }
 

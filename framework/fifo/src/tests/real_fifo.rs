@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Pod, drain, name_of, store};
 use crate::ObjectDelta::{Added, Replaced, Sync, Updated};
-use crate::{Deleted, DeltaType, ObjectDelta, Outcome, Queue, RealDelta, RealFifo, Refused};
+use crate::{Deleted, DeltaType, EnqueueError, ObjectDelta, Outcome, Queue, RealDelta, RealFifo};
 
 type Pods = RealFifo<&'static str, Pod>;
 
@@ -59,7 +59,7 @@ fn mechanism_32_a_full_queue_refuses_and_gives_the_object_back() {
     assert!(!queue.has_room());
     for refused in [queue.add(("b", 7)), queue.update(("b", 7)), queue.delete(("b", 7), &())] {
         let refused = refused.unwrap_err();
-        assert!(matches!(refused, Refused::Full(_)));
+        assert!(matches!(refused, EnqueueError::Full(_)));
         assert_eq!(refused.into_object(), Some(("b", 7)));
     }
     let refused = queue.replace(vec![("b", 7), ("c", 7)], "7", &());
@@ -235,7 +235,7 @@ fn mechanism_32_what_concerns_more_than_one_object_comes_alone() {
 fn an_object_without_a_key_costs_itself_and_not_its_batch() {
     let mut queue = queue();
     queue.add(("a", 1)).unwrap();
-    assert!(matches!(queue.add(("broken", 1)), Err(Refused::Key { .. })));
+    assert!(matches!(queue.add(("broken", 1)), Err(EnqueueError::Key { .. })));
     queue.add(("b", 1)).unwrap();
     assert_eq!(batches(&mut queue, 1000), [(vec!["a", "b"], false)]);
     let refused = queue.replace(vec![("c", 1), ("broken", 1), ("d", 1)], "1", &store(&[("e", 1)]));

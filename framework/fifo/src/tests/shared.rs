@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use super::{Pod, Store, name_of};
 use crate::{
-    Closed, Deleted, DeltaFifo, Fifo, ObjectDelta, Outcome, RealFifo, Refused, Shared, unsynced,
+    Closed, Deleted, DeltaFifo, EnqueueError, Fifo, ObjectDelta, Outcome, RealFifo, Shared,
+    unsynced,
 };
 
 type Done = Outcome<()>;
@@ -93,7 +94,7 @@ async fn mechanism_21_close_unblocks_every_pop_and_what_is_queued_can_still_be_p
     queue.add(("a", 1)).await.unwrap();
     queue.close();
     let refused = queue.add(("b", 1)).await.unwrap_err();
-    assert!(matches!(refused, Refused::Closed(("b", 1))));
+    assert!(matches!(refused, EnqueueError::Closed(("b", 1))));
     assert!(queue.delete(("b", 1), &()).await.is_err());
     assert_eq!(queue.replace(vec![("b", 1), ("c", 1)], "1", &()).await.len(), 2);
     assert_eq!(queue.pop(|_, _| Done::Done).await, Ok(Outcome::Done));
@@ -346,7 +347,7 @@ async fn mechanism_32_a_push_into_a_full_queue_waits_for_room_or_for_the_end() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(!second.is_finished());
     queue.close();
-    assert!(matches!(second.await.unwrap(), Err(Refused::Closed(("a", 3)))));
+    assert!(matches!(second.await.unwrap(), Err(EnqueueError::Closed(("a", 3)))));
     assert_eq!(
         queue
             .pop_batch(9, |batch, _| {

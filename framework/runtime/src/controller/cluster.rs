@@ -6,6 +6,10 @@
 //! controllers that use it. Its writes require the operator's one lease, as all writes do.
 //!
 //! Absent: clusters that come and go, and controllers whose reconciled kind is in another cluster.
+//!
+//! Writes pass a gate (`Door`) that all clones of the client share: the manager sets the term's
+//! gate into it and takes it out again. So a client that user code kept from an earlier term is
+//! refused, too.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,11 +43,17 @@ pub struct Cluster {
 
 /// State that all clones of a [`Cluster`] share.
 struct Inner {
+    /// Name in logs, probes and metrics.
     name: Arc<str>,
+    /// Number in the keys of its objects.
     id: ClusterId,
+    /// Client whose writes pass `door`.
     client: Client,
+    /// Namespaces that are watched; empty for all.
     namespaces: Vec<String>,
+    /// Caches; made at the first request, so that the manager's environment can be given before.
     informers: OnceLock<InformerRegistry>,
+    /// Gate of all writes.
     door: Arc<Door>,
     /// Whether a manager runs its caches and fences its writes.
     is_managed: AtomicBool,
@@ -53,6 +63,8 @@ impl Cluster {
     /// Creates a handle to the cluster that `client` reaches, watched in all namespaces. The name
     /// distinguishes it from the operator's other clusters; the operator's own cluster is called
     /// `local`.
+    ///
+    /// Nothing is read before a manager that was given the cluster runs.
     pub fn new(name: impl Into<String>, client: Client) -> Self {
         Self::in_namespaces(name, client, Vec::<String>::new())
     }
@@ -80,6 +92,8 @@ impl Cluster {
     }
 
     /// The id that the keys of its objects carry; derived from the name.
+    ///
+    /// A 16-bit hash: two names may share it, which the manager refuses at its start.
     pub fn id(&self) -> ClusterId {
         self.inner.id
     }
@@ -96,6 +110,9 @@ impl Cluster {
     }
 
     /// The cache of kind `K`.
+    ///
+    /// Filled while the manager runs; a kind that no controller watches is filled from the first
+    /// request on.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -174,7 +191,9 @@ fn number(name: &str) -> u16 {
 /// Write gate of the cluster, which forwards to the current term's gate.
 #[derive(Debug)]
 struct Door {
+    /// Name for the texts of errors.
     cluster: Arc<str>,
+    /// Held for a copy only: the term's gate is asked without it.
     state: Mutex<Admission>,
 }
 
@@ -186,6 +205,7 @@ enum Admission {
     Free,
     /// There is an election, and this process does not lead.
     Shut,
+    /// This process leads; the term's gate decides.
     Behind(Arc<dyn WriteGate>),
     /// A controller watches the cluster, and no manager was given it.
     Unmanaged,
@@ -218,10 +238,12 @@ impl Door {
 }
 
 impl WriteGate for Door {
+    /// Asked before a request is prepared.
     fn admit(&self) -> Result<Option<Duration>, Error> {
         self.gate()?.map_or(Ok(None), |gate| gate.admit())
     }
 
+    /// Asked when the request is sent; the permit counts the write until its answer.
     fn begin_write(&self) -> Result<WritePermit, Error> {
         self.gate()?.map_or_else(|| Ok(WritePermit::within(None)), |gate| gate.begin_write())
     }

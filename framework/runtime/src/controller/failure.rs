@@ -1,4 +1,10 @@
 //! Error of a failed reconcile.
+//!
+//! A failure consists of an error, the operations that were attempted when it occurred, and a retry
+//! schedule. The schedule is chosen where the error is made, because only that code knows whether a
+//! repetition can help; the worker that ends the reconcile reads it.
+
+// DESIGN.md, 1: One opaque `Error` with a kind, and `Failure` for reconcilers
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,30 +29,74 @@ use windlass_core::error::{BoxError, Error};
 /// let text = "building the Service: reading the port: invalid digit found in string";
 /// assert_eq!(failure.to_string(), text);
 /// ```
+///
+/// The schedule of the next attempt depends on the constructor:
+///
+/// | made by | next attempt |
+/// |---|---|
+/// | `?` or `Failure::from` | after the backoff of the [`RetryPolicy`](crate::workqueue::RetryPolicy) |
+/// | [`retry_after`](Self::retry_after) | after the given delay, without counting as a failure |
+/// | [`terminal`](Self::terminal) | when the object changes |
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use std::time::Duration;
+/// use windlass::controller::Failure;
+///
+/// fn check(replicas: i32, is_database_up: bool) -> Result<(), Failure> {
+///     if replicas < 0 {
+///         // A retry reads the same spec: only a change of the object helps.
+///         return Err(Failure::terminal("spec.replicas is negative"));
+///     }
+///     if !is_database_up {
+///         // Expected for a while, and no reason to slow down.
+///         return Err(Failure::retry_after(Duration::from_secs(10), "the database starts"));
+///     }
+///     Ok(())
+/// }
+/// assert!(check(-1, true).unwrap_err().is_terminal());
+/// assert!(!check(1, false).unwrap_err().is_terminal());
+/// ```
 pub struct Failure {
+    /// The error that ended the reconcile.
     pub(crate) source: BoxError,
+    /// Schedule of the next attempt.
     pub(crate) retry: Retry,
     /// Innermost first.
+    ///
+    /// Attempted operations.
     tried: Vec<Cow<'static, str>>,
     /// The texts of failures at the same time.
+    ///
+    /// For steps that ran at the same time: one failure represents the group, and its text names
+    /// all.
     beside: Vec<String>,
+    /// Whether the retries are used up. Set by the worker, which counts them.
     pub(super) gave_up: bool,
 }
 
 /// Retry schedule of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retry {
+    /// After the delay of the controller's retry policy.
     Backoff,
+    /// After this delay; not counted as a failure in a row.
     After(Duration),
+    /// Not before a change.
     Never,
 }
 
 impl Failure {
+    /// Creates a failure without attempted operations.
     fn new(source: BoxError, retry: Retry) -> Self {
         Self { source, retry, tried: Vec::new(), beside: Vec::new(), gave_up: false }
     }
 
     /// Creates a failure that is not retried until the object changes.
+    ///
+    /// controller-runtime's `reconcile.TerminalError`. For a spec that cannot be carried out, or a
+    /// request that the API server refuses for its content. A resync or a timer still reconciles
+    /// the object.
     pub fn terminal(source: impl Into<BoxError>) -> Self {
         Self::new(source.into(), Retry::Never)
     }
@@ -54,11 +104,18 @@ impl Failure {
     /// Creates a failure that is retried after `delay` instead of the backoff. For operations that
     /// are known to take their time: such failures are not counted, and the object is never given
     /// up for them.
+    ///
+    /// Equivalent to a requeue with an error text: the text reaches log, Event and condition, as
+    /// that of every failure does. A zero delay leads to an attempt at once; use at least a second
+    /// for systems that are polled.
     pub fn retry_after(delay: Duration, source: impl Into<BoxError>) -> Self {
         Self::new(source.into(), Retry::After(delay))
     }
 
     /// Adds the attempted operation in front of the known ones: `"creating the Deployment"`.
+    ///
+    /// Operations are shown outermost first, so the text reads as a path from the reconcile to the
+    /// error. Write them as a gerund with its object, without a final colon.
     #[must_use]
     pub fn tried(mut self, what: impl Into<Cow<'static, str>>) -> Self {
         self.tried.push(what.into());
@@ -72,16 +129,31 @@ impl Failure {
     }
 
     /// The attempted operations, outermost first.
+    ///
+    /// Useful as a label of a metric: the texts are short and few, unlike those of errors.
     pub fn attempts(&self) -> impl Iterator<Item = &str> {
         self.tried.iter().rev().map(AsRef::as_ref)
     }
 
     /// The error; its causes are behind its `source()`.
+    ///
+    /// Downcast it to react to one error:
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// use windlass::controller::Failure;
+    ///
+    /// let failure = Failure::from(std::io::Error::other("disk full")).tried("writing the report");
+    /// assert!(failure.cause().downcast_ref::<std::io::Error>().is_some());
+    /// ```
     pub fn cause(&self) -> &(dyn std::error::Error + 'static) {
         &*self.source
     }
 
     /// Whether it is not retried until the object changes.
+    ///
+    /// True for failures of [`terminal`](Self::terminal) only; see [`gave_up`](Self::gave_up) for
+    /// the end of counted retries.
     pub fn is_terminal(&self) -> bool {
         self.retry == Retry::Never
     }
@@ -140,6 +212,9 @@ impl fmt::Display for Failure {
 }
 
 /// Adds the attempted operation to an error.
+///
+/// Implemented for every `Result` whose error becomes a [`Failure`], also for one whose error is a
+/// failure already: the operations add up.
 pub trait ResultExt<T> {
     /// Turns the error into a [`Failure`] that carries `what`:
     /// `.tried("creating the Deployment")?`.

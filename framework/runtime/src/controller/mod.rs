@@ -10,6 +10,17 @@
 //! causes that no watch shows; [`Reasons`] list the causes of a reconcile.
 //!
 //! Absent by design: events handed to user code, and any state that a restart would lose.
+//!
+//! The parts by folder: `builder` collects settings into a `plan`; `source` turns changes and
+//! points in time into keys; `worker` takes keys and decides about retries; `reconcile` runs one
+//! attempt with its finalizer, steps and task; `context` is the interface of an attempt; `state` is
+//! the memory between attempts of one object; `run` starts and stops all of it.
+//!
+//! Invariants: one object is reconciled by at most one worker at a time; a key that is added during
+//! its reconcile is reconciled once more; a lost in-memory state costs requests or a superfluous
+//! reconcile, never correctness.
+
+// DESIGN.md, 111: The controller is layers of folders
 
 mod action;
 mod builder;
@@ -32,7 +43,7 @@ pub use context::{ApplyOwned, Context, ContextPatcher, Expectations, TaskContext
 pub use failure::{Failure, ResultExt};
 pub use reconcile::{Flow, ObjectTask, OnFailure, Steps};
 pub use run::{BusyReport, ControllerRun, ControllerState, ErasedController};
-pub use source::{PAUSED, Poll, Polled, Predicate, Reasons, Timer, Trigger, predicates};
+pub use source::{PAUSED, Poll, PollHandle, Predicate, Reasons, Timer, Trigger, predicates};
 pub use state::{Changes, LastError, Pending};
 pub use worker::{AfterMaxRetries, LoopGuard};
 
@@ -44,10 +55,36 @@ use windlass_core::resource::Resource;
 
 /// The return type of reconcilers. With both parameters given it is the standard library's
 /// `Result`, so importing the [`prelude`](crate::prelude) shadows nothing.
+///
+/// The error type defaults to [`Failure`], into which `?` converts every error.
 pub type Result<T = Action, E = Failure> = std::result::Result<T, E>;
 
 /// Brings the world in line with one object. Level-based: the reconciler is given an object, not an
 /// event.
+///
+/// One instance serves all workers of its controller, hence `Send + Sync`. Values that reconciles
+/// share (clients of other systems, configuration) are fields of the implementing type; state that
+/// must survive a restart belongs into the cluster.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::prelude::*;
+///
+/// /// Logs a line for each map that has no data.
+/// struct EmptyMaps;
+///
+/// impl Reconciler for EmptyMaps {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
+///         if map.data.as_ref().is_none_or(|data| data.is_empty()) {
+///             cx.event(Warning, "NoData", "the map holds no data");
+///         }
+///         Ok(Action::done())
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reconciler",
     note = "implement `windlass::controller::Reconciler`: `type Object` and `async fn reconcile`"
@@ -60,8 +97,16 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// an error, after a change of the object or of its children, and after every restart. Does not
     /// run for an object that is marked for deletion: see [`Finalize::cleanup`].
     ///
+    /// `object` is the state in the cache when the reconcile began, own writes of earlier
+    /// reconciles included; it does not change meanwhile. Returning [`Action::done`] means that the
+    /// world matches the object; see [`Action::requeue_after`] for work that goes on elsewhere.
+    ///
     /// # Cancel safety
     /// The future is dropped when it exceeds the controller's deadline, and at the end of a drain.
+    /// # Errors
+    /// Any error, by `?`. It is logged, counted and retried with backoff, unless the [`Failure`]
+    /// says otherwise. A panic counts as a failure, too, and ends neither the worker nor the
+    /// process.
     fn reconcile(
         &self,
         object: &Self::Object,
@@ -70,6 +115,41 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 }
 
 /// Cleans up outside the cluster before an object disappears.
+///
+/// Objects of a controller with a [finalizer](ControllerBuilder::finalizer) stay in the API server,
+/// marked for deletion, until the clean-up has succeeded. Children with owner references need no
+/// clean-up: garbage collection deletes them.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::controller::Finalize;
+/// use windlass::prelude::*;
+///
+/// struct Records;
+///
+/// # impl Records {
+/// #     async fn delete_record(&self, _: &str) -> Result<()> { Ok(()) }
+/// # }
+/// impl Reconciler for Records {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+///         Ok(Action::done())
+///     }
+/// }
+///
+/// impl Finalize for Records {
+///     async fn cleanup(&self, map: &ConfigMap, _: &Context<Self>) -> Result<()> {
+///         // A record that is gone already is no error: this may be the second run.
+///         self.delete_record(map.name()).await?;
+///         Ok(())
+///     }
+/// }
+///
+/// let builder = ControllerBuilder::<Records>::new().finalizer("example.dev/record");
+/// # let _ = builder;
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has a finalizer but no clean-up",
     note = "implement `windlass::controller::Finalize` for it, or drop the finalizer"
@@ -77,6 +157,13 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 pub trait Finalize: Reconciler {
     /// Undoes everything that `reconcile` did outside of owned children; the finalizer is removed
     /// when this returns `Ok`. Must be repeatable: it may run again after it succeeded.
+    ///
+    /// # Errors
+    /// Any error; the object keeps its finalizer, and the clean-up is retried by the controller's
+    /// policy. An object whose clean-up never succeeds is never deleted.
+    ///
+    /// # Cancel safety
+    /// Dropped at the controller's deadline and at the end of a drain, as a reconcile.
     fn cleanup(
         &self,
         object: &Self::Object,
@@ -85,12 +172,41 @@ pub trait Finalize: Reconciler {
 }
 
 /// A reconciler with its builder; implemented by `#[derive(Controller)]`.
+///
+/// The derive writes [`wiring`](Self::wiring) from its attributes; a hand-written implementation
+/// has the same effect:
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+/// use windlass::prelude::*;
+///
+/// struct Sites;
+///
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+///         Ok(Action::done())
+///     }
+/// }
+///
+/// impl Controller for Sites {
+///     fn wiring() -> ControllerBuilder<Self> {
+///         ControllerBuilder::new().owns::<Deployment>().workers(8)
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no wiring",
     note = "derive `windlass::Controller` for it, or implement `fn wiring() -> ControllerBuilder<Self>`"
 )]
 pub trait Controller: Reconciler {
     /// Returns the kinds to watch and to own, the permissions and the settings of this controller.
+    ///
+    /// Called when the controller is added to a manager.
+    /// [`Manager::wired`](crate::manager::Manager::wired) changes the returned builder for one
+    /// program.
     fn wiring() -> ControllerBuilder<Self>;
 }
 

@@ -1,5 +1,8 @@
 //! Plan of a controller, as its builder leaves it: identity, sources, permissions, and the options
 //! of each reconcile. The builder writes it; a run and its reconciles read it.
+//!
+//! Nothing here changes after [`build`](super::ControllerBuilder::build): all runs of a controller,
+//! in all terms of leadership, share one plan without a lock.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::{Context, TaskContext};
-use super::source::{BackgroundSource, Names, Predicate, Source};
+use super::source::{BackgroundSource, Predicate, ReasonNames, Source};
 use super::worker::{AfterMaxRetries, LoopGuard, Rate, ReportFuture};
 use super::{Failure, Reconciler, Result};
 use crate::workqueue::RetryPolicy;
@@ -16,18 +19,31 @@ use windlass_core::resource::ResourceInfo;
 
 /// Specification of a controller, as its builder left it.
 pub(super) struct ControllerSpec<C: Reconciler> {
+    /// The reconciled kind.
     pub(super) info: ResourceInfo,
+    /// Name in metrics, logs, Events and `managedFields`.
     pub(super) name: Arc<str>,
+    /// Number of worker tasks, unless the manager sets another one for all controllers.
     pub(super) workers: usize,
+    /// Deadline of one reconcile; `Duration::MAX` for none.
     pub(super) timeout: Duration,
+    /// Backoff of failed keys, and the number of retries.
     pub(super) retry: RetryPolicy,
+    /// The finalizer, for a controller that has one.
     pub(super) finalizer: Option<Finalizer<C>>,
+    /// Permissions, merged: those of all sources, of Events, and those added by `can`.
     pub(super) rules: Vec<Rule>,
+    /// Watches, in the order of the builder's calls; attached once, before the caches start.
     pub(super) sources: Vec<Source>,
+    /// Settings that each reconcile reads.
     pub(super) options: ReconcileOptions<C>,
-    pub(super) names: Names,
+    /// Names of the reasons, by bit.
+    pub(super) names: ReasonNames,
+    /// Filter of the reconciled kind's changes; `None` passes all.
     pub(super) when: Option<Predicate<C::Object>>,
+    /// Triggers, polls, timers and the resync, which run beside the workers.
     pub(super) background_sources: Vec<Arc<dyn BackgroundSource>>,
+    /// Quiet time and longest wait of a burst.
     pub(super) debounce: Option<(Duration, Duration)>,
 }
 
@@ -37,6 +53,8 @@ pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + '
 /// A finalizer's name, and the clean-up that runs before it is removed.
 pub(super) struct Finalizer<C: Reconciler> {
     pub(super) name: String,
+    /// The function [`Finalize::cleanup`](super::Finalize::cleanup), boxed so that controllers
+    /// without a finalizer need not implement the trait.
     pub(super) cleanup: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
 }
 
@@ -50,11 +68,15 @@ pub(super) struct ReconcileOptions<C: Reconciler> {
     pub(super) reports_every_failure: bool,
     /// Type of the condition that shows the outcome of the last reconcile.
     pub(super) outcome: Option<String>,
+    /// Whether a superseded reconcile is dropped and started again.
     pub(super) drops_superseded: bool,
     /// Byte limit for the last reconciled states; 0 keeps none.
     pub(super) tracked_bytes: usize,
+    /// Constructor of each object's task, for a controller that has tasks.
     pub(super) task: Option<MakeTask<C>>,
+    /// Limit from which on an object counts as reconciled endlessly.
     pub(super) guard: LoopGuard,
+    /// Most reconciles of one object within a time; `None` for no limit.
     pub(super) rate: Option<Rate>,
 }
 

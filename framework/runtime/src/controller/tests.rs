@@ -236,8 +236,8 @@ impl World {
         self.client.namespace("shop")
     }
 
-    fn counted(&self, def: &windlass_core::metrics::Def) -> u64 {
-        self.client.environment().metrics.counted(def, &["site"])
+    fn counted(&self, definition: &windlass_core::metrics::MetricDefinition) -> u64 {
+        self.client.environment().metrics.counted(definition, &["site"])
     }
 
     /// Returns the writes to the server since the last call, without Events.

@@ -1,4 +1,10 @@
-//! Decides whether an occurrence becomes an Event, grows a series or is dropped: no I/O, no clock.
+//! Decides whether an occurrence becomes a new Event, is counted in a series, or is dropped,
+//! without I/O and without reading time.
+//!
+//! The counterpart of client-go's `EventCorrelator`: one Event for equal occurrences, and a token
+//! bucket of 25 Events per object with one more in 5 min, client-go's defaults. Memory is bounded
+//! by the number of series and of budgets; beyond it the oldest half is forgotten, which costs
+//! further Events and nothing else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,42 +14,49 @@ use tokio::time::Instant;
 
 use super::{Occurrence, Regarding};
 
-/// The same occurrence within this time of the last one belongs to one series.
+/// Time without an equal occurrence after which a series ends.
 const WINDOW: Duration = Duration::from_secs(360);
-/// A growing series is written at least this often.
+/// Time after which a series with new occurrences is written.
 const REFRESH: Duration = Duration::from_secs(60);
-/// New Events that one object may cause at once, and the time in which it earns another.
+/// Number of new Events that one object may cause at once, and the time after which it gets one
+/// more token.
 const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(300);
-/// Most series, and most budgets of objects, that are remembered.
-const REMEMBERED: usize = 4096;
+/// Largest number of series, and of token buckets, that are stored.
+const MOST_ENTRIES: usize = 4096;
 
-/// A write to send.
+/// Request that writes an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Writing {
+pub(super) enum EventWrite {
     /// Create a new Event of that name.
     Create { occurrence: Occurrence, namespace: String, name: String, time: Timestamp },
-    /// Update an Event that has occurred `count` times by now.
-    Grow { namespace: String, name: String, count: i32, time: Timestamp },
+    /// Patch the series of an Event that has occurred `count` times by now.
+    Update { namespace: String, name: String, count: i32, time: Timestamp },
 }
 
-/// The occurrences of one Event that was written.
+/// Occurrences of one Event that was written.
 #[derive(Debug)]
 struct Series {
+    /// Namespace of the Event.
     namespace: String,
+    /// Name of the Event.
     name: String,
+    /// Occurrences so far.
     count: i32,
+    /// Occurrences that the API server knows of.
     written: i32,
+    /// Time of the last occurrence, by both clocks.
     last: (Instant, Timestamp),
+    /// Time of the last write, from which the refresh counts.
     last_written: Instant,
 }
 
 impl Series {
     /// Marks all occurrences as written, and returns the write.
-    fn grow(&mut self, now: Instant) -> Writing {
+    fn update(&mut self, now: Instant) -> EventWrite {
         self.written = self.count;
         self.last_written = now;
-        Writing::Grow {
+        EventWrite::Update {
             namespace: self.namespace.clone(),
             name: self.name.clone(),
             count: self.count,
@@ -52,36 +65,40 @@ impl Series {
     }
 }
 
-/// A token bucket of one object.
+/// Limits the new Events of one object.
 #[derive(Debug)]
-struct Budget {
-    left: u32,
-    since: Instant,
+struct TokenBucket {
+    /// Events that the object may still cause now.
+    tokens: u32,
+    /// Time up to which earned tokens were counted.
+    refilled: Instant,
 }
 
-impl Budget {
+impl TokenBucket {
     /// Takes one token; returns whether there was one.
-    fn spend(&mut self, now: Instant) -> bool {
-        let earned = now.saturating_duration_since(self.since).as_secs() / REFILL.as_secs();
+    fn try_take(&mut self, now: Instant) -> bool {
+        let earned = now.saturating_duration_since(self.refilled).as_secs() / REFILL.as_secs();
         let earned = u32::try_from(earned).unwrap_or(u32::MAX);
         // Advances by whole intervals, so that the part of the next one is not lost.
-        self.since += REFILL * earned.min(BURST);
-        // Full: the time beyond that earns nothing.
+        self.refilled += REFILL * earned.min(BURST);
+        // The bucket is full: the rest of the time adds no token.
         if earned >= BURST {
-            self.since = now;
+            self.refilled = now;
         }
-        self.left = self.left.saturating_add(earned).min(BURST);
-        let spent = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        spent
+        self.tokens = self.tokens.saturating_add(earned).min(BURST);
+        let is_taken = self.tokens > 0;
+        self.tokens = self.tokens.saturating_sub(1);
+        is_taken
     }
 }
 
-/// Recently written series and the budgets of their objects.
+/// Recently written series, and the token buckets of their objects.
 #[derive(Debug, Default)]
 pub(super) struct Aggregator {
+    /// Written Events by their content, the object included.
     series: BTreeMap<Occurrence, Series>,
-    budgets: BTreeMap<Regarding, Budget>,
+    /// Buckets of the objects that caused Events.
+    buckets: BTreeMap<Regarding, TokenBucket>,
 }
 
 impl Aggregator {
@@ -93,18 +110,18 @@ impl Aggregator {
         suffix: u64,
         now: Instant,
         time: Timestamp,
-    ) -> Option<Writing> {
+    ) -> Option<EventWrite> {
         self.expire(now);
         if let Some(series) = self.series.get_mut(&occurrence) {
             series.count = series.count.saturating_add(1);
             series.last = (now, time);
             // Each doubling is written at once; counts in between wait for the refresh.
             let doubled = series.count >= series.written.saturating_mul(2);
-            return doubled.then(|| series.grow(now));
+            return doubled.then(|| series.update(now));
         }
-        let fresh = || Budget { left: BURST, since: now };
-        let budget = self.budgets.entry(occurrence.regarding.clone()).or_insert_with(fresh);
-        if !budget.spend(now) {
+        let full = || TokenBucket { tokens: BURST, refilled: now };
+        let bucket = self.buckets.entry(occurrence.regarding.clone()).or_insert_with(full);
+        if !bucket.try_take(now) {
             let Occurrence { regarding, reason, .. } = &occurrence;
             tracing::debug!(
                 ?regarding,
@@ -124,50 +141,53 @@ impl Aggregator {
             last_written: now,
         };
         self.series.insert(occurrence.clone(), series);
-        Some(Writing::Create { occurrence, namespace, name, time })
+        Some(EventWrite::Create { occurrence, namespace, name, time })
     }
 
-    /// The time at which [`refresh`](Self::refresh) has something to write next.
+    /// Returns the time at which [`refresh`](Self::refresh) has a series to write; `None` when no
+    /// series has new occurrences.
     pub(super) fn next_refresh(&self) -> Option<Instant> {
         let grown = self.series.values().filter(|series| series.count > series.written);
         grown.map(|series| series.last_written + REFRESH).min()
     }
 
-    /// Writes of series that grew and were last written a refresh interval ago, or of `all` that
-    /// grew.
-    pub(super) fn refresh(&mut self, now: Instant, all: bool) -> Vec<Writing> {
+    /// Returns the writes of series with new occurrences that were last written a refresh interval
+    /// ago; with `all`, those of every series with new occurrences.
+    pub(super) fn refresh(&mut self, now: Instant, all: bool) -> Vec<EventWrite> {
         let grown = self.series.values_mut().filter(|series| series.count > series.written);
         let due = grown.filter(|series| all || series.last_written + REFRESH <= now);
-        due.map(|series| series.grow(now)).collect()
+        due.map(|series| series.update(now)).collect()
     }
 
-    /// Forgets an Event that could not be written: the next occurrence makes a new one.
+    /// Removes the series of an Event that could not be written: the next occurrence creates
+    /// another Event.
     pub(super) fn forget(&mut self, namespace: &str, name: &str) {
         self.series.retain(|_, series| series.namespace != namespace || series.name != name);
     }
 
-    /// Drops series whose window is over, and the oldest half when the memory is full.
+    /// Removes series whose window is over, and the oldest half when there are too many.
     fn expire(&mut self, now: Instant) {
-        if self.series.len() < REMEMBERED && self.budgets.len() < REMEMBERED {
+        if self.series.len() < MOST_ENTRIES && self.buckets.len() < MOST_ENTRIES {
             self.series.retain(|_, series| series.last.0 + WINDOW > now);
             return;
         }
-        // Full: drops the half that was quiet longest, at once, so that this is rare.
+        // Half of the series are removed at once, so that this sort is rare.
         let mut ages: Vec<Instant> = self.series.values().map(|series| series.last.0).collect();
         ages.sort_unstable();
         if let Some(median) = ages.get(ages.len() / 2).copied() {
             self.series.retain(|_, series| series.last.0 > median);
         }
-        // A forgotten budget starts full again: only those without a recent refill go, unless too
-        // many remain.
-        self.budgets.retain(|_, budget| budget.since + REFILL > now);
-        if self.budgets.len() >= REMEMBERED {
-            self.budgets.clear();
+        // A removed bucket starts full again: only those without a recent refill are removed,
+        // unless too many remain.
+        self.buckets.retain(|_, bucket| bucket.refilled + REFILL > now);
+        if self.buckets.len() >= MOST_ENTRIES {
+            self.buckets.clear();
         }
     }
 }
 
-/// `name` as a part of an Event's name: 236 bytes of lower-case letters, digits, `-` and `.`.
+/// Converts `name` to a part of an Event's name: at most 236 lower-case letters, digits, `-` and
+/// `.`.
 fn subdomain(name: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
     let name: String = name.chars().take(236).map(|c| allowed(c).to_ascii_lowercase()).collect();
@@ -195,14 +215,14 @@ mod tests {
         }
     }
 
-    fn observe(aggregator: &mut Aggregator, note: &str, now: Instant) -> Option<Writing> {
+    fn observe(aggregator: &mut Aggregator, note: &str, now: Instant) -> Option<EventWrite> {
         aggregator.observe(occurrence("home", note), 1, now, Timestamp::UNIX_EPOCH)
     }
 
-    fn count(writing: Option<Writing>) -> Option<i32> {
-        match writing? {
-            Writing::Create { .. } => Some(1),
-            Writing::Grow { count, .. } => Some(count),
+    fn count(write: Option<EventWrite>) -> Option<i32> {
+        match write? {
+            EventWrite::Create { .. } => Some(1),
+            EventWrite::Update { count, .. } => Some(count),
         }
     }
 
@@ -223,7 +243,7 @@ mod tests {
         let (mut aggregator, now) = (Aggregator::default(), Instant::now());
         observe(&mut aggregator, "same", now);
         let again = observe(&mut aggregator, "same", now + WINDOW);
-        assert!(matches!(again, Some(Writing::Create { .. })), "{again:?}");
+        assert!(matches!(again, Some(EventWrite::Create { .. })), "{again:?}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -241,7 +261,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn memory_is_bounded() {
         let (mut aggregator, now) = (Aggregator::default(), Instant::now());
-        for n in 0..3 * REMEMBERED as u64 {
+        for n in 0..3 * MOST_ENTRIES as u64 {
             let occurrence = occurrence(&format!("o{n}"), "x");
             aggregator.observe(
                 occurrence,
@@ -250,7 +270,9 @@ mod tests {
                 Timestamp::UNIX_EPOCH,
             );
         }
-        assert!(aggregator.series.len() <= REMEMBERED && aggregator.budgets.len() <= REMEMBERED);
+        assert!(
+            aggregator.series.len() <= MOST_ENTRIES && aggregator.buckets.len() <= MOST_ENTRIES
+        );
     }
 
     #[test]

@@ -1,4 +1,7 @@
 //! The task that writes Events.
+//!
+//! One task writes for all recorders of a controller, one request at a time: the order of an
+//! object's Events is that of their occurrence.
 
 use std::time::Duration;
 
@@ -8,7 +11,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::series::{Aggregator, Writing};
+use super::series::{Aggregator, EventWrite};
 use super::{Occurrence, WORD_LIMIT};
 use windlass_client::api::Patch;
 use windlass_client::client::Client;
@@ -21,14 +24,20 @@ const WRITE_LIMIT: Duration = Duration::from_secs(10);
 /// Writes the occurrences of a [`Recorder`](super::Recorder); run it once, beside the recorder.
 #[derive(Debug)]
 pub struct EventWriter {
+    /// Client whose requests are logged as routine ones.
     client: Client,
+    /// Name of the reporter.
     controller: String,
+    /// Name of the reporter's process.
     instance: String,
+    /// The occurrences that wait.
     receiver: mpsc::Receiver<Occurrence>,
+    /// Decides about Events and series.
     aggregator: Aggregator,
 }
 
 impl EventWriter {
+    /// Creates the writer of one queue.
     pub(super) fn new(
         client: Client,
         controller: &str,
@@ -79,34 +88,33 @@ impl EventWriter {
         self.refresh(true).await;
     }
 
-    /// Takes an occurrence, and writes it unless it only grows a series.
+    /// Passes an occurrence to the aggregator, and sends the write that it requires, if any.
     async fn observe(&mut self, occurrence: Occurrence) {
         let environment = self.client.environment();
         let (suffix, now, time) =
             (environment.rng.next_u64(), environment.clock.now(), environment.clock.wall());
-        if let Some(writing) = self.aggregator.observe(occurrence, suffix, now, time) {
-            self.write(writing).await;
+        if let Some(write) = self.aggregator.observe(occurrence, suffix, now, time) {
+            self.write(write).await;
         }
     }
 
-    /// Writes grown series that are due, or `all` of them.
+    /// Writes the series with new occurrences that are due, or `all` of them.
     async fn refresh(&mut self, all: bool) {
         let now = self.client.environment().clock.now();
-        for writing in self.aggregator.refresh(now, all) {
-            self.write(writing).await;
+        for write in self.aggregator.refresh(now, all) {
+            self.write(write).await;
         }
     }
 
-    /// Sends one write; a failed one is forgotten.
-    async fn write(&mut self, writing: Writing) {
+    /// Sends one write; the series of a failed one is removed.
+    async fn write(&mut self, write: EventWrite) {
         let clock = self.client.environment().clock.clone();
-        let (namespace, name) = match &writing {
-            Writing::Create { namespace, name, .. } | Writing::Grow { namespace, name, .. } => {
-                (namespace.clone(), name.clone())
-            }
+        let (namespace, name) = match &write {
+            EventWrite::Create { namespace, name, .. }
+            | EventWrite::Update { namespace, name, .. } => (namespace.clone(), name.clone()),
         };
         // Bounded: one slow write must not hold up all others, nor the end of the operator.
-        match clock.timeout(WRITE_LIMIT, self.send(writing)).await {
+        match clock.timeout(WRITE_LIMIT, self.send(write)).await {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 tracing::debug!(%error, namespace, name, "an event could not be written");
@@ -118,9 +126,9 @@ impl EventWriter {
     }
 
     /// Creates an Event, or patches its series.
-    async fn send(&self, writing: Writing) -> Result<(), Error> {
-        match writing {
-            Writing::Create { occurrence, namespace, name, time } => {
+    async fn send(&self, write: EventWrite) -> Result<(), Error> {
+        match write {
+            EventWrite::Create { occurrence, namespace, name, time } => {
                 let event = Event {
                     metadata: ObjectMeta {
                         name: Some(name),
@@ -139,7 +147,7 @@ impl EventWriter {
                 };
                 self.client.namespace::<Event>(&namespace).create(&event).await?;
             }
-            Writing::Grow { namespace, name, count, time } => {
+            EventWrite::Update { namespace, name, count, time } => {
                 let series = json!({ "count": count, "lastObservedTime": MicroTime(time) });
                 let patch = Patch::Merge(json!({ "series": series }));
                 self.client.namespace::<Event>(&namespace).patch(&name, patch).await?;

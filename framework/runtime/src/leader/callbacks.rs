@@ -1,5 +1,8 @@
 //! An election with callbacks, as client-go's `LeaderElector.Run` has them, for programs without a
 //! manager.
+//!
+//! A panic of a callback is caught: the lease of a process whose callback panicked is given back as
+//! after an ordinary end.
 
 use std::fmt;
 use std::future::Future;
@@ -18,23 +21,56 @@ use super::gate::LeaseGate;
 use super::settings::LOST;
 use super::term::Term;
 
+/// Future of the leader's work.
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Maker of the leader's work.
 type Started = Box<dyn FnOnce(LeaseGate, CancellationToken) -> Work + Send>;
+/// Callback at the end.
 type Stopped = Box<dyn FnOnce() + Send>;
+/// Callback about each new leader, with its identity.
 type NewLeader = Box<dyn FnMut(&str) + Send>;
 
 /// Time that work may go on after its cancellation before it is dropped.
 const DRAIN: Duration = Duration::from_secs(25);
 
 /// Callbacks of an election.
+///
+/// client-go's `LeaderCallbacks`: `OnStartedLeading`, `OnStoppedLeading` and `OnNewLeader`.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::client::Client;
+/// # async fn example(client: Client) -> Result<(), windlass::Error> {
+/// use tokio_util::sync::CancellationToken;
+/// use windlass::leader::{Elector, LeaderCallbacks, LeaderElection, Outcome};
+///
+/// let elector = Elector::new(LeaderElection::new("nightly-report"), &client)?;
+/// let callbacks = LeaderCallbacks::new(
+///     |_gate, stop| async move { stop.cancelled().await },
+///     || println!("does not lead any more"),
+/// )
+/// .new_leader(|identity| println!("{identity} leads"));
+/// let outcome = elector.run(callbacks, &CancellationToken::new()).await;
+/// assert_ne!(outcome, Outcome::Failed);
+/// # Ok(())
+/// # }
+/// ```
 pub struct LeaderCallbacks {
+    /// Called once, when this process leads.
     started: Started,
+    /// Called once, at the end of the run.
     stopped: Stopped,
+    /// Called at each change of leader.
     new_leader: Option<NewLeader>,
+    /// Time for the work to end.
     drain: Duration,
 }
 
 /// Reason for which [`Elector::run`] returned.
+///
+/// After [`Stopped`](Self::Stopped), [`Finished`](Self::Finished), [`Failed`](Self::Failed) and
+/// [`Lent`](Self::Lent) others can take the lock at once; after [`CutShort`](Self::CutShort) they
+/// wait for the lease duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The election was stopped before it led.
@@ -79,6 +115,9 @@ impl LeaderCallbacks {
 
     /// Sets a callback for every change of leader that this process sees, itself included; called
     /// once for each change.
+    ///
+    /// The argument is the leader's identity. The callback must not block; after a panic it is not
+    /// called again.
     #[must_use]
     pub fn new_leader(mut self, call: impl FnMut(&str) + Send + 'static) -> Self {
         self.new_leader = Some(Box::new(call));
@@ -102,9 +141,13 @@ impl fmt::Debug for LeaderCallbacks {
 
 /// Calls the callback about new leaders, once for each leader.
 struct LeaderNotifier {
+    /// The callback; taken out while it runs, and for good by a panic.
     call: Option<NewLeader>,
+    /// State of the election.
     status: watch::Receiver<Leadership>,
+    /// Identity of this process.
     own: String,
+    /// Leader of the last call.
     notified: Option<String>,
 }
 

@@ -1,5 +1,8 @@
 //! The election against a store: campaigns, renewals while a term lasts, release.
 
+// DESIGN.md, 35: All clones of an `Elector` share one campaign permit
+// DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,17 +28,19 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that the release of the Lease waits for writes that were sent. Every write that gets an
 /// answer has it by then; a write without one is mostly in doubt for so much longer that the lease
 /// may as well run out.
-pub(super) const WRITE_DRAIN: Duration = Duration::from_secs(2);
+pub const WRITE_DRAIN: Duration = Duration::from_secs(2);
 
 /// Upper bound of the delay of an attempt that a change of the lock causes: candidates spread out,
 /// and a lock that changes all the time costs no more than some requests a second.
-const PROMPT: Duration = Duration::from_millis(200);
+const MAX_ATTEMPT_DELAY: Duration = Duration::from_millis(200);
 
-/// Time added to a wait before the attempt that finds the wait over: timers may be early by their
-/// grain.
-const MOMENT: Duration = Duration::from_millis(2);
+/// Time added to a wait before the attempt that finds the wait over: a timer may fire early by its
+/// granularity.
+const TIMER_GRAIN: Duration = Duration::from_millis(2);
 
 /// State of an election, as this process knows it.
+///
+/// Published by a watch channel, so a reader that is slow sees the newest state and not each one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
     /// Waiting for the Lease; with its holder, when that is known.
@@ -53,6 +58,35 @@ pub enum Leadership {
 }
 
 /// Campaigns for a Lease. Cheap to clone; all clones together run one campaign or term at a time.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::client::Client;
+/// # async fn work(_: &Client) {}
+/// # async fn example(client: Client) -> Result<(), windlass::Error> {
+/// use std::sync::Arc;
+/// use tokio_util::sync::CancellationToken;
+/// use windlass::leader::{Elector, LeaderElection};
+///
+/// let elector = Elector::new(LeaderElection::new("nightly-report"), &client)?;
+/// let stop = CancellationToken::new();
+/// while let Some(term) = elector.campaign(&stop).await {
+///     // Writes by this client are refused once the lease is over.
+///     let leading = client.gated(Arc::new(term.gate()));
+///     let lost = term.lost();
+///     let has_ended = tokio::select! {
+///         biased;
+///         () = lost.cancelled() => true, // the work was dropped
+///         () = work(&leading) => true,
+///     };
+///     term.end(has_ended).await;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A [`Manager`](crate::manager::Manager) does this by itself, and [`run`](Self::run) with
+/// callbacks.
 #[derive(Clone, Debug)]
 pub struct Elector {
     shared: Arc<Shared>,
@@ -61,20 +95,25 @@ pub struct Elector {
 /// State that all clones of an [`Elector`] and its terms share.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// Names and durations, checked.
     pub(super) settings: LeaderElection,
     // Shared with the machine of every campaign: a record that an earlier campaign sent may be the
     // stored one.
-    written: OwnRecords,
+    own_records: OwnRecords,
     /// The gate of the running term.
     pub(super) gate: Mutex<Option<LeaseGate>>,
     /// Writes that the gates of all terms let out.
     pub(super) flights: InFlightWrites,
     /// One campaign or term at a time: a second one would take the first one's record for its own.
-    turn: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
+    /// Store of the record.
     pub(super) lock: Arc<dyn ResourceLock>,
+    /// Clock, randomness and metrics.
     pub(super) environment: Environment,
+    /// The published state.
     pub(super) status: watch::Sender<Leadership>,
-    reach: LockAccess,
+    /// Whether the lock answers, for readiness.
+    access: LockAccess,
     /// While this process holds a lock that it created: the time at which it leads.
     leads_at: Mutex<Option<Instant>>,
 }
@@ -101,14 +140,14 @@ impl Elector {
         let now = environment.clock.mark();
         let unheld = client.new_server().and_then(|new| new.claim(&namespace, &settings.name, now));
         let elector = Self::over(settings, lock, environment)?;
-        unheld.into_iter().for_each(|since| elector.is_unheld_since(since));
+        unheld.into_iter().for_each(|since| elector.set_unheld_since(since));
         Ok(elector)
     }
 
     /// Notes that no other process held the lock at `at`: a process that creates the lock within a
     /// lease duration need not wait.
-    pub(crate) fn is_unheld_since(&self, at: ClockReading) {
-        self.shared.written.is_unheld_since(at);
+    pub(crate) fn set_unheld_since(&self, at: ClockReading) {
+        self.shared.own_records.set_unheld_since(at);
     }
 
     /// Creates an election by any lock, held as its [`identity`](ResourceLock::identity).
@@ -133,25 +172,29 @@ impl Elector {
         Ok(Self {
             shared: Arc::new(Shared {
                 settings,
-                written: OwnRecords::default(),
+                own_records: OwnRecords::default(),
                 gate: Mutex::new(None),
                 flights,
-                turn: Arc::new(Semaphore::new(1)),
+                permits: Arc::new(Semaphore::new(1)),
                 lock,
                 environment,
                 status,
-                reach: LockAccess::default(),
+                access: LockAccess::default(),
                 leads_at: Mutex::new(None),
             }),
         })
     }
 
     /// Returns the name of this process in the Lease.
+    ///
+    /// As given by [`LeaderElection::identity`], or made at the creation of the elector.
     pub fn identity(&self) -> &str {
         self.shared.lock.identity()
     }
 
     /// Returns a receiver of the election's state, now and whenever it changes.
+    ///
+    /// The receiver's present value counts as seen: the first `changed` waits for the next state.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
         self.shared.status.subscribe()
     }
@@ -165,7 +208,7 @@ impl Elector {
     /// Returns the reason why this process could not lead if no other process did; `None` when the
     /// lock answers it, or did, and the API server is away.
     pub(crate) fn unreachable(&self) -> Option<String> {
-        self.shared.reach.trouble()
+        self.shared.access.failure()
     }
 
     /// While this process holds a lock that it created: the time until it leads, if nothing comes
@@ -187,20 +230,20 @@ impl Elector {
     /// is given back.
     pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
         let shared = &self.shared;
-        let turn = tokio::select! {
+        let permit = tokio::select! {
             biased;
             () = stop.cancelled() => None,
             // The semaphore is never closed.
-            turn = Arc::clone(&shared.turn).acquire_owned() => turn.ok(),
+            permit = Arc::clone(&shared.permits).acquire_owned() => permit.ok(),
         };
-        let Some(turn) = turn else {
+        let Some(permit) = permit else {
             shared.status.send_replace(Leadership::Ended);
             return None;
         };
         let machine = Machine::new(
             self.identity().to_owned(),
             shared.settings.timing,
-            shared.written.clone(),
+            shared.own_records.clone(),
         );
         let mut handover = Handover::new(machine, shared.settings.handover);
         let mut lock_watch =
@@ -212,22 +255,22 @@ impl Elector {
             }
             if let Some(sent) = handover.machine.held() {
                 *shared.leads_at.lock() = None;
-                return Some(Term::begin(shared, (handover, sent), lock_watch, turn));
+                return Some(Term::begin(shared, (handover, sent), lock_watch, permit));
             }
             let wait = handover.machine.wait_left(&shared.environment.clock.mark());
             shared.publish(&handover.machine, wait);
             // A wait that is already over was followed by an attempt, which failed: only the pause
             // counts.
-            let soon = wait.filter(|wait| !wait.is_zero()).map(|wait| wait + MOMENT);
+            let soon = wait.filter(|wait| !wait.is_zero()).map(|wait| wait + TIMER_GRAIN);
             let pause = soon.unwrap_or(Duration::MAX).min(shared.pause());
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = shared.chance(&handover.machine, &mut lock_watch) => {}
+                () = shared.wait_until_free(&handover.machine, &mut lock_watch) => {}
                 () = shared.environment.clock.sleep(pause) => {}
             }
         }
-        shared.leave(&handover.machine);
+        shared.end_campaign(&handover.machine);
         shared.withdraw(&mut handover).await;
         shared.status.send_replace(Leadership::Ended);
         None
@@ -235,13 +278,13 @@ impl Elector {
 }
 
 impl Shared {
-    /// Waits until the lock reports that it is free, and a moment more, so that candidates spread
-    /// out.
-    async fn chance(&self, machine: &Machine, lock_watch: &mut LockWatch) {
-        // A change that offers no chance (a renewal by the holder) must not cause a request.
-        while !machine.is_chance(&lock_watch.next().await) {}
-        let moment = (PROMPT / 2).mul_f64(1.0 + self.environment.rng.unit());
-        self.environment.clock.sleep(moment).await;
+    /// Waits until the lock reports that it is free, and for a random delay, so that candidates
+    /// spread out.
+    async fn wait_until_free(&self, machine: &Machine, lock_watch: &mut LockWatch) {
+        // A change that leaves the lock held (a renewal by the holder) must not cause a request.
+        while !machine.is_worth_attempt(&lock_watch.next().await) {}
+        let delay = (MAX_ATTEMPT_DELAY / 2).mul_f64(1.0 + self.environment.rng.unit());
+        self.environment.clock.sleep(delay).await;
     }
 
     /// Makes an attempt; returns false when `stop` came first. A lease that the attempt won, or may
@@ -261,10 +304,10 @@ impl Shared {
         };
         // The attempt was cut: the stored record may be one that the machine has not seen.
         if !ended {
-            handover.machine.stale();
+            handover.machine.mark_stale();
         }
         if self.settings.release && (handover.machine.held().is_some() || !ended) {
-            self.give_back(handover).await;
+            self.release_when_idle(handover).await;
         }
         false
     }
@@ -275,9 +318,9 @@ impl Shared {
         let asks = async {
             // Read and replace, and once more if the first record was stale, as in `release`.
             for _ in 0..4 {
-                let Some(ask) = handover.withdraw() else { return };
-                let answer = self.ask(&ask).await;
-                if handover.machine.released(&ask, answer, &clock.mark()) {
+                let Some(request) = handover.withdraw() else { return };
+                let answer = self.send(&request).await;
+                if handover.machine.released(&request, answer, &clock.mark()) {
                     return;
                 }
             }
@@ -288,22 +331,22 @@ impl Shared {
     /// Makes one attempt to acquire or renew.
     pub(super) async fn attempt(&self, handover: &mut Handover) {
         let clock = &self.environment.clock;
-        let mut ask = handover.attempt(&clock.mark(), clock.wall());
+        let mut request = handover.attempt(&clock.mark(), clock.wall());
         loop {
-            if ask == LockRequest::Read && handover.machine.held().is_some() {
+            if request == LockRequest::Read && handover.machine.held().is_some() {
                 self.environment.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
             }
             // Read before the request leaves: validity counts from here, however slow the answer
             // is.
             let sent = clock.mark();
-            let answer = self.ask(&ask).await;
+            let answer = self.send(&request).await;
             let was_answered = !matches!(answer, LockResponse::Failed);
-            let next = handover.answered(&ask, answer, &sent, &clock.mark(), clock.wall());
+            let next = handover.answered(&request, answer, &sent, &clock.mark(), clock.wall());
             match next {
-                Some(next) => ask = next,
+                Some(next) => request = next,
                 None => {
                     if was_answered {
-                        self.reach.answered();
+                        self.access.answered();
                     }
                     return;
                 }
@@ -311,10 +354,10 @@ impl Shared {
         }
     }
 
-    /// Sends one request to the lock and sorts its outcome.
-    async fn ask(&self, ask: &LockRequest) -> LockResponse {
-        let request = async {
-            match ask {
+    /// Sends one request to the lock and classifies its outcome.
+    async fn send(&self, request: &LockRequest) -> LockResponse {
+        let exchange = async {
+            match request {
                 LockRequest::Read => self.lock.get().await,
                 LockRequest::Create(record) => self.lock.create(record.clone()).await.map(Some),
                 LockRequest::Replace { version, record } => {
@@ -323,33 +366,35 @@ impl Shared {
             }
         };
         let limit = self.settings.timing.request_limit();
-        match self.environment.clock.timeout(limit, request).await {
+        match self.environment.clock.timeout(limit, exchange).await {
             Some(Ok(Some(seen))) => LockResponse::Lease(seen),
             Some(Ok(None)) => LockResponse::Missing,
             Some(Err(error)) => match error.kind() {
                 ErrorKind::Conflict | ErrorKind::AlreadyExists => LockResponse::Conflict,
                 // For a creation, `NotFound` means that there is no such namespace.
-                ErrorKind::NotFound if matches!(ask, LockRequest::Replace { .. }) => {
+                ErrorKind::NotFound if matches!(request, LockRequest::Replace { .. }) => {
                     LockResponse::Conflict
                 }
                 // A refusal after an attempt of ours that may have worked: the next read of the
                 // record decides.
-                _ if *ask != LockRequest::Read && error.code() == Some(409) => {
+                _ if *request != LockRequest::Read && error.code() == Some(409) => {
                     LockResponse::Conflict
                 }
-                _ if matches!(ask, LockRequest::Replace { .. }) && error.code() == Some(404) => {
+                _ if matches!(request, LockRequest::Replace { .. })
+                    && error.code() == Some(404) =>
+                {
                     LockResponse::Conflict
                 }
                 _ => {
                     warn!(lease = %self.lock.describe(), error = ?error, "an election request failed");
-                    self.reach.failed(&error);
+                    self.access.failed(&error);
                     LockResponse::Failed
                 }
             },
             None => {
                 warn!(lease = %self.lock.describe(), ?limit, "an election request was not answered");
                 let text = format!("{} does not answer within {limit:?}", self.lock.describe());
-                self.reach.failed(&Error::new(ErrorKind::Timeout, text));
+                self.access.failed(&Error::new(ErrorKind::Timeout, text));
                 LockResponse::Failed
             }
         }
@@ -357,7 +402,7 @@ impl Shared {
 
     /// Gives the Lease back once no write that was made under it can be executed any more; leaves
     /// it to expire when that takes too long.
-    pub(super) async fn give_back(&self, handover: &mut Handover) {
+    pub(super) async fn release_when_idle(&self, handover: &mut Handover) {
         let lease = self.lock.describe();
         if !self.flights.idle(WRITE_DRAIN).await {
             let (unanswered, at_most) = self.flights.doubts();
@@ -376,9 +421,9 @@ impl Shared {
         let clock = &self.environment.clock;
         // Read and replace, and once more if the first record was stale.
         for _ in 0..4 {
-            let Some(ask) = handover.release(clock.wall()) else { return };
-            let answer = self.ask(&ask).await;
-            if handover.machine.released(&ask, answer, &clock.mark()) {
+            let Some(request) = handover.release(clock.wall()) else { return };
+            let answer = self.send(&request).await;
+            if handover.machine.released(&request, answer, &clock.mark()) {
                 info!(lease = %self.lock.describe(), "gave the lease back");
                 return;
             }
@@ -427,8 +472,8 @@ impl Shared {
         });
     }
 
-    /// Ends a campaign that won no term.
-    fn leave(&self, machine: &Machine) {
+    /// Ends a campaign that won no term: logs a wait that was not over.
+    fn end_campaign(&self, machine: &Machine) {
         *self.leads_at.lock() = None;
         if machine.wait_left(&self.environment.clock.mark()).is_some() {
             let why = "stopped before it led; the lock that it made is left to expire";

@@ -10,6 +10,8 @@
 //! Absent: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
 //! service account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
 
+// DESIGN.md, 44: The API server's fence compares Pods, not terms
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

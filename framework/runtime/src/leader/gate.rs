@@ -1,29 +1,39 @@
 //! Write gate of a term: lets a write out only while the lease is valid, and for no longer.
+//!
+//! Invariants: a closed gate never opens again; validity never grows by a late answer, because it
+//! counts from the time at which the renewal was about to be sent; a write that was let out is
+//! counted in `flights` until its answer, so the lease is not given back under it.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::settings::Timing;
+use super::settings::LeaseDurations;
 use windlass_client::client::{InFlightWrites, WriteGate, WritePermit};
 use windlass_core::clock::{Clock, ClockReading};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::sync::Mutex;
 
 /// Least validity that is worth a request.
-pub(super) const LEAST: Duration = Duration::from_secs(1);
+pub(super) const MIN_VALIDITY: Duration = Duration::from_secs(1);
 
 /// Write gate that is open while the lease of one term is valid; closed for good when the term
 /// ends.
+///
+/// Cheap to clone; all clones close together. A write is let out while at least one second of
+/// validity is left, and has that validity as its deadline.
 #[derive(Clone)]
 pub struct LeaseGate {
     inner: Arc<Inner>,
 }
 
 struct Inner {
+    /// Name of the lock, for errors.
     lease: String,
+    /// Clock of validity.
     clock: Clock,
-    timing: Timing,
+    /// Durations of the election.
+    timing: LeaseDurations,
     /// When the last successful acquisition or renewal was about to be sent.
     renewed: Mutex<Option<ClockReading>>,
     /// Writes that were let out in all terms of this process: another process may have the lease
@@ -36,7 +46,7 @@ impl LeaseGate {
     pub(super) fn new(
         lease: String,
         clock: Clock,
-        timing: Timing,
+        timing: LeaseDurations,
         renewed: ClockReading,
         flights: InFlightWrites,
     ) -> Self {
@@ -45,6 +55,8 @@ impl LeaseGate {
     }
 
     /// Returns the time for which the lease is still valid; `None` when it is not.
+    ///
+    /// At most lease duration - margin: 13 s with the defaults.
     pub fn validity(&self) -> Option<Duration> {
         let renewed = *self.inner.renewed.lock();
         remaining(&self.inner.timing, &renewed?, &self.inner.clock.mark())
@@ -76,12 +88,12 @@ impl LeaseGate {
 
 /// Ends the renewing of a term when it is dropped, also by a panic: the gate closes before any
 /// listener is notified, so every notified listener finds it closed.
-pub(super) struct Unheld<T: FnMut()> {
+pub(super) struct CloseOnDrop<T: FnMut()> {
     pub(super) gate: LeaseGate,
     pub(super) notify: T,
 }
 
-impl<T: FnMut()> Drop for Unheld<T> {
+impl<T: FnMut()> Drop for CloseOnDrop<T> {
     fn drop(&mut self) {
         self.gate.close();
         (self.notify)();
@@ -89,8 +101,8 @@ impl<T: FnMut()> Drop for Unheld<T> {
 }
 
 /// Returns the validity that is left of a lease whose renewal was sent at `sent`.
-pub(super) fn remaining(
-    timing: &Timing,
+pub fn remaining(
+    timing: &LeaseDurations,
     sent: &ClockReading,
     now: &ClockReading,
 ) -> Option<Duration> {
@@ -98,11 +110,12 @@ pub(super) fn remaining(
 }
 
 /// Returns `left` if it is enough validity for a write to be sent.
-pub(super) fn worth_sending(left: Option<Duration>) -> Option<Duration> {
-    left.filter(|left| *left >= LEAST)
+pub fn worth_sending(left: Option<Duration>) -> Option<Duration> {
+    left.filter(|left| *left >= MIN_VALIDITY)
 }
 
 impl WriteGate for LeaseGate {
+    /// Returns the validity that is left, or why the write must not be sent.
     fn admit(&self) -> Result<Option<Duration>, Error> {
         let left = self.validity();
         worth_sending(left).map(Some).ok_or_else(|| {
@@ -118,6 +131,7 @@ impl WriteGate for LeaseGate {
         })
     }
 
+    /// Counts a write and lets it out; the permit carries its deadline.
     fn begin_write(&self) -> Result<WritePermit, Error> {
         // Counted before the check: the caller that closes the gate and then finds no write under
         // way knows that none will follow.

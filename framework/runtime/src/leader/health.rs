@@ -1,5 +1,4 @@
-//! Health check of an election: unhealthy when the lease is over and this process still believes in
-//! it.
+//! Health check of an election: unhealthy when the lease has expired and its term has not ended.
 
 use std::time::Duration;
 
@@ -14,9 +13,26 @@ use windlass_core::error::{Error, ErrorKind};
 ///
 /// A manager has this check as `leaderElection` in `/healthz` by itself; the adaptor is for
 /// programs that run an [`Elector`] of their own.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::client::Client;
+/// # fn example(client: Client) -> Result<(), windlass::Error> {
+/// use std::time::Duration;
+/// use windlass::leader::{Elector, HealthzAdaptor, LeaderElection};
+///
+/// let health = HealthzAdaptor::new(Duration::from_secs(20));
+/// health.check()?; // passes: there is no election yet
+/// health.set_leader_election(Elector::new(LeaderElection::new("nightly-report"), &client)?);
+/// health.check()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct HealthzAdaptor {
+    /// Time beyond the end of the lease that counts as slow, and not as stuck.
     tolerance: Duration,
+    /// The election; set once the program has made it.
     elector: Mutex<Option<Elector>>,
 }
 
@@ -32,7 +48,7 @@ impl HealthzAdaptor {
         "leaderElection"
     }
 
-    /// Sets the election to look at; before there is one, the check passes.
+    /// Sets the election to check; before there is one, the check passes.
     pub fn set_leader_election(&self, elector: Elector) {
         *self.elector.lock() = Some(elector);
     }

@@ -25,6 +25,14 @@
 //! been deleted while its holder hangs. Only the first election on a server that this process
 //! started itself need not wait. Absent: protection against other implementations that recreate a
 //! deleted lock and work at once, sharding.
+//!
+//! Files: `decision` is the protocol without I/O, which the simulation tests; `elector` runs
+//! campaigns and `term` a term with it; `gate` decides about each write; `lock` has the stores of
+//! the record; `settings` the durations and the rules among them; `callbacks` client-go's
+//! interface.
+//!
+//! Lock order: an elector's `gate` before the gate's own `renewed`; neither is held across an
+//! `await`.
 
 mod callbacks;
 mod decision;
@@ -50,10 +58,16 @@ pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
 pub use term::Term;
 
-#[cfg(any(test, feature = "testing"))]
-// Without the feature the module serves the tests of this crate, and no module exports it.
-#[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
+/// Parts of an election that `windlass-testing` runs in simulations.
 #[doc(hidden)]
-pub mod simulation;
+pub mod simulated {
+    pub use super::decision::{
+        Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
+    };
+    pub use super::elector::WRITE_DRAIN;
+    pub use super::gate::{remaining, worth_sending};
+    pub use super::settings::LeaseDurations;
+}
+
 #[cfg(test)]
 mod tests;

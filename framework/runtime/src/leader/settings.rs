@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::decision::HandoverPolicy;
-use super::gate::LEAST;
+use super::gate::MIN_VALIDITY;
 use super::lock::LockKind;
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::rng::Rng;
@@ -21,18 +21,45 @@ const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 ///
 /// The defaults are those of Kubernetes' own components: a lease of 15 s, given up after 10 s
 /// without a renewal, tried every 2 s; writes stop 2 s before the lease could pass to another.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use std::time::Duration;
+/// use windlass::leader::LeaderElection;
+///
+/// // Slower than the defaults: fewer requests, and a later takeover after a crash.
+/// let election = LeaderElection::new("site-operator")
+///     .namespace("operators")
+///     .lease_duration(Duration::from_secs(60))
+///     .renew_deadline(Duration::from_secs(40))
+///     .retry_period(Duration::from_secs(8));
+/// election.check()?;
+///
+/// // Two replicas could write at once, so this is refused.
+/// let unsafe_one = LeaderElection::new("site-operator").renew_deadline(Duration::from_secs(15));
+/// assert!(unsafe_one.check().is_err());
+/// # Ok::<(), windlass::Error>(())
+/// ```
+///
+/// The rule among the durations: renew deadline + 1.2 × retry period + margin ≤ lease duration.
 #[derive(Clone, Debug)]
 pub struct LeaderElection {
     #[doc(hidden)]
     pub name: String,
     #[doc(hidden)]
     pub namespace: Option<String>,
+    /// Name of this process in the lock; made from the machine's name if none is given.
     pub(crate) identity: Option<String>,
+    /// Kind of object that holds the record.
     pub(crate) lock: LockKind,
+    /// Whether the lock is given back at a clean end.
     pub(crate) release: bool,
+    /// Whether the lease is lent, or asked for.
     pub(super) handover: HandoverPolicy,
+    /// Whether the manifests hold the policy against writes from elsewhere.
     pub(crate) fence: bool,
-    pub(crate) timing: Timing,
+    /// The durations.
+    pub(crate) timing: LeaseDurations,
     /// Whether the margin was given, and does not follow from the other durations.
     has_margin: bool,
 }
@@ -40,17 +67,19 @@ pub struct LeaderElection {
 /// Durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub struct Timing {
+pub struct LeaseDurations {
     #[doc(hidden)]
     pub lease_duration: Duration,
     #[doc(hidden)]
     pub renew_deadline: Duration,
     #[doc(hidden)]
     pub retry_period: Duration,
-    pub(crate) margin: Duration,
+    /// Time before the end of the lease at which writes stop.
+    #[doc(hidden)]
+    pub margin: Duration,
 }
 
-impl Default for Timing {
+impl Default for LeaseDurations {
     fn default() -> Self {
         Self {
             lease_duration: Duration::from_secs(15),
@@ -61,7 +90,7 @@ impl Default for Timing {
     }
 }
 
-impl Timing {
+impl LeaseDurations {
     /// Returns the margin that lets clocks differ as much as with the defaults, as far as the other
     /// durations leave room for it.
     fn usual_margin(&self) -> Duration {
@@ -78,7 +107,7 @@ impl Timing {
     }
 
     /// Longest time that one request of an attempt may take.
-    pub(crate) fn request_limit(&self) -> Duration {
+    pub fn request_limit(&self) -> Duration {
         // Half of the renew deadline: after one request without an answer there is time for a
         // second.
         (self.renew_deadline / 2).max(Duration::from_secs(1))
@@ -129,7 +158,7 @@ impl Timing {
                 needed.as_secs_f64().ceil()
             ));
         }
-        let between = longest_wait + LEAST;
+        let between = longest_wait + MIN_VALIDITY;
         if self.validity() < between {
             return Err(format!(
                 "lease duration - margin ({:?}) must last from one renewal to the next ({between:?}), \
@@ -144,12 +173,14 @@ impl Timing {
 impl LeaderElection {
     /// Returns the durations. Only their setters change them, because the margin follows.
     #[doc(hidden)]
-    pub fn timing(&self) -> Timing {
+    pub fn timing(&self) -> LeaseDurations {
         self.timing
     }
 
     /// Creates the settings of an election by the Lease called `name`, in the operator's own
     /// namespace.
+    ///
+    /// The name is that of the lock's object: at most 253 lower-case letters, digits, `-` and `.`.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -159,7 +190,7 @@ impl LeaderElection {
             release: true,
             handover: HandoverPolicy::default(),
             fence: false,
-            timing: Timing::default(),
+            timing: LeaseDurations::default(),
             has_margin: false,
         }
     }
@@ -173,6 +204,9 @@ impl LeaderElection {
 
     /// Sets the name of this process in the Lease; no two processes may share one. Default: the
     /// Pod's or machine's name and a random suffix.
+    ///
+    /// client-go's `LockConfig.Identity`. Two processes of one identity take each other's record
+    /// for their own and may both lead.
     #[must_use]
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
@@ -181,6 +215,8 @@ impl LeaderElection {
 
     /// Sets the kind of object that holds the record. Default: a Lease. The others are for taking
     /// an election over from an operator that still uses one of them.
+    ///
+    /// client-go's `--leader-elect-resource-lock`.
     #[must_use]
     pub fn resource_lock(mut self, lock: LockKind) -> Self {
         self.lock = lock;
@@ -190,6 +226,8 @@ impl LeaderElection {
     /// Sets whether the lock is given back when this process stops and its work has ended. Default:
     /// yes, so that another replica leads within seconds; otherwise that replica waits for the
     /// lease duration. client-go's `ReleaseOnCancel`, which is off there.
+    ///
+    /// The lock is never given back while a write of this process may still be executed.
     #[must_use]
     pub fn release_on_cancel(mut self, release: bool) -> Self {
         self.release = release;
@@ -236,6 +274,9 @@ impl LeaderElection {
 
     /// Sets the time that others wait before they take over an unrenewed Lease; whole seconds,
     /// default 15 s.
+    ///
+    /// client-go's `LeaseDuration`, with its default. The time for which no replica works after the
+    /// leader crashed.
     #[must_use]
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.timing.lease_duration = duration;
@@ -243,6 +284,8 @@ impl LeaderElection {
     }
 
     /// Sets the time that a leader tries to renew before it gives up; default 10 s.
+    ///
+    /// client-go's `RenewDeadline`, with its default. Counted from the last successful renewal.
     #[must_use]
     pub fn renew_deadline(mut self, duration: Duration) -> Self {
         self.timing.renew_deadline = duration;
@@ -250,6 +293,9 @@ impl LeaderElection {
     }
 
     /// Sets the time between two attempts, stretched by up to 20 %; default 2 s.
+    ///
+    /// client-go's `RetryPeriod`, with its default. One request in each period by the leader and by
+    /// each candidate.
     #[must_use]
     pub fn retry_period(mut self, duration: Duration) -> Self {
         self.timing.retry_period = duration;
@@ -259,6 +305,8 @@ impl LeaderElection {
     /// Sets the time before the end of the lease at which writes stop. Default: 2/15 of the lease
     /// duration, as far as the renew deadline and the retry period leave room for it, and at least
     /// 2 s. The margin is the amount that [clocks may differ](Self::clock_tolerance) by.
+    ///
+    /// client-go has no such setting: its leader may write until it notices the loss.
     #[must_use]
     pub fn margin(mut self, duration: Duration) -> Self {
         self.timing.margin = duration;
@@ -277,11 +325,21 @@ impl LeaderElection {
     /// Returns the factor by which the rates of two clocks may differ before two replicas can write
     /// at the same time: lease duration / (lease duration - margin), 1.15 with the defaults. Pauses
     /// between the gate's answer and the arrival of a write take from it.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// use windlass::leader::LeaderElection;
+    ///
+    /// let tolerance = LeaderElection::new("site-operator").clock_tolerance();
+    /// assert!((1.15..1.16).contains(&tolerance));
+    /// ```
     pub fn clock_tolerance(&self) -> f64 {
         self.timing.lease_duration.as_secs_f64() / self.timing.validity().as_secs_f64()
     }
 
     /// Checks that the durations are safe together, and that an object can have the name.
+    ///
+    /// A manager and [`Elector::new`](super::Elector::new) call it by themselves.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] with the rule that is broken and the correction.

@@ -1,7 +1,7 @@
 //! A term of leadership: renewed in the background, from the moment it was won to the moment it is
 //! given back.
 //!
-//! The end of a term decides what others may do next. So its gate closes before any listener is
+//! When a term ends, another process may lead. So its gate closes before any listener is
 //! notified of the end, and the lease is given back only when all work has ended and no write that
 //! was made under it can still be executed. Absent: winning a term, which is the campaign's part.
 
@@ -12,35 +12,45 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
-use super::decision::{Concern, Handover};
+use super::decision::{Handover, Reaction};
 use super::elector::{Leadership, Shared};
-use super::gate::{LeaseGate, Unheld};
+use super::gate::{CloseOnDrop, LeaseGate};
 use super::lock::{LockWatch, ObservedRecord};
 use windlass_core::clock::ClockReading;
 use windlass_core::metrics::names;
 
 /// Leadership, from its beginning to its end. A term renews itself in the background; dropping it
 /// stops that: its gate closes, and the lease is left to expire, as after a crash.
+///
+/// Made by [`Elector::campaign`](super::Elector::campaign), which has an example. At most one term
+/// of an elector and its clones exists at a time.
 #[derive(Debug)]
 pub struct Term {
+    /// The renewals; returns the machine for the release.
     task: AbortOnDropHandle<Handover>,
+    /// Ends the renewals without a loss.
     finish: CancellationToken,
+    /// Cancelled when another process asks for the lease.
     asked: CancellationToken,
-    ending: Ending,
+    /// Closes the gate, in whatever way the term ends.
+    guard: TermGuard,
     /// Dropped last: only then may the next campaign begin.
-    _turn: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Ends a term, in whatever way it ends: no write is let out any more, and the workers are
 /// notified.
 #[derive(Debug)]
-struct Ending {
+struct TermGuard {
+    /// Gate of this term's writes.
     gate: LeaseGate,
+    /// Cancelled when the term is over.
     lost: CancellationToken,
+    /// State of the elector.
     shared: Arc<Shared>,
 }
 
-impl Drop for Ending {
+impl Drop for TermGuard {
     fn drop(&mut self) {
         // Closed before the notification: a worker that is notified must find the gate closed.
         self.gate.close();
@@ -60,13 +70,13 @@ impl Drop for Ending {
 }
 
 impl Term {
-    /// Starts the term of a lease that `handover` holds since a request that was about to be sent at
-    /// `sent`.
+    /// Starts the term of a lease that `handover` holds since a request that was about to be sent
+    /// at `sent`.
     pub(super) fn begin(
         shared: &Arc<Shared>,
         (handover, sent): (Handover, ClockReading),
         lock_watch: LockWatch,
-        turn: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         let shared = Arc::clone(shared);
         let settings = &shared.settings;
@@ -83,7 +93,7 @@ impl Term {
         shared.status.send_replace(Leadership::Leading);
         let [lost, finish, asked] = std::array::from_fn(|_| CancellationToken::new());
         let task = AbortOnDropHandle::new(tokio::spawn({
-            let mut holding = Holding {
+            let mut renew_loop = RenewLoop {
                 shared: shared.clone(),
                 handover,
                 lock_watch,
@@ -92,12 +102,12 @@ impl Term {
             };
             let lost = lost.clone();
             // Inside the task, so that a panic of the renewal closes the gate, too.
-            let unheld = Unheld { gate: gate.clone(), notify: move || lost.cancel() };
+            let close_on_drop = CloseOnDrop { gate: gate.clone(), notify: move || lost.cancel() };
             async move {
-                holding.run(&unheld.gate).await;
+                renew_loop.run(&close_on_drop.gate).await;
                 // Dropped before the task returns: `Term::end` finds the gate closed.
-                drop(unheld);
-                holding.handover
+                drop(close_on_drop);
+                renew_loop.handover
             }
         }));
         // In a task of its own: a slow event must not delay the first renewal.
@@ -105,17 +115,22 @@ impl Term {
             let shared = shared.clone();
             async move { shared.event("became leader").await }
         });
-        Self { task, finish, asked, ending: Ending { gate, lost, shared }, _turn: turn }
+        Self { task, finish, asked, guard: TermGuard { gate, lost, shared }, _permit: permit }
     }
 
     /// Returns the gate that writes of this term ask first.
+    ///
+    /// Give it to [`Client::gated`](windlass_client::client::Client::gated). The gate outlives the
+    /// term and then refuses every write.
     pub fn gate(&self) -> LeaseGate {
-        self.ending.gate.clone()
+        self.guard.gate.clone()
     }
 
     /// Returns the token that is cancelled when leadership is lost: stop working at once.
+    ///
+    /// Cancelled after the gate was closed, so a worker that sees it can write nothing any more.
     pub fn lost(&self) -> CancellationToken {
-        self.ending.lost.clone()
+        self.guard.lost.clone()
     }
 
     /// Returns the token that is cancelled when another process [asked](super::LeaderElection::ask)
@@ -137,21 +152,21 @@ impl Term {
     /// Dropping the future closes the gate and ends the renewals all the same; the Lease may be
     /// left to expire.
     pub async fn end(self, all_ended: bool) {
-        let Self { task, finish, asked: _, ending, _turn } = self;
-        let was_lost = ending.lost.is_cancelled();
+        let Self { task, finish, asked: _, guard, _permit } = self;
+        let was_lost = guard.lost.is_cancelled();
         // The task is awaited, not aborted: a renewal after the release would take the lease back.
         finish.cancel();
         let handover = task.await;
-        let shared = Arc::clone(&ending.shared);
+        let shared = Arc::clone(&guard.shared);
         // Closes the gate before the release: a write that is let out later would run without the
         // lease.
-        drop(ending);
+        drop(guard);
         let lease = shared.lock.describe();
         let giving_back = async {
             match handover {
                 Ok(_) if was_lost => {}
                 Ok(_) if !shared.settings.release => {}
-                Ok(mut handover) if all_ended => shared.give_back(&mut handover).await,
+                Ok(mut handover) if all_ended => shared.release_when_idle(&mut handover).await,
                 Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
                 Err(error) => {
                     warn!(%lease, %error, "the election's task failed; the lease expires")
@@ -162,16 +177,19 @@ impl Term {
     }
 }
 
-/// State of the task that keeps a term going.
-struct Holding {
+/// State of the task that renews the lease of a term.
+struct RenewLoop {
+    /// State of the elector.
     shared: Arc<Shared>,
+    /// The protocol's state.
     handover: Handover,
+    /// Reports of changes of the lock.
     lock_watch: LockWatch,
     finish: CancellationToken,
     asked: CancellationToken,
 }
 
-impl Holding {
+impl RenewLoop {
     /// Renews until leadership is lost or `finish`.
     async fn run(&mut self, gate: &LeaseGate) {
         let clock = self.shared.environment.clock.clone();
@@ -182,7 +200,7 @@ impl Holding {
             tokio::select! {
                 biased;
                 () = self.finish.cancelled() => return,
-                reported = concern(&self.handover, &mut self.lock_watch) => {
+                reported = next_change(&self.handover, &mut self.lock_watch) => {
                     if let Some(over) = reported {
                         self.handover.machine.overtaken(&over);
                     }
@@ -218,15 +236,15 @@ impl Holding {
     }
 }
 
-/// Waits for a report that a leader must look at; returns the record when another process holds the
-/// lock.
-async fn concern(handover: &Handover, lock_watch: &mut LockWatch) -> Option<ObservedRecord> {
+/// Waits for a report that a leader must react to; returns the record when another process holds
+/// the lock, and `None` when the lock is to be read.
+async fn next_change(handover: &Handover, lock_watch: &mut LockWatch) -> Option<ObservedRecord> {
     loop {
         let reported = lock_watch.next().await;
-        match handover.concern(&reported) {
-            Concern::Nothing | Concern::Renewed => {}
-            Concern::Look => return None,
-            Concern::Over => return Some(reported),
+        match handover.reaction(&reported) {
+            Reaction::Nothing | Reaction::Renewed => {}
+            Reaction::Read => return None,
+            Reaction::Overtaken => return Some(reported),
         }
     }
 }

@@ -44,7 +44,7 @@ struct Memory {
     misled: Mutex<Option<(&'static str, ErrorKind)>>,
     reads: AtomicU64,
     events: Mutex<Vec<String>>,
-    told: tokio::sync::watch::Sender<Option<ObservedRecord>>,
+    reports: tokio::sync::watch::Sender<Option<ObservedRecord>>,
 }
 
 impl Memory {
@@ -72,11 +72,11 @@ impl Memory {
         let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
         let seen = ObservedRecord::new(record, version);
         *self.stored.lock() = Some(seen.clone());
-        self.told.send_replace(Some(seen.clone()));
+        self.reports.send_replace(Some(seen.clone()));
         seen
     }
 
-    fn told(&self, identity: &str, stored: ObservedRecord) -> Result<ObservedRecord, Error> {
+    fn respond(&self, identity: &str, stored: ObservedRecord) -> Result<ObservedRecord, Error> {
         match *self.misled.lock() {
             Some((whose, error)) if whose == identity => {
                 Err(Error::new(error, "stored, and not told so"))
@@ -123,7 +123,7 @@ impl ResourceLock for Handle {
             }
             let stored = self.store.put(record);
             self.store.swallow().await;
-            self.store.told(&self.identity, stored)
+            self.store.respond(&self.identity, stored)
         })
     }
 
@@ -143,7 +143,7 @@ impl ResourceLock for Handle {
             }
             let stored = self.store.put(record);
             self.store.swallow().await;
-            self.store.told(&self.identity, stored)
+            self.store.respond(&self.identity, stored)
         })
     }
 
@@ -177,7 +177,7 @@ impl Bench {
     /// Lets the first elector of a new store know that the store is new.
     fn introduce(&self, elector: Elector, environment: &Environment) -> Elector {
         if self.is_new.swap(false, Ordering::Relaxed) {
-            elector.is_unheld_since(environment.clock.mark());
+            elector.set_unheld_since(environment.clock.mark());
         }
         elector
     }

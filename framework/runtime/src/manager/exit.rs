@@ -9,6 +9,16 @@ use std::process::{ExitCode, Termination};
 use windlass_core::error::{Error, ErrorKind};
 
 /// Outcome of an operator that ended without an error.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::manager::Exit;
+///
+/// assert_eq!(Exit::Drained.code(), 0);
+/// assert_eq!(Exit::Cut.code(), 2);
+/// ```
+///
+/// It may be the return type of `main`, as it implements [`Termination`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// All work ended by itself. Exit code 0.
@@ -43,6 +53,15 @@ impl Termination for Exit {
 /// | 77 | credentials or rights are missing |
 /// | 78 | settings, or a definition, that cannot work |
 /// | 1 | anything else |
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::manager::exit_code;
+/// use windlass::{Error, ErrorKind};
+///
+/// let error = Error::new(ErrorKind::Forbidden, "the service account may not list websites");
+/// assert_eq!(exit_code(&error), 77);
+/// ```
 pub fn exit_code(error: &Error) -> u8 {
     match error.kind() {
         ErrorKind::Usage | ErrorKind::BadRequest => 64,

@@ -1,11 +1,14 @@
-//! Definitions that others manage too, and the losses if this program's own took their place.
+//! Definitions that others manage too, and the losses if this program's own replaced them.
 //!
 //! A definition that a chart, `kubectl apply` or Argo CD keeps may serve versions and have fields
-//! that this program does not know. Applied over it, the versions would be gone, and the API server
-//! would prune the fields from each object at its next write, without a message, and with no way to
-//! bring them back. So the stored definition is compared with the one that would be written, by the
-//! rules of the API server's own pruning. A constraint that becomes stricter or looser (`required`,
-//! patterns, bounds, rules) loses nothing that is stored; the log names dropped rules and defaults.
+//! that this program's definition does not have. A replacement would remove the versions, and the
+//! API server would prune the fields from each object at its next write, without a message; the
+//! values could not be restored. So the stored definition is compared with the one that would be
+//! written, by the rules of the API server's own pruning. A constraint that becomes stricter or
+//! looser (`required`, patterns, bounds, rules) loses nothing that is stored; the log names dropped
+//! rules and defaults.
+
+// DESIGN.md, 84: A foreign definition is replaced only if nothing is lost
 
 use std::fmt::Write;
 
@@ -16,22 +19,22 @@ use serde_json::{Map, Value};
 /// Largest number of losses that a text names.
 const MOST_NAMED: usize = 20;
 /// Fields that every object has, with any schema.
-const HEAD: [&str; 3] = ["apiVersion", "kind", "metadata"];
+const COMMON_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Whether a field manager other than `manager` owns a part of the `spec`. True without managed
 /// fields: then the managers are not known.
 pub(super) fn is_managed_by_others(stored: &CustomResourceDefinition, manager: &str) -> bool {
-    let says = |entry: &ManagedFieldsEntry| {
+    let owns_spec = |entry: &ManagedFieldsEntry| {
         entry.fields_v1.as_ref().is_some_and(|fields| fields.0.get("f:spec").is_some())
     };
     let entries = stored.metadata.managed_fields.as_deref().unwrap_or_default();
-    let mut managers = entries.iter().filter(|entry| says(entry)).peekable();
+    let mut managers = entries.iter().filter(|entry| owns_spec(entry)).peekable();
     managers.peek().is_none() || managers.any(|entry| entry.manager.as_deref() != Some(manager))
 }
 
 /// Returns each loss if `own` replaced `stored`, in words: versions, names, and properties by their
 /// paths.
-pub(super) fn lost(
+pub(super) fn losses(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
 ) -> Vec<String> {
@@ -40,7 +43,7 @@ pub(super) fn lost(
     };
     let (own, spec) = (value(own), value(stored));
     let mut losses = Vec::new();
-    names(&own, &spec, &mut losses);
+    compare_names(&own, &spec, &mut losses);
     let status = stored.status.as_ref().and_then(|status| status.stored_versions.as_deref());
     for version in list(&spec["versions"]) {
         let name = text(&version["name"]);
@@ -51,7 +54,11 @@ pub(super) fn lost(
             Some(same) if is_served && same["served"] != true => {
                 losses.push(format!("the served version {name}"));
             }
-            Some(same) => of_version(name, same, version, &mut losses),
+            Some(same) => {
+                losses.extend(absent_features(name, same, version));
+                let schema = compare_schemas(same, version).into_iter();
+                losses.extend(schema.map(|loss| format!("{} of {name}", loss.as_loss())));
+            }
             None if is_served => losses.push(format!("the served version {name}")),
             None if is_stored || version["storage"] == true => {
                 losses.push(format!("the version {name}, in which objects are stored"));
@@ -63,8 +70,8 @@ pub(super) fn lost(
 }
 
 /// Returns the rules of CEL and the defaults that `stored` has and `own` has not, by their paths.
-/// No object loses data with them, but objects that they kept out come in.
-pub(super) fn loosened(
+/// No object loses data without them, but objects that a rule refused are accepted.
+pub(super) fn removed_rules(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
 ) -> Vec<String> {
@@ -73,16 +80,16 @@ pub(super) fn loosened(
         let mut found = Vec::new();
         for version in list(&versions) {
             let schema = &version["schema"]["openAPIV3Schema"];
-            conditions(schema, text(&version["name"]), "", &mut found);
+            collect_rules(schema, text(&version["name"]), "", &mut found);
         }
         found
     };
     let own = of(own);
-    of(stored).into_iter().filter(|condition| !own.contains(condition)).collect()
+    of(stored).into_iter().filter(|rule| !own.contains(rule)).collect()
 }
 
 /// Collects the rules and defaults at `path` of a version and below it, in words.
-fn conditions(schema: &Value, version: &str, path: &str, found: &mut Vec<String>) {
+fn collect_rules(schema: &Value, version: &str, path: &str, found: &mut Vec<String>) {
     let at = if path.is_empty() { "the object" } else { path };
     for rule in list(&schema["x-kubernetes-validations"]) {
         found.push(format!("the rule {:?} on {at} of {version}", text(&rule["rule"])));
@@ -91,36 +98,72 @@ fn conditions(schema: &Value, version: &str, path: &str, found: &mut Vec<String>
         found.push(format!("the default of {at} of {version}"));
     }
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-        conditions(field, version, &format!("{path}.{name}"), found);
+        collect_rules(field, version, &format!("{path}.{name}"), found);
     }
     for (key, step) in [("items", "[]"), ("additionalProperties", ".*")] {
         if schema[key].is_object() {
-            conditions(&schema[key], version, &format!("{path}{step}"), found);
+            collect_rules(&schema[key], version, &format!("{path}{step}"), found);
         }
     }
 }
 
-/// Returns the properties of `own`'s versions that `stored` does not keep: written, they would be
-/// pruned.
-pub(super) fn pruned(
+/// Parts of this program's versions that the stored definition does not have.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct MissingParts {
+    /// Properties that the API server prunes from every object that is written.
+    pruned: Vec<String>,
+    /// Subresources, selectable fields and types. Nothing is pruned for want of them: the API
+    /// server refuses the requests that need them.
+    absent: Vec<String>,
+}
+
+impl MissingParts {
+    /// Describes the parts, each class with its consequence; empty when no part is missing.
+    pub(super) fn describe(&self) -> String {
+        let mut text = String::new();
+        if !self.pruned.is_empty() {
+            let pruned = join(&self.pruned);
+            let _ = write!(
+                text,
+                "; it has not, so the API server drops from all that is written: {pruned}"
+            );
+        }
+        if !self.absent.is_empty() {
+            let _ = write!(text, "; it does not have: {}", join(&self.absent));
+        }
+        text
+    }
+}
+
+/// Returns the parts of `own`'s versions that `stored` does not have.
+pub(super) fn missing(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
-) -> Vec<String> {
+) -> MissingParts {
     let versions = |definition: &CustomResourceDefinition| {
         serde_json::to_value(&definition.spec.versions).unwrap_or_default()
     };
     let (own, stored) = (versions(own), versions(stored));
-    let mut losses = Vec::new();
+    let mut missing = MissingParts::default();
     for version in list(&own) {
-        if let Some(same) = list(&stored).iter().find(|stored| stored["name"] == version["name"]) {
-            of_version(text(&version["name"]), same, version, &mut losses);
+        let same = list(&stored).iter().find(|stored| stored["name"] == version["name"]);
+        let Some(same) = same else { continue };
+        let name = text(&version["name"]);
+        missing.absent.extend(absent_features(name, same, version));
+        for loss in compare_schemas(same, version) {
+            match loss {
+                SchemaLoss::Pruned(path) => missing.pruned.push(format!("{path} of {name}")),
+                SchemaLoss::Retyped { path, from, to } => {
+                    missing.absent.push(format!("{path} as {from} (there it is {to}) of {name}"));
+                }
+            }
         }
     }
-    losses
+    missing
 }
 
-/// Joins the first of `losses` into one text.
-pub(super) fn named(losses: &[String]) -> String {
+/// Joins the first of `losses` into one text, and counts the others.
+pub(super) fn join(losses: &[String]) -> String {
     let mut text = losses[..losses.len().min(MOST_NAMED)].join(", ");
     if losses.len() > MOST_NAMED {
         let _ = write!(text, " and {} more", losses.len() - MOST_NAMED);
@@ -129,7 +172,7 @@ pub(super) fn named(losses: &[String]) -> String {
 }
 
 /// Compares scope, names and conversion.
-fn names(own: &Value, stored: &Value, losses: &mut Vec<String>) {
+fn compare_names(own: &Value, stored: &Value, losses: &mut Vec<String>) {
     if own["scope"] != stored["scope"] {
         losses.push(format!("the scope {}", text(&stored["scope"])));
     }
@@ -141,10 +184,10 @@ fn names(own: &Value, stored: &Value, losses: &mut Vec<String>) {
             losses.push(format!("the {field} {stored:?}"));
         }
     }
-    for (field, what) in [("shortNames", "short name"), ("categories", "category")] {
+    for (field, label) in [("shortNames", "short name"), ("categories", "category")] {
         let gone = list(&stored_names[field]).iter();
         for name in gone.filter(|name| !list(&own_names[field]).contains(name)) {
-            losses.push(format!("the {what} {name}"));
+            losses.push(format!("the {label} {name}"));
         }
     }
     if stored["conversion"]["strategy"] == "Webhook" && own["conversion"]["strategy"] != "Webhook" {
@@ -155,12 +198,13 @@ fn names(own: &Value, stored: &Value, losses: &mut Vec<String>) {
     }
 }
 
-/// Compares subresources, selectable fields and schemas of one version.
-fn of_version(name: &str, own: &Value, stored: &Value, losses: &mut Vec<String>) {
+/// Returns the subresources and selectable fields of a version that `stored` has and `own` has not.
+fn absent_features(name: &str, own: &Value, stored: &Value) -> Vec<String> {
+    let mut absent = Vec::new();
     for subresource in ["status", "scale"] {
         let has = |version: &Value| version["subresources"][subresource].is_object();
         if has(stored) && !has(own) {
-            losses.push(format!("the subresource {subresource} of {name}"));
+            absent.push(format!("the subresource {subresource} of {name}"));
         }
     }
     let selectable = |version: &Value| -> Vec<String> {
@@ -169,29 +213,52 @@ fn of_version(name: &str, own: &Value, stored: &Value, losses: &mut Vec<String>)
     };
     let own_selectable = selectable(own);
     for path in selectable(stored).iter().filter(|path| !own_selectable.contains(path)) {
-        losses.push(format!("the selectable field {path} of {name}"));
+        absent.push(format!("the selectable field {path} of {name}"));
     }
+    absent
+}
+
+/// A value that one schema of a version keeps and the other does not.
+enum SchemaLoss {
+    /// The field at this path is pruned.
+    Pruned(String),
+    /// Values at this path are of another type: they are refused, not pruned.
+    Retyped { path: String, from: String, to: String },
+}
+
+impl SchemaLoss {
+    /// Returns the words for a loss of the stored definition under this program's own.
+    fn as_loss(&self) -> String {
+        match self {
+            Self::Pruned(path) => path.clone(),
+            Self::Retyped { path, from, to } => format!("{path} as {from} (here it is {to})"),
+        }
+    }
+}
+
+/// Returns the values that the schema of the version `stored` keeps and that of `own` does not.
+fn compare_schemas(own: &Value, stored: &Value) -> Vec<SchemaLoss> {
     let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-    let (own, stored) = (Node::root(&schema(own)), Node::root(&schema(stored)));
-    let mut gone = Vec::new();
-    own.compare(&stored, "", &mut gone);
-    losses.extend(gone.into_iter().map(|path| format!("{path} of {name}")));
+    let (own, stored) = (SchemaNode::root(&schema(own)), SchemaNode::root(&schema(stored)));
+    let mut losses = Vec::new();
+    own.compare(&stored, "", &mut losses);
+    losses
 }
 
 /// A schema, as pruning reads it: it keeps fields of a value and drops others.
-struct Node {
+struct SchemaNode {
     schema: Map<String, Value>,
     is_root: bool,
 }
 
-impl Node {
-    /// Creates the node of the whole object, whose head is kept without being named.
+impl SchemaNode {
+    /// Creates the node of the whole object, whose common fields are kept without being named.
     fn root(schema: &Value) -> Self {
         Self { is_root: true, ..Self::of(schema) }
     }
 
-    /// A schema of `true`, which allows any value below a name, keeps no field of an object: it
-    /// names none.
+    /// Creates the node of a schema below the root. A schema of `true`, which allows any value,
+    /// keeps no field of an object: it names none.
     fn of(schema: &Value) -> Self {
         Self { schema: schema.as_object().cloned().unwrap_or_default(), is_root: false }
     }
@@ -212,16 +279,17 @@ impl Node {
     }
 
     /// Returns the schema of fields that are not named; `None`: there are none.
-    fn others(&self) -> Option<Self> {
+    fn additional_properties(&self) -> Option<Self> {
         match self.schema.get("additionalProperties")? {
             Value::Bool(false) => None,
             schema => Some(Self::of(schema)),
         }
     }
 
-    /// Whether the field is part of an embedded object's head, which is kept without being named.
-    fn is_head(&self, field: &str) -> bool {
-        (self.is_root || self.is("x-kubernetes-embedded-resource")) && HEAD.contains(&field)
+    /// Whether the field is common to all objects: an embedded object keeps it without naming it.
+    fn is_common_field(&self, field: &str) -> bool {
+        (self.is_root || self.is("x-kubernetes-embedded-resource"))
+            && COMMON_FIELDS.contains(&field)
     }
 
     /// Returns the schema of a field; `Ok(None)`: it is kept as it is.
@@ -230,8 +298,8 @@ impl Node {
     /// The field is pruned.
     fn field(&self, name: &str) -> Result<Option<Self>, ()> {
         let named = self.schema.get("properties").and_then(|all| all.get(name)).map(Self::of);
-        match named.or_else(|| self.others()) {
-            _ if self.is_head(name) => Ok(None),
+        match named.or_else(|| self.additional_properties()) {
+            _ if self.is_common_field(name) => Ok(None),
             Some(node) => Ok(Some(node)),
             None if self.keeps_unknown() => Ok(None),
             None => Err(()),
@@ -239,52 +307,54 @@ impl Node {
     }
 
     /// Collects the paths below `path` that `stored` keeps and this schema does not.
-    fn compare(&self, stored: &Self, path: &str, gone: &mut Vec<String>) {
-        self.compare_types(stored, path, gone);
+    fn compare(&self, stored: &Self, path: &str, losses: &mut Vec<SchemaLoss>) {
+        self.compare_types(stored, path, losses);
         if stored.keeps_unknown() && !self.keeps_unknown() {
-            gone.push(format!("{path}.* (fields of any name)"));
-        } else if let Some(others) = stored.others() {
-            match self.others() {
-                Some(own) => own.compare(&others, &format!("{path}.*"), gone),
+            losses.push(SchemaLoss::Pruned(format!("{path}.* (fields of any name)")));
+        } else if let Some(others) = stored.additional_properties() {
+            match self.additional_properties() {
+                Some(own) => own.compare(&others, &format!("{path}.*"), losses),
                 None if self.keeps_unknown() => {}
-                None => gone.push(format!("{path}.* (fields of any name)")),
+                None => {
+                    losses.push(SchemaLoss::Pruned(format!("{path}.* (fields of any name)")));
+                }
             }
             // A name that only this schema has covers a value that `stored` keeps under
             // `additionalProperties`.
-            for (name, own) in self.properties().filter(|(name, _)| !stored.names(name)) {
-                Self::of(own).compare(&others, &format!("{path}.{name}"), gone);
+            for (name, own) in self.properties().filter(|(name, _)| !stored.has_property(name)) {
+                Self::of(own).compare(&others, &format!("{path}.{name}"), losses);
             }
         }
-        for (name, field) in stored.properties().filter(|(name, _)| !stored.is_head(name)) {
+        for (name, field) in stored.properties().filter(|(name, _)| !stored.is_common_field(name)) {
             let below = format!("{path}.{name}");
             match self.field(name) {
-                Ok(Some(own)) => own.compare(&Self::of(field), &below, gone),
+                Ok(Some(own)) => own.compare(&Self::of(field), &below, losses),
                 Ok(None) => {}
-                Err(()) => gone.push(below),
+                Err(()) => losses.push(SchemaLoss::Pruned(below)),
             }
         }
         if stored.is("x-kubernetes-embedded-resource") {
-            let heads = HEAD.iter().filter(|name| self.field(name).is_err());
-            gone.extend(heads.map(|name| format!("{path}.{name}")));
+            let pruned = COMMON_FIELDS.iter().filter(|name| self.field(name).is_err());
+            losses.extend(pruned.map(|name| SchemaLoss::Pruned(format!("{path}.{name}"))));
         }
         if let Some(items) = stored.schema.get("items").filter(|items| items.is_object()) {
             let below = format!("{path}[]");
             match self.schema.get("items") {
-                Some(own) => Self::of(own).compare(&Self::of(items), &below, gone),
+                Some(own) => Self::of(own).compare(&Self::of(items), &below, losses),
                 None if self.keeps_unknown() => {}
-                None => gone.push(below),
+                None => losses.push(SchemaLoss::Pruned(below)),
             }
         }
     }
 
     /// Whether the schema names the field.
-    fn names(&self, field: &str) -> bool {
+    fn has_property(&self, field: &str) -> bool {
         self.schema.get("properties").is_some_and(|all| all.get(field).is_some())
     }
 
     /// Compares the types of a value: another type is no loss if it is one of the own types as
     /// well.
-    fn compare_types(&self, stored: &Self, path: &str, gone: &mut Vec<String>) {
+    fn compare_types(&self, stored: &Self, path: &str, losses: &mut Vec<SchemaLoss>) {
         let (own, stored) = (self.value_type(), stored.value_type());
         let fits = own == stored
             || own == "any"
@@ -292,7 +362,8 @@ impl Node {
             || (own == "int-or-string" && matches!(stored, "integer" | "string"));
         if !fits {
             let path = if path.is_empty() { "the object" } else { path };
-            gone.push(format!("{path} as {stored} (here it is {own})"));
+            let (from, to) = (stored.to_owned(), own.to_owned());
+            losses.push(SchemaLoss::Retyped { path: path.to_owned(), from, to });
         }
     }
 

@@ -11,6 +11,9 @@
 //! part of it. Otherwise the stored one stays, and the program works by it if its versions are
 //! served.
 
+// DESIGN.md, 11: Only the Lease, its Events and dry runs bypass the write gate
+// DESIGN.md, 36: A definition of a newer program version is not replaced
+
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -35,7 +38,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Annotation with the version of the package that declares the kind.
 const VERSION: &str = "windlass.dev/version";
 /// Fields of a definition that an API server fills in.
-const FILLED_IN: [&str; 4] = ["conversion", "listKind", "preserveUnknownFields", "singular"];
+const SERVER_DEFAULTS: [&str; 4] = ["conversion", "listKind", "preserveUnknownFields", "singular"];
 
 /// Returns the definition of `K`, with the version of its program.
 pub fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinition, Error> {
@@ -50,7 +53,7 @@ pub fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinition, Er
 /// A definition of others that was not replaced, though this program's own differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub struct LeftAlone {
+pub struct KeptDefinition {
     /// Its name.
     pub(crate) name: String,
     /// The losses, the fields that this program misses, and the remedy.
@@ -58,59 +61,59 @@ pub struct LeftAlone {
     pub text: String,
 }
 
-/// Findings of a replica that writes nothing.
+/// Result of [`check_definitions`].
 #[derive(Debug, Default)]
-pub(super) struct Look {
+pub(super) struct DefinitionCheck {
     /// Whether the kinds of all definitions are served, in every version that they have.
     pub(super) are_served: bool,
-    pub(super) left_alone: Vec<LeftAlone>,
+    pub(super) kept: Vec<KeptDefinition>,
 }
 
-/// Looks whether the kinds of all definitions are served, in every version that they have. Writes
-/// nothing, but tries out the definitions that the leader would write: a version whose definition
-/// is refused must not take the place of one that works. An API server that cannot be asked counts
-/// as one that serves none.
+/// Checks whether the kinds of all definitions are served, in every version that they have. Writes
+/// nothing, but sends the definitions that the leader would write as a dry run: a version of the
+/// program whose definition is refused must not replace one that works. An API server that does
+/// not answer counts as one that serves none.
 ///
 /// # Errors
-/// The definitions may not be read, and are not known to be served; the API server would refuse
-/// one; one is not this program's, would lose something, and does not serve the versions that this
+/// The definitions may not be read, and discovery does not show them; the API server would refuse
+/// one; others manage one, which would lose a part and does not serve the versions that this
 /// program needs.
-pub(super) async fn look(
+pub(super) async fn check_definitions(
     client: &Client,
     definitions: &[CustomResourceDefinition],
     force: bool,
-) -> Result<Look, Error> {
+) -> Result<DefinitionCheck, Error> {
     let api: Api<CustomResourceDefinition> = client.all();
-    let mut look = Look { are_served: true, ..Look::default() };
+    let mut check = DefinitionCheck { are_served: true, ..DefinitionCheck::default() };
     for definition in definitions {
         match api.get_opt(definition.name()).await {
             Ok(stored) => {
                 match stored.as_ref().map(|stored| plan(client, definition, stored, force)) {
-                    Some(InstallPlan::Keep(left_alone)) => look.left_alone.extend(left_alone),
+                    Some(InstallPlan::Keep(kept)) => check.kept.extend(kept),
                     Some(InstallPlan::Refuse(error)) => return Err(error),
-                    Some(InstallPlan::Write) | None => try_out(&api, definition).await?,
+                    Some(InstallPlan::Write) | None => check_by_dry_run(&api, definition).await?,
                 }
-                look.are_served &= stored.is_some_and(|stored| {
+                check.are_served &= stored.is_some_and(|stored| {
                     matches!(served(&stored), Ok(true)) && has_versions_of(definition, &stored)
                 });
             }
             Err(error) if error.kind() == ErrorKind::Forbidden => {
                 // Without the right to read definitions, discovery decides.
-                if !is_known_without(client, definition).await {
+                if !is_discovered(client, definition).await {
                     return Err(refused(definition.name(), error));
                 }
             }
             Err(error) => {
                 debug!(definition = definition.name(), error = ?error, "cannot look at it");
-                return Ok(Look { are_served: false, ..look });
+                return Ok(DefinitionCheck { are_served: false, ..check });
             }
         }
     }
-    Ok(look)
+    Ok(check)
 }
 
 /// Makes the API server check the definition that a leader would write, without storing it.
-async fn try_out(
+async fn check_by_dry_run(
     api: &Api<CustomResourceDefinition>,
     own: &CustomResourceDefinition,
 ) -> Result<(), Error> {
@@ -129,7 +132,7 @@ async fn try_out(
 }
 
 /// Applies the definitions that are missing or differ, and waits until every one is established.
-/// Returns those of others that were left alone; with `force` none is.
+/// Returns those of others that were not replaced; with `force` all are replaced.
 ///
 /// # Errors
 /// An objection of the API server against a definition at once, and a definition of others that
@@ -140,15 +143,15 @@ pub async fn install_all(
     client: &Client,
     definitions: &[CustomResourceDefinition],
     force: bool,
-) -> Result<Vec<LeftAlone>, Error> {
+) -> Result<Vec<KeptDefinition>, Error> {
     let clock = &client.environment().clock;
     let mut last = None;
     let work = Box::pin(async {
-        let mut left_alone = Vec::new();
+        let mut kept = Vec::new();
         for definition in definitions {
-            left_alone.extend(install(client, definition, force, &mut last).await?);
+            kept.extend(install(client, definition, force, &mut last).await?);
         }
-        Ok(left_alone)
+        Ok(kept)
     });
     let outcome = clock.timeout(LIMIT, work).await;
     outcome.unwrap_or_else(|| {
@@ -172,26 +175,26 @@ async fn install(
     definition: &CustomResourceDefinition,
     force: bool,
     last: &mut Option<Error>,
-) -> Result<Option<LeftAlone>, Error> {
+) -> Result<Option<KeptDefinition>, Error> {
     let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
     let mut pause = FIRST_PAUSE;
-    // Once the definition was found or made right, only its conditions are waited for.
+    // Once the definition is up to date, only its conditions are waited for.
     let mut found = None;
     loop {
         let step = match found.take() {
-            Some(left_alone) => api.get(name).await.map(|stored| (stored, left_alone)),
-            None => make_right(client, definition, force).await,
+            Some(kept) => api.get(name).await.map(|stored| (stored, kept)),
+            None => create_or_update(client, definition, force).await,
         };
         match step {
-            Ok((stored, left_alone)) if served(&stored)? => {
+            Ok((stored, kept)) if served(&stored)? => {
                 info!(definition = name, "custom resource definition is served");
-                return Ok(left_alone);
+                return Ok(kept);
             }
-            Ok((_, left_alone)) => found = Some(left_alone),
+            Ok((_, kept)) => found = Some(kept),
             // No repetition changes this outcome.
             Err(error) if error.kind() == ErrorKind::Config => return Err(error),
-            Err(error) if worth_retrying(error.kind()) => {
+            Err(error) if is_retriable(error.kind()) => {
                 // Logged once: an API server that is away would fill the log.
                 if last.is_none() {
                     warn!(definition = name, error = ?error, "not installed yet; trying again");
@@ -200,7 +203,7 @@ async fn install(
             }
             Err(error)
                 if error.kind() == ErrorKind::Forbidden
-                    && is_known_without(client, definition).await =>
+                    && is_discovered(client, definition).await =>
             {
                 info!(definition = name, "served; this process may not read or write it");
                 return Ok(None);
@@ -213,11 +216,11 @@ async fn install(
 }
 
 /// Returns the stored definition, after writing it if that is needed.
-async fn make_right(
+async fn create_or_update(
     client: &Client,
     definition: &CustomResourceDefinition,
     force: bool,
-) -> Result<(CustomResourceDefinition, Option<LeftAlone>), Error> {
+) -> Result<(CustomResourceDefinition, Option<KeptDefinition>), Error> {
     let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
     let Some(stored) = api.get_opt(name).await? else {
@@ -237,19 +240,19 @@ async fn make_right(
     }
     match plan(client, definition, &stored, force) {
         InstallPlan::Refuse(error) => Err(error),
-        InstallPlan::Keep(left_alone) => {
-            if let Some(LeftAlone { text, .. }) = &left_alone {
+        InstallPlan::Keep(kept) => {
+            if let Some(KeptDefinition { text, .. }) = &kept {
                 warn!(definition = name, "{text}");
             }
-            Ok((stored, left_alone))
+            Ok((stored, kept))
         }
         InstallPlan::Write => {
             // With the version that was compared: a change in between is a conflict, not a loss.
             let mut own = definition.clone();
             own.metadata.resource_version.clone_from(&stored.metadata.resource_version);
             let written = api.apply(name, &own).force().await?;
-            if is_of_others(client, definition, &stored) {
-                say_what_went(definition, &stored);
+            if has_other_managers(client, definition, &stored) {
+                log_removed_parts(definition, &stored);
             }
             Ok((written, None))
         }
@@ -258,9 +261,9 @@ async fn make_right(
 
 /// Next step with a definition that is stored.
 enum InstallPlan {
-    /// The stored definition is as it should be, or stays all the same.
-    Keep(Option<LeftAlone>),
-    /// This program's own definition takes its place.
+    /// The stored definition is up to date, or stays although it differs.
+    Keep(Option<KeptDefinition>),
+    /// This program's own definition replaces it.
     Write,
     /// Neither is possible.
     Refuse(Error),
@@ -276,15 +279,15 @@ fn plan(
     if is_newer(stored, own) || is_same(own, stored) {
         return InstallPlan::Keep(None);
     }
-    if force || !is_of_others(client, own, stored) {
+    if force || !has_other_managers(client, own, stored) {
         return InstallPlan::Write;
     }
-    let losses = foreign::lost(own, stored);
-    if losses.is_empty() { InstallPlan::Write } else { objection(own, stored, &losses) }
+    let losses = foreign::losses(own, stored);
+    if losses.is_empty() { InstallPlan::Write } else { keep_or_refuse(own, stored, &losses) }
 }
 
 /// Whether another manager created the stored definition, or changed it.
-fn is_of_others(
+fn has_other_managers(
     client: &Client,
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
@@ -293,11 +296,11 @@ fn is_of_others(
     is_unmarked || foreign::is_managed_by_others(stored, client.manager())
 }
 
-/// Logs the parts of others' work that a replaced definition had: by force any part, otherwise
-/// rules and defaults.
-fn say_what_went(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) {
-    let (lost, loosened) = (foreign::lost(own, stored), foreign::loosened(own, stored));
-    let all: Vec<String> = lost.into_iter().chain(loosened).collect();
+/// Logs the parts of a definition of others that the replacement does not have: with `force` any
+/// part, otherwise only rules and defaults.
+fn log_removed_parts(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) {
+    let (losses, rules) = (foreign::losses(own, stored), foreign::removed_rules(own, stored));
+    let all: Vec<String> = losses.into_iter().chain(rules).collect();
     let name = own.name();
     if all.is_empty() {
         info!(
@@ -305,49 +308,42 @@ fn say_what_went(own: &CustomResourceDefinition, stored: &CustomResourceDefiniti
             "the definition that others manage too is replaced by this program's"
         );
     } else {
-        let went = foreign::named(&all);
+        let removed = foreign::join(&all);
         warn!(
             definition = name,
-            "the definition that others manage too is replaced by this program's, which has not: {went}"
+            "the definition that others manage too is replaced by this program's, which has not: {removed}"
         );
     }
 }
 
 /// Decides that the stored definition stays, because of `losses`; refuses if the program cannot
 /// work by it.
-fn objection(
+fn keep_or_refuse(
     own: &CustomResourceDefinition,
     stored: &CustomResourceDefinition,
     losses: &[String],
 ) -> InstallPlan {
-    let what = format!(
+    let conflict = format!(
         "the custom resource definition {:?} is not this program's alone, and its own would take from it: {}",
         own.name(),
-        foreign::named(losses)
+        foreign::join(losses)
     );
     let remedy = "declare in the types what is missing, have the definition's owner change it, or replace it \
                   whatever is lost (`--force-install`, `Manager::force_install`)";
     if !has_versions_of(own, stored) {
         let versions: Vec<&str> = served_versions(own).collect();
         let text =
-            format!("{what}; it is left as it is, but does not serve {versions:?}: {remedy}");
+            format!("{conflict}; it is left as it is, but does not serve {versions:?}: {remedy}");
         return InstallPlan::Refuse(Error::new(ErrorKind::Config, text));
     }
-    let pruned = foreign::pruned(own, stored);
-    let missing = match pruned.as_slice() {
-        [] => String::new(),
-        pruned => {
-            let pruned = foreign::named(pruned);
-            format!("; it has not, so the API server drops from all that is written: {pruned}")
-        }
-    };
+    let missing = foreign::missing(own, stored).describe();
     let text =
-        format!("{what}; it is left as it is, and this program works by it{missing}; {remedy}");
-    InstallPlan::Keep(Some(LeftAlone { name: own.name().to_owned(), text }))
+        format!("{conflict}; it is left as it is, and this program works by it{missing}; {remedy}");
+    InstallPlan::Keep(Some(KeptDefinition { name: own.name().to_owned(), text }))
 }
 
 /// Whether discovery shows the kind as served; for a process that may not read definitions.
-async fn is_known_without(client: &Client, definition: &CustomResourceDefinition) -> bool {
+async fn is_discovered(client: &Client, definition: &CustomResourceDefinition) -> bool {
     let spec = &definition.spec;
     let catalog = client.discovery().refresh().await;
     catalog.is_ok_and(|catalog| {
@@ -401,29 +397,32 @@ fn is_same(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) ->
         plain_numbers(&mut value);
         value
     };
-    version_of(own) == version_of(stored) && holds(&value(own), &value(stored))
+    version_of(own) == version_of(stored) && equals_without_defaults(&value(own), &value(stored))
 }
 
 /// Whether `stored` equals `own`, except for fields that an API server fills in.
-fn holds(own: &Value, stored: &Value) -> bool {
+fn equals_without_defaults(own: &Value, stored: &Value) -> bool {
     match (own, stored) {
         (Value::Object(own), Value::Object(stored)) => {
-            let filled = |(key, _): &(&String, &Value)| FILLED_IN.contains(&key.as_str());
-            let extra = |map: &Map<String, Value>| map.iter().filter(|at| !filled(at)).count();
-            own.iter().all(|(key, own)| stored.get(key).is_some_and(|stored| holds(own, stored)))
+            let is_default = |(key, _): &(&String, &Value)| SERVER_DEFAULTS.contains(&key.as_str());
+            let extra = |map: &Map<String, Value>| map.iter().filter(|at| !is_default(at)).count();
+            let is_equal = |(key, own): (&String, &Value)| {
+                stored.get(key).is_some_and(|stored| equals_without_defaults(own, stored))
+            };
+            own.iter().all(is_equal)
                 // A field that only the stored definition has is a difference, too.
                 && extra(own) == extra(stored)
         }
         (Value::Array(own), Value::Array(stored)) => {
             own.len() == stored.len()
-                && own.iter().zip(stored).all(|(own, stored)| holds(own, stored))
+                && own.iter().zip(stored).all(|(own, stored)| equals_without_defaults(own, stored))
         }
         _ => own == stored,
     }
 }
 
 /// Whether an error of this kind may pass within the time limit.
-fn worth_retrying(kind: ErrorKind) -> bool {
+fn is_retriable(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::Ambiguous
@@ -515,13 +514,13 @@ mod tests {
         let mut stored = own.clone();
         stored["conversion"] = json!({ "strategy": "None" });
         stored["names"]["listKind"] = json!("SiteList");
-        assert!(holds(&own, &stored));
+        assert!(equals_without_defaults(&own, &stored));
         let mut wider = stored.clone();
         wider["schema"]["b"] = json!({});
-        assert!(!holds(&own, &wider), "a field that the definition has no more");
+        assert!(!equals_without_defaults(&own, &wider), "a field that the definition has no more");
         let mut other = stored.clone();
         other["schema"]["a"]["maximum"] = json!(6);
-        assert!(!holds(&own, &other));
+        assert!(!equals_without_defaults(&own, &other));
     }
 
     #[test]
@@ -539,6 +538,30 @@ mod tests {
         assert!(has_versions_of(&own, &of(&[("v3", true), ("v2", true), ("v1", true)])));
         assert!(!has_versions_of(&own, &of(&[("v1", true)])));
         assert!(!has_versions_of(&own, &of(&[("v1", true), ("v2", false)])));
+    }
+
+    #[test]
+    fn a_kept_definition_names_its_losses_and_the_parts_that_this_program_misses() {
+        let of = |properties: Value, subresources: Value| {
+            let mut definition = with(&[("Established", "True")]);
+            definition.metadata.name = Some("sites.example.dev".to_owned());
+            definition.spec.versions = serde_json::from_value(json!([{
+                "name": "v1", "served": true, "storage": true, "subresources": subresources,
+                "schema": { "openAPIV3Schema": { "type": "object", "properties": properties } },
+            }]))
+            .unwrap();
+            definition
+        };
+        let own = of(json!({ "host": { "type": "string" } }), json!({ "status": {} }));
+        let stored = of(json!({ "port": { "type": "integer" } }), json!({}));
+        let losses = foreign::losses(&own, &stored);
+        let InstallPlan::Keep(Some(kept)) = keep_or_refuse(&own, &stored, &losses) else {
+            panic!("it serves the version")
+        };
+        let missing = "works by it; it has not, so the API server drops from all that is written: \
+                       .host of v1; it does not have: the subresource status of v1; declare";
+        assert!(kept.text.contains("would take from it: .port of v1; "), "{}", kept.text);
+        assert!(kept.text.contains(missing), "{}", kept.text);
     }
 
     #[test]

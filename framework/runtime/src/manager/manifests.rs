@@ -1,9 +1,10 @@
 //! The objects that a cluster needs to run an operator, as YAML.
 //!
-//! Pure: nothing is read from a cluster. Roles hold exactly the grants of the controllers, and
-//! those of the manager itself: its one Lease, events about it, and the definitions that it
-//! installs. An operator that is limited to namespaces gets Roles in those, and no right beyond
-//! them: it installs no definitions then, those of the manifests are there.
+//! The functions here do no I/O: nothing is read from a cluster. Roles hold exactly the grants of
+//! the controllers, and those of the manager itself: its one Lease, events about it, and the
+//! definitions that it installs. An operator that is limited to namespaces gets Roles in those, and
+//! no right beyond them: such an operator installs no definitions, and expects those of the
+//! manifests.
 //!
 //! The Pod meets the security standard `restricted`, its file system is read-only, and the network
 //! policy lets through the connections that the framework needs.
@@ -21,6 +22,16 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ResourceExt, Scope};
 
 /// Options of [`Manager::manifests`].
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::manager::ManifestOptions;
+///
+/// let options = ManifestOptions::default()
+///     .namespace("web")
+///     .image("registry.example.dev/site-operator:1.4.0");
+/// assert_eq!(options.namespace.as_deref(), Some("web"));
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ManifestOptions {
@@ -36,6 +47,8 @@ pub struct ManifestOptions {
 
 impl ManifestOptions {
     /// Sets the operator's namespace.
+    ///
+    /// Must be a DNS label: at most 63 lower-case letters, digits and `-`.
     #[must_use]
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
@@ -43,6 +56,8 @@ impl ManifestOptions {
     }
 
     /// Sets the operator's container image.
+    ///
+    /// Pin a version or a digest: the default tag `latest` is for trials.
     #[must_use]
     pub fn image(mut self, image: impl Into<String>) -> Self {
         self.image = Some(image.into());
@@ -66,7 +81,7 @@ impl ManifestOptions {
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
     let name = manager.display_name();
     check(manager, name, options.namespace.as_deref().unwrap_or(name))?;
-    let sheet = Sheet {
+    let builder = ManifestBuilder {
         name,
         namespace: options.namespace.as_deref().unwrap_or(name),
         image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
@@ -74,13 +89,13 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
         own_namespace_only: options.namespaced && manager.namespaces.is_empty(),
         manager,
     };
-    let documents = sheet.documents()?;
+    let documents = builder.documents()?;
     serde_saphyr::to_string_multiple(&documents).map_err(|error| {
         Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
     })
 }
 
-/// Checks for names that an API server would refuse, and addresses that no kubelet could reach.
+/// Checks for names that an API server would refuse, and for addresses that no kubelet could reach.
 fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
     let refuse = |text: String| {
         Err(Error::new(ErrorKind::Config, format!("cannot print manifests: {text}")))
@@ -98,7 +113,7 @@ fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
              name by `Manager::name`, of at most 63 lower-case letters, digits and `-`"
         ));
     }
-    watchable(manager)?;
+    check_namespaces(manager)?;
     if let Bind::Default(addr) | Bind::At(addr) = manager.health
         && (addr.ip().is_loopback() || addr.port() == 0)
     {
@@ -117,7 +132,7 @@ const LONGEST_LABEL: usize = 63;
 ///
 /// # Errors
 /// [`ErrorKind::Config`] with the first name that no namespace can have.
-pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
+pub(super) fn check_namespaces(manager: &Manager) -> Result<(), Error> {
     let refused = manager.namespaces.iter().find(|watched| !is_label(watched));
     refused.map_or(Ok(()), |watched| {
         let text = format!(
@@ -137,18 +152,18 @@ fn is_label(text: &str) -> bool {
         && text.ends_with(is_plain)
 }
 
-/// Inputs of one printing.
-struct Sheet<'a> {
+/// Builds the manifests of one operator.
+struct ManifestBuilder<'a> {
     name: &'a str,
     namespace: &'a str,
     image: String,
     args: &'a [String],
-    /// Whether it names no namespaces, and is limited to its own.
+    /// Whether the operator names no namespaces, and is limited to its own.
     own_namespace_only: bool,
     manager: &'a Manager,
 }
 
-impl Sheet<'_> {
+impl ManifestBuilder<'_> {
     /// Returns all objects, in an order in which they can be applied.
     fn documents(&self) -> Result<Vec<Value>, Error> {
         let mut documents = vec![self.own_namespace()];
@@ -262,7 +277,8 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// Returns the role for installing definitions; none when none is installed, or may be.
+    /// Returns the role for installing definitions; none when the operator installs none, or may
+    /// not.
     fn install_role(&self) -> Vec<Value> {
         let names: Vec<&str> =
             self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
@@ -282,19 +298,19 @@ impl Sheet<'_> {
         ]
     }
 
-    /// Returns the role for the operator's own Lease (or legacy lock), no other, and for events
+    /// Returns the role for the operator's own Lease (or legacy lock) and no other, and for events
     /// about it.
     fn lease_role(&self, election: &LeaderElection) -> [Value; 2] {
         let mut rules = Vec::new();
         for (group, resource) in election.lock.resources() {
-            // Only `create` goes without a name, which RBAC cannot compare for it.
+            // RBAC cannot compare the name of a `create`, so only that verb has no name.
             let mut own = rule_of(group, resource, &["get", "update", "watch"]);
             own["resourceNames"] = json!([election.name]);
             rules.extend([rule_of(group, resource, &["create"]), own]);
         }
         rules.push(rule_of("events.k8s.io", "events", &["create"]));
         let suffix = "-leader-election";
-        // The namespace in which the election looks for the lock.
+        // The namespace in which the election has its lock.
         let namespace = election.namespace.as_deref().unwrap_or(self.namespace);
         let mut role = self.role("Role", suffix, json!(rules));
         role["metadata"]["namespace"] = json!(namespace);
@@ -350,8 +366,8 @@ fn rule_of(group: &str, resource: &str, verbs: &[&str]) -> Value {
     json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
 }
 
-/// Turns whole floating-point numbers into integers: bounds in schemas are floating-point, and
-/// people write 50, not 50.0.
+/// Turns whole floating-point numbers into integers: bounds in schemas are floating-point, and a
+/// definition is written with 50, not with 50.0.
 pub(super) fn plain_numbers(value: &mut Value) {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {

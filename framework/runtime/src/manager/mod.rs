@@ -15,6 +15,10 @@
 //! it ended.
 //!
 //! Absent: webhooks, sharding.
+//!
+//! Files: `run` has the stages, `runnable` the user's own work, `install` the definitions,
+//! `foreign` the comparison with definitions of others, `endpoints` the servers, `manifests` the
+//! YAML, `signals` and `exit` the two ends of the process.
 
 mod endpoints;
 mod exit;
@@ -57,9 +61,9 @@ pub use install::definition_of;
 #[doc(hidden)]
 pub use install::install_all;
 #[doc(hidden)]
-pub use signals::first as first_signal;
+pub use signals::exit_at_second_signal;
 #[doc(hidden)]
-pub use signals::insist;
+pub use signals::first as first_signal;
 
 /// An operator: a client, its controllers, and how to run them.
 ///
@@ -72,12 +76,53 @@ pub use signals::insist;
 /// Manager::new(client).leader_election("website-operator").run().await
 /// # }
 /// ```
+///
+/// An operator with its servers, its namespaces and its limits set by the program:
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+/// # use windlass::{client::Client, manager::Manager};
+/// # struct Sites;
+/// # impl Reconciler for Sites {
+/// #     type Object = ConfigMap;
+/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+/// #         Ok(Action::done())
+/// #     }
+/// # }
+/// # async fn example(client: Client) -> std::result::Result<(), windlass::Error> {
+/// use std::time::Duration;
+///
+/// let exit = Manager::new(client)
+///     .controller_with(Sites, ControllerBuilder::new().workers(8))
+///     .leader_election("site-operator")
+///     .namespaces(["shop", "bank"])
+///     .metrics(([0, 0, 0, 0], 8080).into())
+///     .drain(Duration::from_secs(10))
+///     .run()
+///     .await?;
+/// std::process::exit(exit.code().into());
+/// # }
+/// ```
+///
+/// | setting | default | controller-runtime |
+/// |---|---|---|
+/// | [`leader_election`](Self::leader_election) | none | `LeaderElection`: off |
+/// | [`namespaces`](Self::namespaces) | all | `Cache.DefaultNamespaces`: all |
+/// | [`health`](Self::health) | `[::]:8081` | `HealthProbeBindAddress`: off |
+/// | [`metrics`](Self::metrics) | `127.0.0.1:8080` | `Metrics.BindAddress`: `:8080` |
+/// | [`drain`](Self::drain) | 25 s | `GracefulShutdownTimeout`: 30 s |
+/// | [`max_concurrent_reconciles`](Self::max_concurrent_reconciles) | by the builders | by the controllers |
+/// | [`memory_budget`](Self::memory_budget) | limit of the control group | none |
 #[derive(Debug)]
 #[must_use = "a manager does nothing until it is run"]
 pub struct Manager {
+    /// The client of the operator's own cluster, without a gate.
     pub(crate) client: Client,
     #[doc(hidden)]
     pub name: Option<String>,
+    /// Controllers in the order in which they were added; their names must differ.
     pub(crate) controllers: Vec<Arc<dyn ErasedController>>,
     #[doc(hidden)]
     pub definitions: Vec<Result<CustomResourceDefinition, Error>>,
@@ -92,13 +137,17 @@ pub struct Manager {
     pub namespaces: Vec<String>,
     /// Options of kinds that are not cached by default.
     pub(crate) caches: Vec<(ResourceInfo, CacheOptions)>,
+    /// Other clusters, whose caches and writes the manager governs.
     pub(crate) clusters: Vec<Cluster>,
+    /// Work of the user's own.
     pub(crate) runnables: Vec<Arc<Runnable>>,
     /// Number of objects that each controller reconciles at once, instead of the number in its
     /// builder.
     #[doc(hidden)]
     pub workers: Option<usize>,
+    /// Address of the probes.
     pub(crate) health: Bind,
+    /// Address of the metrics.
     pub(crate) metrics: Bind,
     /// Serves the debug page also beyond the loopback interface.
     pub(crate) debug: bool,
@@ -115,7 +164,9 @@ pub struct Manager {
 pub(crate) enum Bind {
     /// Not set by the program.
     Default(SocketAddr),
+    /// Set by the program.
     At(SocketAddr),
+    /// Nothing is served.
     Off,
 }
 
@@ -131,6 +182,9 @@ impl Bind {
 
 impl Manager {
     /// Creates an operator without controllers.
+    ///
+    /// The client must not be gated by a lease: the manager gates the writes of controllers and of
+    /// runnables with leadership by itself.
     pub fn new(client: Client) -> Self {
         let at = |ip: IpAddr, port| Bind::Default(SocketAddr::new(ip, port));
         Self {
@@ -163,12 +217,16 @@ impl Manager {
     }
 
     /// Adds a controller whose builder is derived.
+    ///
+    /// controller-runtime's `ControllerManagedBy(mgr).Complete(r)`.
     pub fn controller(self, controller: impl Controller) -> Self {
         self.wired(controller, |builder| builder)
     }
 
     /// Adds a controller with its derived builder, modified by `change`:
     /// `|builder| builder.workers(8)`.
+    ///
+    /// The change applies to this program only; the derive's attributes stay the default of others.
     pub fn wired<C: Controller>(
         self,
         controller: C,
@@ -194,11 +252,17 @@ impl Manager {
 
     /// Lets only one replica work at a time: the one that holds the Lease called `name`, in the
     /// operator's own namespace, with the usual durations.
+    ///
+    /// The durations are client-go's: a lease of 15 s, a renew deadline of 10 s, an attempt every 2
+    /// s. Without an election every replica works: run one replica then.
     pub fn leader_election(self, name: impl Into<String>) -> Self {
         self.leader_election_with(LeaderElection::new(name))
     }
 
     /// Lets only one replica work at a time, by an election of your settings.
+    ///
+    /// Settings that are not safe together are an error of [`run`](Self::run), with the broken rule
+    /// and its correction.
     pub fn leader_election_with(mut self, settings: LeaderElection) -> Self {
         self.election = Some(settings);
         self
@@ -218,8 +282,8 @@ impl Manager {
     /// A definition that others manage too (a chart, `kubectl apply`, Argo CD) is only replaced if
     /// the replacement loses no part of it: no served or stored version, no property, no name.
     /// Otherwise the log and `/readyz?verbose` name the loss, and the operator works by the stored
-    /// definition; it ends with [`ErrorKind::Config`](windlass_core::ErrorKind) when the stored definition
-    /// does not serve its own version.
+    /// definition; it ends with [`ErrorKind::Config`](windlass_core::ErrorKind) when the stored
+    /// definition does not serve its own version.
     pub fn install<K: CustomResource>(mut self) -> Self {
         self.definitions.push(install::definition_of::<K>());
         self
@@ -243,6 +307,9 @@ impl Manager {
 
     /// Watches only these namespaces; a name given twice counts once, and empty ones are left out.
     /// Default, and for none given: all.
+    ///
+    /// Cluster-scoped kinds are watched whole in any case. The manifests have Roles in these
+    /// namespaces instead of `ClusterRole`s.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let names = namespaces.into_iter().map(|name| name.into().trim().to_owned());
         let names: BTreeSet<String> = names.filter(|name| !name.is_empty()).collect();
@@ -252,6 +319,21 @@ impl Manager {
 
     /// Sets the cache options of the kind `K`: its form, its selection of objects, and whether the
     /// operator can work without it. Set for a kind twice, the options must be equal.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use windlass::{client::Client, manager::Manager};
+    /// # fn example(client: Client) -> Manager {
+    /// use windlass::informer::CacheOptions;
+    /// use windlass::store::Representation;
+    ///
+    /// let options = CacheOptions::default()
+    ///     .labels("app.kubernetes.io/managed-by=site-operator")
+    ///     .representation(Representation::Metadata);
+    /// Manager::new(client).cache::<Pod>(options)
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -267,6 +349,10 @@ impl Manager {
     /// Sets the address at which `/healthz` and `/readyz` are served; port 0 picks a free one.
     /// Default `[::]:8081`: every interface, by IPv6 and IPv4, or by IPv4 alone on a machine
     /// without IPv6.
+    ///
+    /// A page is `ok` when all checks pass, and names the checks when one fails or with `?verbose`.
+    /// An address in use is an [`ErrorKind::Config`](windlass_core::ErrorKind::Config) of
+    /// [`run`](Self::run).
     pub fn health(mut self, addr: SocketAddr) -> Self {
         self.health = Bind::At(addr);
         self
@@ -280,6 +366,9 @@ impl Manager {
 
     /// Sets the address at which `/metrics` is served; port 0 picks a free one, the probes' address
     /// shares their server. Default 127.0.0.1:8080.
+    ///
+    /// The page is not authenticated: an address beyond the loopback interface is a decision for
+    /// the network policy, too.
     pub fn metrics(mut self, addr: SocketAddr) -> Self {
         self.metrics = Bind::At(addr);
         self
@@ -300,6 +389,9 @@ impl Manager {
 
     /// Fills the caches of another cluster before controllers start, and fences its writes by the
     /// operator's lease.
+    ///
+    /// Two clusters of one manager cannot share a name. A cluster that controllers watch must be
+    /// given to the manager, or those controllers do not start.
     pub fn cluster(mut self, cluster: &Cluster) -> Self {
         // The first manager decides whose clock and metrics they use.
         cluster.managed_by(self.client.environment());
@@ -308,6 +400,8 @@ impl Manager {
     }
 
     /// Runs work of your own beside the controllers.
+    ///
+    /// controller-runtime's `mgr.Add`. The names of a manager's runnables must differ.
     pub fn runnable(mut self, runnable: Runnable) -> Self {
         self.runnables.push(Arc::new(runnable));
         self
@@ -323,6 +417,9 @@ impl Manager {
     /// Sets the time that running reconciles and runnables may take to end once the operator is
     /// asked to stop; default 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the
     /// manifests say 15 s more).
+    ///
+    /// Counted from the request to stop, over all stages. After a loss of the lease running work
+    /// has 2 s at most, because another replica works soon.
     pub fn drain(mut self, duration: Duration) -> Self {
         self.drain = duration;
         self
@@ -338,6 +435,9 @@ impl Manager {
     }
 
     /// Leaves SIGTERM and SIGINT alone; stop the operator by [`Running::stop`].
+    ///
+    /// For an operator that is a part of a larger program, or of a test. The handlers of that
+    /// program stay in force.
     pub fn without_signals(mut self) -> Self {
         self.signals = false;
         self
@@ -345,11 +445,13 @@ impl Manager {
 
     /// Runs until a signal asks it to stop, and drains.
     ///
+    /// The operator runs in a task of its own; this future waits for it.
+    ///
     /// # Errors
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) for settings that cannot work, an address
-    /// that cannot be listened on, two controllers, runnables or clusters of one name, a definition
-    /// that cannot be installed within a minute, a controller that ended by itself; the error of an
-    /// essential runnable. [`exit_code`] converts the error into a number.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) for settings that cannot work, an
+    /// address that cannot be listened on, two controllers, runnables or clusters of one name, a
+    /// definition that cannot be installed within a minute, a controller that ended by itself; the
+    /// error of an essential runnable. [`exit_code`] converts the error into a number.
     ///
     /// # Cancel safety
     /// Dropping the future stops everything at once, as a crash would.
@@ -358,10 +460,27 @@ impl Manager {
     }
 
     /// Runs the operator in the background of the current tokio runtime.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_runtime as windlass;
+    /// # use windlass::{client::Client, manager::Manager};
+    /// # async fn example(client: Client) -> Result<(), windlass::Error> {
+    /// let operator = Manager::new(client).without_signals().start();
+    /// // Other work of this program.
+    /// operator.stop();
+    /// let exit = operator.join().await?;
+    /// # let _ = exit;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// When it is called outside of a tokio runtime.
     pub fn start(self) -> Running {
         let budget = endpoints::memory::budget(self.memory);
         let mut running = run::start(self);
-        running._memory = budget.map(|bytes| endpoints::memory::mind(bytes, &running.vitals));
+        running._memory =
+            budget.map(|bytes| endpoints::memory::watch_budget(bytes, &running.status));
         running
     }
 
@@ -369,15 +488,21 @@ impl Manager {
     /// account, custom resource definitions, roles with exactly the grants of the controllers, and
     /// a hardened Deployment.
     ///
+    /// Pure: no request is sent, so it works without a cluster. The output is deterministic, and
+    /// fit for a repository.
+    ///
     /// # Errors
     /// Those of the definitions; see [`CustomResource::crd`].
-    /// [`ErrorKind::Config`](windlass_core::ErrorKind) when an operator that is limited to namespaces has a
-    /// controller that needs a kind of the cluster.
+    /// [`ErrorKind::Config`](windlass_core::ErrorKind) when an operator that is limited to
+    /// namespaces has a controller that needs a kind of the cluster.
     pub fn manifests(&self, options: &ManifestOptions) -> Result<String, Error> {
         manifests::print(self, options)
     }
 
     /// Returns the rights of all controllers, merged and sorted.
+    ///
+    /// As printed into the manifests' roles, without the manager's own rights on its Lease and
+    /// definitions.
     pub fn rules(&self) -> Vec<Rule> {
         rbac::merge(self.controllers.iter().flat_map(|controller| controller.rules()))
     }

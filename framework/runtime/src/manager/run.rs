@@ -5,6 +5,10 @@
 //! controllers (in `controllers`). The first failure of any part is kept, and everything stops as
 //! on a request to stop.
 
+// DESIGN.md, 11: Only the Lease, its Events and dry runs bypass the write gate
+// DESIGN.md, 56: Before the first list a 404 must be confirmed, and installed kinds are looked for
+// DESIGN.md, 62: A controller waits for its own caches; caches of unknown readers are awaited by
+
 mod checks;
 mod controllers;
 
@@ -23,8 +27,8 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::endpoints::http::{Endpoints, bind, is_one, serve};
-use super::endpoints::{OperatorStatus, SharedVitals};
-use super::runnable::{RunnableGroup, When};
+use super::endpoints::{OperatorStatus, SharedStatus};
+use super::runnable::{RunnableGroup, Stage};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, signals};
 use crate::leader::{Elector, Term};
@@ -36,19 +40,19 @@ use windlass_core::resource::ResourceExt;
 
 /// Time for the framework's own bookkeeping, beyond the drain time that work was given.
 const GRACE: Duration = Duration::from_secs(1);
-/// Time that caches wait for this process to lead and to install definitions that they would look
-/// for in vain.
+/// Time that caches wait for this process to lead and to install definitions: a kind that is not
+/// served yet would be found absent.
 const HEAD_START: Duration = Duration::from_secs(3);
 /// Time that controllers wait for the objects of kinds that this process installs. An API server
 /// begins to serve a new version within a second; a kind that it does not serve by then may never
 /// come.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// Time that a replica waits for its caches before it campaigns for the lease: a replica that has
-/// them goes first.
-const WARM_WITHIN: Duration = Duration::from_secs(30);
-/// Bounds of the pause between two looks at kinds that are not served yet; it doubles.
-const FIRST_LOOK: Duration = Duration::from_millis(10);
-const LONGEST_LOOK: Duration = Duration::from_millis(500);
+/// Time that a replica waits for its caches before it campaigns for the lease: a replica whose
+/// caches are filled leads first.
+const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bounds of the pause between two requests for kinds that are not served yet; it doubles.
+const FIRST_POLL: Duration = Duration::from_millis(10);
+const LONGEST_POLL: Duration = Duration::from_millis(500);
 
 /// State that the main task owns.
 struct Operator {
@@ -57,7 +61,7 @@ struct Operator {
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
     force_install: bool,
     workers: Option<usize>,
-    vitals: SharedVitals,
+    status: SharedStatus,
     health: Bind,
     metrics: Bind,
     debug: bool,
@@ -66,20 +70,20 @@ struct Operator {
     stop: CancellationToken,
     /// Time of the request to stop.
     stopped: Mutex<Option<Instant>>,
-    failed: Arc<Failed>,
+    first_error: Arc<FirstError>,
     addresses: watch::Sender<Addresses>,
 }
 
 /// The first failure of a part that the operator needs; it stops everything.
 #[derive(Debug)]
-struct Failed {
+struct FirstError {
     error: Mutex<Option<Error>>,
     stop: CancellationToken,
 }
 
-impl Failed {
+impl FirstError {
     /// Keeps the error, unless an earlier one is kept, and stops the operator.
-    fn with(&self, error: Error) {
+    fn set(&self, error: Error) {
         let mut first = self.error.lock();
         if first.is_none() {
             *first = Some(error);
@@ -96,22 +100,22 @@ pub(super) fn start(manager: Manager) -> Running {
     let (health, metrics, debug) = (manager.health, manager.metrics, manager.debug);
     let (drain, workers, with_signals) = (manager.drain, manager.workers, manager.signals);
     let force_install = manager.force_install;
-    let (vitals, definitions, problem) = set_up(manager, &stop);
+    let (status, definitions, problem) = set_up(manager, &stop);
     let (addresses, seen) = watch::channel(Addresses::default());
     let operator = Operator {
-        client: vitals.client.clone(),
-        clock: vitals.client.environment().clock.clone(),
+        client: status.client.clone(),
+        clock: status.client.environment().clock.clone(),
         definitions,
         force_install,
         workers,
-        vitals: Arc::clone(&vitals),
+        status: Arc::clone(&status),
         health,
         metrics,
         debug,
         drain,
         stop: stop.clone(),
         stopped: Mutex::default(),
-        failed: Arc::new(Failed { error: Mutex::default(), stop: stop.clone() }),
+        first_error: Arc::new(FirstError { error: Mutex::default(), stop: stop.clone() }),
         addresses,
     };
     let now = CancellationToken::new();
@@ -130,12 +134,12 @@ pub(super) fn start(manager: Manager) -> Running {
             biased;
             // The second signal drops the stages, at whatever point they are.
             () = now.cancelled() => Ok(Exit::Cut),
-            outcome = operator.live() => outcome,
+            outcome = operator.run() => outcome,
         }
     });
-    let client = vitals.client.clone();
+    let client = status.client.clone();
     let task = AbortOnDropHandle::new(task);
-    Running { task, _memory: None, stop, vitals, client, addresses: seen }
+    Running { task, _memory: None, stop, status, client, addresses: seen }
 }
 
 type Definitions = Vec<Result<CustomResourceDefinition, Error>>;
@@ -145,7 +149,7 @@ type Definitions = Vec<Result<CustomResourceDefinition, Error>>;
 fn set_up(
     manager: Manager,
     stop: &CancellationToken,
-) -> (SharedVitals, Definitions, Option<Error>) {
+) -> (SharedStatus, Definitions, Option<Error>) {
     let checked = checks::names(&manager);
     let name = manager.display_name().to_owned();
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
@@ -163,7 +167,7 @@ fn set_up(
         // No process leads yet: writes to other clusters are refused until a term begins.
         manager.clusters.iter().for_each(|cluster| cluster.fence(None));
     }
-    let vitals = OperatorStatus {
+    let status = OperatorStatus {
         name,
         began: client.environment().clock.now(),
         client,
@@ -175,16 +179,16 @@ fn set_up(
         lease,
         elector,
         installs: definitions.iter().flatten().map(|one| one.name().to_owned()).collect(),
-        left_alone: Mutex::default(),
+        kept_definitions: Mutex::default(),
         starting: Mutex::new(Some("starting".to_owned())),
         gate: Mutex::new(None),
     };
-    (Arc::new(vitals), definitions, problem)
+    (Arc::new(status), definitions, problem)
 }
 
 impl Operator {
     /// Runs all stages, from the servers inwards; returns the outcome.
-    async fn live(self) -> Result<Exit, Error> {
+    async fn run(self) -> Result<Exit, Error> {
         let mut servers = JoinSet::new();
         self.open_servers(&mut servers).await?;
         let outcome = tokio::select! {
@@ -192,7 +196,7 @@ impl Operator {
             outcome = self.serve() => outcome,
             // Runs beside the stages, so that the drain time counts from the request to stop, not
             // from the moment at which a stage notices it.
-            never = self.note_the_stop() => match never {},
+            never = self.record_stop_time() => match never {},
         };
         servers.shutdown().await;
         match &outcome {
@@ -203,8 +207,8 @@ impl Operator {
         outcome
     }
 
-    /// Notes the time of the request to stop; never ends.
-    async fn note_the_stop(&self) -> std::convert::Infallible {
+    /// Records the time of the request to stop; never ends.
+    async fn record_stop_time(&self) -> std::convert::Infallible {
         self.stop.cancelled().await;
         *self.stopped.lock() = Some(self.clock.now());
         std::future::pending().await
@@ -220,14 +224,15 @@ impl Operator {
     /// Runs the stages between the first server and the last.
     async fn serve(&self) -> Result<Exit, Error> {
         // A token of its own, not the operator's: these runnables stop after the caches.
-        let early = self.crew(When::BeforeCaches, &self.client, CancellationToken::new());
+        let early =
+            self.start_runnables(Stage::BeforeCaches, &self.client, CancellationToken::new());
         let outcome = self.with_definitions().await;
         // The stages may have ended by an error, without a request to stop.
         self.stop.cancel();
-        let ended = early.dismiss(self.time_left()).await;
-        let failed = self.failed.error.lock().take();
+        let ended = early.shutdown(self.time_left()).await;
+        let first_error = self.first_error.error.lock().take();
         // The first failure is the cause; the outcome of the stages only follows from it.
-        match failed {
+        match first_error {
             Some(error) => Err(error),
             None => outcome.map(|all| exit(all && ended)),
         }
@@ -238,7 +243,7 @@ impl Operator {
     async fn open_servers(&self, servers: &mut JoinSet<()>) -> Result<(), Error> {
         let registry = self.client.environment().metrics.clone();
         let endpoints = |probes, metrics, debug| Endpoints {
-            vitals: self.vitals.clone(),
+            status: self.status.clone(),
             clock: self.clock.clone(),
             probes,
             metrics,
@@ -273,20 +278,25 @@ impl Operator {
     }
 
     /// Starts the runnables of one stage.
-    fn crew(&self, when: When, client: &Client, stop: CancellationToken) -> RunnableGroup {
-        let mut crew = RunnableGroup::new(stop, self.clock.clone());
-        for runnable in self.vitals.runnables.iter().filter(|one| one.when() == when) {
-            let place = (client.clone(), self.vitals.informers.clone());
-            let (vitals, failed) = (Arc::clone(&self.vitals), Arc::clone(&self.failed));
+    fn start_runnables(
+        &self,
+        stage: Stage,
+        client: &Client,
+        stop: CancellationToken,
+    ) -> RunnableGroup {
+        let mut group = RunnableGroup::new(stop, self.clock.clone());
+        for runnable in self.status.runnables.iter().filter(|one| one.stage() == stage) {
+            let place = (client.clone(), self.status.informers.clone());
+            let (status, first_error) = (Arc::clone(&self.status), Arc::clone(&self.first_error));
             let ready = async move {
                 // The caches that a runnable reads are not known: all must be filled.
-                if when != When::BeforeCaches {
-                    vitals.synced().await;
+                if stage != Stage::BeforeCaches {
+                    status.synced().await;
                 }
             };
-            crew.start(Arc::clone(runnable), place, ready, move |error| failed.with(error));
+            group.start(Arc::clone(runnable), place, ready, move |error| first_error.set(error));
         }
-        crew
+        group
     }
 
     /// Runs the stages from the installation of definitions to the end of the last term; returns
@@ -295,7 +305,7 @@ impl Operator {
         let definitions = self.definitions()?;
         // Cancelled once the kinds are there.
         let installed = CancellationToken::new();
-        match self.until_stop(self.first_look(&definitions)).await {
+        match self.until_stop(self.check_or_install(&definitions)).await {
             None => return Ok(true),
             Some(are_there) => {
                 if are_there? {
@@ -304,22 +314,22 @@ impl Operator {
             }
         }
         // Before controllers ask for their caches.
-        self.vitals.registries().iter().for_each(|(_, one)| one.is_asked());
-        for controller in &self.vitals.controllers {
+        self.status.registries().iter().for_each(|(_, one)| one.mark_requested());
+        for controller in &self.status.controllers {
             if let Some(workers) = self.workers {
                 controller.limit_workers(workers);
             }
-            controller.attach(&self.vitals.informers)?;
+            controller.attach(&self.status.informers)?;
         }
-        *self.vitals.starting.lock() = None;
+        *self.status.starting.lock() = None;
         let stop = CancellationToken::new();
         // Not the operator's token: caches run until the controllers have drained.
         let mut caches = self.start_caches(&stop, &installed);
-        let others = self.crew(When::Always, &self.client, CancellationToken::new());
+        let others = self.start_runnables(Stage::Always, &self.client, CancellationToken::new());
         let outcome = self.work(&definitions, &installed).await;
         // Readiness falls also when the end is an error.
         self.stop.cancel();
-        let ended = others.dismiss(self.time_left()).await;
+        let ended = others.shutdown(self.time_left()).await;
         stop.cancel();
         // Bounded: a cache that does not end must not hold up the exit.
         self.clock.timeout(GRACE, async { while caches.join_next().await.is_some() {} }).await;
@@ -335,19 +345,23 @@ impl Operator {
         self.definitions.iter().map(copy).collect()
     }
 
-    /// Whether the kinds of all definitions are there. Without an election they are installed
+    /// Whether the kinds of all definitions are served. Without an election they are installed
     /// first.
-    async fn first_look(&self, definitions: &[CustomResourceDefinition]) -> Result<bool, Error> {
+    async fn check_or_install(
+        &self,
+        definitions: &[CustomResourceDefinition],
+    ) -> Result<bool, Error> {
         if definitions.is_empty() {
             return Ok(true);
         }
         let waiting = "installing custom resource definitions";
-        *self.vitals.starting.lock() = Some(waiting.to_owned());
-        if self.vitals.elector.is_some() {
-            let look =
-                Box::pin(install::look(&self.client, definitions, self.force_install)).await?;
-            *self.vitals.left_alone.lock() = look.left_alone;
-            return Ok(look.are_served);
+        *self.status.starting.lock() = Some(waiting.to_owned());
+        if self.status.elector.is_some() {
+            let check =
+                Box::pin(install::check_definitions(&self.client, definitions, self.force_install))
+                    .await?;
+            *self.status.kept_definitions.lock() = check.kept;
+            return Ok(check.are_served);
         }
         self.install(&self.client, definitions).await.map(|()| true)
     }
@@ -358,21 +372,21 @@ impl Operator {
         client: &Client,
         definitions: &[CustomResourceDefinition],
     ) -> Result<(), Error> {
-        let left_alone = install::install_all(client, definitions, self.force_install).await?;
-        *self.vitals.left_alone.lock() = left_alone;
+        let kept = install::install_all(client, definitions, self.force_install).await?;
+        *self.status.kept_definitions.lock() = kept;
         Ok(())
     }
 
     /// Fills the caches of all clusters, and keeps them up to date until `stop`.
     fn start_caches(&self, stop: &CancellationToken, installed: &CancellationToken) -> JoinSet<()> {
         let mut caches = JoinSet::new();
-        for (place, informers) in self.vitals.registries() {
+        for (place, informers) in self.status.registries() {
             let (informers, stop, clock) = (informers.clone(), stop.clone(), self.clock.clone());
-            let (installed, failed) = (installed.clone(), Arc::clone(&self.failed));
+            let (installed, first_error) = (installed.clone(), Arc::clone(&self.first_error));
             let is_own = place.is_none();
             caches.spawn(async move {
-                // Without the head start, caches would look in vain for kinds that this process is
-                // about to install.
+                // Without the head start, kinds that this process is about to install would be
+                // found absent.
                 if is_own {
                     tokio::select! {
                         biased;
@@ -383,7 +397,7 @@ impl Operator {
                 }
                 informers.run(stop.clone()).await;
                 if !stop.is_cancelled() {
-                    failed.with(ended("the caches"));
+                    first_error.set(ended("the caches"));
                 }
             });
         }
@@ -406,15 +420,16 @@ impl Operator {
         definitions: &[CustomResourceDefinition],
         installed: &CancellationToken,
     ) -> Result<bool, Error> {
-        let Some(elector) = &self.vitals.elector else {
-            if self.until_stop(self.filled()).await.is_none() {
+        let Some(elector) = &self.status.elector else {
+            if self.until_stop(self.wait_for_requested_caches()).await.is_none() {
                 return Ok(true);
             }
             return Ok(self.run_controllers(self.client.clone(), None).await);
         };
         // A replica that has definitions to install must lead first: a kind that is not served
         // fills no cache.
-        if installed.is_cancelled() && self.until_stop(self.warm()).await.is_none() {
+        if installed.is_cancelled() && self.until_stop(self.wait_before_campaign()).await.is_none()
+        {
             return Ok(true);
         }
         while let Some(term) = elector.campaign(&self.stop).await {
@@ -433,10 +448,10 @@ impl Operator {
         definitions: &[CustomResourceDefinition],
         installed: &CancellationToken,
     ) -> bool {
-        // For the liveness probe, which looks at the gate.
-        *self.vitals.gate.lock() = Some(term.gate());
+        // For the liveness probe, which reads the gate.
+        *self.status.gate.lock() = Some(term.gate());
         let gate: Arc<dyn WriteGate> = Arc::new(term.gate());
-        self.vitals.clusters.iter().for_each(|cluster| cluster.fence(Some(Arc::clone(&gate))));
+        self.status.clusters.iter().for_each(|cluster| cluster.fence(Some(Arc::clone(&gate))));
         let client = self.client.gated(gate);
         let (lost, asked) = (term.lost(), term.asked());
         // `biased`, the end of leadership first: a preparation that ends in the same moment must
@@ -455,15 +470,15 @@ impl Operator {
                 true
             }
             Some(Err(error)) => {
-                self.failed.with(error);
+                self.first_error.set(error);
                 true
             }
         };
         // Also after a failure: the release only requires that no work runs any more.
         term.end(all_ended).await;
         // Other clusters refuse every write until the next term.
-        self.vitals.clusters.iter().for_each(|cluster| cluster.fence(None));
-        *self.vitals.gate.lock() = None;
+        self.status.clusters.iter().for_each(|cluster| cluster.fence(None));
+        *self.status.gate.lock() = None;
         all_ended
     }
 
@@ -476,17 +491,17 @@ impl Operator {
     ) -> Result<(), Error> {
         self.install(client, definitions).await?;
         installed.cancel();
-        self.filled().await;
+        self.wait_for_requested_caches().await;
         Ok(())
     }
 
-    /// Waits until the caches are filled, as long as that keeps no replica from work: without the
-    /// caches that the program asked for itself no replica works; of the others another replica may
-    /// have them.
-    async fn warm(&self) {
-        self.vitals.others_synced().await;
-        if self.clock.timeout(WARM_WITHIN, self.vitals.synced()).await.is_none() {
-            let registries = self.vitals.registries();
+    /// Waits for the caches before the campaign. The wait for those that the program asked for has
+    /// no limit, since without them no replica works; the wait for the others ends after
+    /// [`CACHE_SYNC_TIMEOUT`], since another replica may have them.
+    async fn wait_before_campaign(&self) {
+        self.status.others_synced().await;
+        if self.clock.timeout(CACHE_SYNC_TIMEOUT, self.status.synced()).await.is_none() {
+            let registries = self.status.registries();
             let missing: Vec<_> = registries.iter().flat_map(|(_, one)| one.missing()).collect();
             warn!(?missing, "asks for the lease though not all caches are filled");
         }
@@ -495,18 +510,18 @@ impl Operator {
     /// Waits for the caches that no controller waits for by itself: those that the program asked
     /// for. A kind that was found absent counts as filled, and may have been looked for before its
     /// definition was installed: such kinds are looked for again.
-    async fn filled(&self) {
-        let vitals = &self.vitals;
-        vitals.others_synced().await;
+    async fn wait_for_requested_caches(&self) {
+        let status = &self.status;
+        status.others_synced().await;
         let served = async {
-            let mut pause = FIRST_LOOK;
-            while !vitals.informers.seek(&vitals.installs).is_empty() {
+            let mut pause = FIRST_POLL;
+            while !status.informers.seek(&status.installs).is_empty() {
                 self.clock.sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_LOOK);
+                pause = (pause * 2).min(LONGEST_POLL);
             }
         };
         self.clock.timeout(SERVED_WITHIN, served).await;
-        match vitals.absent().as_slice() {
+        match status.absent().as_slice() {
             [] => {}
             absent => warn!(
                 ?absent,
@@ -522,7 +537,7 @@ fn exit(all_ended: bool) -> Exit {
 }
 
 /// Returns the error about a part that ended by itself.
-fn ended(what: &str) -> Error {
-    let text = format!("{what} ended without having been asked to; please report it with the log");
+fn ended(part: &str) -> Error {
+    let text = format!("{part} ended without having been asked to; please report it with the log");
     Error::new(ErrorKind::Other, text)
 }

@@ -8,6 +8,12 @@
 //! failure ends the operator with its error, as every runnable's does in controller-runtime.
 //!
 //! Absent: a schedule. Sleep by the clock of the context.
+//!
+//! Invariants: the `work` of one runnable is never called twice at the same time; a stop wins over
+//! a restart; a failure after the stop ends nothing but the runnable. The `record` is locked for
+//! single updates only, never while the work runs.
+
+// DESIGN.md, 37: A runnable that fails is restarted; only essential runnables end the operator
 
 use std::fmt;
 use std::future::Future;
@@ -29,41 +35,58 @@ use windlass_core::panics::{caught, panic_text};
 
 /// Pause before a runnable that failed is started again; doubles with each failure in a row.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause before a restart.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Time after which a runnable has recovered: its next failure counts as the first.
 const RECOVERED: Duration = Duration::from_secs(300);
 
+/// Result of one call of the work.
 type Outcome = Result<(), Failure>;
+/// Future of one call of the work.
 type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// The user's function.
 type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
 
 /// Context of a runnable: client, caches, clock and the request to stop; cheap to clone.
+///
+/// The clones share one request to stop, so a runnable may pass them to tasks of its own.
 #[derive(Clone, Debug)]
 pub struct RunContext {
     client: Client,
+    /// The operator's caches, filled unless the runnable comes before them.
     informers: InformerRegistry,
     clock: Clock,
+    /// Cancelled when the runnable must stop.
     stop: CancellationToken,
 }
 
 impl RunContext {
     /// Returns the operator's client. A runnable with leadership gets one whose writes ask for the
     /// lease.
+    ///
+    /// Writes of a runnable with leadership are refused with
+    /// [`ErrorKind::NotLeader`](windlass_core::ErrorKind::NotLeader) once the lease is lost.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
     /// Returns the operator's caches.
+    ///
+    /// A kind that no controller reads yet is cached from the first request for its informer on.
     pub fn informers(&self) -> &InformerRegistry {
         &self.informers
     }
 
     /// Returns the operator's clock.
+    ///
+    /// Sleeps by this clock can be paused in tests.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
     /// Waits until the runnable must stop: the operator stops, or leadership is lost.
+    ///
+    /// Once it has returned, later calls return at once.
     ///
     /// # Cancel safety
     /// Safe.
@@ -79,7 +102,7 @@ impl RunContext {
 
 /// Stage in which a runnable runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum Stage {
     /// From before the definitions are installed until after the caches have stopped.
     BeforeCaches,
     /// Once all caches are filled, on every replica.
@@ -109,21 +132,35 @@ pub(super) enum When {
 /// Manager::new(client).leader_election("reports").runnable(report.with_leadership())
 /// # }
 /// ```
+///
+/// | setting | runs on | from | restart after a failure |
+/// |---|---|---|---|
+/// | none | every replica | caches are filled | 1 s, doubling to 60 s |
+/// | [`with_leadership`](Self::with_leadership) | the leader | the term begins | the same |
+/// | [`before_caches`](Self::before_caches) | every replica | the start | the same |
+/// | [`essential`](Self::essential) | as above | as above | none: the operator ends |
 #[must_use = "a runnable does nothing until it is given to a manager"]
 pub struct Runnable {
+    /// Name in logs, errors and the debug page; unique in a manager.
     name: Arc<str>,
-    when: When,
+    /// Stage in which the work runs.
+    stage: Stage,
+    /// Whether a failure ends the operator.
     essential: bool,
+    /// The user's function; called again for each restart and each term.
     work: Box<Work>,
+    /// State for probes and the debug page.
     pub(super) record: Mutex<Record>,
 }
 
 /// State of a runnable, for the debug page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
+    /// Present activity.
     pub(super) state: State,
     /// Failures since the start.
     pub(super) failures: u64,
+    /// Text of the last failure, kept after a recovery.
     pub(super) last_error: Option<String>,
 }
 
@@ -149,6 +186,8 @@ impl Runnable {
     ///
     /// # Cancel safety
     /// The future is dropped when it has not ended by the end of the drain.
+    /// # Errors
+    /// The work's failure, which may be any error by `?`: it is logged and followed by a restart.
     pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
     where
         F: Fn(RunContext) -> R + Send + Sync + 'static,
@@ -156,7 +195,7 @@ impl Runnable {
     {
         Self {
             name: Arc::from(name.into()),
-            when: When::Always,
+            stage: Stage::Always,
             essential: false,
             work: Box::new(move |cx| Box::pin(work(cx))),
             record: Mutex::default(),
@@ -165,32 +204,39 @@ impl Runnable {
 
     /// Runs the work only while this process leads, beside the controllers; without an election
     /// always.
+    ///
+    /// It starts again in each term. When the lease is lost it has 2 s to end before it is dropped.
     pub fn with_leadership(mut self) -> Self {
-        self.when = When::Leading;
+        self.stage = Stage::Leading;
         self
     }
 
     /// Runs the work from before the definitions are installed and the caches fill until after they
     /// stopped: for services that those depend on, such as a server of conversions.
     pub fn before_caches(mut self) -> Self {
-        self.when = When::BeforeCaches;
+        self.stage = Stage::BeforeCaches;
         self
     }
 
     /// Makes a failure or a panic end the operator, with the error: the operator cannot work
     /// without this runnable. A failure after the request to stop, or because the lease was lost,
     /// only ends the runnable.
+    ///
+    /// The error of [`Manager::run`](super::Manager::run) has the kind of the failure's error, and
+    /// so does the exit code.
     pub fn essential(mut self) -> Self {
         self.essential = true;
         self
     }
 
+    /// Name in logs and errors.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(super) fn when(&self) -> When {
-        self.when
+    /// Stage in which the work runs.
+    pub(super) fn stage(&self) -> Stage {
+        self.stage
     }
 
     /// Runs the work until it is done or cancelled; again after failures. Returns the error of an
@@ -207,7 +253,7 @@ impl Runnable {
                 Ok(Err(failure)) => failure,
                 Err(panic) => Failure::from(format!("it panicked: {}", panic_text(panic.as_ref()))),
             };
-            self.note(&failure);
+            self.record_failure(&failure);
             if cx.stop.is_cancelled() {
                 // A failure after the request to stop neither restarts the runnable nor ends the
                 // operator.
@@ -238,7 +284,7 @@ impl Runnable {
     }
 
     /// Records a failure for probes and the debug page.
-    fn note(&self, failure: &Failure) {
+    fn record_failure(&self, failure: &Failure) {
         let mut record = self.record.lock();
         record.state = if self.essential { State::Ended } else { State::Restarting };
         record.failures += 1;
@@ -263,7 +309,7 @@ impl fmt::Debug for Runnable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runnable")
             .field("name", &self.name)
-            .field("when", &self.when)
+            .field("stage", &self.stage)
             .field("essential", &self.essential)
             .field("record", &self.record.lock())
             .finish_non_exhaustive()
@@ -272,8 +318,11 @@ impl fmt::Debug for Runnable {
 
 /// The runnables of one stage, while they run.
 pub(super) struct RunnableGroup {
+    /// One task for each runnable of the stage; dropping the set aborts them.
     tasks: JoinSet<()>,
+    /// Cancels all runnables of the stage.
     stop: CancellationToken,
+    /// Clock of the limits.
     clock: Clock,
 }
 
@@ -283,13 +332,13 @@ impl RunnableGroup {
         Self { tasks: JoinSet::new(), stop, clock }
     }
 
-    /// Starts a runnable once `ready` is; `failed` gets the error of an essential one.
+    /// Starts a runnable once `ready` is; `on_error` gets the error of an essential one.
     pub(super) fn start(
         &mut self,
         runnable: Arc<Runnable>,
         place: (Client, InformerRegistry),
         ready: impl Future<Output = ()> + Send + 'static,
-        failed: impl FnOnce(Error) + Send + 'static,
+        on_error: impl FnOnce(Error) + Send + 'static,
     ) {
         let (client, informers) = place;
         let (clock, stop) = (self.clock.clone(), self.stop.clone());
@@ -303,14 +352,14 @@ impl RunnableGroup {
                 () = ready => {}
             }
             if let Err(error) = runnable.run(&cx).await {
-                failed(error);
+                on_error(error);
             }
         };
         self.tasks.spawn(work.instrument(span));
     }
 
     /// Cancels all runnables, and waits for at most `limit`; returns false when one was cut off.
-    pub(super) async fn dismiss(mut self, limit: Duration) -> bool {
+    pub(super) async fn shutdown(mut self, limit: Duration) -> bool {
         self.stop.cancel();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if self.clock.timeout(limit, all).await.is_some() {

@@ -1,4 +1,7 @@
 //! Handle of an operator that runs in the background.
+//!
+//! All methods but [`join`](Running::join) read shared state and never wait for the operator's
+//! task, so a stuck operator can still be inspected.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Exit;
-use super::endpoints::{Readiness, SharedVitals, debug};
+use super::endpoints::{Readiness, SharedStatus, debug};
 use crate::controller::{BusyReport, ControllerState, ErasedController};
 use crate::leader::Leadership;
 use windlass_cache::informer::InformerRegistry;
@@ -16,22 +19,49 @@ use windlass_client::client::Client;
 use windlass_core::error::{Error, ErrorKind};
 
 /// An operator that runs in the background; dropping it stops everything at once, as a crash would.
+///
+/// ```no_run
+/// # extern crate windlass_runtime as windlass;
+/// # use windlass::{client::Client, manager::Manager};
+/// # async fn example(client: Client) -> Result<(), windlass::Error> {
+/// let operator = Manager::new(client).without_signals().start();
+/// if let Some(addr) = operator.health_addr().await {
+///     println!("probes at {addr}");
+/// }
+/// while !operator.readiness().is_ready() {
+///     let missing = operator.readiness().checks.into_iter().find(|check| !check.ok);
+///     println!("{}", missing.map_or_else(String::new, |check| check.detail));
+///     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+/// }
+/// operator.stop();
+/// operator.join().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Running {
+    /// The operator's main task; dropping the handle aborts it.
     pub(super) task: AbortOnDropHandle<Result<Exit, Error>>,
     /// Watches the memory, if there is a budget.
     pub(super) _memory: Option<AbortOnDropHandle<()>>,
+    /// The request to stop, as the first signal makes it.
     pub(super) stop: CancellationToken,
-    pub(super) vitals: SharedVitals,
+    /// State that the probes read.
+    pub(super) status: SharedStatus,
+    /// Client of the operator's own cluster, without a gate.
     pub(super) client: Client,
+    /// Addresses of the servers, once they are known.
     pub(super) addresses: watch::Receiver<Addresses>,
 }
 
 /// Addresses of an operator's servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Addresses {
+    /// Address of `/healthz` and `/readyz`.
     pub(super) health: Option<SocketAddr>,
+    /// Address of `/metrics`.
     pub(super) metrics: Option<SocketAddr>,
+    /// Address of the debug page.
     pub(super) debug: Option<SocketAddr>,
     /// Whether all servers that there will be are open.
     pub(super) is_known: bool,
@@ -39,6 +69,9 @@ pub(super) struct Addresses {
 
 impl Running {
     /// Asks the operator to stop, as the first signal would; returns at once.
+    ///
+    /// Further calls have no effect; unlike a second signal they do not end the wait. Await
+    /// [`join`](Self::join) for the end.
     pub fn stop(&self) {
         self.stop.cancel();
     }
@@ -58,29 +91,35 @@ impl Running {
     }
 
     /// Whether the operator is still running.
+    ///
+    /// False as soon as the main task has ended, with or without an error.
     pub fn is_running(&self) -> bool {
         !self.task.is_finished()
     }
 
     /// Returns the operator's caches.
+    ///
+    /// They run until the operator has ended, and then keep their last state.
     pub fn informers(&self) -> &InformerRegistry {
-        &self.vitals.informers
+        &self.status.informers
     }
 
     /// Returns the operator's controllers, for tests.
     #[doc(hidden)]
     pub fn controllers(&self) -> Vec<Arc<dyn ErasedController>> {
-        self.vitals.controllers.clone()
+        self.status.controllers.clone()
     }
 
     /// Returns the caches of the operator's own cluster and of all others, each with a client.
     #[doc(hidden)]
     pub fn caches(&self) -> Vec<(&Client, &InformerRegistry)> {
-        let others = self.vitals.clusters.iter().map(|one| (one.client(), one.informers()));
+        let others = self.status.clusters.iter().map(|one| (one.client(), one.informers()));
         std::iter::once((&self.client, self.informers())).chain(others).collect()
     }
 
     /// Returns the operator's client, without the gate of leadership.
+    ///
+    /// Its writes are not fenced: a write through it may run beside those of another leader.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -88,29 +127,35 @@ impl Running {
     /// Returns the state of each controller, by name.
     pub fn states(&self) -> Vec<(String, ControllerState)> {
         let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
-        self.vitals.controllers.iter().map(state).collect()
+        self.status.controllers.iter().map(state).collect()
     }
 
     /// Returns the reasons why the controllers do not come to rest, by name.
+    ///
+    /// For tests that wait until an operator has settled, and for the text of their failure.
     pub fn busy_report(&self) -> Vec<(String, BusyReport)> {
         let busy_report = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.busy_report());
-        self.vitals.controllers.iter().map(busy_report).collect()
+        self.status.controllers.iter().map(busy_report).collect()
     }
 
     /// Returns the checks of readiness, with the missing conditions.
+    ///
+    /// The same checks as `/readyz`.
     pub fn readiness(&self) -> Readiness {
-        self.vitals.ready()
+        self.status.ready()
     }
 
     /// Returns the state of the election; `None` without one.
     pub fn leadership(&self) -> Option<Leadership> {
-        self.vitals.leadership()
+        self.status.leadership()
     }
 
     /// Returns the document of the debug page: queues, keys in work and in backoff, caches,
     /// leadership, last errors; each list with at most `limit` entries.
+    ///
+    /// Contains names of objects and texts of errors, but no content of objects.
     pub fn dump(&self, limit: usize) -> serde_json::Value {
-        debug::dump(&self.vitals, limit)
+        debug::dump(&self.status, limit)
     }
 
     /// Returns the address of the probes, once they are served; `None` when they never will be.

@@ -3,6 +3,8 @@
 //! Work that blocks every thread of the runtime keeps the runtime from seeing any signal. A program
 //! that is nothing but an operator has a thread beside the runtime for that case.
 
+// DESIGN.md, 60: `cli::main` counts signals on a thread of its own
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -26,10 +28,11 @@ pub(super) async fn listen(stop: CancellationToken, now: CancellationToken) {
 }
 
 /// Time after the second signal by which a program has ended, whatever state its threads are in.
-const LAST: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Ends this process at the second signal, even if no task of its runtime can run.
-pub fn insist() {
+/// Starts a thread that ends this process at the second signal, even if no task of its runtime can
+/// run.
+pub fn exit_at_second_signal() {
     let two_signals = || {
         // A runtime of its own: all threads of the program's may be blocked.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -38,7 +41,7 @@ pub fn insist() {
             signals.next().await;
             signals.next().await;
             // Time for the program to end by itself.
-            windlass_core::clock::Clock::system().sleep(LAST).await;
+            windlass_core::clock::Clock::system().sleep(EXIT_TIMEOUT).await;
             std::io::Result::Ok(())
         })
     };
@@ -64,6 +67,7 @@ pub fn first() -> impl Future<Output = ()> {
     }
 }
 
+/// Streams of the two signals; the process's default handling ends with the first one that is made.
 #[cfg(unix)]
 struct Signals {
     term: tokio::signal::unix::Signal,
@@ -72,11 +76,13 @@ struct Signals {
 
 #[cfg(unix)]
 impl Signals {
+    /// Registers both handlers.
     fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? })
     }
 
+    /// Waits for the next signal and returns its name.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             biased;
@@ -86,6 +92,7 @@ impl Signals {
     }
 }
 
+/// Only Ctrl-C exists on this platform.
 #[cfg(not(unix))]
 struct Signals;
 

@@ -174,7 +174,7 @@ async fn talk(mut stream: impl windlass_client::client::Io, request: &str) -> St
 
 fn endpoints() -> Endpoints {
     let client = nowhere();
-    let vitals = OperatorStatus {
+    let status = OperatorStatus {
         name: "ops".to_owned(),
         began: client.environment().clock.now(),
         client: client.clone(),
@@ -186,13 +186,13 @@ fn endpoints() -> Endpoints {
         lease: None,
         elector: None,
         installs: Default::default(),
-        left_alone: Default::default(),
+        kept_definitions: Default::default(),
         starting: parking_lot::Mutex::new(None),
         gate: parking_lot::Mutex::new(None),
     };
     client.environment().metrics.count(&names::RECONCILE, &["slow", "success"], 3);
     Endpoints {
-        vitals: Arc::new(vitals),
+        status: Arc::new(status),
         clock: client.environment().clock.clone(),
         probes: true,
         metrics: Some(client.environment().metrics.clone()),
@@ -218,7 +218,7 @@ async fn ask_from(is_local: bool, endpoints: &Endpoints, request: &str) -> Strin
 async fn readiness_names_the_missing_parts_and_their_reasons() {
     let endpoints = endpoints();
     assert!(ask(&endpoints, &get("/readyz")).await.ends_with("\r\n\r\nok"));
-    *endpoints.vitals.starting.lock() = Some("installing definitions".to_owned());
+    *endpoints.status.starting.lock() = Some("installing definitions".to_owned());
     let answer = ask(&endpoints, &get("/readyz")).await;
     assert!(answer.contains("503"), "{answer}");
     assert!(answer.contains("[-]start failed: installing definitions"), "{answer}");
@@ -232,7 +232,7 @@ async fn readiness_names_the_missing_parts_and_their_reasons() {
 #[tokio::test(start_paused = true)]
 async fn liveness_does_not_depend_on_readiness() {
     let endpoints = endpoints();
-    endpoints.vitals.stop.cancel();
+    endpoints.status.stop.cancel();
     assert!(ask(&endpoints, &get("/readyz")).await.contains("[-]shutdown failed: stopping"));
     assert!(ask(&endpoints, &get("/healthz?verbose")).await.contains("[+]ping ok"));
 }

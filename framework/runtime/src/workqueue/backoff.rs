@@ -26,8 +26,8 @@ impl RetryPolicy {
         Self { base: Duration::from_millis(5), cap: Duration::from_secs(300), limit: None }
     }
 
-    /// Returns a policy that gives up after `retries` retries in a row: the key then rests until it
-    /// is added again. Failures with a delay of their own
+    /// Returns a policy that gives up after `retries` retries in a row: the key is then idle until
+    /// it is added again. Failures with a delay of their own
     /// ([`Work::retry_after`](super::Work::retry_after)) are not counted.
     pub fn at_most(retries: u32) -> Self {
         Self { limit: Some(retries), ..Self::forever() }

@@ -1,23 +1,23 @@
 //! The queue's state machine: no locks, no tasks, no clock of its own.
 //!
-//! Every call is passed the time since the queue was made. Each key has one [`Slot`]; a resting key
+//! Every call is passed the time since the queue was made. Each key has one [`Slot`]; an idle key
 //! keeps it, unless there are very many slots. The cost of an operation does not depend on the
 //! number of keys; only delays cost one more step each time that their number doubles.
 
 use std::time::Duration;
 
 use self::lanes::PriorityLanes;
-use self::slot::{Again, Stage, Working, judge};
+use self::slot::{Again, Stage, Working, apply_verdict};
 pub(super) use self::slot::{Nanos, nanos};
-pub(crate) use self::slots::Notes;
+pub(crate) use self::slots::SlotHint;
 use self::slots::Slots;
-pub(super) use self::slots::{Discarded, NOWHERE, Ticket};
+pub(super) use self::slots::{Discarded, NO_SLOT, Ticket};
 use self::timers::{Timer, Timers};
-use super::{Adding, Priority, RetryPolicy};
+use super::{AddOptions, Priority, RetryPolicy};
 
+mod lane;
 mod lanes;
-mod look;
-mod ready;
+mod queries;
 mod slot;
 mod slots;
 #[cfg(test)]
@@ -25,7 +25,7 @@ mod tests;
 mod timers;
 
 /// Most delayed keys that become ready in one call: less than half a millisecond.
-const AT_ONCE: usize = 1024;
+const PROMOTED_PER_CALL: usize = 1024;
 
 /// Number of keys in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct QueueCounts {
     pub queued: usize,
     /// In work.
     pub working: usize,
-    /// Waiting for a retry after a failure, or held back although there is work to do.
+    /// Waiting for a retry after a failure, or held without having been worked on.
     pub backing_off: usize,
     /// Waiting for their time without having failed.
     pub delayed: usize,
@@ -45,30 +45,30 @@ pub struct QueueCounts {
 pub(super) enum Verdict {
     /// Success.
     Done,
-    /// Success, and the key is not likely to come back.
+    /// Success, and the key is not likely to be added again.
     Gone,
-    /// Success; the key comes back after this delay.
+    /// Success; the key is requeued after this delay.
     After(Duration),
     /// Failure; `draw` in `[0, 1)` picks the delay below the bound.
     Retry { draw: f64 },
-    /// As `Retry`, counted as the first failure in a row whatever came before.
+    /// As `Retry`, counted as the first failure in a row.
     RetryAnew { draw: f64 },
     /// Failure with a delay of its own; the bound does not grow.
     RetryAfter(Duration),
-    /// Not worked on yet: neither success nor failure; the key comes back after this delay.
+    /// Not worked on yet: neither success nor failure; the key is requeued after this delay.
     Hold(Duration),
 }
 
-/// A key handed to a worker.
+/// A key that a worker has taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Claim<T> {
     pub(super) key: T,
-    pub(super) facts: Facts,
+    pub(super) info: ClaimInfo,
 }
 
-/// Facts about a key that was taken.
+/// The state of a key when it was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(super) struct ClaimInfo {
     /// Ticket to present when the work ends.
     pub(super) ticket: Ticket,
     /// Failures in a row so far.
@@ -82,14 +82,14 @@ pub(super) struct Facts {
     pub(super) waited: Nanos,
 }
 
-impl Facts {
-    /// Returns facts with a ticket and defaults for the rest, which `begin` replaces.
+impl ClaimInfo {
+    /// Returns a ticket with defaults for the other fields, which `begin_work` replaces.
     fn of(ticket: Ticket) -> Self {
         Self { ticket, failures: 0, priority: Priority::NORMAL, reasons: 0, at: 0, waited: 0 }
     }
 }
 
-/// Result of a verdict.
+/// Effect of a verdict.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finished<T> {
     /// Time for which the key was in work.
@@ -97,7 +97,7 @@ pub(super) struct Finished<T> {
     /// Delay until the retry; `None` for a success, or when the policy gave up.
     pub(super) retry: Option<Duration>,
     /// Memory that is no longer needed, to be dropped outside of locks.
-    pub(super) left: Discarded<T>,
+    pub(super) discarded: Discarded<T>,
 }
 
 /// The state of a queue.
@@ -107,19 +107,19 @@ pub(super) struct Core<T> {
     /// Most failing keys in work at once.
     failing_limit: usize,
     slots: Slots<T>,
-    lines: PriorityLanes,
+    lanes: PriorityLanes,
     timers: Timers,
-    /// Delayed keys that failed or were held back.
+    /// Delayed keys that failed or are on hold.
     backing_off: usize,
     /// Keys in work whose last work failed.
     failing_in_work: usize,
     /// Keys in work that were added again.
-    coming_back: usize,
-    /// Number of places in line and of timers so far: the order among them.
-    turn: u64,
+    added_in_work: usize,
+    /// Number of lane entries and of timers so far: the sequence number of the last one.
+    last_seq: u64,
     /// Adds that were not duplicates, since the start.
     adds: u64,
-    /// Keys put off by a delay, since the start.
+    /// Keys that were delayed, since the start.
     delays: u64,
     /// Whether the queue accepts no more keys.
     closed: bool,
@@ -132,18 +132,18 @@ impl<T: Eq + Clone> Core<T> {
         workers: usize,
         policy: RetryPolicy,
         ageing: Duration,
-        notes: Option<Notes<T>>,
+        slot_hint: Option<SlotHint<T>>,
     ) -> Self {
         Self {
             policy,
             failing_limit: (workers / 2).max(1),
-            slots: Slots::new(notes),
-            lines: PriorityLanes::new(nanos(ageing)),
+            slots: Slots::new(slot_hint),
+            lanes: PriorityLanes::new(nanos(ageing)),
             timers: Timers::default(),
             backing_off: 0,
             failing_in_work: 0,
-            coming_back: 0,
-            turn: 0,
+            added_in_work: 0,
+            last_seq: 0,
             adds: 0,
             delays: 0,
             closed: false,
@@ -151,28 +151,29 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Adds `key` with its hash; merges the add with earlier ones of the same key. The key or
-    /// another one may be left in the argument; it is to be dropped outside of locks.
+    /// another one may stay in the argument; it is to be dropped outside of locks.
     pub(super) fn add_hashed(
         &mut self,
         (hash, key): &mut (u64, Option<T>),
-        adding: Adding,
+        options: AddOptions,
         now: Nanos,
     ) {
         let Some(known) = key.as_ref() else { return };
         let guess = self.guess(known, *hash);
-        self.add_guessed((*hash, guess, key), adding, now);
+        self.add_guessed((*hash, guess, key), options, now);
     }
 
-    /// Returns the probable slot of a key; an add of several keys guesses all of them first.
+    /// Returns the probable slot of a key, without proof that the key is there; an add of several
+    /// keys guesses all of them first, so that their look-ups overlap.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
         self.slots.guess(key, hash)
     }
 
-    /// Returns the guess if that slot has the same hash; otherwise [`NOWHERE`].
+    /// Returns the guess if the key in that slot has the same hash; otherwise [`NO_SLOT`].
     #[inline]
     pub(super) fn confirmed(&self, guess: u32, hash: u64) -> u32 {
-        if self.slots.confirm(guess, hash) { guess } else { NOWHERE }
+        if self.slots.confirm(guess, hash) { guess } else { NO_SLOT }
     }
 
     /// Adds a key as [`add_hashed`](Self::add_hashed), with a [guess](Self::guess) of its slot.
@@ -180,45 +181,45 @@ impl<T: Eq + Clone> Core<T> {
     pub(super) fn add_guessed(
         &mut self,
         (hash, guess, key): (u64, u32, &mut Option<T>),
-        adding: Adding,
+        options: AddOptions,
         now: Nanos,
     ) {
         if self.closed {
             return;
         }
-        let Adding { priority, reasons, delay } = adding;
-        let Some((ticket, is_new)) = self.slots.enter(key, hash, guess) else { return };
+        let AddOptions { priority, reasons, delay } = options;
+        let Some((ticket, is_new)) = self.slots.get_or_insert(key, hash, guess) else { return };
         let slot = self.slots.get_mut(ticket);
         slot.reasons |= reasons;
         if is_new {
             slot.priority = priority;
         }
         if delay.is_zero() {
-            self.want(ticket, priority, now);
+            self.add_now(ticket, priority, now);
         } else {
-            self.want_at(ticket, priority, now.saturating_add(nanos(delay)));
+            self.add_at(ticket, priority, now.saturating_add(nanos(delay)));
         }
     }
 
-    /// Makes a key ready, or notes the add if it is in work.
-    fn want(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
+    /// Makes a key ready, or records the add if the key is in work.
+    fn add_now(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match slot.stage {
-            Stage::Resting => self.make_ready(ticket, now),
+            Stage::Idle => self.make_ready(ticket, now),
             Stage::Ready { .. } if slot.priority >= priority => return,
-            Stage::Ready { .. } => return self.raise(ticket, priority),
-            Stage::Working { spot } => {
-                let again = &mut self.slots.working(spot).again;
+            Stage::Ready { .. } => return self.raise_priority(ticket, priority),
+            Stage::Working { index } => {
+                let again = &mut self.slots.working(index).again;
                 let priority = match again {
-                    Again::Now { .. } => return self.raise(ticket, priority),
-                    Again::At { priority: asked, .. } => priority.max(*asked),
+                    Again::Now { .. } => return self.raise_priority(ticket, priority),
+                    Again::At { priority: requested, .. } => priority.max(*requested),
                     Again::No => priority,
                 };
-                self.turn += 1;
-                *again = Again::Now { turn: self.turn, since: now, passed: false, priority };
-                // Joined as healthy: whether the work fails is known only at its end.
-                self.lines.join(priority, false, (self.turn, ticket));
-                self.coming_back += 1;
+                self.last_seq += 1;
+                *again = Again::Now { seq: self.last_seq, since: now, passed: false, priority };
+                // Queued as healthy: whether the work fails is known only at its end.
+                self.lanes.push(priority, false, (self.last_seq, ticket));
+                self.added_in_work += 1;
             }
             Stage::Waiting { .. } => {
                 slot.priority = slot.priority.max(priority);
@@ -229,16 +230,16 @@ impl<T: Eq + Clone> Core<T> {
         self.adds += 1;
     }
 
-    /// Delays a key until `at`, unless an earlier time was asked for already.
-    fn want_at(&mut self, ticket: Ticket, priority: Priority, at: Nanos) {
+    /// Delays a key until `at`, unless it is due earlier.
+    fn add_at(&mut self, ticket: Ticket, priority: Priority, at: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match slot.stage {
-            Stage::Ready { .. } => return self.raise(ticket, priority),
-            Stage::Working { spot } => match &mut self.slots.working(spot).again {
-                Again::Now { .. } => return self.raise(ticket, priority),
+            Stage::Ready { .. } => return self.raise_priority(ticket, priority),
+            Stage::Working { index } => match &mut self.slots.working(index).again {
+                Again::Now { .. } => return self.raise_priority(ticket, priority),
                 again @ Again::No => *again = Again::At { at, priority },
-                Again::At { at: earlier, priority: asked } => {
-                    *asked = priority.max(*asked);
+                Again::At { at: earlier, priority: requested } => {
+                    *requested = priority.max(*requested);
                     if *earlier <= at {
                         return;
                     }
@@ -253,56 +254,57 @@ impl<T: Eq + Clone> Core<T> {
                 self.stop_waiting(ticket);
                 self.make_waiting(ticket, at);
             }
-            Stage::Resting => self.make_waiting(ticket, at),
+            Stage::Idle => self.make_waiting(ticket, at),
         }
         self.delays += 1;
     }
 
-    /// Raises the priority of a key that has a place in line: if the new priority is higher, the
-    /// key goes to the end of that priority's line.
-    fn raise(&mut self, ticket: Ticket, higher: Priority) {
-        let turn = self.turn + 1;
+    /// Raises the priority of a key that has an entry in a lane: if the new priority is higher, the
+    /// key goes to the end of that priority's lane.
+    fn raise_priority(&mut self, ticket: Ticket, higher: Priority) {
+        let seq = self.last_seq + 1;
         let slot = self.slots.get_mut(ticket);
         let failing = slot.failing;
-        let (old, is_ready, had_place) = match &mut slot.stage {
-            Stage::Ready { turn: place, .. } if slot.priority < higher => {
-                *place = turn;
+        let (old, is_ready, had_entry) = match &mut slot.stage {
+            Stage::Ready { seq: entry, .. } if slot.priority < higher => {
+                *entry = seq;
                 (std::mem::replace(&mut slot.priority, higher), true, true)
             }
-            Stage::Working { spot } => {
-                let spot = *spot;
-                match &mut self.slots.working(spot).again {
-                    Again::Now { turn: place, passed, priority, .. } if *priority < higher => {
-                        *place = turn;
-                        // A place that was passed over has left its line already.
-                        let had_place = !std::mem::take(passed);
-                        (std::mem::replace(priority, higher), false, had_place)
+            Stage::Working { index } => {
+                let index = *index;
+                match &mut self.slots.working(index).again {
+                    Again::Now { seq: entry, passed, priority, .. } if *priority < higher => {
+                        *entry = seq;
+                        // An entry that was passed over is not in its lane any more.
+                        let had_entry = !std::mem::take(passed);
+                        (std::mem::replace(priority, higher), false, had_entry)
                     }
                     _ => return,
                 }
             }
             _ => return,
         };
-        self.turn = turn;
-        if had_place {
-            // The old place stays where it is, outdated: a line has no cheap removal from its
+        self.last_seq = seq;
+        if had_entry {
+            // The old entry stays in its lane, outdated: a lane has no cheap removal from its
             // middle.
-            self.lines.outdate(old, &self.slots);
+            self.lanes.outdate(old, &self.slots);
         }
         if is_ready {
-            self.lines.count(old, failing, false);
-            self.lines.count(higher, failing, true);
+            self.lanes.count(old, failing, false);
+            self.lanes.count(higher, failing, true);
         }
-        self.lines.join(higher, is_ready && failing, (turn, ticket));
+        self.lanes.push(higher, is_ready && failing, (seq, ticket));
     }
 
-    /// Makes delayed keys ready that are due, the earliest first. At most [`AT_ONCE`] of them, so
-    /// that very many keys that are due together do not hold the lock for long: the rest follows
-    /// with the next calls, and [`next_due`](Self::next_due) is in the past until then.
+    /// Makes delayed keys ready that are due, the earliest first. At most
+    /// [`PROMOTED_PER_CALL`] of them, so that very many keys that are due together do not hold the
+    /// lock for long: the others follow with the next calls, and [`next_due`](Self::next_due) is in
+    /// the past until then.
     #[inline]
     pub(super) fn promote(&mut self, now: Nanos) {
         if self.timers.next().is_some_and(|(first, ..)| first <= now) {
-            self.promote_some(now, AT_ONCE);
+            self.promote_some(now, PROMOTED_PER_CALL);
         }
     }
 
@@ -325,53 +327,53 @@ impl<T: Eq + Clone> Core<T> {
     #[inline]
     pub(super) fn take(&mut self, now: Nanos) -> Option<Claim<T>> {
         let ticket = self.next(now)?;
-        let mut facts = Facts::of(ticket);
-        let key = self.begin(&mut facts, now)?;
-        Some(Claim { key, facts })
+        let mut info = ClaimInfo::of(ticket);
+        let key = self.begin_work(&mut info, now)?;
+        Some(Claim { key, info })
     }
 
-    /// [`take`](Self::take) into `hand`, the claim that a worker reuses; returns the key that
-    /// `hand` had before, to be dropped outside of locks.
+    /// [`take`](Self::take) into `claim`, which a worker reuses; returns the key that `claim` had
+    /// before, to be dropped outside of locks.
     #[inline]
-    pub(super) fn take_into(&mut self, hand: &mut Claim<T>, now: Nanos) -> Option<T> {
-        hand.facts.ticket = self.next(now)?;
-        let key = self.begin(&mut hand.facts, now)?;
-        Some(std::mem::replace(&mut hand.key, key))
+    pub(super) fn take_into(&mut self, claim: &mut Claim<T>, now: Nanos) -> Option<T> {
+        claim.info.ticket = self.next(now)?;
+        let key = self.begin_work(&mut claim.info, now)?;
+        Some(std::mem::replace(&mut claim.key, key))
     }
 
-    /// Takes the ticket of the next key out of its line.
+    /// Takes the ticket of the next key out of its lane.
     #[inline]
     fn next(&mut self, now: Nanos) -> Option<Ticket> {
-        // No search of the lines when only failing keys are ready and none may be taken.
+        // No search of the lanes when only failing keys are ready and none may be taken.
         if self.eligible() == 0 {
             return None;
         }
         let may_fail = self.failing_in_work < self.failing_limit;
-        self.lines.take(&mut self.slots, may_fail, now)
+        self.lanes.take(&mut self.slots, may_fail, now)
     }
 
-    /// Begins the work on a key. Writes its facts field by field: a read right after a wider store
+    /// Begins the work on a key. Writes `info` field by field: a read right after a wider store
     /// would wait for that store to complete.
     #[inline(always)]
-    fn begin(&mut self, facts: &mut Facts, now: Nanos) -> Option<T> {
-        let ticket = facts.ticket;
+    fn begin_work(&mut self, info: &mut ClaimInfo, now: Nanos) -> Option<T> {
+        let ticket = info.ticket;
         let (key, slot) = self.slots.entry_mut(ticket);
         let key = key?;
         let since = match slot.stage {
             Stage::Ready { since, .. } => since,
             _ => now,
         };
-        slot.held = false;
-        facts.failures = slot.failures;
-        facts.priority = slot.priority;
-        facts.reasons = std::mem::take(&mut slot.reasons);
-        facts.at = now;
-        facts.waited = now.saturating_sub(since);
+        slot.on_hold = false;
+        info.failures = slot.failures;
+        info.priority = slot.priority;
+        info.reasons = std::mem::take(&mut slot.reasons);
+        info.at = now;
+        info.waited = now.saturating_sub(since);
         let (priority, failing) = (slot.priority, slot.failing);
-        self.lines.count(priority, failing, false);
+        self.lanes.count(priority, failing, false);
         self.failing_in_work += usize::from(failing);
-        let spot = self.slots.begin_work(ticket, now);
-        self.slots.get_mut(ticket).stage = Stage::Working { spot };
+        let index = self.slots.begin_work(ticket, now);
+        self.slots.get_mut(ticket).stage = Stage::Working { index };
         Some(key)
     }
 
@@ -381,15 +383,15 @@ impl<T: Eq + Clone> Core<T> {
     #[inline(always)]
     pub(super) fn finish_plain(&mut self, ticket: Ticket, now: Nanos) -> Option<Nanos> {
         let slot = self.slots.get(ticket);
-        let Stage::Working { spot } = slot.stage else { return None };
-        let Working { since, again: Again::No, .. } = *self.slots.in_work().get(spot as usize)?
+        let Stage::Working { index } = slot.stage else { return None };
+        let Working { since, again: Again::No, .. } = *self.slots.in_work().get(index as usize)?
         else {
             return None;
         };
-        if slot.failing || !self.slots.rest_plainly(ticket) {
+        if slot.failing || !self.slots.make_idle_plain(ticket) {
             return None;
         }
-        self.slots.end_work(spot);
+        self.slots.end_work(index);
         Some(now.saturating_sub(since))
     }
 
@@ -404,22 +406,22 @@ impl<T: Eq + Clone> Core<T> {
         now: Nanos,
     ) -> Option<Finished<T>> {
         let slot = self.slots.get_mut(ticket);
-        let Stage::Working { spot } = slot.stage else { return None };
+        let Stage::Working { index } = slot.stage else { return None };
         self.failing_in_work -= usize::from(slot.failing);
-        let delay = judge(self.policy, slot, verdict);
+        let delay = apply_verdict(self.policy, slot, verdict);
         // Only a delay after a failure is a retry.
-        let retry = delay.filter(|_| slot.failing && !slot.held);
-        let Working { since, again, .. } = self.slots.end_work(spot);
-        let end = delay.map(|delay| now.saturating_add(nanos(delay)));
-        // After a shutdown a verdict brings no key back; adds during the work still count.
-        let due = end.filter(|_| !self.closed);
+        let retry = delay.filter(|_| slot.failing && !slot.on_hold);
+        let Working { since, again, .. } = self.slots.end_work(index);
+        let due = delay.map(|delay| now.saturating_add(nanos(delay)));
+        // After a shutdown a verdict requeues no key; adds during the work still count.
+        let due = due.filter(|_| !self.closed);
         let worked = now.saturating_sub(since);
-        let own = self.again(ticket, due.map(|_| reasons));
+        let own = self.requeue_priority(ticket, due.map(|_| reasons));
         let due = match (again, due) {
-            (Again::Now { turn, since, passed, priority }, _) => {
-                self.coming_back -= 1;
-                self.resume(ticket, (turn, priority), own, since, passed);
-                return Some(Finished { worked, retry, left: Discarded::Nothing });
+            (Again::Now { seq, since, passed, priority }, _) => {
+                self.added_in_work -= 1;
+                self.make_ready_again(ticket, (seq, priority), own, since, passed);
+                return Some(Finished { worked, retry, discarded: Discarded::Nothing });
             }
             (Again::At { .. }, _) if self.closed => None,
             (Again::At { at, .. }, Some(due)) => Some(at.min(due)),
@@ -430,10 +432,10 @@ impl<T: Eq + Clone> Core<T> {
             let slot = self.slots.get_mut(ticket);
             slot.priority = own.map_or(priority, |own| own.max(priority));
         }
-        let mut left = Discarded::Nothing;
+        let mut discarded = Discarded::Nothing;
         match due {
-            None if verdict == Verdict::Gone => left = self.slots.leave(ticket),
-            None => left = self.slots.rest(ticket),
+            None if verdict == Verdict::Gone => discarded = self.slots.release(ticket),
+            None => discarded = self.slots.make_idle(ticket),
             Some(at) if at <= now => {
                 self.make_ready(ticket, now);
                 self.adds += 1;
@@ -443,12 +445,12 @@ impl<T: Eq + Clone> Core<T> {
                 self.delays += 1;
             }
         }
-        Some(Finished { worked, retry, left })
+        Some(Finished { worked, retry, discarded })
     }
 
-    /// If the verdict itself brings the key back: adds its reasons, and returns the key's priority,
-    /// which stays.
-    fn again(&mut self, ticket: Ticket, reasons: Option<u64>) -> Option<Priority> {
+    /// If the verdict itself requeues the key: adds the reasons of the requeue, and returns the
+    /// key's priority, which stays.
+    fn requeue_priority(&mut self, ticket: Ticket, reasons: Option<u64>) -> Option<Priority> {
         let slot = self.slots.get_mut(ticket);
         slot.reasons |= reasons?;
         Some(slot.priority)
@@ -457,74 +459,71 @@ impl<T: Eq + Clone> Core<T> {
     /// Closes the queue: it accepts no more keys and drops the delayed ones.
     pub(super) fn close(&mut self) -> Discarded<T> {
         self.closed = true;
-        // Collected before any key leaves its slot: the last one that rests may give back all
-        // slots.
+        // Collected before any key becomes idle: the last one may release all slots.
         let waiting = self.timers.clear().filter(|timer| is_live(&self.slots, timer));
         let waiting: Vec<Ticket> = waiting.map(|(_, _, ticket)| ticket).collect();
-        let mut left = Discarded::Nothing;
+        let mut discarded = Discarded::Nothing;
         for ticket in waiting {
-            let slots = self.slots.rest(ticket);
-            left = if let Discarded::Nothing = left { slots } else { left };
+            let slots = self.slots.make_idle(ticket);
+            discarded = if let Discarded::Nothing = discarded { slots } else { discarded };
         }
         self.backing_off = 0;
-        left
+        discarded
     }
 
-    /// Makes a key ready, with a place at the end of the line.
+    /// Makes a key ready, with an entry at the end of its lane.
     fn make_ready(&mut self, ticket: Ticket, since: Nanos) {
-        self.turn += 1;
+        self.last_seq += 1;
         let slot = self.slots.get_mut(ticket);
-        slot.stage = Stage::Ready { since, turn: self.turn };
-        self.lines.join(slot.priority, slot.failing, (self.turn, ticket));
-        self.lines.count(slot.priority, slot.failing, true);
+        slot.stage = Stage::Ready { since, seq: self.last_seq };
+        self.lanes.push(slot.priority, slot.failing, (self.last_seq, ticket));
+        self.lanes.count(slot.priority, slot.failing, true);
     }
 
-    /// Makes a key ready, with the place in line that it took while in work; if that place was
-    /// passed over, with a new one by its old turn. `own` is the priority that the key keeps
+    /// Makes a key ready, with the lane entry that it got while in work; if that entry was passed
+    /// over, with a new one of the same sequence number. `own` is the priority that the key keeps
     /// because of the verdict.
-    fn resume(
+    fn make_ready_again(
         &mut self,
         ticket: Ticket,
-        (turn, asked): (u64, Priority),
+        (seq, requested): (u64, Priority),
         own: Option<Priority>,
         since: Nanos,
         passed: bool,
     ) {
         let slot = self.slots.get_mut(ticket);
         let failing = slot.failing;
-        slot.stage = Stage::Ready { since, turn };
-        slot.priority = asked;
-        self.lines.count(asked, failing, true);
+        slot.stage = Stage::Ready { since, seq };
+        slot.priority = requested;
+        self.lanes.count(requested, failing, true);
         if passed {
-            self.lines.rejoin(asked, failing, (turn, ticket));
+            self.lanes.push_overdue(requested, failing, (seq, ticket));
         }
         if let Some(own) = own {
-            self.raise(ticket, own);
+            self.raise_priority(ticket, own);
         }
     }
 
     /// Delays a key until `at`.
     fn make_waiting(&mut self, ticket: Ticket, at: Nanos) {
-        self.turn += 1;
+        self.last_seq += 1;
         let slot = self.slots.get_mut(ticket);
-        slot.stage = Stage::Waiting { at, turn: self.turn };
+        slot.stage = Stage::Waiting { at, seq: self.last_seq };
         self.backing_off += usize::from(slot.is_backing_off());
-        self.timers.add((at, self.turn, ticket));
+        self.timers.add((at, self.last_seq, ticket));
     }
 
-    /// Ends the wait of a delayed key; the caller puts the key elsewhere.
+    /// Ends the delay of a key; the caller gives the key its next stage.
     fn stop_waiting(&mut self, ticket: Ticket) {
         let slot = self.slots.get_mut(ticket);
-        slot.stage = Stage::Resting;
+        slot.stage = Stage::Idle;
         self.backing_off -= usize::from(slot.is_backing_off());
         self.timers.outdate(|timer| is_live(&self.slots, timer));
     }
 }
 
-/// Whether this timer is still the current one of its key.
-fn is_live<T>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
+/// Returns whether this timer is still the current one of its key.
+fn is_live<T>(slots: &Slots<T>, (_, seq, ticket): &Timer) -> bool {
     let slot = slots.find_slot(*ticket);
-    slot.is_some_and(
-        |slot| matches!(slot.stage, Stage::Waiting { turn: last, .. } if last == *turn),
-    )
+    slot.is_some_and(|slot| matches!(slot.stage, Stage::Waiting { seq: last, .. } if last == *seq))
 }

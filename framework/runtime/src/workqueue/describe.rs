@@ -11,7 +11,7 @@ pub enum KeyStage {
     Working,
     /// Ready for a worker.
     Queued,
-    /// Waiting for a retry after a failure, or held back although there is work to do.
+    /// Waiting for a retry after a failure, or held without having been worked on.
     BackingOff,
     /// Waiting for its time without having failed.
     Delayed,
@@ -41,7 +41,7 @@ pub struct KeyState<T> {
     pub failures: u32,
     /// Time for which it has been ready or in work; `None` while it is delayed.
     pub age: Option<Duration>,
-    /// Time until it is due, if it is delayed; of a key in work, time until it is to come back.
+    /// Time until it is due, if it is delayed; of a key in work, time until it is due again.
     pub due_in: Option<Duration>,
     /// Whether it was added again while in work.
     pub again: bool,

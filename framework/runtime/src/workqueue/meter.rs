@@ -3,6 +3,8 @@
 //! Events are counted in plain integers under the queue's lock, and become metrics when these are
 //! read. Only the gauges on work in progress are set by a caller.
 
+// DESIGN.md, 52: Queue metrics are counted under the queue's lock
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -57,7 +59,7 @@ pub(super) struct Tally {
 pub(super) struct QueueReport {
     /// Adds that were not duplicates, since the start.
     pub(super) adds: u64,
-    /// Keys put off by a delay, since the start.
+    /// Keys that were delayed, since the start.
     pub(super) delays: u64,
     /// Number of ready keys by priority, in the order in which priorities were first seen.
     pub(super) depths: Vec<(Priority, usize)>,
@@ -66,7 +68,7 @@ pub(super) struct QueueReport {
 }
 
 impl Tally {
-    /// Takes all durations; none are left.
+    /// Takes all durations; the tally is empty afterwards.
     pub(super) fn take(&mut self) -> Self {
         Self { waited: self.waited.take(), worked: self.worked.take() }
     }

@@ -1,12 +1,12 @@
 //! A set of keys, each worked on by one worker at a time.
 //!
 //! Producers add keys and workers take them. Several adds of one key between two takes are one
-//! piece of work. A key that is added while in work comes back once that work has ended, and a key
-//! whose work failed comes back after a growing delay. A queue holds at most one entry per key, so
-//! the number of keys bounds its size. The entry of a resting key stays allocated, and the key with
-//! it, until the key is [gone](Work::gone) or another key needs the entry. The queue retains 4096
-//! entries, 131,072 where the keys are those of [objects](WorkQueue::of_objects), or as many as
-//! were once in use at the same time.
+//! piece of work. A key that is added while in work becomes ready again once that work has ended,
+//! and a key whose work failed becomes ready again after a growing delay. A queue holds at most one
+//! entry per key, so the number of keys bounds its size. The entry of an idle key stays allocated,
+//! and the key with it, until [`Work::gone`] frees the entry or another key needs it. The queue
+//! retains 4096 entries, 131,072 where the keys are those of [objects](WorkQueue::of_objects), or
+//! as many as were once in use at the same time.
 //!
 //! ```
 //! # extern crate windlass_runtime as windlass;
@@ -22,13 +22,13 @@
 //! # });
 //! ```
 //!
-//! An add can carry a priority and reasons ([`Adding`]). Changes go before the keys that a start or
-//! a resync adds, and no key is passed over for ever.
+//! An add can carry a priority and reasons ([`AddOptions`]). Changes go before the keys that a
+//! start or a resync adds, and no key is passed over for ever.
 //!
 //! Out of scope: the meaning of a key or a reason, and dropping keys because there are too many.
 
 mod add_buffer;
-mod adding;
+mod add_options;
 mod backoff;
 mod core;
 mod describe;
@@ -38,10 +38,10 @@ mod settings;
 mod waiters;
 mod work;
 
-pub use adding::{Adding, Priority};
+pub use add_options::{AddOptions, Priority};
 pub use backoff::RetryPolicy;
-pub(crate) use core::Notes;
 pub use core::QueueCounts;
+pub(crate) use core::SlotHint;
 pub use describe::{KeyStage, KeyState};
 pub use queue::WorkQueue;
 pub use settings::QueueSettings;

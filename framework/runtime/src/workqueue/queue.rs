@@ -1,9 +1,12 @@
 //! The asynchronous queue: locking, waiting, wake-ups and metrics.
 //!
 //! One lock guards the state and the [`Waiters`]. A step that changes the state selects, under the
-//! lock, the parked workers to wake; their wakers run after the lock is released. The numbers for
-//! the metrics are counted under the same lock. Keys that arrive while no worker is parked may wait
-//! in the [`AddBuffer`]; each step that reads the state first moves them into the queue.
+//! lock, the parked workers to wake; their wakers are called after the lock is released. The
+//! numbers for the metrics are counted under the same lock. Batches that are added while no worker
+//! is parked may stay in the [`AddBuffer`]; each step that reads the state first moves them into
+//! the queue.
+
+// DESIGN.md, 53: Ending a key and taking the next key is one step under the queue's lock
 
 use std::fmt;
 use std::future::poll_fn;
@@ -18,24 +21,24 @@ use tokio::time::Instant;
 
 use super::add_buffer::{AddBatch, AddBuffer, PendingAdd};
 use super::core::{
-    Claim, Core, Finished, NOWHERE, Nanos, Notes, QueueCounts, Ticket, Verdict, nanos,
+    Claim, Core, Finished, NO_SLOT, Nanos, QueueCounts, SlotHint, Ticket, Verdict, nanos,
 };
 use super::meter::{Meter, QueueReport, Tally};
 use super::waiters::{DelayTimer, WaiterId, Waiters, Wakes};
-use super::{Adding, KeyState, QueueSettings, Work};
+use super::{AddOptions, KeyState, QueueSettings, Work};
 use windlass_core::clock::Clock;
 use windlass_core::environment::Environment;
-use windlass_core::metrics::Gathers;
+use windlass_core::metrics::MetricSource;
 use windlass_core::rng::Rng;
 use windlass_core::sync::{CachePadded, Mutex, Notify};
 
 /// Longest delay of a timer, ten years: an `Instant` cannot represent much more.
-const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const LONGEST_DELAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// Most keys added per lock acquisition: other users of the lock wait for less than half a
 /// millisecond.
-const AT_ONCE: usize = 1024;
+const ADDS_PER_LOCK: usize = 1024;
 /// Number of keys whose table look-ups overlap.
-const TOGETHER: usize = 32;
+const LOOKUPS: usize = 32;
 
 /// A set of keys, each worked on by one worker at a time; cheap to clone. Waits and delays use
 /// tokio's timer, so the queue needs a runtime with a timer.
@@ -43,9 +46,9 @@ const TOGETHER: usize = 32;
 /// - Between [`get`](Self::get) and the verdict on its [`Work`] a key is handed to no other worker.
 /// - A key added while in work is handed out again after the verdict, in the place that it took
 ///   when it was added.
-/// - Ready keys are handed out by [priority](Adding::priority); those of one priority in the order
-///   in which they became ready. A key that has waited for [the ageing time](QueueSettings::ageing)
-///   is no longer passed over.
+/// - Ready keys are handed out by [priority](AddOptions::priority); those of one priority in the
+///   order in which they became ready. A key that has waited for
+///   [the ageing time](QueueSettings::ageing) is no longer passed over.
 /// - Keys whose last work failed hold at most half of the workers, at least one.
 /// - Of several delays for one key the earliest wins; an immediate add beats a delayed one.
 pub struct WorkQueue<T: Hash + Eq + Clone> {
@@ -54,9 +57,9 @@ pub struct WorkQueue<T: Hash + Eq + Clone> {
 
 /// The queue behind all its handles.
 pub(super) struct Shared<T: Hash + Eq + Clone> {
-    inside: Mutex<Inside<T>>,
-    /// Lock order: this lock is taken while that of `inside` is held, never the other way round.
-    inbox: CachePadded<AddBuffer<T>>,
+    state: Mutex<State<T>>,
+    /// Lock order: this lock is taken while that of `state` is held, never the other way round.
+    add_buffer: CachePadded<AddBuffer<T>>,
     /// Hasher of keys. Its seed differs per queue, so that keys cannot be chosen to collide.
     hasher: FixedState,
     /// Time at which the queue was made.
@@ -64,28 +67,27 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
     clock: Clock,
     pub(super) rng: Rng,
     meter: Meter,
-    /// Reasons of keys that come back after a failure.
+    /// Reasons of keys that are requeued after a failure.
     pub(super) retried: u64,
-    /// Reasons of keys that come back after a success.
+    /// Reasons of keys that are requeued after a success.
     pub(super) requeued: u64,
-    /// Notified when work ended or the queue was shut down; a drain then looks again.
+    /// Notified when work ended or the queue was shut down; a drain then checks the queue again.
     ended: Notify,
 }
 
 /// The state under the queue's lock.
-struct Inside<T> {
+struct State<T> {
     core: Core<T>,
-    /// The parked workers.
-    room: Waiters,
+    waiters: Waiters,
     /// Durations since the last report to the metrics.
     tally: Tally,
-    /// Whether the inbox is shut; it is while any worker is parked.
-    is_shut: bool,
+    /// Whether the add buffer is closed; it is while any worker is parked.
+    is_buffer_closed: bool,
 }
 
-/// The end of a piece of work: its key's ticket, the verdict and the reasons to come back.
+/// The end of a piece of work: its key's ticket, the verdict and the reasons of the next turn.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct Completion {
     pub(super) ticket: Ticket,
     pub(super) verdict: Verdict,
     /// Reasons of the key's next turn, if the verdict leads to one.
@@ -110,27 +112,27 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
     /// `environment` supplies the clock, the registry of the metrics, and the random numbers for
     /// the delays of retries, from a stream that the queue's name selects.
     pub fn new(settings: QueueSettings, environment: &Environment) -> Self {
-        Self::noting(settings, environment, None)
+        Self::with_slot_hint(settings, environment, None)
     }
 
-    /// Returns an empty queue of keys that note where the queue keeps them.
-    pub(crate) fn noting(
+    /// Returns an empty queue of keys that store the number of their slot.
+    pub(crate) fn with_slot_hint(
         settings: QueueSettings,
         environment: &Environment,
-        notes: Option<Notes<T>>,
+        slot_hint: Option<SlotHint<T>>,
     ) -> Self {
         let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
             settings;
         let rng = environment.rng.fork(&name);
         let meter = Meter::new(&environment.metrics, &name, &controller);
         let shared = Arc::new(Shared {
-            inside: Mutex::new(Inside {
-                core: Core::new(workers, retry, ageing, notes),
-                room: Waiters::default(),
+            state: Mutex::new(State {
+                core: Core::new(workers, retry, ageing, slot_hint),
+                waiters: Waiters::default(),
                 tally: meter.tally(),
-                is_shut: false,
+                is_buffer_closed: false,
             }),
-            inbox: CachePadded::new(AddBuffer::new()),
+            add_buffer: CachePadded::new(AddBuffer::new()),
             hasher: FixedState::with_seed(rng.next_u64()),
             epoch: environment.clock.now(),
             clock: environment.clock.clone(),
@@ -142,52 +144,53 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
         });
         // Weak: the metrics must not keep the queue alive.
         let source: Weak<Shared<T>> = Arc::downgrade(&shared);
-        environment.metrics.gather_from(source);
+        environment.metrics.register_source(source);
         Self { shared }
     }
 }
 
 impl<T: Hash + Eq + Clone> WorkQueue<T> {
-    /// Adds `key`, to be worked on as soon as possible, with the defaults of [`Adding`].
+    /// Adds `key`, to be worked on as soon as possible, with the defaults of [`AddOptions`].
     ///
     /// No add has an effect after [`shutdown`](Self::shutdown).
     pub fn add(&self, key: T) {
-        self.add_with(key, Adding::new());
+        self.add_with(key, AddOptions::new());
     }
 
-    /// Adds `key`, to be worked on after `delay`, or earlier if another add asks for
-    /// that. A `delay` of zero is [`add`](Self::add).
+    /// Adds `key`, to be worked on after `delay`, or at the earlier time of another add. A `delay`
+    /// of zero is [`add`](Self::add).
     pub fn add_after(&self, key: T, delay: Duration) {
-        self.add_with(key, Adding::new().after(delay));
+        self.add_with(key, AddOptions::new().after(delay));
     }
 
     /// Adds `key` with a priority, reasons and a delay. If the key is in the queue already, the
     /// adds merge: the higher priority, all the reasons, the earlier time.
-    pub fn add_with(&self, key: T, adding: Adding) {
+    pub fn add_with(&self, key: T, options: AddOptions) {
         let mut key = self.hashed(key);
-        self.shared.change(|inside, now| inside.core.add_hashed(&mut key, adding, now));
+        self.shared.change(|state, now| state.core.add_hashed(&mut key, options, now));
     }
 
     /// [`add`](Self::add) for several keys: as many parked workers wake as there are new keys. When
-    /// no worker is parked, the next user of the queue takes the keys in.
+    /// no worker is parked, the keys are buffered, and the next call moves them into the queue.
     pub fn add_all(&self, keys: impl IntoIterator<Item = T>) {
-        self.add_each(keys.into_iter().map(|key| (key, Adding::new())));
+        self.add_each(keys.into_iter().map(|key| (key, AddOptions::new())));
     }
 
     /// [`add_with`](Self::add_with) for several keys: as many parked workers wake as there are new
-    /// keys. When no worker is parked, the next user of the queue takes the keys in.
-    pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
+    /// keys. When no worker is parked, the keys are buffered, and the next call moves them into the
+    /// queue.
+    pub fn add_each(&self, keys: impl IntoIterator<Item = (T, AddOptions)>) {
         // The iterator is the caller's code: run it before any lock is taken.
-        let keys = keys.into_iter().map(|(key, adding)| (self.hashed(key), adding));
+        let keys = keys.into_iter().map(|(key, options)| (self.hashed(key), options));
         let keys: Vec<_> = keys.collect();
         if keys.is_empty() {
             return;
         }
-        let posted = self.shared.inbox.post(self.shared.now(), keys);
-        let Err(mut keys) = posted else { return };
-        // Chunks: workers get the lock in between.
-        for some in keys.chunks_mut(AT_ONCE) {
-            self.shared.change(|inside, now| inside.add_each(some, now));
+        let pushed = self.shared.add_buffer.push(self.shared.now(), keys);
+        let Err(mut keys) = pushed else { return };
+        // In chunks, so that workers get the lock in between.
+        for chunk in keys.chunks_mut(ADDS_PER_LOCK) {
+            self.shared.change(|state, now| state.add_each(chunk, now));
         }
     }
 
@@ -201,21 +204,21 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// # Cancel safety
     /// Safe: no key is lost when the future is dropped.
     pub async fn get(&self) -> Option<Work<T>> {
-        let mut getter = Getter { shared: &self.shared, bed: None, alarm: None };
-        poll_fn(|context| getter.poll(context)).await
+        let mut get = PendingGet { shared: &self.shared, waiter: None, delay_timer: None };
+        poll_fn(|context| get.poll(context)).await
     }
 
     /// Returns a key if one is ready now; does not wait. `None` says nothing about a shutdown: only
     /// [`get`](Self::get) distinguishes an empty queue from an ended one.
     pub fn try_get(&self) -> Option<Work<T>> {
-        let taken = self.shared.change(Inside::take)?;
-        Some(Work::new(Arc::clone(&self.shared), taken))
+        let claim = self.shared.change(State::take)?;
+        Some(Work::new(Arc::clone(&self.shared), claim))
     }
 
     /// Shuts the queue down: it accepts no more keys. Keys that are ready, or were added again
     /// while in work, are still handed out; delayed keys and retries are dropped.
     pub fn shutdown(&self) {
-        drop(self.shared.change(|inside, _| inside.core.close()));
+        drop(self.shared.change(|state, _| state.core.close()));
         self.shared.ended.notify_waiters();
     }
 
@@ -226,36 +229,36 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// Safe; the queue stays shut down.
     pub async fn drain(&self, limit: Duration) -> bool {
         self.shutdown();
-        let quiet = async {
+        let drained = async {
             loop {
-                // Registered before the look: an end between the look and the wait would be missed
-                // otherwise.
+                // Registered before the state is read: an end between the read and the wait would
+                // be missed otherwise.
                 let mut ended = pin!(self.shared.ended.notified());
                 ended.as_mut().enable();
-                if self.shared.inside.lock().core.quiet() {
+                if self.shared.state.lock().core.is_drained() {
                     return;
                 }
                 ended.await;
             }
         };
-        self.shared.clock.timeout(limit, quiet).await.is_some()
+        self.shared.clock.timeout(limit, drained).await.is_some()
     }
 
     /// Returns the number of keys in each state.
     pub fn counts(&self) -> QueueCounts {
-        self.shared.change(|inside, _| inside.core.counts())
+        self.shared.change(|state, _| state.core.counts())
     }
 
-    /// Describes at most `limit` keys: those in work, ready, backing off and delayed; in each place
-    /// by priority, then the longest there or the next due first. Looks at every key under the
-    /// lock, so it is meant for debug dumps and not for programs.
+    /// Describes at most `limit` keys: those in work, ready, backing off and delayed; in each stage
+    /// by priority, then the longest there or the next due first. Reads every key under the lock,
+    /// so it is meant for debug dumps and not for programs.
     pub fn describe(&self, limit: usize) -> Vec<KeyState<T>> {
-        self.shared.change(|inside, now| inside.core.describe(limit, now))
+        self.shared.change(|state, now| state.core.describe(limit, now))
     }
 
     #[cfg(test)]
-    pub(super) fn has_mail(&self) -> bool {
-        self.shared.inbox.has_mail()
+    pub(super) fn has_batches(&self) -> bool {
+        self.shared.add_buffer.has_batches()
     }
 
     /// Refreshes the gauges on work in progress; called now and then while a piece of work is long.
@@ -276,73 +279,78 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Creates a timer that fires at `due`.
-    fn alarm(&self, due: Duration) -> DelayTimer {
-        let (clock, at) = (self.clock.clone(), self.epoch + due.min(FAR_AWAY));
-        DelayTimer { due, bell: Box::pin(async move { clock.sleep_until(at).await }) }
+    fn delay_timer(&self, due: Duration) -> DelayTimer {
+        let (clock, at) = (self.clock.clone(), self.epoch + due.min(LONGEST_DELAY));
+        DelayTimer { due, sleep: Box::pin(async move { clock.sleep_until(at).await }) }
     }
 
     /// Runs `step` on the state, and wakes the parked workers that the change concerns.
-    fn change<R>(&self, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
+    fn change<R>(&self, step: impl FnOnce(&mut State<T>, Nanos) -> R) -> R {
         self.change_at(self.now(), step)
     }
 
     /// [`change`](Self::change), at the time `now`.
     #[inline(always)]
-    fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
+    fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut State<T>, Nanos) -> R) -> R {
         // Declared before the lock guard, so that leftover keys are dropped after it: their `Drop`
         // is the caller's code.
-        let mut letters;
-        let mut inside = self.inside.lock();
-        let before = inside.core.eligible();
-        if self.inbox.has_mail() {
-            letters = self.inbox.take();
-            inside.take_in(&mut letters);
+        let mut batches;
+        let mut state = self.state.lock();
+        let before = state.core.eligible();
+        if self.add_buffer.has_batches() {
+            batches = self.add_buffer.take();
+            state.add_batches(&mut batches);
         }
         // Delayed keys that are due became ready before the step, so they precede its keys.
-        inside.core.promote(now);
-        let result = step(&mut inside, now);
+        state.core.promote(now);
+        let result = step(&mut state, now);
         // Selected under the lock: a worker that parks later has seen this change.
-        let calls = (!inside.room.is_empty()).then(|| inside.call(before));
-        // No worker is parked any more: batches may wait for the next take again.
-        if inside.is_shut && inside.room.is_empty() {
-            inside.is_shut = false;
-            self.inbox.open();
+        let wakes = (!state.waiters.is_empty()).then(|| state.select_wakes(before));
+        // No worker is parked any more: batches may be buffered until the next take again.
+        if state.is_buffer_closed && state.waiters.is_empty() {
+            state.is_buffer_closed = false;
+            self.add_buffer.reopen();
         }
         // Released before the wake-ups: a woken worker takes the same lock.
-        drop(inside);
-        if let Some(calls) = calls {
-            calls.make();
+        drop(state);
+        if let Some(wakes) = wakes {
+            wakes.wake_all();
         }
         result
     }
 
     /// Ends a piece of work; returns the delay of its retry, if there is one.
-    pub(super) fn finish(&self, end: End) -> Option<Duration> {
+    pub(super) fn finish(&self, completion: Completion) -> Option<Duration> {
         let (finished, is_closed) =
-            self.change(|inside, now| (inside.finish(end, now), inside.core.is_closed()));
-        self.finished(is_closed);
+            self.change(|state, now| (state.finish(completion, now), state.core.is_closed()));
+        self.after_finish(is_closed);
         finished?.retry
     }
 
-    /// Ends a piece of work and takes the next key in the same step, into the same `hand`; returns
+    /// Ends a piece of work and takes the next key in the same step, into the same `claim`; returns
     /// whether there is one.
-    pub(super) fn finish_and_take(&self, end: End, hand: &mut Claim<T>, now: Nanos) -> bool {
+    pub(super) fn finish_and_take(
+        &self,
+        completion: Completion,
+        claim: &mut Claim<T>,
+        now: Nanos,
+    ) -> bool {
         // Declared before the lock is taken, so that both are dropped after it.
-        let (mut finished, mut held) = (None, None);
-        let is_closed = self.change_at(now, |inside, now| {
-            if !inside.finish_plain(&end, now) {
-                finished = inside.finish(end, now);
+        let (mut finished, mut previous_key) = (None, None);
+        let is_closed = self.change_at(now, |state, now| {
+            if !state.finish_plain(&completion, now) {
+                finished = state.finish(completion, now);
             }
-            held = inside.take_into(hand, now);
-            inside.core.is_closed()
+            previous_key = state.take_into(claim, now);
+            state.core.is_closed()
         });
-        self.finished(is_closed);
-        held.is_some()
+        self.after_finish(is_closed);
+        previous_key.is_some()
     }
 
     /// Notifies drains of the end of a piece of work, and refreshes the gauges if they report work
     /// in progress.
-    fn finished(&self, is_closed: bool) {
+    fn after_finish(&self, is_closed: bool) {
         // Only a drain waits for ends, and a drain closes the queue first.
         if is_closed {
             self.ended.notify_waiters();
@@ -355,7 +363,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     fn observe(&self) {
         let now = self.now();
         let (mut sum, mut longest) = (Duration::ZERO, Duration::ZERO);
-        for since in self.inside.lock().core.in_work() {
+        for since in self.state.lock().core.in_work() {
             let age = Duration::from_nanos(now.saturating_sub(since));
             sum += age;
             longest = longest.max(age);
@@ -364,35 +372,35 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 }
 
-impl<T: Hash + Eq + Clone> Inside<T> {
-    /// Adds the keys that waited in the inbox, as of the time when they arrived. Leftover keys in
-    /// `letters` are to be dropped outside of the lock.
+impl<T: Hash + Eq + Clone> State<T> {
+    /// Adds batches from the add buffer, as of the time when they were added. The keys that are
+    /// left in `batches` are to be dropped outside of the lock.
     #[cold]
     #[inline(never)]
-    fn take_in(&mut self, letters: &mut [AddBatch<T>]) {
-        let mut most = AT_ONCE;
-        for (came, keys) in letters {
-            // Keys that were due before the batch arrived go first; at most `AT_ONCE` of them per
-            // step, so that a flood does not hold the lock for long.
-            most -= self.core.promote_some(*came, most);
-            self.add_each(keys, *came);
+    fn add_batches(&mut self, batches: &mut [AddBatch<T>]) {
+        let mut most = ADDS_PER_LOCK;
+        for (added_at, keys) in batches {
+            // Keys that were due before the batch was added go first; at most `ADDS_PER_LOCK` of
+            // them per step, so that a flood does not hold the lock for long.
+            most -= self.core.promote_some(*added_at, most);
+            self.add_each(keys, *added_at);
         }
     }
 
     /// Adds several keys under one lock; `now` is the time of their arrival.
     fn add_each(&mut self, keys: &mut [PendingAdd<T>], now: Nanos) {
-        for some in keys.chunks_mut(TOGETHER) {
+        for chunk in keys.chunks_mut(LOOKUPS) {
             // Three passes let the look-ups of several keys overlap; one key at a time would wait
             // for memory at each of them.
-            let mut guesses = [0; TOGETHER];
-            for (guess, ((hash, key), _)) in guesses.iter_mut().zip(some.iter()) {
-                *guess = key.as_ref().map_or(NOWHERE, |key| self.core.guess(key, *hash));
+            let mut guesses = [0; LOOKUPS];
+            for (guess, ((hash, key), _)) in guesses.iter_mut().zip(chunk.iter()) {
+                *guess = key.as_ref().map_or(NO_SLOT, |key| self.core.guess(key, *hash));
             }
-            for (guess, ((hash, _), _)) in guesses.iter_mut().zip(some.iter()) {
+            for (guess, ((hash, _), _)) in guesses.iter_mut().zip(chunk.iter()) {
                 *guess = self.core.confirmed(*guess, *hash);
             }
-            for (guess, ((hash, key), adding)) in guesses.into_iter().zip(some) {
-                self.core.add_guessed((*hash, guess, key), *adding, now);
+            for (guess, ((hash, key), options)) in guesses.into_iter().zip(chunk) {
+                self.core.add_guessed((*hash, guess, key), *options, now);
             }
         }
     }
@@ -400,26 +408,26 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     /// Takes the next key and counts the time that it was ready.
     #[inline(always)]
     fn take(&mut self, now: Nanos) -> Option<Claim<T>> {
-        let taken = self.core.take(now)?;
-        self.tally.waited.add(taken.facts.waited);
-        Some(taken)
+        let claim = self.core.take(now)?;
+        self.tally.waited.add(claim.info.waited);
+        Some(claim)
     }
 
-    /// [`take`](Self::take) into `hand`, the claim that a worker reuses. If there is a next key,
-    /// returns the key that `hand` had before, to be dropped outside of the lock.
+    /// [`take`](Self::take) into `claim`, which a worker reuses. If there is a next key, returns
+    /// the key that `claim` had before, to be dropped outside of the lock.
     #[inline]
-    fn take_into(&mut self, hand: &mut Claim<T>, now: Nanos) -> Option<T> {
-        let left = self.core.take_into(hand, now)?;
-        self.tally.waited.add(hand.facts.waited);
-        Some(left)
+    fn take_into(&mut self, claim: &mut Claim<T>, now: Nanos) -> Option<T> {
+        let previous_key = self.core.take_into(claim, now)?;
+        self.tally.waited.add(claim.info.waited);
+        Some(previous_key)
     }
 
     /// Ends a piece of work in the common case: success, no failure before, no add meanwhile.
     /// Returns whether the case applied; if not, nothing has changed.
     #[inline(always)]
-    fn finish_plain(&mut self, end: &End, now: Nanos) -> bool {
-        let is_done = end.verdict == Verdict::Done;
-        let worked = is_done.then(|| self.core.finish_plain(end.ticket, now)).flatten();
+    fn finish_plain(&mut self, completion: &Completion, now: Nanos) -> bool {
+        let is_done = completion.verdict == Verdict::Done;
+        let worked = is_done.then(|| self.core.finish_plain(completion.ticket, now)).flatten();
         if let Some(worked) = worked {
             self.tally.worked.add(worked);
         }
@@ -427,31 +435,32 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     }
 
     /// Ends a piece of work. The result is to be dropped outside of the lock.
-    fn finish(&mut self, end: End, now: Nanos) -> Option<Finished<T>> {
-        let finished = self.core.finish(end.ticket, end.verdict, end.reasons, now)?;
+    fn finish(&mut self, completion: Completion, now: Nanos) -> Option<Finished<T>> {
+        let Completion { ticket, verdict, reasons } = completion;
+        let finished = self.core.finish(ticket, verdict, reasons, now)?;
         self.tally.worked.add(finished.worked);
         Some(finished)
     }
 
     /// Selects the parked workers to wake after a step; `before` is the number of keys that could
     /// be taken before the step.
-    fn call(&mut self, before: usize) -> Wakes {
-        let mut calls = Wakes::default();
+    fn select_wakes(&mut self, before: usize) -> Wakes {
+        let mut wakes = Wakes::default();
         let ready = self.core.eligible();
-        // One wake-up per new key. For a backlog, each woken worker wakes the next. If the backlog
-        // grows nevertheless, the woken workers may be unable to run: one more wake-up each time
-        // that the backlog doubles.
+        // One wake-up per new key. For a backlog, each notified worker wakes the next. If the
+        // backlog grows nevertheless, the notified workers may not be scheduled: one more wake-up
+        // each time that the backlog doubles.
         let backlog = ready.checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
         let more = ready.saturating_sub(before);
         let wanted = if self.core.exhausted() { usize::MAX } else { more.max(backlog) };
-        self.room.call(wanted, &mut calls);
-        self.room.expect(self.core.next_due(), &mut calls);
-        calls
+        self.waiters.notify(wanted, &mut wakes);
+        self.waiters.notify_timekeeper(self.core.next_due(), &mut wakes);
+        wakes
     }
 }
 
-impl<T: Hash + Eq + Clone + Send> Gathers for Shared<T> {
-    fn tell(&self) {
+impl<T: Hash + Eq + Clone + Send> MetricSource for Shared<T> {
+    fn collect(&self) {
         self.report_counts();
     }
 }
@@ -462,22 +471,22 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         self.meter.report(|| self.report());
     }
 
-    /// Takes the inbox in and returns the numbers for the metrics.
+    /// Moves buffered keys into the queue, and returns the numbers for the metrics.
     fn report(&self) -> QueueReport {
         // Declared before the lock guard, so that leftover keys are dropped after it.
-        let mut letters = Vec::new();
-        let mut inside = self.inside.lock();
-        letters.extend(self.inbox.take());
-        inside.take_in(&mut letters);
-        let tally = inside.tally.take();
-        inside.core.report(tally)
+        let mut batches = Vec::new();
+        let mut state = self.state.lock();
+        batches.extend(self.add_buffer.take());
+        state.add_batches(&mut batches);
+        let tally = state.tally.take();
+        state.core.report(tally)
     }
 }
 
 impl<T: Hash + Eq + Clone> Drop for Shared<T> {
     fn drop(&mut self) {
         // Numbers that no scrape has read yet are counted; the depths become 0, because the ready
-        // keys are gone.
+        // keys are dropped with the queue.
         self.meter.report(|| {
             let mut report = self.report();
             report.depths.iter_mut().for_each(|(_, ready)| *ready = 0);
@@ -489,98 +498,103 @@ impl<T: Hash + Eq + Clone> Drop for Shared<T> {
     }
 }
 
-/// A worker that waits for a key.
-struct Getter<'a, T: Hash + Eq + Clone> {
+/// A call of [`WorkQueue::get`]; cancelled when it is dropped.
+struct PendingGet<'a, T: Hash + Eq + Clone> {
     shared: &'a Arc<Shared<T>>,
-    /// Its place among the parked workers; `None` while it is not parked.
-    bed: Option<WaiterId>,
-    /// The delay timer, while this worker is the timekeeper.
-    alarm: Option<DelayTimer>,
+    /// Its index among the parked workers; `None` while it is not parked.
+    waiter: Option<WaiterId>,
+    /// The timer for the next delayed key, while this worker is the timekeeper.
+    delay_timer: Option<DelayTimer>,
 }
 
-/// Result of one look into the queue.
-enum Look<T> {
+/// Result of an attempt to take a key.
+enum TakeOrPark<T> {
     /// The worker has taken a key.
-    Claim(Claim<T>),
+    Taken(Claim<T>),
     /// The queue is shut down and has handed out all its keys.
     Ended,
-    /// No key is ready; another worker waits for the next delayed key.
-    Sleep,
-    /// No key is ready; this worker waits for the next delayed key, due at that time.
-    Mind(Option<Duration>),
+    /// No key is ready, and the worker is parked; another worker waits for the next delayed key.
+    Parked,
+    /// No key is ready, and the worker is parked; it waits for the next delayed key, due at that
+    /// time.
+    Timekeeper(Option<Duration>),
 }
 
-impl<T: Hash + Eq + Clone> Getter<'_, T> {
+impl<T: Hash + Eq + Clone> PendingGet<'_, T> {
     /// Polls for a key, and for the timer while this worker is the timekeeper.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Work<T>>> {
         loop {
-            let due = match self.look(context.waker()) {
-                Look::Claim(taken) => {
-                    return Poll::Ready(Some(Work::new(Arc::clone(self.shared), taken)));
+            let due = match self.take_or_park(context.waker()) {
+                TakeOrPark::Taken(claim) => {
+                    return Poll::Ready(Some(Work::new(Arc::clone(self.shared), claim)));
                 }
-                Look::Ended => return Poll::Ready(None),
-                Look::Sleep | Look::Mind(None) => return Poll::Pending,
-                Look::Mind(Some(due)) => due,
+                TakeOrPark::Ended => return Poll::Ready(None),
+                TakeOrPark::Parked | TakeOrPark::Timekeeper(None) => return Poll::Pending,
+                TakeOrPark::Timekeeper(Some(due)) => due,
             };
-            // A timer that fires too early is kept: one extra look costs less than a new timer each
-            // time.
-            if self.alarm.as_ref().is_none_or(|alarm| alarm.due > due) {
-                self.alarm = Some(self.shared.alarm(due));
+            // A timer that fires too early is kept: one extra pass of this loop costs less than a
+            // new timer each time.
+            if self.delay_timer.as_ref().is_none_or(|timer| timer.due > due) {
+                self.delay_timer = Some(self.shared.delay_timer(due));
             }
-            if let Some(alarm) = &mut self.alarm
-                && alarm.bell.as_mut().poll(context).is_pending()
+            if let Some(timer) = &mut self.delay_timer
+                && timer.sleep.as_mut().poll(context).is_pending()
             {
                 return Poll::Pending;
             }
-            // The timer fired: the next look finds the key that is due, or a later time.
-            self.alarm = None;
+            // The timer fired: the next pass finds the key that is due, or a later time.
+            self.delay_timer = None;
         }
     }
 
     /// Takes a key, or parks the worker.
-    fn look(&mut self, waker: &Waker) -> Look<T> {
-        let Self { shared, bed, alarm } = self;
+    fn take_or_park(&mut self, waker: &Waker) -> TakeOrPark<T> {
+        let Self { shared, waiter, delay_timer } = self;
         // Declared before the lock is taken, so that they are dropped after it.
-        let (mut gone, mut letters) = (None, Vec::new());
-        shared.change(|inside, now| {
-            let mut taken = inside.take(now);
-            if taken.is_none() && !inside.is_shut {
-                // Shut in the same step as the last look: keys that arrive from now on go to the
-                // queue and wake this worker; none is left in the inbox while all workers are
+        let (mut stale, mut batches) = (None, Vec::new());
+        shared.change(|state, now| {
+            let mut claim = state.take(now);
+            if claim.is_none() && !state.is_buffer_closed {
+                // Closed in the same step as the last take: keys that arrive from now on go to the
+                // queue and wake this worker; none is left in the buffer while all workers are
                 // parked.
-                inside.is_shut = true;
-                letters = shared.inbox.shut();
-                inside.take_in(&mut letters);
-                taken = inside.take(now);
+                state.is_buffer_closed = true;
+                batches = shared.add_buffer.close();
+                state.add_batches(&mut batches);
+                claim = state.take(now);
             }
-            let Inside { core, room, .. } = inside;
-            let end = match taken {
-                Some(taken) => Look::Claim(taken),
-                None if core.exhausted() => Look::Ended,
+            let State { core, waiters, .. } = state;
+            let result = match claim {
+                Some(claim) => TakeOrPark::Taken(claim),
+                None if core.exhausted() => TakeOrPark::Ended,
                 None => {
-                    let here = room.park(*bed, waker, &mut gone);
-                    *bed = Some(here);
+                    let id = waiters.park(*waiter, waker, &mut stale);
+                    *waiter = Some(id);
                     let due = core.next_due();
-                    let (minds, left) = room.mind(here, due);
-                    *alarm = alarm.take().or(left);
-                    return if minds { Look::Mind(due) } else { Look::Sleep };
+                    let (is_timekeeper, earlier) = waiters.become_timekeeper(id, due);
+                    *delay_timer = delay_timer.take().or(earlier);
+                    return if is_timekeeper {
+                        TakeOrPark::Timekeeper(due)
+                    } else {
+                        TakeOrPark::Parked
+                    };
                 }
             };
-            if let Some(bed) = bed.take() {
-                room.unpark(bed, alarm.take(), &mut gone);
+            if let Some(waiter) = waiter.take() {
+                waiters.unpark(waiter, delay_timer.take(), &mut stale);
             }
-            end
+            result
         })
     }
 }
 
-impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
+impl<T: Hash + Eq + Clone> Drop for PendingGet<'_, T> {
     fn drop(&mut self) {
-        // A waker that this worker consumed is passed on by `change`: the step counts the ready
-        // keys again and wakes another worker (G-Q5: with idle workers and ready keys, no worker
-        // waits).
-        let Some(bed) = self.bed.take() else { return };
-        let (mut gone, alarm) = (None, self.alarm.take());
-        self.shared.change(|inside, _| inside.room.unpark(bed, alarm, &mut gone));
+        // `change` passes a wake-up on that this worker received and did not use: the step counts
+        // the ready keys again and wakes another worker (G-Q5: with idle workers and ready keys, no
+        // worker waits).
+        let Some(waiter) = self.waiter.take() else { return };
+        let (mut stale, timer) = (None, self.delay_timer.take());
+        self.shared.change(|state, _| state.waiters.unpark(waiter, timer, &mut stale));
     }
 }

@@ -17,9 +17,9 @@ pub struct QueueSettings {
     pub(super) workers: usize,
     pub(super) retry: RetryPolicy,
     pub(super) ageing: Duration,
-    /// Reasons of keys that come back after a failure.
+    /// Reasons of keys that are requeued after a failure.
     pub(super) retried: u64,
-    /// Reasons of keys that come back after a success.
+    /// Reasons of keys that are requeued after a success.
     pub(super) requeued: u64,
 }
 
@@ -66,15 +66,15 @@ impl QueueSettings {
         self
     }
 
-    /// Sets the [reasons](super::Adding::reasons) of a key that comes back because its work failed.
+    /// Sets the [reasons](super::AddOptions::reasons) of a key that is requeued after a failure.
     /// Default: none.
     pub fn retried_for(mut self, reasons: u64) -> Self {
         self.retried = reasons;
         self
     }
 
-    /// Sets the [reasons](super::Adding::reasons) of a key that comes back because its work asked
-    /// for it ([`Work::after`](super::Work::after)). Default: none.
+    /// Sets the [reasons](super::AddOptions::reasons) of a key that is requeued after a success
+    /// ([`Work::after`](super::Work::after)). Default: none.
     pub fn requeued_for(mut self, reasons: u64) -> Self {
         self.requeued = reasons;
         self

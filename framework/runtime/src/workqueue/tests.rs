@@ -67,7 +67,7 @@ async fn work_dropped_without_a_verdict_is_retried() {
 /// A worker is woken for one key and finds that another has become due: it takes the first, and the
 /// second wakes another parked worker.
 #[tokio::test(start_paused = true)]
-async fn what_becomes_due_while_a_key_is_taken_wakes_another_worker() {
+async fn a_key_that_becomes_due_while_another_is_taken_wakes_another_worker() {
     let queue = queue(2);
     queue.add_after(1, Duration::from_secs(1));
     let mut workers = JoinSet::new();
@@ -83,7 +83,7 @@ async fn what_becomes_due_while_a_key_is_taken_wakes_another_worker() {
     tokio::time::advance(Duration::from_secs(2)).await;
     settle().await;
     let counts = queue.counts();
-    assert_eq!((counts.queued, counts.working), (0, 2), "a worker sleeps beside a ready key");
+    assert_eq!((counts.queued, counts.working), (0, 2), "a worker is parked beside a ready key");
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +101,7 @@ async fn a_delayed_key_comes_once_and_at_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleeping_worker_learns_of_an_earlier_delay() {
+async fn a_parked_worker_is_woken_for_an_earlier_delay() {
     let queue = queue(1);
     queue.add_after(1, Duration::from_secs(600));
     let getter = tokio::spawn({
@@ -116,7 +116,7 @@ async fn a_sleeping_worker_learns_of_an_earlier_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_timekeeper_leaves_another_sleeper_minds_the_delays() {
+async fn when_the_timekeeper_takes_a_key_another_parked_worker_waits_for_the_delays() {
     let queue = queue(2);
     queue.add_after(9, Duration::from_secs(5));
     let mut getters = JoinSet::new();
@@ -149,7 +149,7 @@ async fn g_q5_a_cancelled_waiter_passes_its_wake_up_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_q5_as_many_sleepers_wake_as_there_are_new_keys() {
+async fn g_q5_as_many_parked_workers_wake_as_there_are_new_keys() {
     let queue = queue(8);
     let awake = Arc::new(AtomicUsize::new(0));
     let mut getters = JoinSet::new();
@@ -171,7 +171,7 @@ async fn g_q5_as_many_sleepers_wake_as_there_are_new_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_q8_shutdown_leaves_no_waiter_asleep() {
+async fn g_q8_shutdown_leaves_no_worker_parked() {
     let queue = queue(4);
     let mut getters = JoinSet::new();
     for _ in 0..4 {
@@ -272,7 +272,7 @@ async fn metrics_follow_client_gos_names_after_each_step() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn counts_of_a_queue_reach_the_metrics_once_also_when_nobody_reads_before_it_is_gone() {
+async fn counts_of_a_queue_reach_the_metrics_once_also_without_a_scrape_before_its_drop() {
     let environment = environment();
     let queue = WorkQueue::new(QueueSettings::new("q"), &environment);
     let other = WorkQueue::new(QueueSettings::new("q"), &environment);
@@ -310,11 +310,11 @@ async fn done_then_next_ends_one_key_and_takes_another_in_one_step() {
     assert_eq!(work.failures(), 1);
     assert!(work.done_then_next().is_none(), "the other one is not due");
     assert_eq!(queue.counts(), QueueCounts { backing_off: 1, ..QueueCounts::default() });
-    let work = queue.get().await.expect("open").succeeded(Some(Duration::from_secs(1)));
+    let work = queue.get().await.expect("open").with_success(Some(Duration::from_secs(1)));
     drop(work);
     assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
-    let work = queue.get().await.expect("open").succeeded(Some(Duration::from_secs(1)));
-    assert!(work.next(tokio::time::Instant::now()).is_none());
+    let work = queue.get().await.expect("open").with_success(Some(Duration::from_secs(1)));
+    assert!(work.finish_then_next(tokio::time::Instant::now()).is_none());
     assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
 }
 
@@ -328,7 +328,7 @@ async fn a_drain_notices_an_end_that_was_followed_by_the_next_key() {
         async move { queue.drain(Duration::from_secs(60)).await }
     });
     settle().await;
-    let work = work.done_then_next().expect("what was ready is still handed out");
+    let work = work.done_then_next().expect("a ready key is still handed out");
     assert!(work.done_then_next().is_none());
     assert!(drain.await.expect("it does not panic"));
 }
@@ -386,15 +386,15 @@ async fn depths_are_reported_by_priority_and_beyond_25_of_them_together() {
         text.lines().find_map(|line| line.strip_prefix(&begin).map(str::to_owned))
     };
     assert_eq!((depth("0").as_deref(), depth("-100")), (Some("0.0"), None));
-    queue.add_with(1, Adding::new().priority(Priority::LOW));
-    queue.add_with(2, Adding::new().priority(Priority::LOW));
+    queue.add_with(1, AddOptions::new().priority(Priority::LOW));
+    queue.add_with(2, AddOptions::new().priority(Priority::LOW));
     queue.add(2);
     assert_eq!((depth("0").as_deref(), depth("-100").as_deref()), (Some("1.0"), Some("1.0")));
     for priority in 1..=30 {
-        queue.add_with(100, Adding::new().priority(Priority::new(priority)));
+        queue.add_with(100, AddOptions::new().priority(Priority::new(priority)));
         queue.add_with(
             100 + u32::from(priority.unsigned_abs()),
-            Adding::new().priority(Priority::new(priority)),
+            AddOptions::new().priority(Priority::new(priority)),
         );
     }
     assert_eq!(depth("23").as_deref(), Some("1.0"));
@@ -407,10 +407,10 @@ async fn depths_are_reported_by_priority_and_beyond_25_of_them_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verdict_that_brings_a_key_back_says_why_as_the_settings_have_it() {
+async fn a_requeue_has_the_reasons_of_the_settings() {
     let settings = QueueSettings::new("test").retried_for(0b01).requeued_for(0b10);
     let queue = WorkQueue::new(settings, &environment());
-    queue.add_with(1, Adding::new().reasons(0b100).priority(Priority::LOW));
+    queue.add_with(1, AddOptions::new().reasons(0b100).priority(Priority::LOW));
     let work = queue.get().await.expect("open");
     assert_eq!((work.reasons(), work.priority()), (0b100, Priority::LOW));
     drop(work);

@@ -1,17 +1,19 @@
-//! Parked workers: their wakers, the wake-ups under way, and the worker that waits for the next
+//! Parked workers: their wakers, the wake-ups in flight, and the worker that waits for the next
 //! delayed key.
 //!
-//! A worker that finds no key parks here with its waker, and a key that becomes takeable wakes one
-//! worker. One wake-up at a time is enough: a woken worker that sees more keys wakes the next one,
-//! so a burst of adds costs few wake-ups, not one per key, and no worker stays parked beside a
-//! ready key. A woken worker may not run, so a growing backlog wakes more of them: one each time
-//! that the number of keys doubles. A batch wakes as many workers at once as it has keys. The
-//! worker that parked last is woken first: its data are the likeliest to be still in the
+//! A worker that finds no key parks here with its waker, and a key that can be taken wakes one
+//! worker. One wake-up in flight is enough: a notified worker that sees more keys wakes the next
+//! one, so a burst of adds costs few wake-ups, not one per key, and no worker stays parked beside a
+//! ready key. A notified worker may not be scheduled, so a growing backlog wakes more of them: one
+//! each time that the number of keys doubles. A batch wakes as many workers at once as it has keys.
+//! The worker that parked last is woken first: its data are the likeliest to be still in the
 //! processor's caches.
 //!
 //! One parked worker, the timekeeper, also waits for the next delayed key. It is woken last. The
-//! timer outlives the timekeeper, so that workers which come and go do not create a timer each
+//! timer outlives the timekeeper, so that workers which park and unpark do not create a timer each
 //! time.
+
+// DESIGN.md, 43: A worker that takes a key wakes the next worker
 
 use std::fmt;
 use std::future::Future;
@@ -23,8 +25,8 @@ use std::time::Duration;
 pub(super) struct DelayTimer {
     /// Time at which it fires, since the queue was made.
     pub(super) due: Duration,
-    /// Ends at `due`.
-    pub(super) bell: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Completes at `due`.
+    pub(super) sleep: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl fmt::Debug for DelayTimer {
@@ -35,7 +37,7 @@ impl fmt::Debug for DelayTimer {
 
 /// A waker that is no longer needed, to be dropped outside of locks: it may hold the last reference
 /// to a task.
-pub(super) type Gone = Option<Waker>;
+pub(super) type StaleWaker = Option<Waker>;
 
 /// Index of a parked worker.
 pub(super) type WaiterId = usize;
@@ -43,31 +45,32 @@ pub(super) type WaiterId = usize;
 /// The parked workers of a queue.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    /// Places of parked workers, as many as were ever parked at the same time.
-    beds: Vec<Sleep>,
-    /// Indexes of the free places.
+    /// States of the waiters by index, as many as were ever parked at the same time.
+    states: Vec<WaiterState>,
+    /// Indexes that no worker uses.
     free: Vec<WaiterId>,
-    /// Parked and not woken yet, without the timekeeper; the worker that parked last is at the end.
-    asleep: Vec<WaiterId>,
-    /// Number of workers that were woken and have not looked yet.
-    called: usize,
-    /// The timekeeper.
-    keeper: Option<WaiterId>,
-    /// Time at which the timekeeper will look, as far as it knows or was notified.
-    set: Option<Duration>,
-    /// The timer of a timekeeper that has left.
-    alarm: Option<DelayTimer>,
+    /// Parked and not notified yet, without the timekeeper; the worker that parked last is at the
+    /// end.
+    parked: Vec<WaiterId>,
+    /// Number of workers that were notified and have not checked the queue since.
+    notified: usize,
+    /// The parked worker that waits for the next delayed key.
+    timekeeper: Option<WaiterId>,
+    /// Due time for which the timekeeper waits, or for which it was woken to set its timer.
+    timekeeper_due: Option<Duration>,
+    /// The timer of a timekeeper that unparked, for the next timekeeper.
+    delay_timer: Option<DelayTimer>,
 }
 
-/// State of a parked worker's place.
+/// State of a waiter.
 #[derive(Debug)]
-enum Sleep {
-    /// The place is free.
-    Nobody,
-    /// Parked, and not woken yet.
-    Asleep(Waker),
-    /// Woken, and has not looked yet.
-    Called,
+enum WaiterState {
+    /// No worker uses the index.
+    Free,
+    /// Parked, and not notified yet.
+    Parked(Waker),
+    /// Notified, and has not checked the queue since.
+    Notified,
 }
 
 /// Wakers to wake once the lock is released.
@@ -79,7 +82,7 @@ pub(super) struct Wakes {
 }
 
 impl Wakes {
-    fn add(&mut self, waker: Waker) {
+    fn push(&mut self, waker: Waker) {
         match &self.first {
             None => self.first = Some(waker),
             Some(_) => self.others.push(waker),
@@ -87,7 +90,7 @@ impl Wakes {
     }
 
     /// Wakes the selected workers.
-    pub(super) fn make(self) {
+    pub(super) fn wake_all(self) {
         let Some(first) = self.first else { return };
         first.wake();
         self.others.into_iter().for_each(Waker::wake);
@@ -99,104 +102,115 @@ impl Waiters {
     /// index.
     pub(super) fn park(
         &mut self,
-        bed: Option<WaiterId>,
+        waiter: Option<WaiterId>,
         waker: &Waker,
-        gone: &mut Gone,
+        stale: &mut StaleWaker,
     ) -> WaiterId {
-        let bed = bed.unwrap_or_else(|| {
+        let waiter = waiter.unwrap_or_else(|| {
             self.free.pop().unwrap_or_else(|| {
-                self.beds.push(Sleep::Nobody);
-                self.beds.len() - 1
+                self.states.push(WaiterState::Free);
+                self.states.len() - 1
             })
         });
-        match &mut self.beds[bed] {
-            Sleep::Asleep(known) if known.will_wake(waker) => return bed,
-            Sleep::Asleep(known) => {
-                *gone = Some(std::mem::replace(known, waker.clone()));
-                return bed;
+        match &mut self.states[waiter] {
+            WaiterState::Parked(known) if known.will_wake(waker) => return waiter,
+            WaiterState::Parked(known) => {
+                *stale = Some(std::mem::replace(known, waker.clone()));
+                return waiter;
             }
-            // The worker has looked and found no key: its wake-up is no longer under way.
-            Sleep::Called => self.called -= 1,
-            Sleep::Nobody => {}
+            // The worker has checked the queue and found no key: its wake-up is no longer in
+            // flight.
+            WaiterState::Notified => self.notified -= 1,
+            WaiterState::Free => {}
         }
-        self.beds[bed] = Sleep::Asleep(waker.clone());
-        if self.keeper != Some(bed) {
-            self.asleep.push(bed);
+        self.states[waiter] = WaiterState::Parked(waker.clone());
+        if self.timekeeper != Some(waiter) {
+            self.parked.push(waiter);
         }
-        bed
+        waiter
     }
 
-    /// Unparks a worker; the timekeeper leaves its timer behind.
-    pub(super) fn unpark(&mut self, bed: WaiterId, alarm: Option<DelayTimer>, gone: &mut Gone) {
-        match std::mem::replace(&mut self.beds[bed], Sleep::Nobody) {
-            Sleep::Called => self.called -= 1,
-            Sleep::Asleep(waker) => {
-                *gone = Some(waker);
-                // The worker looks without having been woken, which is rare; it parked recently
-                // then, and so stands near the end.
-                if let Some(at) = self.asleep.iter().rposition(|other| *other == bed) {
-                    self.asleep.remove(at);
+    /// Unparks a worker; the timekeeper leaves its timer to the next one.
+    pub(super) fn unpark(
+        &mut self,
+        waiter: WaiterId,
+        delay_timer: Option<DelayTimer>,
+        stale: &mut StaleWaker,
+    ) {
+        match std::mem::replace(&mut self.states[waiter], WaiterState::Free) {
+            WaiterState::Notified => self.notified -= 1,
+            WaiterState::Parked(waker) => {
+                *stale = Some(waker);
+                // The worker was polled without a notification, which is rare; it parked recently
+                // then, so its index is near the end.
+                if let Some(at) = self.parked.iter().rposition(|other| *other == waiter) {
+                    self.parked.remove(at);
                 }
             }
-            Sleep::Nobody => {}
+            WaiterState::Free => {}
         }
-        self.free.push(bed);
-        if self.keeper == Some(bed) {
-            (self.keeper, self.set) = (None, None);
-            self.alarm = alarm;
+        self.free.push(waiter);
+        if self.timekeeper == Some(waiter) {
+            (self.timekeeper, self.timekeeper_due) = (None, None);
+            self.delay_timer = delay_timer;
         }
     }
 
     /// Makes the parked worker the timekeeper until `due`, if there is none. Returns whether the
-    /// worker is the timekeeper, and the timer that an earlier one left behind.
-    pub(super) fn mind(
+    /// worker is the timekeeper, and the timer of an earlier one.
+    pub(super) fn become_timekeeper(
         &mut self,
-        bed: WaiterId,
+        waiter: WaiterId,
         due: Option<Duration>,
     ) -> (bool, Option<DelayTimer>) {
-        if self.keeper.is_none() && due.is_some() {
-            self.keeper = Some(bed);
-            self.asleep.retain(|other| *other != bed);
+        if self.timekeeper.is_none() && due.is_some() {
+            self.timekeeper = Some(waiter);
+            self.parked.retain(|other| *other != waiter);
         }
-        if self.keeper != Some(bed) {
+        if self.timekeeper != Some(waiter) {
             return (false, None);
         }
-        self.set = due;
-        (true, self.alarm.take())
+        self.timekeeper_due = due;
+        (true, self.delay_timer.take())
     }
 
     /// Returns whether there is no worker to wake and no timekeeper to notify.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.asleep.is_empty() && self.keeper.is_none()
+        self.parked.is_empty() && self.timekeeper.is_none()
     }
 
-    /// Wakes workers until `wanted` wake-ups are under way, or every worker is woken.
-    pub(super) fn call(&mut self, wanted: usize, calls: &mut Wakes) {
-        while self.called < wanted {
-            let keeper = self.keeper.filter(|bed| matches!(self.beds[*bed], Sleep::Asleep(_)));
-            // The timekeeper comes last: if it works on a key, another worker must take over the
-            // timer.
-            let Some(bed) = self.asleep.pop().or(keeper) else { return };
-            if let Sleep::Asleep(waker) = std::mem::replace(&mut self.beds[bed], Sleep::Called) {
-                self.called += 1;
-                calls.add(waker);
+    /// Selects workers to wake until `wanted` wake-ups are in flight, or every worker is notified.
+    pub(super) fn notify(&mut self, wanted: usize, wakes: &mut Wakes) {
+        while self.notified < wanted {
+            let timekeeper = self
+                .timekeeper
+                .filter(|waiter| matches!(self.states[*waiter], WaiterState::Parked(_)));
+            // The timekeeper is notified last: if it works on a key, another worker must take over
+            // the timer.
+            let Some(waiter) = self.parked.pop().or(timekeeper) else { return };
+            let before = std::mem::replace(&mut self.states[waiter], WaiterState::Notified);
+            if let WaiterState::Parked(waker) = before {
+                self.notified += 1;
+                wakes.push(waker);
             }
         }
     }
 
-    /// Notes that the next delayed key is due at `due`: wakes the timekeeper if that is earlier
-    /// than it expects, and appoints one if there is none.
-    pub(super) fn expect(&mut self, due: Option<Duration>, calls: &mut Wakes) {
-        let Some(due) = due.filter(|due| self.set.is_none_or(|set| *due < set)) else { return };
-        if self.keeper.is_none() {
-            self.keeper = self.asleep.pop();
+    /// Wakes the timekeeper if the next delayed key, due at `due`, is due earlier than its timer
+    /// fires; appoints a timekeeper if there is none.
+    pub(super) fn notify_timekeeper(&mut self, due: Option<Duration>, wakes: &mut Wakes) {
+        let Some(due) = due.filter(|due| self.timekeeper_due.is_none_or(|last| *due < last)) else {
+            return;
+        };
+        if self.timekeeper.is_none() {
+            self.timekeeper = self.parked.pop();
         }
-        let Some(keeper) = self.keeper else { return };
-        self.set = Some(due);
-        if let Sleep::Asleep(waker) = &self.beds[keeper] {
-            // Not counted in `called`: this wake-up is for the timer and not for a key.
-            calls.add(waker.clone());
+        let Some(timekeeper) = self.timekeeper else { return };
+        self.timekeeper_due = Some(due);
+        if let WaiterState::Parked(waker) = &self.states[timekeeper] {
+            // Not counted in `notified`: this wake-up is for the timer and not for a key.
+            wakes.push(waker.clone());
         }
     }
 }

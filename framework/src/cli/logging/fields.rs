@@ -24,13 +24,13 @@ pub(super) struct ForScreens;
 
 impl<'w> FormatFields<'w> for ForFiles {
     fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
-        writer.write_str(&Fields::of(fields).plain())
+        writer.write_str(&RecordedFields::of(fields).plain())
     }
 }
 
 impl<'w> FormatFields<'w> for ForScreens {
     fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
-        let mut fields = Fields::of(fields);
+        let mut fields = RecordedFields::of(fields);
         if let Some(span) = fields.reconcile() {
             return writer.write_str(&span);
         }
@@ -41,9 +41,9 @@ impl<'w> FormatFields<'w> for ForScreens {
 
 /// Recorded fields, by name, as escaped text.
 #[derive(Default)]
-struct Fields(Vec<(&'static str, String)>);
+struct RecordedFields(Vec<(&'static str, String)>);
 
-impl Fields {
+impl RecordedFields {
     fn of(recorded: impl RecordFields) -> Self {
         let mut fields = Self::default();
         recorded.record(&mut fields);
@@ -75,7 +75,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for RecordedFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let text = format!("{value:?}");
         if let Some(text) = tidy(&text) {

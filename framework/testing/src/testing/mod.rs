@@ -11,9 +11,26 @@
 //!
 //! Absent: fault injection, exploration of crash points, a controller manager beside the real
 //! server.
+//!
+//! ```no_run
+//! # extern crate windlass_testing as windlass;
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use windlass::testing::TestCluster;
+//!
+//! # async fn example() -> Result<(), windlass::Error> {
+//! let cluster = TestCluster::start().await;
+//! let maps = cluster.client().namespace::<ConfigMap>(cluster.namespace());
+//! let mut map = ConfigMap::default();
+//! map.metadata.name = Some("settings".into());
+//! maps.create(&map).await?;
+//! assert_eq!(maps.list().await?.items.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
 
 #[cfg(test)]
 mod creation_tests;
+pub mod elections;
 #[cfg(test)]
 mod lock_tests;
 #[cfg(test)]
@@ -22,11 +39,6 @@ mod real;
 mod settle;
 #[cfg(test)]
 mod tests;
-
-/// Simulated leader elections under faults, and an oracle that counts overlapping writes.
-pub mod elections {
-    pub use windlass_runtime::leader::simulation::{Defect, Elections, Tally};
-}
 
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;
@@ -55,20 +67,40 @@ use windlass_runtime::manager::{Manager, definition_of, install_all};
 const EPOCH: i64 = 1_767_225_600;
 
 /// Settings of a [`TestCluster`].
+///
+/// ```no_run
+/// # extern crate windlass_testing as windlass;
+/// use windlass::testing::TestCluster;
+///
+/// # async fn example() {
+/// // The embedded server in every environment, with other random numbers than by default.
+/// let cluster = TestCluster::builder().embedded().seed(7).start().await;
+/// assert!(cluster.is_embedded());
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TestClusterBuilder {
+    /// Seed of all randomness.
     seed: u64,
+    /// Whether Deployments are reported available.
     stand_ins: bool,
+    /// Whether the real server is out of the question.
     embedded: bool,
 }
 
 /// A cluster for one test: its own namespace on an API server.
+///
+/// Clusters on the real server share it: objects of cluster-scoped kinds are visible to all of them,
+/// and each has namespaces of its own, which stay until that server ends.
 #[derive(Debug)]
 pub struct TestCluster {
+    /// Client of the administrator.
     client: Client,
+    /// The embedded server; `None` on the real one.
     server: Option<ApiServer>,
     /// Configuration of a client of the real server.
     config: Option<ClientConfig>,
+    /// Namespace that was created for this test.
     namespace: String,
     /// Namespaces of this cluster: on a shared server operators see only these.
     namespaces: Arc<Mutex<Vec<String>>>,
@@ -84,6 +116,8 @@ impl Default for TestClusterBuilder {
 
 impl TestClusterBuilder {
     /// Sets the seed of all randomness, on both sides. Default: 1.
+    ///
+    /// One seed gives one run: names, jitter and order of events of the embedded server repeat.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -99,6 +133,8 @@ impl TestClusterBuilder {
 
     /// Never uses the real server: for tests that need the paused clock or the server's own
     /// switches.
+    ///
+    /// Default: off, the variable `WINDLASS_TEST_SERVER` decides.
     #[must_use]
     pub fn embedded(mut self) -> Self {
         self.embedded = true;
@@ -106,6 +142,9 @@ impl TestClusterBuilder {
     }
 
     /// Starts the cluster.
+    ///
+    /// Needs a tokio runtime. With a paused one (`start_paused = true`) waits of the embedded
+    /// cluster take no time.
     ///
     /// # Panics
     /// When the cluster cannot be started; the text gives the reason and the remedy.
@@ -180,11 +219,29 @@ impl TestCluster {
 
     /// Returns a client of the administrator; its default namespace is
     /// [`namespace`](Self::namespace).
+    ///
+    /// Clones share connections and metrics with the operators that this cluster
+    /// [runs](Self::spawn) over it.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
     /// Returns a client of `user` with `groups`; name `system:authenticated` too if that counts.
+    ///
+    /// For tests of permissions: the user may do nothing until a role is bound.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_testing as windlass;
+    /// use k8s_openapi::api::core::v1::Secret;
+    /// use windlass::testing::TestCluster;
+    ///
+    /// # async fn example() {
+    /// let cluster = TestCluster::start().await;
+    /// let alice = cluster.client_as("alice", &["system:authenticated"]);
+    /// let secrets = alice.namespace::<Secret>(cluster.namespace()).list().await;
+    /// assert!(secrets.is_err_and(|error| error.is_forbidden()));
+    /// # }
+    /// ```
     ///
     /// # Panics
     /// When a name cannot be sent.
@@ -207,6 +264,8 @@ impl TestCluster {
     }
 
     /// Whether this is the embedded server.
+    ///
+    /// For tests that hold on one of the two only.
     pub fn is_embedded(&self) -> bool {
         self.server.is_some()
     }
@@ -253,6 +312,9 @@ impl TestCluster {
 
     /// Creates another namespace.
     ///
+    /// Operators that are [spawned](Self::spawn) later on the real server see it; those that run
+    /// already do not.
+    ///
     /// # Panics
     /// When the server does not create it.
     pub async fn new_namespace(&self) -> String {
@@ -267,6 +329,8 @@ impl TestCluster {
 
     /// Installs the definition of `K` and waits until it is served.
     ///
+    /// Installing the same definition again changes nothing.
+    ///
     /// # Panics
     /// When it cannot be installed; when another definition of that name is there that would lose a
     /// part by it.
@@ -277,8 +341,8 @@ impl TestCluster {
         };
         match outcome.as_deref() {
             Ok([]) => {}
-            Ok([left_alone, ..]) => {
-                panic!("cannot install a definition for this test: {}", left_alone.text)
+            Ok([kept, ..]) => {
+                panic!("cannot install a definition for this test: {}", kept.text)
             }
             Err(error) => panic!("cannot install a definition for this test: {error:?}"),
         }
@@ -286,6 +350,11 @@ impl TestCluster {
 
     /// Runs an operator in this process. The operator opens no port unless its settings name an
     /// address, and handles no signal; on a shared server it sees only this cluster's namespaces.
+    ///
+    /// The operator ends when the returned handle is [stopped](RunningOperator::stop) or dropped.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn spawn(&self, manager: Manager) -> RunningOperator {
         let mut manager = manager.quiet().without_signals();
         if self.server.is_none() && manager.namespaces.is_empty() {

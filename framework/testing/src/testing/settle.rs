@@ -1,4 +1,10 @@
 //! The settled state of an operator: waits until it has nothing left to do.
+//!
+//! Invariant: an operator counts as settled only if controllers were idle before and after the
+//! comparison of the caches, and did not work in between. One look would miss a key that a late
+//! event adds during the comparison.
+
+// DESIGN.md, 5: `settled()` compares cached keys and versions with the API server
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -27,7 +33,9 @@ const QUIET: Duration = Duration::from_millis(50);
 /// the test when it reconciles an object without end; [`stop_anyway`](Self::stop_anyway) does not.
 #[derive(Debug)]
 pub struct RunningOperator {
+    /// The operator.
     running: Running,
+    /// Controllers that are checked for endless reconciles when this is dropped.
     watched: Watched,
 }
 
@@ -83,6 +91,8 @@ impl RunningOperator {
     /// Waits until no key is queued, in work or in failure backoff, and every cache shows the
     /// server's objects, key by key. A requeue after a success is not waited for.
     ///
+    /// Under the paused clock, retries with backoff take no real time.
+    ///
     /// # Panics
     /// When that is not so after 60 s, or the operator ends; the text names the work that is left,
     /// and the reason for which each object was reconciled. Earlier when an object is reconciled
@@ -96,6 +106,8 @@ impl RunningOperator {
     }
 
     /// Does the same as [`settled`](Self::settled), within `deadline`.
+    ///
+    /// A `deadline` is of the cluster's clock. An operator that ended is [`ErrorKind::Other`].
     ///
     /// # Errors
     /// [`ErrorKind::Timeout`] with the work that is left, also when an object is reconciled without
@@ -143,6 +155,8 @@ impl RunningOperator {
 
     /// Asks the operator to stop and waits until it has.
     ///
+    /// Leases are released and work under way is completed, as at the end of a Pod.
+    ///
     /// # Panics
     /// When it ended with an error, and when it reconciles an object without end: see
     /// [`settled`](Self::settled). To detect that, it waits up to 2 s until no work is done.
@@ -151,6 +165,8 @@ impl RunningOperator {
     }
 
     /// Does the same as [`stop`](Self::stop), also when the operator reconciles without end.
+    ///
+    /// For tests of such loops.
     ///
     /// # Panics
     /// When it ended with an error.

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 use windlass::environment::Environment;
 use windlass::resource::ObjectKey;
-use windlass::workqueue::{Adding, QueueSettings, WorkQueue};
+use windlass::workqueue::{AddOptions, QueueSettings, WorkQueue};
 
 const KEYS: u64 = 100_000;
 /// Adds that may wait for their run.
@@ -93,7 +93,7 @@ pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
         let mut next = keys.iter().cycle();
         for at in 0..batches {
             let keys = next.by_ref().take(BATCH).cloned();
-            queue.add_each(keys.map(|key| (key, Adding::new().reasons(CHANGED))));
+            queue.add_each(keys.map(|key| (key, AddOptions::new().reasons(CHANGED))));
             keep_near((at * BATCH) as u64, &runs);
         }
         end(&queue, worker).await;

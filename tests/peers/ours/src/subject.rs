@@ -197,14 +197,14 @@ impl<K: Read> Subject for Ours<'_, K> {
     fn version(&self, namespace: &str, name: &str) -> String {
         let key = ObjectKey::new(Some(namespace), name);
         let object = self.store.as_ref().and_then(|store| store.get(&key));
-        object.map(|object| object.head().resource_version().to_owned()).unwrap_or_default()
+        object.map(|object| object.metadata().resource_version().to_owned()).unwrap_or_default()
     }
 
     fn visit(&self, visit: &mut dyn FnMut(&str, &str, &str)) {
         for object in self.store.iter().flat_map(Store::list) {
             let key = object.key();
             let namespace = key.namespace().unwrap_or_default();
-            visit(namespace, key.name(), object.head().resource_version());
+            visit(namespace, key.name(), object.metadata().resource_version());
         }
     }
 

@@ -13,21 +13,21 @@ use windlass_core::sync::{AtomicBool, Mutex, Ordering};
 pub(crate) struct Listeners {
     members: Mutex<Arc<[Arc<Listener>]>>,
     /// Listeners that have not received the content yet.
-    newcomers: Mutex<Vec<Arc<Listener>>>,
+    pending: Mutex<Vec<Arc<Listener>>>,
     has_ended: AtomicBool,
 }
 
 impl Listeners {
     /// Adds a listener. The caller wakes the informer's task afterwards.
     pub(crate) fn add(&self, listener: Arc<Listener>) {
-        let mut newcomers = self.newcomers.lock();
+        let mut pending = self.pending.lock();
         // Checked under the lock under which `end` sets the flag: a listener that comes after `end`
         // has taken the newcomers would never be ended otherwise.
         if self.has_ended.load(Ordering::SeqCst) {
-            drop(newcomers);
+            drop(pending);
             return listener.end();
         }
-        newcomers.push(listener);
+        pending.push(listener);
     }
 
     /// Returns the listeners that receive changes.
@@ -38,13 +38,13 @@ impl Listeners {
     /// Returns all listeners, newcomers included.
     pub(crate) fn all(&self) -> Vec<Arc<Listener>> {
         let mut all = self.members().to_vec();
-        all.extend(self.newcomers.lock().iter().map(Arc::clone));
+        all.extend(self.pending.lock().iter().map(Arc::clone));
         all
     }
 
     /// Returns whether listeners wait for the content.
-    pub(crate) fn has_newcomers(&self) -> bool {
-        !self.newcomers.lock().is_empty()
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.lock().is_empty()
     }
 
     /// Turns newcomers into members: `introduce` delivers the content to them. Drops removed
@@ -55,7 +55,7 @@ impl Listeners {
         introduce: impl FnOnce(&[Arc<Listener>]),
     ) -> Vec<Arc<Listener>> {
         // Taken under the lock: a listener that is added from now on waits for the next call.
-        let mut fresh = std::mem::take(&mut *self.newcomers.lock());
+        let mut fresh = std::mem::take(&mut *self.pending.lock());
         fresh.retain(|newcomer| newcomer.begin(now));
         let members = self.members();
         if fresh.is_empty() && !members.iter().any(|member| member.is_removed()) {
@@ -75,12 +75,12 @@ impl Listeners {
     pub(crate) fn end(&self) {
         // Flag and newcomers under one lock: a listener that is added in between would be in
         // neither.
-        let newcomers = {
-            let mut newcomers = self.newcomers.lock();
+        let pending = {
+            let mut pending = self.pending.lock();
             self.has_ended.store(true, Ordering::SeqCst);
-            std::mem::take(&mut *newcomers)
+            std::mem::take(&mut *pending)
         };
-        newcomers.iter().for_each(|newcomer| newcomer.end());
+        pending.iter().for_each(|newcomer| newcomer.end());
         let members = std::mem::take(&mut *self.members.lock());
         for member in members.iter() {
             if member.is_queued() {

@@ -4,6 +4,12 @@
 //! costs as many entries as objects changed meanwhile, however often they did.
 //!
 //! It never blocks and makes no callbacks.
+//!
+//! Invariant: a key is in `order` exactly once while it is in `waiting`. With `Latest` the merged
+//! entry leads from the state that the listener knows to the newest one; with `EachStep` the first
+//! step and the newest ones are whole, and the sum of the others stands between them.
+
+// DESIGN.md, 57: Merged changes pass a slow predicate without a call
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,6 +32,7 @@ pub(in crate::informer) enum Merging {
 
 /// An entry that was taken out of the mailbox.
 pub(in crate::informer) enum Item {
+    /// One change, merged from all since the last delivery.
     Change(Event),
     /// Steps in order, and whether the second one is a sum of several.
     Steps(Vec<Event>, bool),
@@ -46,24 +53,32 @@ impl Item {
 
 /// A position in the order of delivery.
 enum Entry {
+    /// The place of a key's changes.
     Key(ObjectKey),
     Synced,
 }
 
 /// The undelivered changes of one key.
-enum Waiting {
+enum PendingChanges {
+    /// A deletion and the state after it, either of which may be missing; `is_known` says that the
+    /// listener received a state of the object before.
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
+    /// The steps in order, at most `MOST_STEPS`.
     EachStep { events: Vec<Event>, is_summed: bool },
 }
 
 /// The mailbox of one listener.
 pub(in crate::informer) struct Mailbox {
+    /// Form in which changes are merged; fixed for a listener.
     merging: Merging,
+    /// Keys and marks in the order of delivery.
     order: VecDeque<Entry>,
-    waiting: BTreeMap<ObjectKey, Waiting>,
+    /// The undelivered changes by key.
+    waiting: BTreeMap<ObjectKey, PendingChanges>,
 }
 
 impl Mailbox {
+    /// Creates an empty mailbox.
     pub(in crate::informer) fn new(merging: Merging) -> Self {
         Self { merging, order: VecDeque::new(), waiting: BTreeMap::new() }
     }
@@ -73,6 +88,7 @@ impl Mailbox {
         self.waiting.len()
     }
 
+    /// Returns whether nothing waits, marks included.
     pub(in crate::informer) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
@@ -83,7 +99,7 @@ impl Mailbox {
             return waiting.merge(event);
         }
         self.order.push_back(Entry::Key(event.key().clone()));
-        self.waiting.insert(event.key().clone(), Waiting::first(event, self.merging));
+        self.waiting.insert(event.key().clone(), PendingChanges::first(event, self.merging));
     }
 
     /// Adds the object for a resync, unless a change of it waits anyway.
@@ -107,10 +123,10 @@ impl Mailbox {
                 Some(Entry::Synced) => taken.push(Item::Synced),
                 Some(Entry::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
-                    Some(Waiting::EachStep { events, is_summed }) => {
+                    Some(PendingChanges::EachStep { events, is_summed }) => {
                         taken.push(Item::Steps(events, is_summed));
                     }
-                    Some(Waiting::Latest { deleted, state, .. }) => {
+                    Some(PendingChanges::Latest { deleted, state, .. }) => {
                         taken.extend(deleted.map(Item::Change));
                         taken.extend(state.map(Item::Change));
                     }
@@ -121,7 +137,7 @@ impl Mailbox {
     }
 }
 
-impl Waiting {
+impl PendingChanges {
     /// Returns the entry of a key's first change.
     fn first(event: &Event, merging: Merging) -> Self {
         match merging {
@@ -141,14 +157,18 @@ impl Waiting {
     fn merge(&mut self, event: &Event) {
         match self {
             Self::EachStep { events, is_summed } => {
+                // Bounded: an object that changes faster than its listener returns must not grow
+                // without end.
                 if events.len() == MOST_STEPS {
-                    skip_step(events);
+                    merge_step(events);
                     *is_summed = true;
                 }
                 events.push(event.clone());
             }
             Self::Latest { deleted, state, is_known } => match (event, state.as_mut()) {
                 (Event::Deleted { .. }, _) => {
+                    // A state before a deletion is not delivered: the listener would take the
+                    // object for alive.
                     *state = None;
                     // Of two deletions the one of the object that the listener knows is delivered.
                     if deleted.is_none() || !*is_known {
@@ -168,7 +188,7 @@ impl Waiting {
 
 /// Merges two steps in the middle: the result leads from the state before both to the state after
 /// them.
-fn skip_step(events: &mut Vec<Event>) {
+fn merge_step(events: &mut Vec<Event>) {
     let skipped = events.remove(1);
     let Some(next) = events.get_mut(1) else { return };
     match (skipped, &mut *next) {
@@ -181,7 +201,7 @@ fn skip_step(events: &mut Vec<Event>) {
         }
         // Another object had the name before: a mapper of its states must see that one, too.
         (Event::Updated { old, .. }, Event::Deleted { last, .. })
-            if !old.head().has_uid_of(&last.head()) =>
+            if !old.metadata().has_uid_of(&last.metadata()) =>
         {
             *next = Event::Updated { old, new: Arc::clone(last) };
         }
@@ -253,7 +273,7 @@ mod tests {
                 return last.map(|last| Event::Deleted { last, final_state_unknown: false });
             }
             let uid = match &last {
-                Some(last) => last.head().uid().to_owned(),
+                Some(last) => last.metadata().uid().to_owned(),
                 None => format!("u{}", self.version),
             };
             let new = self.object(name, &uid);
@@ -353,7 +373,7 @@ mod tests {
         let (sum, is_summed) = steps("+a -a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Updated { .. }));
         let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
-        assert_ne!(old.head().uid(), new.head().uid());
+        assert_ne!(old.metadata().uid(), new.metadata().uid());
         // The creation is the sum of it and of the steps that followed.
         let (sum, is_summed) = steps("-a +a +a +a +a +a +a +a +a +a");
         assert!(is_summed && matches!(&sum[0], Event::Deleted { .. }));
@@ -415,7 +435,7 @@ mod tests {
                 }
                 Event::Deleted { last, .. } => {
                     if let Some(told) = known.remove(last.key()) {
-                        prop_assert_eq!(told.head().uid(), last.head().uid());
+                        prop_assert_eq!(told.metadata().uid(), last.metadata().uid());
                     }
                 }
             }

@@ -2,6 +2,12 @@
 //!
 //! An inline listener is the framework's own and only adds keys to a queue: it is called where a
 //! batch is applied. Every other listener has a [`Mailbox`] and a task, so that it can be slow.
+//!
+//! Life: `New` until the informer attaches it, `Attached` while it receives changes, `Ended` once
+//! no call runs and none will follow. The inbox is locked for single operations, never during a
+//! call.
+
+// DESIGN.md, 27: The holder of the apply permit applies queued batches
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -39,10 +45,10 @@ const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 /// A function that is called with a whole batch, where the batch is applied.
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
 /// A function that is called with one item at a time, on the listener's task.
-pub(in crate::informer) type Call = Box<dyn Fn(&Item) + Send + Sync>;
+pub(in crate::informer) type DeliverFn = Box<dyn Fn(&Item) + Send + Sync>;
 
 /// Share of the time that a listener may use.
-pub(in crate::informer) enum Pace {
+pub(in crate::informer) enum CpuShare {
     /// All of it.
     Free,
     /// A quarter: it pauses three times as long as it worked.
@@ -51,7 +57,7 @@ pub(in crate::informer) enum Pace {
 
 /// Stage of a listener's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::informer) enum Life {
+pub(in crate::informer) enum Stage {
     /// It has received nothing yet.
     New,
     /// It receives changes.
@@ -63,19 +69,23 @@ pub(in crate::informer) enum Life {
 /// State of a listener, for waiters.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::informer) struct Standing {
-    pub(in crate::informer) life: Life,
+    /// Stage of its life.
+    pub(in crate::informer) stage: Stage,
     /// Whether it has received the first lists whole.
     pub(in crate::informer) is_synced: bool,
 }
 
 /// The way in which a listener receives changes.
 enum Delivery {
+    /// Called by the informer's task, with the batch.
     Inline(Inline),
-    Queued { call: Call, inbox: Mutex<Inbox>, filled: Notify },
+    /// Called by the listener's own task, with one item at a time.
+    Queued { call: DeliverFn, inbox: Mutex<Inbox>, filled: Notify },
 }
 
 /// The mailbox of a listener, under its lock.
 struct Inbox {
+    /// The undelivered changes.
     mailbox: Mailbox,
     /// Whether the task holds items that it has not delivered yet.
     is_busy: bool,
@@ -83,21 +93,32 @@ struct Inbox {
 
 /// A timer of one listener.
 struct Resync {
+    /// Interval of resyncs; at least 1 s.
     period: Duration,
+    /// Time of the next one; `None` before the first list.
     next: Option<Instant>,
 }
 
 /// A listener of one informer.
 pub(in crate::informer) struct Listener {
+    /// Name in logs, metrics and texts about missing parts.
     name: String,
+    /// Kind of the objects.
     info: ResourceInfo,
+    /// Receiver of its figures.
     metrics: Metrics,
+    /// Inline, or by a mailbox and a task.
     delivery: Delivery,
+    /// Timer of its resyncs; `None` for none.
     resync: Option<Mutex<Resync>>,
+    /// Stage and progress, with their waiters.
     standing: OrderedWatch<Standing>,
+    /// Cancelled by the removal; the task ends at its next look.
     removed: CancellationToken,
+    /// Clock of resyncs and of the duration of calls.
     clock: Clock,
-    pace: Pace,
+    /// Share of the time that it may use.
+    cpu_share: CpuShare,
     /// Whether a call took too long.
     is_slow: AtomicBool,
     /// Whether the informer created it for itself: no caller waits for it.
@@ -105,7 +126,7 @@ pub(in crate::informer) struct Listener {
 }
 
 /// Name of a listener and the labels of its metrics.
-pub(in crate::informer) struct Identity {
+pub(in crate::informer) struct ListenerIdentity {
     pub(in crate::informer) name: String,
     pub(in crate::informer) info: ResourceInfo,
     pub(in crate::informer) metrics: Metrics,
@@ -114,16 +135,16 @@ pub(in crate::informer) struct Identity {
 
 impl Listener {
     /// Creates a listener that is called where a batch is applied.
-    pub(in crate::informer) fn inline(identity: Identity, inline: Inline) -> Arc<Self> {
+    pub(in crate::informer) fn inline(identity: ListenerIdentity, inline: Inline) -> Arc<Self> {
         Arc::new(Self::new(identity, Delivery::Inline(inline), None))
     }
 
     /// Creates a listener with a mailbox and a task.
     pub(in crate::informer) fn queued(
-        identity: Identity,
+        identity: ListenerIdentity,
         merging: Merging,
         resync: Option<Duration>,
-        call: Call,
+        call: DeliverFn,
     ) -> Arc<Self> {
         let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
@@ -133,20 +154,21 @@ impl Listener {
 
     /// Creates a listener of the informer itself, at a pace.
     pub(in crate::informer) fn internal(
-        identity: Identity,
+        identity: ListenerIdentity,
         merging: Merging,
-        pace: Pace,
-        call: Call,
+        cpu_share: CpuShare,
+        call: DeliverFn,
     ) -> Arc<Self> {
         let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
         let delivery = Delivery::Queued { call, inbox, filled: Notify::new() };
         let listener = Self::new(identity, delivery, None);
-        Arc::new(Self { pace, is_internal: true, ..listener })
+        Arc::new(Self { cpu_share, is_internal: true, ..listener })
     }
 
-    fn new(identity: Identity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
-        let Identity { name, info, metrics, clock } = identity;
-        let standing = OrderedWatch::new(Standing { life: Life::New, is_synced: false });
+    /// Creates a listener that is attached to no informer yet.
+    fn new(identity: ListenerIdentity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
+        let ListenerIdentity { name, info, metrics, clock } = identity;
+        let standing = OrderedWatch::new(Standing { stage: Stage::New, is_synced: false });
         let removed = CancellationToken::new();
         Self {
             name,
@@ -157,12 +179,13 @@ impl Listener {
             standing,
             removed,
             clock,
-            pace: Pace::Free,
+            cpu_share: CpuShare::Free,
             is_slow: AtomicBool::new(false),
             is_internal: false,
         }
     }
 
+    /// Returns the name.
     pub(in crate::informer) fn name(&self) -> &str {
         &self.name
     }
@@ -175,6 +198,7 @@ impl Listener {
         self.standing.wait_for(wanted).await
     }
 
+    /// Returns whether it has received the first lists whole.
     pub(in crate::informer) fn is_synced(&self) -> bool {
         self.standing.get().is_synced
     }
@@ -184,20 +208,22 @@ impl Listener {
         self.removed.is_cancelled()
     }
 
+    /// Returns whether the informer made it for itself.
     pub(in crate::informer) fn is_internal(&self) -> bool {
         self.is_internal
     }
 
+    /// Returns whether it has a mailbox and a task.
     pub(in crate::informer) fn is_queued(&self) -> bool {
         matches!(self.delivery, Delivery::Queued { .. })
     }
 
-    /// Removes the listener: no further call begins. A running call goes on; [`Life::Ended`]
+    /// Removes the listener: no further call begins. A running call goes on; [`Stage::Ended`]
     /// follows it.
     pub(in crate::informer) fn remove(&self) {
         self.removed.cancel();
         // A listener that never began has no task that would end it.
-        self.enter(Life::Ended, |life| life == Life::New);
+        self.enter(Stage::Ended, |stage| stage == Stage::New);
     }
 
     /// Makes the listener receive changes; false when it was removed before.
@@ -206,21 +232,21 @@ impl Listener {
             let mut resync = resync.lock();
             resync.next = Some(now + resync.period);
         }
-        !self.is_removed() && self.enter(Life::Attached, |life| life == Life::New)
+        !self.is_removed() && self.enter(Stage::Attached, |stage| stage == Stage::New)
     }
 
     /// Ends the listener: no call is running, and none will follow.
     pub(in crate::informer) fn end(&self) {
         self.removed.cancel();
-        self.enter(Life::Ended, |life| life != Life::Ended);
+        self.enter(Stage::Ended, |stage| stage != Stage::Ended);
     }
 
     /// Changes the stage of life if `may` allows it; returns whether it did.
-    fn enter(&self, next: Life, may: impl FnOnce(Life) -> bool) -> bool {
+    fn enter(&self, next: Stage, may: impl FnOnce(Stage) -> bool) -> bool {
         self.standing.update(|standing| {
-            let may = may(standing.life);
+            let may = may(standing.stage);
             if may {
-                standing.life = next;
+                standing.stage = next;
             }
             may
         })
@@ -329,7 +355,7 @@ impl Listener {
         self: Arc<Self>,
         stop: CancellationToken,
     ) -> impl Future<Output = ()> {
-        let ending = Arc::new(Ending(Arc::clone(&self)));
+        let ending = Arc::new(ListenerGuard(Arc::clone(&self)));
         async move {
             let listener = &ending.0;
             let Delivery::Queued { filled, .. } = &listener.delivery else { return };
@@ -350,7 +376,7 @@ impl Listener {
                 let began = listener.clock.now();
                 let left = listener.deliver(items.into(), &stop);
                 if !left.is_empty() {
-                    apart(&ending, left, &stop).await;
+                    on_blocking_thread(&ending, left, &stop).await;
                 }
                 listener.rest(began, &stop).await;
             }
@@ -392,7 +418,7 @@ impl Listener {
         let worked = self.clock.now().saturating_duration_since(began);
         // A mailbox that fills all the time would keep this task running.
         tokio::task::yield_now().await;
-        if matches!(self.pace, Pace::Quarter) {
+        if matches!(self.cpu_share, CpuShare::Quarter) {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
@@ -413,7 +439,7 @@ impl Listener {
     }
 
     /// Calls the listener with one item; its panics are caught.
-    fn call(&self, call: &Call, item: &Item) {
+    fn call(&self, call: &DeliverFn, item: &Item) {
         if matches!(item, Item::Synced) {
             return self.set_synced();
         }
@@ -436,15 +462,19 @@ impl Listener {
 /// Delivers items on a thread that may block, so that no other task waits. The listener does not
 /// end before this work, whatever becomes of its task. On a stop, calls that have begun are waited
 /// for, but not a thread that is not available yet.
-async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationToken) {
+async fn on_blocking_thread(
+    ending: &Arc<ListenerGuard>,
+    items: VecDeque<Item>,
+    stop: &CancellationToken,
+) {
     let listener = &ending.0;
     // The work can be withdrawn before a thread is free, which an abort could not: the side that
     // takes it out of the mutex owns it.
     let work = Arc::new(Mutex::new(Some((Arc::clone(ending), stop.clone(), items))));
     let left = Arc::clone(&work);
     let mut delivered = tokio::task::spawn_blocking(move || {
-        let begun = left.lock().take();
-        if let Some((ending, stop, items)) = begun {
+        let pending = left.lock().take();
+        if let Some((ending, stop, items)) = pending {
             let _ = items.iter().all(|item| ending.0.deliver_one(item, &stop));
         }
     });
@@ -463,9 +493,9 @@ async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationT
 }
 
 /// Ends the listener when its task ends or is dropped, also when the task never ran.
-struct Ending(Arc<Listener>);
+struct ListenerGuard(Arc<Listener>);
 
-impl Drop for Ending {
+impl Drop for ListenerGuard {
     fn drop(&mut self) {
         self.0.end();
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Identity, Inline, Item, Life, Listener, Merging, Standing};
+use super::{Inline, Item, Listener, ListenerIdentity, Merging, Stage, Standing};
 use crate::informer::Change;
 use crate::informer::options::SHORTEST_RESYNC;
 use crate::informer::registry::InformerRef;
@@ -15,10 +15,28 @@ use crate::store::Event;
 use windlass_core::error::{Error, ErrorKind};
 
 /// A listener about to be registered: [`Informer::listen`](crate::informer::Informer::listen).
+///
+/// ```no_run
+/// # extern crate windlass_cache as windlass;
+/// # use windlass::informer::{Informer, Registration};
+/// # use k8s_openapi::api::core::v1::Node;
+/// # fn example(nodes: &Informer<Node>) -> Registration {
+/// use std::time::Duration;
+///
+/// nodes
+///     .listen()
+///     .name("node inventory")
+///     .resync(Duration::from_secs(600))
+///     .on_change(|change| println!("{}", change.key()))
+/// # }
+/// ```
 #[must_use = "nobody listens before `on_change` is called"]
 pub struct Listen<K> {
+    /// Keeps the informer in use until the registration does.
     lease: Arc<InformerRef>,
+    /// Name in logs.
     name: String,
+    /// Resync period; `None` for never.
     resync: Option<Duration>,
     kind: PhantomData<fn() -> K>,
 }
@@ -83,6 +101,7 @@ impl<K: 'static> Listen<K> {
         Registration::new(listener, self.lease)
     }
 
+    /// Creates a listener with a task and a mailbox of its own.
     fn register(
         self,
         merging: Merging,
@@ -92,9 +111,10 @@ impl<K: 'static> Listen<K> {
         Registration::new(listener, self.lease)
     }
 
-    fn identity(&self) -> Identity {
+    /// The listener's name and its surroundings.
+    fn identity(&self) -> ListenerIdentity {
         let core = self.lease.core();
-        Identity {
+        ListenerIdentity {
             name: self.name.clone(),
             info: core.store.info().clone(),
             metrics: core.meter.metrics().clone(),
@@ -108,8 +128,11 @@ impl<K: 'static> Listen<K> {
 /// use.
 #[must_use = "dropping it removes the listener: keep it, or call `keep`"]
 pub struct Registration {
+    /// The listener, shared with the informer that calls it.
     listener: Arc<Listener>,
+    /// Keeps the informer in use; `None` only while it is dropped.
     lease: Option<Arc<InformerRef>>,
+    /// Whether the listener stays when this is dropped.
     is_kept: bool,
 }
 
@@ -123,6 +146,7 @@ impl fmt::Debug for Registration {
 }
 
 impl Registration {
+    /// Adds the listener to its informer.
     fn new(listener: Arc<Listener>, lease: Arc<InformerRef>) -> Self {
         lease.core().listen(Arc::clone(&listener));
         Self { listener, lease: Some(lease), is_kept: false }
@@ -130,6 +154,8 @@ impl Registration {
 
     /// Returns whether the listener has received the first lists whole. Calls in which it panicked
     /// count.
+    ///
+    /// Never waits; [`synced`](Self::synced) does.
     pub fn has_synced(&self) -> bool {
         self.listener.is_synced()
     }
@@ -142,7 +168,7 @@ impl Registration {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
-        let over = |standing: &Standing| standing.is_synced || standing.life == Life::Ended;
+        let over = |standing: &Standing| standing.is_synced || standing.stage == Stage::Ended;
         if self.listener.wait_for(over).await.is_synced {
             return Ok(());
         }
@@ -156,7 +182,7 @@ impl Registration {
     /// Notes that the listener's controller waits for the cache on its own: an unfilled cache keeps
     /// no other controller from starting.
     #[doc(hidden)]
-    pub fn is_awaited(&self) {
+    pub fn mark_awaited(&self) {
         if let Some(lease) = &self.lease {
             // Relaxed: the flag guards no data.
             lease.core().is_awaited.store(true, Ordering::Relaxed);
@@ -191,7 +217,7 @@ impl Registration {
     /// Safe: the listener is removed by the first poll, a later call waits for the rest.
     pub async fn remove(&self) {
         self.take_out();
-        self.listener.wait_for(|standing| standing.life == Life::Ended).await;
+        self.listener.wait_for(|standing| standing.stage == Stage::Ended).await;
     }
 
     /// Leaves the listener registered for as long as the informer runs for other users. Without
@@ -201,6 +227,8 @@ impl Registration {
     /// A listener that holds a [`Store`](crate::store::Store) or an [`Informer`](crate::informer::Informer)
     /// of the same cache counts as such a user: it keeps its own informer running until the
     /// registry stops. Such a listener should hold [`Store::unheld`](crate::store::Store::unheld).
+    ///
+    /// For listeners that live as long as the process and have no owner.
     pub fn keep(mut self) {
         self.is_kept = true;
         if let Some(lease) = self.lease.as_ref().filter(|lease| Arc::strong_count(lease) == 1) {
@@ -214,6 +242,8 @@ impl Registration {
 
     /// Removes the listener, without waiting for a running call.
     fn take_out(&self) {
+        // First the listener, so that no call starts after this; then the wake-up of the task that
+        // drops it.
         self.listener.remove();
         if let Some(lease) = &self.lease {
             // The informer's task drops removed listeners; without a wake-up it would do so only at

@@ -17,7 +17,7 @@ use windlass_core::resource::{Resource, ResourceInfo};
 pub(in crate::informer) struct Informers {
     pub(in crate::informer) options: BTreeMap<ResourceInfo, CacheOptions>,
     /// Sorted by kind; those of one kind in the order in which they were asked for.
-    pub(in crate::informer) known: Vec<Known>,
+    pub(in crate::informer) known: Vec<RegisteredInformer>,
     /// Created and not yet running.
     pub(in crate::informer) idle: Vec<Arc<Core>>,
     /// In use for as long as the registry exists.
@@ -26,7 +26,7 @@ pub(in crate::informer) struct Informers {
 }
 
 /// One informer.
-pub(in crate::informer) struct Known {
+pub(in crate::informer) struct RegisteredInformer {
     pub(in crate::informer) info: ResourceInfo,
     pub(in crate::informer) options: CacheOptions,
     /// The type of the cached values, where values are cached.

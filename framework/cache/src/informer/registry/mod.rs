@@ -1,4 +1,7 @@
 //! The registry of all informers of one operator on one cluster, and the task that runs them.
+//!
+//! The lock of `informers` is held neither while sources are created nor while a task is woken: both
+//! run code that may use the registry.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,14 +18,14 @@ mod naming;
 mod selection;
 
 pub(in crate::informer) use informer_ref::InformerRef;
-use known::{Informers, Known, kept_type};
-use naming::Names;
+use known::{Informers, RegisteredInformer, kept_type};
+use naming::InformerNames;
 use selection::api_sources;
 pub use selection::{Selection, Sources};
 
 use super::core::{Core, report};
 use super::invalid::InvalidReport;
-use super::meter::{Meter, Series};
+use super::meter::{Meter, SeriesOwner};
 use super::options::sorted;
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::reflector::ServerCapabilities;
@@ -35,8 +38,9 @@ use windlass_core::sync::{Mutex, Notify, OrderedWatch};
 
 /// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
 ///
-/// An informer is created when it is first asked for. It runs while [`run`](Self::run) runs and the
-/// informer is in use. Several registries, for several clusters, may run side by side.
+/// client-go's `SharedInformerFactory`. An informer is created when it is first asked for, and runs
+/// while [`run`](Self::run) runs and it is in use. Registries of several clusters run side by side.
+/// The manager makes one per cluster; [`Informer`] has an example of one without a manager.
 #[derive(Clone)]
 pub struct InformerRegistry {
     inner: Arc<Inner>,
@@ -46,18 +50,21 @@ pub struct InformerRegistry {
 pub(in crate::informer) struct Inner {
     sources: Sources,
     environment: Environment,
+    /// Namespaces to read, in order; empty for all.
     namespaces: Vec<String>,
     cluster: ClusterId,
     /// Prefix of the informers' names, outside the operator's own cluster.
     place: Option<Arc<str>>,
-    habits: Arc<ServerCapabilities>,
+    capabilities: Arc<ServerCapabilities>,
+    /// The known informers, and those that no task runs yet.
     informers: Mutex<Informers>,
+    /// One permit: an informer waits to be run.
     asked_for: Notify,
     /// Stops every informer.
     stop: CancellationToken,
     phase: OrderedWatch<Phase>,
     reports: Arc<Reports>,
-    series: Arc<Series>,
+    series: Arc<SeriesOwner>,
 }
 
 /// The report function for objects that do not decode; none unless one was set.
@@ -153,7 +160,7 @@ impl InformerRegistry {
                 namespaces: sorted(namespaces),
                 cluster,
                 place,
-                habits: Arc::default(),
+                capabilities: Arc::default(),
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
@@ -174,13 +181,15 @@ impl InformerRegistry {
     /// # Errors
     /// [`ErrorKind::Usage`] when the kind is in use already, or was given other options before.
     pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
+        // One lock for look and insertion: two callers with different options must not both
+        // succeed.
         let mut informers = self.inner.informers.lock();
         let default = CacheOptions::default();
         let before = informers.options.get(&info);
         if before.unwrap_or(&default) == &options {
             return Ok(());
         }
-        let is_used = |known: &Known| {
+        let is_used = |known: &RegisteredInformer| {
             known.info == info && known.options == default && known.lease.strong_count() > 0
         };
         let why = if before.is_some() {
@@ -296,7 +305,7 @@ impl InformerRegistry {
         let wanted =
             |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
         let place = self.inner.place.as_deref();
-        let mut made: Option<(Arc<Core>, (CacheOptions, Names))> = None;
+        let mut made: Option<(Arc<Core>, (CacheOptions, InformerNames))> = None;
         let (mut informers, core, options) = loop {
             let informers = self.inner.informers.lock();
             // Another caller may have created the informer meanwhile: then the new one is
@@ -312,7 +321,7 @@ impl InformerRegistry {
                 let mut known = informers.known.iter();
                 known.any(|known| known.lease.strong_count() > 0 && known.core.name == name)
             };
-            let names = Names::free::<K>(place, &info, &options, is_taken);
+            let names = InformerNames::free::<K>(place, &info, &options, is_taken);
             let wanted = (options, names);
             // Used only if options and names are still the same: another caller may have changed
             // them meanwhile.
@@ -328,8 +337,13 @@ impl InformerRegistry {
         };
         let lease = InformerRef::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
-        let known =
-            Known { info, options, kept, core: Arc::clone(&core), lease: Arc::downgrade(&lease) };
+        let known = RegisteredInformer {
+            info,
+            options,
+            kept,
+            core: Arc::clone(&core),
+            lease: Arc::downgrade(&lease),
+        };
         let at = informers.known.partition_point(|other| other.info <= known.info);
         informers.known.insert(at, known);
         // No task will run it: its waiters are notified at once.
@@ -350,7 +364,7 @@ impl InformerRegistry {
         &self,
         info: &ResourceInfo,
         options: CacheOptions,
-        names: Names,
+        names: InformerNames,
     ) -> Arc<Core> {
         let inner = &self.inner;
         let options = options.fitting::<K>();
@@ -372,9 +386,9 @@ impl InformerRegistry {
         let store =
             store::Core::with_mode(info.clone(), inner.environment.clock.clone(), mode, seed);
         let meter = Meter::new(&inner.series, &inner.environment.metrics, names.label, info);
-        let surroundings =
-            (inner.environment.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        let core = Core::new((names.name, meter), options, store, scopes, surroundings);
+        let context =
+            (inner.environment.clone(), Arc::clone(&inner.capabilities), inner.stop.child_token());
+        let core = Core::new((names.name, meter), options, store, scopes, context);
         core.report_invalid(&inner.reports);
         core
     }
@@ -382,6 +396,9 @@ impl InformerRegistry {
     /// Runs every informer, present ones and those asked for later, until `stop` or
     /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the
     /// same time or later, returns at once.
+    ///
+    /// Needed once for each registry; a manager does it. Until then caches stay empty and their
+    /// waiters wait.
     ///
     /// # Cancel safety
     /// Dropping the future of the first call aborts the informers' tasks.
@@ -397,7 +414,7 @@ impl InformerRegistry {
             tracing::warn!("the informers of a registry run already, or have run");
             return;
         }
-        let ending = Ending(Arc::clone(&self.inner));
+        let ending = RegistryGuard(Arc::clone(&self.inner));
         let mut tasks = JoinSet::new();
         loop {
             // Taken before the wait: `asked_for` keeps a permit for an informer that is added
@@ -431,7 +448,7 @@ impl InformerRegistry {
         self.inner.stop.cancel();
         // A registry that never ran has no task that would end its informers.
         if self.inner.phase.get() == Phase::New {
-            drop(Ending(Arc::clone(&self.inner)));
+            drop(RegistryGuard(Arc::clone(&self.inner)));
         }
         self.inner.phase.wait_for(|phase| *phase == Phase::Ended).await;
     }
@@ -455,7 +472,7 @@ impl InformerRegistry {
     pub async fn others_synced(&self) {
         // Relaxed: the flags guard no data.
         let is_for_all = |core: &Core| {
-            core.is_asked.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
+            core.is_requested.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
         };
         self.none_pending(is_for_all).await;
     }
@@ -463,9 +480,9 @@ impl InformerRegistry {
     /// Marks the present informers as requested by the program itself: every controller waits for
     /// them.
     #[doc(hidden)]
-    pub fn is_asked(&self) {
+    pub fn mark_requested(&self) {
         // Relaxed: the flag guards no data.
-        self.cores().iter().for_each(|core| core.is_asked.store(true, Ordering::Relaxed));
+        self.cores().iter().for_each(|core| core.is_requested.store(true, Ordering::Relaxed));
     }
 
     /// Waits until no informer for which `counts` is true lacks its first list.
@@ -534,7 +551,7 @@ impl InformerRegistry {
             let status = core.status();
             let is_missing = !status.synced && (!status.is_optional || status.is_absent);
             if is_missing && resources.contains(&status.info.group_resource()) {
-                core.scopes.iter().for_each(|scope| scope.status.nudge());
+                core.scopes.iter().for_each(|scope| scope.status.end_pause());
                 missing.push(status.name);
             }
         }
@@ -565,9 +582,9 @@ impl Inner {
 }
 
 /// Stops the registry when its task ends or is dropped.
-struct Ending(Arc<Inner>);
+struct RegistryGuard(Arc<Inner>);
 
-impl Drop for Ending {
+impl Drop for RegistryGuard {
     fn drop(&mut self) {
         self.0.stop.cancel();
         let cores: Vec<_> = {

@@ -5,14 +5,14 @@ use windlass_core::resource::{Resource, ResourceInfo};
 
 /// The names of one informer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::informer) struct Names {
+pub(in crate::informer) struct InformerNames {
     /// Name for errors and logs: `pods (as PodView)`.
     pub(in crate::informer) name: String,
     /// Label of metrics: `Pod (as PodView)`.
     pub(in crate::informer) label: String,
 }
 
-impl Names {
+impl InformerNames {
     /// Returns the first names that are not taken. Two informers may differ in options that do not
     /// appear in the name (a transform, the path of a projection's type) and still need gauges of
     /// their own: then the second one is called `pods (as PodView) #2`.

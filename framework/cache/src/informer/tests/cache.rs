@@ -104,7 +104,7 @@ async fn an_informer_asked_for_while_running_starts() {
 #[tokio::test(start_paused = true)]
 async fn stopping_ends_every_task_at_once_and_notifies_the_waiters() {
     let server = Server::new();
-    server.script(|_, _| Some(crate::reflector::test_support::Answer::Never));
+    server.script(|_, _| Some(crate::reflector::test_support::ScriptedResponse::Never));
     let rig = Rig::start(server);
     let waiter = rig.informer.clone();
     let waiting = tokio::spawn(async move { waiter.synced().await });
@@ -138,8 +138,8 @@ async fn an_own_write_is_read_before_the_watch_shows_it_and_delivered_only_by_th
     assert!(!rig.informer.store().is_stale(&key));
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert!(rig.informer.store().is_stale(&key));
-    assert_eq!(rig.get("a").unwrap().head().resource_version(), "11");
-    let uid = rig.get("a").unwrap().head().uid().to_owned();
+    assert_eq!(rig.get("a").unwrap().metadata().resource_version(), "11");
+    let uid = rig.get("a").unwrap().metadata().uid().to_owned();
     rig.informer.deleted(&key, &uid);
     assert!(rig.get("a").is_none());
     mine.metadata.resource_version = None;
@@ -175,7 +175,9 @@ async fn namespaces_are_read_apart_and_a_list_of_one_deletes_nothing_of_another(
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(told.take(), ["~a=1>a=3"]);
     assert_eq!(two.requests().len(), 1);
-    two.script(|_, _| Some(crate::reflector::test_support::Answer::Status(403, "Forbidden")));
+    two.script(|_, _| {
+        Some(crate::reflector::test_support::ScriptedResponse::Status(403, "Forbidden"))
+    });
     two.close_watches();
     eventually("the trouble of one is told", || {
         informer.status().state.starts_with("two: degraded")

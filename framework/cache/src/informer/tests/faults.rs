@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::informer::core::Fallen;
-use crate::reflector::Opening;
-use crate::reflector::test_support::{Answer, bookmark, frame, status};
+use crate::informer::core::PanicGuard;
+use crate::reflector::OpenFuture;
+use crate::reflector::test_support::{ScriptedResponse, bookmark, frame, status};
 use k8s_openapi::api::core::v1::Secret;
 use windlass_core::metrics::names;
 use windlass_core::resource::ResourceInfo;
@@ -15,7 +15,9 @@ use windlass_core::resource::ResourceInfo;
 async fn a_watch_that_is_closed_at_once_for_ever_costs_a_request_in_four_seconds_at_most() {
     let server = Server::new();
     server.put("a", data("1"));
-    server.script(|_, read| (!matches!(read, Read::Page { .. })).then(|| Answer::Body(Vec::new())));
+    server.script(|_, read| {
+        (!matches!(read, Read::Page { .. })).then(|| ScriptedResponse::Body(Vec::new()))
+    });
     let rig = Rig::synced(server).await;
     assert_eq!(rig.told.take(), ["*a=1"], "a list in pages still gives a view");
     let started = Instant::now();
@@ -27,7 +29,7 @@ async fn a_watch_that_is_closed_at_once_for_ever_costs_a_request_in_four_seconds
     assert!(late >= 20, "and it goes on trying: {late}");
     assert!(early <= 30, "{early} requests in the first minute");
     assert!(rig.status().state.contains("closed at once"), "{}", rig.status().state);
-    rig.server.heal();
+    rig.server.recover();
     rig.server.put("b", data("2"));
     rig.caught_up().await;
     assert!(started.elapsed() < Duration::from_secs(1300));
@@ -97,7 +99,7 @@ async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_vi
         server.put("c", data("3"));
         server.script(move |_, read| {
             (!streaming && matches!(read, Read::StreamingList { .. }))
-                .then_some(Answer::Status(422, "Invalid"))
+                .then_some(ScriptedResponse::Status(422, "Invalid"))
         });
         let rig = Rig::synced(server).await;
         assert_eq!(rig.told.take(), ["*a=1", "*bad=invalid", "*c=3"]);
@@ -148,7 +150,7 @@ async fn a_list_with_an_unreadable_item_shows_the_others_and_deletes_nothing() {
     rig.server.put("a", data("1"));
     rig.caught_up().await;
     rig.server.script(|_, read| match read {
-        Read::StreamingList { .. } => Some(Answer::Hang(vec![
+        Read::StreamingList { .. } => Some(ScriptedResponse::Hang(vec![
             frame("ADDED", r#"{"metadata":{"name":7}}"#),
             frame(
                 "ADDED",
@@ -164,7 +166,7 @@ async fn a_list_with_an_unreadable_item_shows_the_others_and_deletes_nothing() {
     rig.server.break_watches();
     eventually("the list is applied", || rig.status().resource_version == "60").await;
     assert!(rig.get("a").is_some() && rig.get("b").is_some());
-    rig.server.heal();
+    rig.server.recover();
     tokio::time::sleep(Duration::from_secs(302)).await;
     assert!(rig.get("a").is_none(), "a whole list within five minutes finds it gone");
 }
@@ -192,7 +194,7 @@ async fn an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody(
 #[tokio::test(start_paused = true)]
 async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
     let (there, absent) = (Server::new(), Server::of(ResourceInfo::of::<Secret>()));
-    absent.script(|_, _| Some(Answer::Status(404, "NotFound")));
+    absent.script(|_, _| Some(ScriptedResponse::Status(404, "NotFound")));
     let servers = (Arc::clone(&there), Arc::clone(&absent));
     let sources = Box::new(move |wanted: Selection<'_>| {
         let server = if wanted.info.kind == "Secret" { &servers.1 } else { &servers.0 };
@@ -216,7 +218,7 @@ async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
     assert!((0.2..=0.5).contains(&tries), "{tries} tries a second");
     let status = secrets.status();
     assert!(!status.synced && status.state.starts_with("absent"), "{status:?}");
-    absent.heal();
+    absent.recover();
     absent.put("s", data("1"));
     let took = eventually("the kind is found", || secrets.status().synced).await;
     assert!(took <= Duration::from_millis(5100), "{took:?}");
@@ -231,12 +233,12 @@ async fn the_objects_of_a_kind_that_disappears_are_delivered_as_deleted_once() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.caught_up().await;
-    rig.server.script(|_, _| Some(Answer::Status(404, "NotFound")));
+    rig.server.script(|_, _| Some(ScriptedResponse::Status(404, "NotFound")));
     rig.server.close_watches();
     eventually("the object is gone", || rig.get("a").is_none()).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(rig.told.take(), ["?a=1"]);
-    rig.server.heal();
+    rig.server.recover();
     eventually("it is back", || rig.get("a").is_some()).await;
     assert_eq!(rig.told.take(), ["+a=1"]);
 }
@@ -264,12 +266,12 @@ async fn versions_that_go_backwards_begin_a_new_epoch_and_everything_is_delivere
     rig.server.script(|_, read| match read {
         Read::Watch { resource_version, .. } if resource_version.as_str() > "30" => {
             let gone = serde_json::to_string(&status(410, "Expired")).unwrap();
-            Some(Answer::Body(vec![frame("ERROR", &gone)]))
+            Some(ScriptedResponse::Body(vec![frame("ERROR", &gone)]))
         }
         _ => None,
     });
     eventually("the older state is accepted", || {
-        rig.get("a").is_some_and(|a| a.head().resource_version() == "12")
+        rig.get("a").is_some_and(|a| a.metadata().resource_version() == "12")
     })
     .await;
     assert_eq!(rig.told.take(), ["~a=29>a=restored", "~same=old>same=new", "?lost=1"]);
@@ -343,7 +345,7 @@ async fn a6_a_busy_watch_whose_pieces_all_end_inside_a_frame_is_kept() {
 struct Fragile(Arc<Server>, AtomicBool);
 
 impl ListWatch for Fragile {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         assert!(!self.1.load(Ordering::Relaxed), "a defect of the source");
         self.0.open(read)
     }
@@ -377,9 +379,9 @@ async fn a_source_that_panics_is_seen_in_the_status_and_read_again() {
 async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     let rig = Rig::synced(Server::new()).await;
     assert!(rig.status().synced);
-    let fallen = Fallen::of(rig.informer.lease.core(), 0);
+    let guard = PanicGuard::of(rig.informer.lease.core(), 0);
     let task = tokio::spawn(async move {
-        let _fallen = fallen;
+        let _guard = guard;
         panic!("a defect of windlass");
     });
     task.await.unwrap_err();
@@ -392,9 +394,9 @@ async fn an_informer_whose_reading_task_panicked_is_not_synced() {
 #[tokio::test(start_paused = true)]
 async fn an_informer_whose_reading_task_is_dropped_speaks_of_no_panic() {
     let rig = Rig::synced(Server::new()).await;
-    let fallen = Fallen::of(rig.informer.lease.core(), 0);
+    let guard = PanicGuard::of(rig.informer.lease.core(), 0);
     let task = tokio::spawn(async move {
-        let _fallen = fallen;
+        let _guard = guard;
         std::future::pending::<()>().await;
     });
     tokio::task::yield_now().await;

@@ -1,7 +1,7 @@
 //! Tests of the stream between frames: halves of them, blank lines, garbage.
 
 use super::*;
-use crate::reflector::test_support::{Answer, frame};
+use crate::reflector::test_support::{ScriptedResponse, frame};
 
 /// A6 (an answer that trickles): reads end within frames all the time on a busy watch; only a frame
 /// that itself is old counts.
@@ -63,8 +63,8 @@ async fn a6_a_page_that_drips_in_is_given_up_after_ten_minutes() {
     let server = Server::new();
     server.put("a", data("1"));
     server.script(|number, read| match read {
-        Read::StreamingList { .. } => Some(Answer::Status(422, "Invalid")),
-        _ if number == 1 => Some(Answer::Hang(vec!["{\"items\":[".to_owned()])),
+        Read::StreamingList { .. } => Some(ScriptedResponse::Status(422, "Invalid")),
+        _ if number == 1 => Some(ScriptedResponse::Hang(vec!["{\"items\":[".to_owned()])),
         _ => None,
     });
     let rig = Rig::start(server);

@@ -43,7 +43,7 @@ async fn trace(seed: u64) -> Vec<String> {
     // Failures, so that the backoff draws random numbers.
     two.script(move |number, _| {
         (number as u64 <= seed % 3)
-            .then_some(crate::reflector::test_support::Answer::Status(500, ""))
+            .then_some(crate::reflector::test_support::ScriptedResponse::Status(500, ""))
     });
     let environment =
         Environment { clock: Clock::system(), rng: Rng::seeded(seed), metrics: Metrics::new() };

@@ -68,7 +68,7 @@ async fn g_c8_an_answer_is_transformed_whole_and_a_part_of_it_not_at_all() {
             (
                 view.count,
                 view.value.clone().unwrap_or_default(),
-                cached.head().label("team").is_some(),
+                cached.metadata().label("team").is_some(),
             )
         };
         assert_eq!(shown(), (1, "1".to_owned(), false));
@@ -154,9 +154,9 @@ async fn an_answer_older_than_the_cached_object_makes_the_reflector_read_the_ser
     let mut written = (*rig.get("a").unwrap().get().unwrap()).clone();
     rig.informer.wrote(&written).unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(rig.server.looks(), 0, "the answer is as new as the cached object");
+    assert_eq!(rig.server.version_reads(), 0, "the answer is as new as the cached object");
     written.metadata.resource_version = Some(older);
     rig.informer.wrote(&written).unwrap();
-    let took = eventually("it looks", || rig.server.looks() == 1).await;
+    let took = eventually("it looks", || rig.server.version_reads() == 1).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
 }

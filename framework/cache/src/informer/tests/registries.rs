@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::*;
 use crate::informer::CacheOptions;
-use crate::reflector::test_support::{Answer, bookmark};
+use crate::reflector::test_support::{ScriptedResponse, bookmark};
 use windlass_core::metrics::names;
 use windlass_core::resource::{DynamicObject, ResourceInfo};
 
@@ -184,13 +184,13 @@ async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
     let servers = Servers::start(&environment());
     let (maps, secrets) =
         (servers.registry.informer::<ConfigMap>(), servers.registry.informer::<Secret>());
-    servers.server(1).script(|_, _| Some(Answer::Status(403, "Forbidden")));
+    servers.server(1).script(|_, _| Some(ScriptedResponse::Status(403, "Forbidden")));
     let error = servers.registry.synced_within(Duration::from_secs(5)).await.unwrap_err();
     assert_eq!(error.kind(), windlass_core::ErrorKind::Timeout);
     let text = error.to_string();
     assert!(text.contains("cache secrets: degraded") && !text.contains("configmaps"), "{text}");
     assert!(maps.status().synced && !secrets.status().synced);
-    servers.server(1).heal();
+    servers.server(1).recover();
     servers.registry.synced_within(Duration::from_secs(60)).await.unwrap();
     assert!(servers.registry.missing().is_empty());
     let stopped = maps.on_change(|_| {});
@@ -209,7 +209,7 @@ async fn missing_parts_are_reported_by_name_and_with_the_reason() {
     assert_eq!(registry.missing(), idle);
     servers.server(0).put("a", data("1"));
     servers.server(0).put("b", data("2"));
-    servers.server(1).script(|_, _| Some(Answer::Status(403, "Forbidden")));
+    servers.server(1).script(|_, _| Some(ScriptedResponse::Status(403, "Forbidden")));
     let (open, gate) = std::sync::mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let slow = maps.listen().name("slow").on_change(move |_| {
@@ -240,14 +240,14 @@ async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one
     let registry = &servers.registry;
     registry.set_options(maps(), CacheOptions::default().optional()).unwrap();
     let optional = registry.informer::<ConfigMap>();
-    servers.server(0).script(|_, _| Some(Answer::Status(500, "InternalError")));
+    servers.server(0).script(|_, _| Some(ScriptedResponse::Status(500, "InternalError")));
     let required = registry.informer::<Secret>();
     registry.synced_within(Duration::from_secs(1)).await.unwrap();
     let status = optional.status();
     assert!(status.is_optional && !status.synced, "{status:?}");
     assert!(required.status().synced);
     assert!(status.state.contains("retrying"), "{}", status.state);
-    servers.server(0).heal();
+    servers.server(0).recover();
     eventually("it comes later", || optional.status().synced).await;
     servers.end().await;
 }
@@ -259,11 +259,11 @@ async fn registries_of_several_clusters_run_apart() {
     let (here, there) =
         (one.registry.informer::<ConfigMap>(), two.registry.informer::<ConfigMap>());
     one.server(0).put("a", data("1"));
-    two.server(0).script(|_, _| Some(Answer::Never));
+    two.server(0).script(|_, _| Some(ScriptedResponse::Never));
     eventually("one is read", || here.store().len() == 1).await;
     assert!(!there.status().synced);
     one.end().await;
-    two.server(0).heal();
+    two.server(0).recover();
     eventually("the other goes on", || there.status().synced).await;
     two.end().await;
 }
@@ -319,14 +319,14 @@ async fn b15_the_age_of_the_newest_version_is_measured() {
 #[tokio::test(start_paused = true)]
 async fn b15_the_time_since_the_last_data_of_the_server_is_measured() {
     let server = Server::new();
-    server.script(|_, _| Some(Answer::Never));
+    server.script(|_, _| Some(ScriptedResponse::Never));
     let rig = Rig::start(server);
     let labels = ["ConfigMap", "", "v1", "configmaps"];
     let level = |def| rig.environment.metrics.level(def, &labels).expect("it is measured");
     tokio::time::sleep(Duration::from_secs(25)).await;
     assert_eq!(rig.status().silence, None);
     assert!((20.0..=25.5).contains(&level(&names::INFORMER_SILENCE)), "it was never heard of");
-    rig.server.heal();
+    rig.server.recover();
     rig.informer.synced().await.unwrap();
     tokio::time::sleep(Duration::from_secs(90)).await;
     assert!(rig.status().silence >= Some(Duration::from_secs(90)));

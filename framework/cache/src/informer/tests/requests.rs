@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::informer::CacheOptions;
-use crate::reflector::test_support::{Answer, bookmark, frame, status};
+use crate::reflector::test_support::{ScriptedResponse, bookmark, frame, status};
 use crate::store::Representation;
 use windlass_client::client::{BoxIo, Client, Connect};
 
@@ -42,7 +42,11 @@ async fn a_server_without_streaming_lists_is_listed_in_pages_and_remembered() {
         }
         server.script(move |_, read| {
             matches!(read, Read::StreamingList { .. }).then(|| {
-                if silent { Answer::Hang(Vec::new()) } else { Answer::Status(422, "Invalid") }
+                if silent {
+                    ScriptedResponse::Hang(Vec::new())
+                } else {
+                    ScriptedResponse::Status(422, "Invalid")
+                }
             })
         });
         let started = Instant::now();
@@ -77,8 +81,10 @@ async fn a_page_that_expires_leads_to_one_whole_list() {
         server.put(&format!("{i:04}"), data("1"));
     }
     server.script(|_, read| match read {
-        Read::StreamingList { .. } => Some(Answer::Status(400, "BadRequest")),
-        Read::Page { continue_token: Some(_), .. } => Some(Answer::Status(410, "Expired")),
+        Read::StreamingList { .. } => Some(ScriptedResponse::Status(400, "BadRequest")),
+        Read::Page { continue_token: Some(_), .. } => {
+            Some(ScriptedResponse::Status(410, "Expired"))
+        }
         _ => None,
     });
     let rig = Rig::synced(server).await;
@@ -108,8 +114,9 @@ async fn a_bookmark_moves_the_version_that_the_next_watch_begins_at() {
 #[tokio::test(start_paused = true)]
 async fn being_asked_to_slow_down_waits_as_asked_and_does_not_list_again() {
     let rig = Rig::synced(Server::new()).await;
-    rig.server
-        .script(|number, _| (number < 4).then_some(Answer::SlowDown(Duration::from_secs(20))));
+    rig.server.script(|number, _| {
+        (number < 4).then_some(ScriptedResponse::SlowDown(Duration::from_secs(20)))
+    });
     rig.server.close_watches();
     eventually("it watches again", || rig.server.requests().len() == 5).await;
     let times: Vec<_> = rig.server.requests().into_iter().map(|(at, _)| at).collect();
@@ -118,8 +125,9 @@ async fn being_asked_to_slow_down_waits_as_asked_and_does_not_list_again() {
     }
     assert_eq!(rig.server.lists(), 1);
     // A wait of a day is not obeyed. The small list beside the watch was number 5.
-    rig.server
-        .script(|number, _| (number < 7).then_some(Answer::SlowDown(Duration::from_secs(86_400))));
+    rig.server.script(|number, _| {
+        (number < 7).then_some(ScriptedResponse::SlowDown(Duration::from_secs(86_400)))
+    });
     rig.server.close_watches();
     let took = eventually("it watches again", || rig.server.requests().len() == 7).await;
     assert!(took < Duration::from_secs(100), "{took:?}");
@@ -148,14 +156,14 @@ async fn an_error_frame_is_answered_by_its_code() {
 async fn missing_rights_are_named_and_end_by_themselves() {
     let server = Server::new();
     server.put("a", data("1"));
-    server.script(|_, _| Some(Answer::Status(403, "Forbidden")));
+    server.script(|_, _| Some(ScriptedResponse::Status(403, "Forbidden")));
     let rig = Rig::start(server);
     tokio::time::sleep(Duration::from_secs(120)).await;
     let status = rig.status();
     assert!(!status.synced);
     assert!(status.state.starts_with("degraded"), "{}", status.state);
     assert!(status.state.contains("grant the verb watch on configmaps"), "{}", status.state);
-    rig.server.heal();
+    rig.server.recover();
     let took = eventually("it is synced", || rig.status().synced).await;
     assert!(took <= Duration::from_secs(30), "{took:?}");
     assert_eq!(rig.status().state, "watching");
@@ -189,10 +197,10 @@ async fn a_list_without_progress_is_given_up() {
     let server = Server::new();
     server.put("a", data("1"));
     server.script(|number, read| match (number, read) {
-        (_, Read::StreamingList { .. }) => Some(Answer::Status(422, "Invalid")),
-        (1, _) => Some(Answer::Never),
-        (2, _) => Some(Answer::Hang(vec![r#"{"items":[{"#.to_owned()])),
-        (3, _) => Some(Answer::Body(vec![r#"{"items":[{"#.to_owned()])),
+        (_, Read::StreamingList { .. }) => Some(ScriptedResponse::Status(422, "Invalid")),
+        (1, _) => Some(ScriptedResponse::Never),
+        (2, _) => Some(ScriptedResponse::Hang(vec![r#"{"items":[{"#.to_owned()])),
+        (3, _) => Some(ScriptedResponse::Body(vec![r#"{"items":[{"#.to_owned()])),
         _ => None,
     });
     let started = Instant::now();

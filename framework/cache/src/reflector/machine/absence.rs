@@ -6,18 +6,18 @@ use std::time::Duration;
 use super::AttemptEnd;
 use crate::reflector::Served;
 
-/// Longest interval between two looks for an absent kind.
+/// Longest interval between two discoveries of an absent kind.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
 /// Pause after discovery has the kind while the list still answers 404: a new definition is served
 /// in steps. It doubles up to [`PAUSE`].
 const FOUND_PAUSE: Duration = Duration::from_millis(250);
 
 /// Time for which a 404 is not believed, unless discovery was read and does not have the kind.
-pub(super) const DOUBTED_FOR: Duration = Duration::from_secs(10);
+pub(super) const UNCONFIRMED_LIMIT: Duration = Duration::from_secs(10);
 /// Pause between two requests during that time, plus or minus a half.
-pub(super) const DOUBT_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const UNCONFIRMED_PAUSE: Duration = Duration::from_secs(1);
 /// The same pause before anything was listed: controllers wait for the first list.
-pub(super) const FIRST_DOUBT_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const FIRST_UNCONFIRMED_PAUSE: Duration = Duration::from_millis(500);
 
 /// A kind that is not served.
 #[derive(Debug)]
@@ -41,12 +41,12 @@ impl Absence {
 
     /// Notes the answer of discovery. Only a clear no avoids the list; after any other answer the
     /// list decides.
-    pub(super) fn looked_for(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
+    pub(super) fn discovery_answered(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
         self.was_found = served == Some(Served::Yes);
         (served == Some(Served::No)).then(|| AttemptEnd::Absent(self.why.clone()))
     }
 
-    /// Returns the longest pause before the next look.
+    /// Returns the longest pause before the next discovery.
     pub(super) fn longest_pause(&self) -> Duration {
         match self.contradictions {
             0 => PAUSE,
@@ -59,26 +59,26 @@ impl Absence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::reflector) enum NotFound {
     /// The kind is not served.
-    Believed,
-    /// Discovery is asked first. `came_twice`: at the very first list, and not for the first time.
-    Doubted { came_twice: bool },
+    Confirmed,
+    /// Discovery is asked first. `is_repeated`: at the very first list, and not for the first time.
+    Unconfirmed { is_repeated: bool },
 }
 
 impl NotFound {
-    /// Judges a doubted 404 by the answer of discovery.
+    /// Decides on an unconfirmed 404 by the answer of discovery.
     pub(in crate::reflector) fn judge(self, served: Option<Served>, why: String) -> AttemptEnd {
-        let came_twice = match self {
-            Self::Believed => return AttemptEnd::Absent(why),
-            Self::Doubted { came_twice } => came_twice,
+        let is_repeated = match self {
+            Self::Confirmed => return AttemptEnd::Absent(why),
+            Self::Unconfirmed { is_repeated } => is_repeated,
         };
         match served {
             Some(Served::No) => AttemptEnd::Absent(why),
             Some(Served::Yes) => {
-                AttemptEnd::Doubted(format!("{why}, although its discovery has the kind"))
+                AttemptEnd::Unconfirmed(format!("{why}, although its discovery has the kind"))
             }
-            Some(Served::Unknown) | None if came_twice => AttemptEnd::Absent(why),
+            Some(Served::Unknown) | None if is_repeated => AttemptEnd::Absent(why),
             Some(Served::Unknown) | None => {
-                AttemptEnd::Doubted(format!("{why}, and its discovery does not confirm it"))
+                AttemptEnd::Unconfirmed(format!("{why}, and its discovery does not confirm it"))
             }
         }
     }

@@ -30,7 +30,7 @@ pub(crate) enum AttemptEnd {
     /// 404: the kind is not served.
     Absent(String),
     /// 404, but the cached objects are not given up yet: ask again soon.
-    Doubted(String),
+    Unconfirmed(String),
     /// A panic of the source or of windlass; its text.
     Panicked(String),
 }
@@ -44,7 +44,7 @@ impl AttemptEnd {
                 | Self::Internal(_)
                 | Self::Throttled { .. }
                 | Self::Refused { .. }
-                | Self::Doubted(_)
+                | Self::Unconfirmed(_)
         )
     }
 }

@@ -24,9 +24,9 @@ impl Backoff {
         Self { bound: first, first, largest, quiet, rng }
     }
 
-    /// Returns the next pause, after a stream that was open for `lived`.
-    pub(super) fn pause(&mut self, lived: Duration) -> Duration {
-        if lived >= self.quiet {
+    /// Returns the next pause, after a stream that was open for `open_for`.
+    pub(super) fn pause(&mut self, open_for: Duration) -> Duration {
+        if open_for >= self.quiet {
             self.reset();
         }
         let pause = self.rng.jitter(self.bound);
@@ -74,8 +74,8 @@ mod tests {
         let options =
             ReflectorOptions::new().backoff(seconds(3), seconds(6)).backoff_reset(seconds(20));
         let mut backoff = backoff(&options);
-        let longest = |backoff: &mut Backoff, lived: Duration| {
-            (0..200).map(|_| backoff.pause(lived)).max().unwrap()
+        let longest = |backoff: &mut Backoff, open_for: Duration| {
+            (0..200).map(|_| backoff.pause(open_for)).max().unwrap()
         };
         let healthy = longest(&mut backoff, seconds(20));
         assert!((seconds(2)..seconds(3)).contains(&healthy), "{healthy:?}");

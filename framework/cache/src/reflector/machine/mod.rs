@@ -26,6 +26,8 @@
 //! back ([`RollbackCheck`]) goes on beside an open watch. A stopped reflector has no phase: its future
 //! is dropped.
 
+// DESIGN.md, 113: The reflector decides in a machine without I/O
+
 mod absence;
 mod action;
 mod attempt_end;
@@ -44,7 +46,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::absence::{Absence, DOUBT_PAUSE, DOUBTED_FOR, FIRST_DOUBT_PAUSE, PAUSE};
+use self::absence::{
+    Absence, FIRST_UNCONFIRMED_PAUSE, PAUSE, UNCONFIRMED_LIMIT, UNCONFIRMED_PAUSE,
+};
 use self::attempt_end::EXPIRED;
 use self::backoff::Backoff;
 use self::phase::{Incomplete, ListDue, Listing, Phase, Watching};
@@ -66,13 +70,18 @@ const IN_PART_PAUSE: Duration = Duration::from_secs(300);
 /// State of a reflector.
 #[derive(Debug)]
 pub(super) struct Machine {
+    /// Options of the reflector; fixed while it runs.
     options: ReflectorOptions,
+    /// Randomness of pauses and timeouts.
     rng: Rng,
+    /// The phase, by the table above.
     phase: Phase,
+    /// The newest version that was seen, from which a watch resumes.
     position: Position,
+    /// Bound of the next pause.
     backoff: Backoff,
     /// Set while all attempts end in the same way.
-    series: Option<Series>,
+    series: Option<FailureStreak>,
     /// Time of the last expired watch after which the list followed at once.
     expired_at: Option<Instant>,
     /// Whether the server paged a list that it could have answered from memory.
@@ -81,14 +90,14 @@ pub(super) struct Machine {
 
 /// An unbroken series of ends of one kind, and the time of its first.
 #[derive(Clone, Copy, Debug)]
-enum Series {
+enum FailureStreak {
     /// Internal errors.
     Internal(Instant),
     /// 404 for a kind whose absence is not believed yet.
     NotFound(Instant),
 }
 
-impl Series {
+impl FailureStreak {
     /// Returns whether the series goes on after `end`.
     fn includes(self, end: &AttemptEnd) -> bool {
         match self {
@@ -96,13 +105,14 @@ impl Series {
             // A panic says nothing about the kind; a believed 404 ends the series by itself.
             Self::NotFound(_) => matches!(
                 end,
-                AttemptEnd::Doubted(_) | AttemptEnd::Absent(_) | AttemptEnd::Panicked(_)
+                AttemptEnd::Unconfirmed(_) | AttemptEnd::Absent(_) | AttemptEnd::Panicked(_)
             ),
         }
     }
 }
 
 impl Machine {
+    /// Creates the machine of a reflector that has seen nothing.
     pub(super) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         Self {
             options: options.clone(),
@@ -154,7 +164,7 @@ impl Machine {
             items: 0,
             counted: 0,
             unreadable: 0,
-            said_unexpected: false,
+            logged_unexpected: false,
         });
         cause
     }
@@ -195,19 +205,19 @@ impl Machine {
     }
 
     /// Returns the number of items since the last call.
-    pub(super) fn take_uncounted(&mut self) -> u64 {
+    pub(super) fn take_uncounted_items(&mut self) -> u64 {
         let Phase::Listing(list) = &mut self.phase else { return 0 };
         list.items - mem::replace(&mut list.counted, list.items)
     }
 
     /// Returns whether an object of another kind is the first since the list began.
     pub(super) fn is_first_unexpected(&mut self) -> bool {
-        let said = match &mut self.phase {
+        let logged = match &mut self.phase {
             Phase::ListDue(_) => return false,
-            Phase::Listing(list) => &mut list.said_unexpected,
-            Phase::Watching(watching) => &mut watching.said_unexpected,
+            Phase::Listing(list) => &mut list.logged_unexpected,
+            Phase::Watching(watching) => &mut watching.logged_unexpected,
         };
-        !mem::replace(said, true)
+        !mem::replace(logged, true)
     }
 
     /// Judges a list that ends with `version`. `shows_older` is asked for a consistent read, and
@@ -245,15 +255,15 @@ impl Machine {
     pub(super) fn list_ended(&mut self, version: &str, now: Instant) -> Option<ListFigures> {
         let Phase::Listing(list) = &self.phase else { return None };
         let figures = ListFigures { items: list.items, took: now - list.began };
-        let incomplete = Incomplete { items: list.unreadable, again_at: now + IN_PART_PAUSE };
+        let incomplete = Incomplete { items: list.unreadable, relist_at: now + IN_PART_PAUSE };
         self.phase = Phase::Watching(Watching {
             list_began: list.began,
             incomplete: Some(incomplete).filter(|incomplete| incomplete.items > 0),
-            said_unexpected: list.said_unexpected,
+            logged_unexpected: list.logged_unexpected,
         });
         self.position.begin(version);
         // Internal errors of watches go on to count: a list answers nothing about them.
-        self.series = self.series.filter(|series| matches!(series, Series::Internal(_)));
+        self.series = self.series.filter(|series| matches!(series, FailureStreak::Internal(_)));
         Some(figures)
     }
 
@@ -295,8 +305,8 @@ impl Machine {
     }
 
     /// Returns the time of the next list, if the last one was complete in part only.
-    pub(super) fn list_again_at(&self) -> Option<Instant> {
-        self.incomplete().map(|incomplete| incomplete.again_at)
+    pub(super) fn relist_at(&self) -> Option<Instant> {
+        self.incomplete().map(|incomplete| incomplete.relist_at)
     }
 
     fn incomplete(&self) -> Option<Incomplete> {
@@ -319,8 +329,8 @@ impl Machine {
 impl Machine {
     /// Takes in whether discovery has the absent kind; returns the end of the attempt if a list
     /// would be in vain.
-    pub(super) fn looked_for(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
-        self.phase.due_mut()?.absence.as_mut()?.looked_for(served)
+    pub(super) fn discovery_answered(&mut self, served: Option<Served>) -> Option<AttemptEnd> {
+        self.phase.due_mut()?.absence.as_mut()?.discovery_answered(served)
     }
 
     /// Returns the treatment of a 404 that came before `now`. It empties the cache, so cached
@@ -330,22 +340,27 @@ impl Machine {
     /// twice.
     pub(super) fn not_found(&mut self, now: Instant) -> NotFound {
         let since = match self.series {
-            Some(Series::NotFound(since)) => Some(since),
+            Some(FailureStreak::NotFound(since)) => Some(since),
             _ => None,
         };
-        if self.is_absent() || since.is_some_and(|since| now >= since + DOUBTED_FOR) {
-            return NotFound::Believed;
+        if self.is_absent() || since.is_some_and(|since| now >= since + UNCONFIRMED_LIMIT) {
+            return NotFound::Confirmed;
         }
-        self.series = Some(Series::NotFound(since.unwrap_or(now)));
-        NotFound::Doubted { came_twice: since.is_some() && self.newest().is_none() }
+        self.series = Some(FailureStreak::NotFound(since.unwrap_or(now)));
+        NotFound::Unconfirmed { is_repeated: since.is_some() && self.newest().is_none() }
     }
 }
 
 /// Consequences of an attempt's end.
 impl Machine {
     /// Applies the consequences of an attempt that ended at `now`, after a stream that was open for
-    /// `lived`.
-    pub(super) fn ended(&mut self, end: AttemptEnd, lived: Duration, now: Instant) -> NextAction {
+    /// `open_for`.
+    pub(super) fn ended(
+        &mut self,
+        end: AttemptEnd,
+        open_for: Duration,
+        now: Instant,
+    ) -> NextAction {
         self.series = self.series.filter(|series| series.includes(&end));
         let named_version = self.break_off();
         match end {
@@ -353,29 +368,29 @@ impl Machine {
             AttemptEnd::Ended | AttemptEnd::Unsupported(_) => NextAction::AtOnce,
             AttemptEnd::NewEpoch => self.list_again("new_epoch"),
             AttemptEnd::InPart => self.list_again("in_part"),
-            AttemptEnd::Failed(why) => self.failed(why, lived),
-            AttemptEnd::Internal(why) => self.internal(why, lived, now),
+            AttemptEnd::Failed(why) => self.failed(why, open_for),
+            AttemptEnd::Internal(why) => self.internal(why, open_for, now),
             AttemptEnd::Stale { cause, .. } if named_version => self.list_consistent(cause),
-            AttemptEnd::Stale { cause, why } => self.stale(cause, why, lived, now),
+            AttemptEnd::Stale { cause, why } => self.stale(cause, why, open_for, now),
             AttemptEnd::Throttled { after, why } => {
-                let pause = self.pause(lived);
+                let pause = self.pause(open_for);
                 // The random pause is added to the server's, so that its clients do not return
                 // together.
                 let pause = pause + after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
                 self.wait(State::Retrying(why), pause)
             }
             AttemptEnd::Refused { why, .. } => {
-                let pause = self.pause(lived);
+                let pause = self.pause(open_for);
                 self.wait(State::Degraded(why), pause)
             }
             AttemptEnd::Panicked(_) => {
                 // The progress before it is unknown, so everything is read anew.
                 self.list_again("panicked");
-                let pause = self.pause(lived);
+                let pause = self.pause(open_for);
                 self.wait(State::Degraded("reading panicked; see the log".to_owned()), pause)
             }
-            AttemptEnd::Doubted(why) => {
-                let pause = self.doubt_pause();
+            AttemptEnd::Unconfirmed(why) => {
+                let pause = self.unconfirmed_pause();
                 self.wait(State::Retrying(why), pause)
             }
             AttemptEnd::Absent(why) => self.absent(why),
@@ -405,7 +420,7 @@ impl Machine {
     }
 
     /// Resumes from the same version, if there is one.
-    fn failed(&mut self, why: String, lived: Duration) -> NextAction {
+    fn failed(&mut self, why: String, open_for: Duration) -> NextAction {
         let state = match &mut self.phase {
             Phase::ListDue(due) => {
                 // After `MOST_BROKEN_STREAMS` of these the next list is made in pages.
@@ -419,24 +434,24 @@ impl Machine {
             }
             _ => State::Retrying(why),
         };
-        let pause = self.pause(lived);
+        let pause = self.pause(open_for);
         self.wait(state, pause)
     }
 
     /// Handles an internal error: resumes, or lists again after `internal_errors_for`.
-    fn internal(&mut self, why: String, lived: Duration, now: Instant) -> NextAction {
+    fn internal(&mut self, why: String, open_for: Duration, now: Instant) -> NextAction {
         let since = match self.series {
-            Some(Series::Internal(since)) => since,
+            Some(FailureStreak::Internal(since)) => since,
             _ => now,
         };
-        self.series = Some(Series::Internal(since));
+        self.series = Some(FailureStreak::Internal(since));
         let window = self.options.internal_errors_for;
         // Without a position a list follows anyway.
         if self.resume().is_some() && window.is_some_and(|window| now - since >= window) {
             self.series = None;
             self.list_again("internal_error");
         }
-        self.failed(why, lived)
+        self.failed(why, open_for)
     }
 
     /// Handles a version that cannot be used any more.
@@ -444,7 +459,7 @@ impl Machine {
         &mut self,
         cause: &'static str,
         why: String,
-        lived: Duration,
+        open_for: Duration,
         now: Instant,
     ) -> NextAction {
         if cause == EXPIRED && self.may_list_at_once(now) {
@@ -455,7 +470,7 @@ impl Machine {
             Phase::ListDue(due) => due.failed(why),
             _ => State::Retrying(why),
         };
-        let pause = self.pause(lived);
+        let pause = self.pause(open_for);
         self.list_again(cause);
         self.wait(state, pause)
     }
@@ -498,14 +513,15 @@ impl Machine {
 
     /// Returns the pause after a failure. For an absent kind it is at most [`PAUSE`], even if the
     /// server fails in another way meanwhile.
-    fn pause(&mut self, lived: Duration) -> Duration {
-        let pause = self.backoff.pause(lived);
+    fn pause(&mut self, open_for: Duration) -> Duration {
+        let pause = self.backoff.pause(open_for);
         if self.is_absent() { pause.min(PAUSE) } else { pause }
     }
 
     /// Returns the pause before a request that checks a 404.
-    fn doubt_pause(&self) -> Duration {
-        let pause = if self.newest().is_some() { DOUBT_PAUSE } else { FIRST_DOUBT_PAUSE };
+    fn unconfirmed_pause(&self) -> Duration {
+        let pause =
+            if self.newest().is_some() { UNCONFIRMED_PAUSE } else { FIRST_UNCONFIRMED_PAUSE };
         pause / 2 + self.backoff.jitter(pause)
     }
 }

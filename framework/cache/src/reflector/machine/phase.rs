@@ -52,7 +52,7 @@ pub(super) struct Listing {
     /// object is taken for deleted.
     pub(super) unreadable: usize,
     /// Whether objects of another kind were logged.
-    pub(super) said_unexpected: bool,
+    pub(super) logged_unexpected: bool,
 }
 
 /// A watch that continues a complete list.
@@ -63,7 +63,7 @@ pub(super) struct Watching {
     /// Set if the list left out items.
     pub(super) incomplete: Option<Incomplete>,
     /// Whether objects of another kind were logged, since the list began.
-    pub(super) said_unexpected: bool,
+    pub(super) logged_unexpected: bool,
 }
 
 /// A list that left out items, so that deletions may be missed.
@@ -71,7 +71,7 @@ pub(super) struct Watching {
 pub(super) struct Incomplete {
     pub(super) items: usize,
     /// Time of the next list, which may be complete.
-    pub(super) again_at: Instant,
+    pub(super) relist_at: Instant,
 }
 
 impl Default for Phase {

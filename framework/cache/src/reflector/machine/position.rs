@@ -1,5 +1,7 @@
 //! Position of a reflector in the server's versions.
 
+// DESIGN.md, 72: Watch frames below the stream's position are dropped
+
 use std::cmp::Ordering;
 
 use crate::store::order;

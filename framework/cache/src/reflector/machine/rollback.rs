@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! Settled  -- lost connection, sign, notice of another reflector --> Due
-//! Due      -- a watch is open, and the pause is over ------------> Looking
-//! Looking  -- the read failed --------------------------------> Due, after a pause
-//! Looking  -- a lost connection: the read may be of the store before it --> Due
-//! Looking  -- the version is not below a known one, or a list was complete --> Settled
+//! Due      -- a watch is open, and the pause is over ------------> Reading
+//! Reading  -- the read failed --------------------------------> Due, after a pause
+//! Reading  -- a lost connection: the read may be of the store before it --> Due
+//! Reading  -- the version is not below a known one, or a list was complete --> Settled
 //! ```
 
 use std::cmp::Ordering;
@@ -20,40 +20,41 @@ use crate::reflector::ReflectorOptions;
 use crate::store::order;
 use windlass_core::rng::Rng;
 
-/// Shortest interval between looks that a mere sign causes: repeated frames and slow answers to
-/// writes happen on healthy stores, too.
-const SIGNS_APART: Duration = Duration::from_secs(120);
+/// Shortest interval between version reads that a mere sign causes: repeated frames and slow
+/// answers to writes happen on healthy stores, too.
+const MIN_SIGN_INTERVAL: Duration = Duration::from_secs(120);
 
-/// A suspicion about the server's store, and the look that resolves it; `L` is the request.
+/// A suspicion that the server's store was set back, and the version read that resolves it; `L` is
+/// the future of the read.
 pub(in crate::reflector) struct RollbackCheck<L> {
-    step: Step<L>,
+    step: CheckState<L>,
     /// A version that the store had, perhaps of another kind, beside the reflector's own.
     had: Option<Arc<str>>,
     backoff: Backoff,
-    /// Time of the last look that a sign caused.
+    /// Time of the last version read that a sign caused.
     sign_at: Option<Instant>,
     /// Time of the last report, of this or another reflector, that the store was set back.
     reported_at: Option<Instant>,
 }
 
 /// Step of the check.
-enum Step<L> {
+enum CheckState<L> {
     /// There is no suspicion.
     Settled,
-    /// The next look begins at this time, or with the next open watch.
+    /// The next version read begins at this time, or with the next open watch.
     Due(Instant),
-    /// A look is under way.
-    Looking {
-        /// The position when the look began.
+    /// A version read is in flight.
+    Reading {
+        /// The position when the read began.
         position: String,
-        look: L,
+        read: L,
     },
 }
 
 impl<L> RollbackCheck<L> {
     pub(in crate::reflector) fn new(options: &ReflectorOptions, rng: Rng) -> Self {
         Self {
-            step: Step::Settled,
+            step: CheckState::Settled,
             had: None,
             backoff: Backoff::new(options, rng),
             sign_at: None,
@@ -61,18 +62,18 @@ impl<L> RollbackCheck<L> {
         }
     }
 
-    /// Notes that the store may have been set back before `now`. A look that began earlier may have
-    /// been answered before the store was set back, and ends.
+    /// Notes that the store may have been set back before `now`. A read that began earlier
+    /// may have been answered before the store was set back, and ends.
     pub(in crate::reflector) fn raise(&mut self, now: Instant) {
-        self.step = Step::Due(now);
+        self.step = CheckState::Due(now);
     }
 
     /// Notes a sign that has only two causes: a store that was set back, or a network that repeats
     /// frames.
     pub(in crate::reflector) fn sign(&mut self, now: Instant) {
-        let is_early = self.sign_at.is_some_and(|last| now < last + SIGNS_APART);
-        // A look that is due or under way answers this sign, too.
-        if !is_early && matches!(self.step, Step::Settled) {
+        let is_early = self.sign_at.is_some_and(|last| now < last + MIN_SIGN_INTERVAL);
+        // A read that is due or in flight answers this sign, too.
+        if !is_early && matches!(self.step, CheckState::Settled) {
             self.sign_at = Some(now);
             self.raise(now);
         }
@@ -103,36 +104,37 @@ impl<L> RollbackCheck<L> {
 
     /// Ends the suspicion, because a list has resolved it.
     pub(in crate::reflector) fn settle(&mut self) {
-        (self.step, self.had) = (Step::Settled, None);
+        (self.step, self.had) = (CheckState::Settled, None);
     }
 
-    /// Returns the time of the next look, if there is one.
+    /// Returns the time of the next version read, if one is due.
     pub(in crate::reflector) fn due(&self) -> Option<Instant> {
         match self.step {
-            Step::Due(at) => Some(at),
+            CheckState::Due(at) => Some(at),
             _ => None,
         }
     }
 
-    /// Returns the look under way.
-    pub(in crate::reflector) fn look(&mut self) -> Option<&mut L> {
+    /// Returns the version read in flight.
+    pub(in crate::reflector) fn read(&mut self) -> Option<&mut L> {
         match &mut self.step {
-            Step::Looking { look, .. } => Some(look),
+            CheckState::Reading { read, .. } => Some(read),
             _ => None,
         }
     }
 
-    /// Returns whether a look is under way.
-    pub(in crate::reflector) fn is_looking(&self) -> bool {
-        matches!(self.step, Step::Looking { .. })
+    /// Returns whether a version read is in flight.
+    pub(in crate::reflector) fn is_reading(&self) -> bool {
+        matches!(self.step, CheckState::Reading { .. })
     }
 
-    /// Begins a look. The position advances meanwhile; the result is compared with this one.
-    pub(in crate::reflector) fn begin(&mut self, position: &str, look: L) {
-        self.step = Step::Looking { position: position.to_owned(), look };
+    /// Begins a version read. The position advances meanwhile; the result is compared with
+    /// `position`.
+    pub(in crate::reflector) fn begin(&mut self, position: &str, read: L) {
+        self.step = CheckState::Reading { position: position.to_owned(), read };
     }
 
-    /// Schedules another look after a failed one, which proves nothing. `asked` is the pause that
+    /// Schedules another read after a failed one, which proves nothing. `asked` is the pause that
     /// the server asked for.
     pub(in crate::reflector) fn failed(&mut self, asked: Option<Duration>, now: Instant) {
         let pause = self.backoff.pause(Duration::ZERO);
@@ -140,15 +142,15 @@ impl<L> RollbackCheck<L> {
     }
 
     /// Takes in the store's version; returns the known version that it is below, if there is one.
-    pub(in crate::reflector) fn looked(&mut self, version: &str) -> Option<String> {
+    pub(in crate::reflector) fn compare(&mut self, version: &str) -> Option<String> {
         let is_below = |known: &&str| order(version, known) == Some(Ordering::Less);
         let position = match &self.step {
-            Step::Looking { position, .. } => Some(position.as_str()).filter(is_below),
+            CheckState::Reading { position, .. } => Some(position.as_str()).filter(is_below),
             _ => None,
         };
         let known = position.or_else(|| self.had.as_deref().filter(is_below)).map(str::to_owned);
         if known.is_none() {
-            // The pauses begin anew after a successful look.
+            // The pauses begin anew after a successful read.
             self.backoff.reset();
         }
         self.settle();

@@ -17,14 +17,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::world::World;
-use super::source::{Chunks, ListWatch, Opening, Read};
+use super::source::{Chunks, ListWatch, OpenFuture, Read};
 use windlass_core::clock::Clock;
 use windlass_core::error::{ApiStatus, Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 
 /// A scripted answer of a [`MemorySource`].
 #[derive(Debug)]
-pub enum Answer {
+pub enum MemoryResponse {
     /// An error answer, or a failure to reach the server.
     Error(Error),
     /// A body in pieces, then its end.
@@ -35,8 +35,8 @@ pub enum Answer {
     Never,
 }
 
-impl Answer {
-    /// Returns an error answer of an API server, such as `Answer::status(410, "Expired")`.
+impl MemoryResponse {
+    /// Returns an error answer of an API server, such as `MemoryResponse::status(410, "Expired")`.
     pub fn status(code: u16, reason: &str) -> Self {
         Self::Error(Error::from_status("read", failure(code, reason)))
     }
@@ -69,7 +69,7 @@ fn failure(code: u16, reason: &str) -> ApiStatus {
 }
 
 /// A function that replaces answers: by the number of earlier requests and the request.
-type Script = Arc<dyn Fn(usize, &Read) -> Option<Answer> + Send + Sync>;
+type Script = Arc<dyn Fn(usize, &Read) -> Option<MemoryResponse> + Send + Sync>;
 
 /// An API server for one kind, in memory: its watches follow its writes, and a script can replace
 /// its answers. Clones share the server.
@@ -78,7 +78,7 @@ type Script = Arc<dyn Fn(usize, &Read) -> Option<Answer> + Send + Sync>;
 /// # extern crate windlass_cache as windlass;
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use serde_json::json;
-/// use windlass::reflector::{Answer, MemorySource, Read};
+/// use windlass::reflector::{MemoryResponse, MemorySource, Read};
 /// use windlass::resource::ResourceInfo;
 ///
 /// # fn main() -> Result<(), windlass::Error> {
@@ -87,7 +87,7 @@ type Script = Arc<dyn Fn(usize, &Read) -> Option<Answer> + Send + Sync>;
 /// source.delete(Some("shop"), "a");
 /// // Two watches are refused, then all is well again.
 /// source.script(|number, read| match read {
-///     Read::Watch { .. } if number < 3 => Some(Answer::status(429, "TooManyRequests")),
+///     Read::Watch { .. } if number < 3 => Some(MemoryResponse::status(429, "TooManyRequests")),
 ///     _ => None,
 /// });
 /// # Ok(())
@@ -172,12 +172,15 @@ impl MemorySource {
 
     /// Answers by `script` from now on, where it returns an answer. Its first argument is the
     /// number of earlier requests; it must not call the source.
-    pub fn script(&self, script: impl Fn(usize, &Read) -> Option<Answer> + Send + Sync + 'static) {
+    pub fn script(
+        &self,
+        script: impl Fn(usize, &Read) -> Option<MemoryResponse> + Send + Sync + 'static,
+    ) {
         self.world.lock().script = Some(Arc::new(script));
     }
 
     /// Removes the script.
-    pub fn heal(&self) {
+    pub fn recover(&self) {
         self.world.lock().script = None;
     }
 
@@ -231,7 +234,7 @@ impl MemorySource {
 }
 
 impl ListWatch for MemorySource {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         let (script, number) = {
             let mut world = self.world.lock();
             let number = world.note(self.clock.now(), read.clone());

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{Answer, Read, Script, failure};
+use super::{MemoryResponse, Read, Script, failure};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceInfo;
 
@@ -239,14 +239,14 @@ impl World {
     pub(super) fn answer(
         &mut self,
         read: &Read,
-        scripted: Option<Answer>,
+        scripted: Option<MemoryResponse>,
         namespace: Option<&str>,
     ) -> Result<Option<Body>, Error> {
         let (pieces, stays_open) = match scripted {
-            Some(Answer::Never) => return Ok(None),
-            Some(Answer::Error(error)) => return Err(error),
-            Some(Answer::Body(pieces)) => (pieces, false),
-            Some(Answer::Hang(pieces)) => (pieces, true),
+            Some(MemoryResponse::Never) => return Ok(None),
+            Some(MemoryResponse::Error(error)) => return Err(error),
+            Some(MemoryResponse::Body(pieces)) => (pieces, false),
+            Some(MemoryResponse::Hang(pieces)) => (pieces, true),
             None => self.well(read, namespace)?,
         };
         let (sender, receiver) = mpsc::channel(pieces.len() + MOST_BEHIND);

@@ -9,7 +9,7 @@ use windlass_core::wire::MetadataScan;
 
 /// Number of batches in a row after which a reflector yields to other tasks, even if it never had
 /// to wait.
-const IN_A_ROW: u32 = 32;
+const MAX_BATCHES_IN_A_ROW: u32 = 32;
 
 /// A receiver of a reflector's deltas.
 pub(crate) trait BatchSink: Send + Sync + 'static {
@@ -29,20 +29,20 @@ pub(crate) struct DeltaWriter {
     /// Index of the reflector within its informer.
     scope: usize,
     pub(crate) namespace: Option<Arc<str>>,
-    /// Number of the list and epoch, with which the store tells old objects from new ones.
+    /// Number of the list and epoch, by which the store distinguishes old objects from new ones.
     pub(crate) run: ListGeneration,
     /// Whether this is the first list.
     pub(crate) is_initial: bool,
     /// Whether a cached object of the same version can replace a listed one; not across epochs.
     pub(crate) reuse: bool,
     /// Whether the list under way has shown an object in an older state than the cached one.
-    pub(super) has_gone_back: bool,
+    pub(super) has_older_object: bool,
     batch: Vec<StoreDelta>,
-    in_a_row: u32,
+    batches_in_a_row: u32,
 }
 
 impl DeltaWriter {
-    /// Returns a feed for a reflector that has not run yet, with index `scope` in its informer.
+    /// Returns a writer for a reflector that has not run yet, with index `scope` in its informer.
     pub(crate) fn new(
         store: Arc<store::Core>,
         sink: Arc<dyn BatchSink>,
@@ -57,22 +57,22 @@ impl DeltaWriter {
             run: ListGeneration::default(),
             is_initial: true,
             reuse: true,
-            has_gone_back: false,
+            has_older_object: false,
             batch: Vec::new(),
-            in_a_row: 0,
+            batches_in_a_row: 0,
         }
     }
 
     /// Begins a new pass over the scope.
-    pub(crate) fn begin_run(&mut self) {
+    pub(crate) fn begin_generation(&mut self) {
         self.run.number = self.run.number.saturating_add(1);
-        self.has_gone_back = false;
+        self.has_older_object = false;
     }
 
     /// Adds an object that a list shows; one that is cached in this version already is not copied.
     pub(crate) fn listed(&mut self, skim: &MetadataScan<'_>) {
         let (cached, is_older) = self.store.listed(skim, self.run.epoch);
-        self.has_gone_back |= is_older;
+        self.has_older_object |= is_older;
         let cached = cached.filter(|_| self.reuse);
         let object = cached.unwrap_or_else(|| self.store.object(skim));
         self.batch.push(Delta::Put(self.sighting(object)));
@@ -127,11 +127,11 @@ impl DeltaWriter {
         if let Some(handoff) = self.sink.handoff() {
             handoff.room().await;
         }
-        self.in_a_row += 1;
+        self.batches_in_a_row += 1;
         // Yields: a watch that always has data would keep the other tasks of its thread from
         // running.
-        if self.in_a_row == IN_A_ROW {
-            self.in_a_row = 0;
+        if self.batches_in_a_row == MAX_BATCHES_IN_A_ROW {
+            self.batches_in_a_row = 0;
             tokio::task::yield_now().await;
         }
     }
@@ -162,18 +162,18 @@ mod tests {
             None,
         );
         let core = store::Core::with_mode(info, Clock::system(), mode, 7);
-        let mut feed = DeltaWriter::new(core, Arc::new(Roomy), 0, None);
+        let mut writer = DeltaWriter::new(core, Arc::new(Roomy), 0, None);
         let mut yields = Vec::new();
         for batch in 1..=70 {
-            feed.mark(MarkKind::Reached, "1");
-            if at_once(feed.flush()).await.is_none() {
+            writer.mark(MarkKind::Reached, "1");
+            if at_once(writer.flush()).await.is_none() {
                 yields.push(batch);
             }
         }
         assert_eq!(yields, [32, 64]);
         // Empty flushes do not count.
         for _ in 0..100 {
-            assert!(at_once(feed.flush()).await.is_some());
+            assert!(at_once(writer.flush()).await.is_some());
         }
     }
 }

@@ -1,4 +1,7 @@
 //! Targets of a reflector.
+//!
+//! A sink is called by one reflector, on one task. It must not wait in any method but `room`: the
+//! others run while a chunk of the network's bytes is borrowed.
 
 mod apply_queue;
 mod delta_writer;
@@ -18,7 +21,9 @@ pub(crate) use delta_writer::{BatchSink, DeltaWriter};
 /// An object as it was received, borrowed from the bytes that were read.
 #[derive(Clone, Copy)]
 pub struct RawObject<'a> {
+    /// Its metadata, borrowed from the same bytes.
     skim: &'a MetadataScan<'a>,
+    /// The object's JSON.
     bytes: &'a [u8],
 }
 
@@ -102,6 +107,51 @@ pub enum StreamProgress {
 /// [`StreamProgress::Listed`]; an object that no `listed`, `changed` or `kept` of the run has shown is gone
 /// then. A run may break off; the next `list_begins` begins another, and the objects that the
 /// broken run has shown remain valid.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use std::collections::BTreeSet;
+/// use windlass::reflector::{RawObject, ReflectorSink, StreamProgress};
+/// use windlass::resource::ObjectKey;
+///
+/// /// The keys of the existing objects, and no content.
+/// #[derive(Default)]
+/// struct Keys {
+///     known: BTreeSet<ObjectKey>,
+///     /// Keys that the list under way has shown.
+///     run: BTreeSet<ObjectKey>,
+/// }
+///
+/// impl ReflectorSink for Keys {
+///     fn list_begins(&mut self) {
+///         self.run.clear();
+///     }
+///     fn listed(&mut self, seen: &RawObject<'_>) {
+///         self.changed(seen);
+///     }
+///     fn changed(&mut self, seen: &RawObject<'_>) {
+///         self.known.insert(seen.key());
+///         self.run.insert(seen.key());
+///     }
+///     fn deleted(&mut self, seen: &RawObject<'_>) {
+///         self.known.remove(&seen.key());
+///         self.run.remove(&seen.key());
+///     }
+///     fn kept(&mut self, seen: &RawObject<'_>) {
+///         self.changed(seen);
+///     }
+///     fn reached(&mut self, step: StreamProgress, _version: &str) {
+///         match step {
+///             // Objects that the whole list did not show are gone.
+///             StreamProgress::Listed => self.known = std::mem::take(&mut self.run),
+///             StreamProgress::Absent => self.known.clear(),
+///             StreamProgress::Reached
+///             | StreamProgress::ListedInPart
+///             | StreamProgress::NewEpoch => {}
+///         }
+///     }
+/// }
+/// ```
 pub trait ReflectorSink: Send {
     /// Called when a list begins.
     fn list_begins(&mut self);
@@ -164,7 +214,7 @@ impl From<StreamProgress> for MarkKind {
 
 impl ReflectorSink for DeltaWriter {
     fn list_begins(&mut self) {
-        self.begin_run();
+        self.begin_generation();
     }
 
     fn listed(&mut self, seen: &RawObject<'_>) {
@@ -198,7 +248,7 @@ impl ReflectorSink for DeltaWriter {
     }
 
     fn was_set_back(&self) -> bool {
-        self.has_gone_back
+        self.has_older_object
     }
 
     fn room(&mut self) -> impl Future<Output = ()> + Send {
@@ -209,12 +259,13 @@ impl ReflectorSink for DeltaWriter {
 /// A target that fills a [`Store`](store::Store) directly, without listeners: made by
 /// [`Reflector::into_store`](super::Reflector::into_store).
 pub struct StoreTarget {
-    feed: DeltaWriter,
+    /// Turns objects into deltas.
+    writer: DeltaWriter,
 }
 
 impl fmt::Debug for StoreTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StoreTarget({})", self.feed.store.info())
+        write!(f, "StoreTarget({})", self.writer.store.info())
     }
 }
 
@@ -235,47 +286,48 @@ impl BatchSink for Direct {
 }
 
 impl StoreTarget {
+    /// Creates the target of one scope.
     pub(super) fn new(store: Arc<store::Core>, namespace: Option<Arc<str>>) -> Self {
         let sink = Arc::new(Direct(Arc::clone(&store)));
-        Self { feed: DeltaWriter::new(store, sink, 0, namespace) }
+        Self { writer: DeltaWriter::new(store, sink, 0, namespace) }
     }
 }
 
 impl ReflectorSink for StoreTarget {
     fn list_begins(&mut self) {
-        ReflectorSink::list_begins(&mut self.feed);
+        ReflectorSink::list_begins(&mut self.writer);
     }
 
     fn listed(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::listed(&mut self.feed, seen);
+        ReflectorSink::listed(&mut self.writer, seen);
     }
 
     fn changed(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::changed(&mut self.feed, seen);
+        ReflectorSink::changed(&mut self.writer, seen);
     }
 
     fn deleted(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::deleted(&mut self.feed, seen);
+        ReflectorSink::deleted(&mut self.writer, seen);
     }
 
     fn kept(&mut self, seen: &RawObject<'_>) {
-        ReflectorSink::kept(&mut self.feed, seen);
+        ReflectorSink::kept(&mut self.writer, seen);
     }
 
     fn reached(&mut self, step: StreamProgress, version: &str) {
-        ReflectorSink::reached(&mut self.feed, step, version);
+        ReflectorSink::reached(&mut self.writer, step, version);
         // Applied at once: a caller that waits for the reflector's state reads the store next.
         if step != StreamProgress::Reached {
-            self.feed.offer();
+            self.writer.offer();
         }
     }
 
     fn was_set_back(&self) -> bool {
-        ReflectorSink::was_set_back(&self.feed)
+        ReflectorSink::was_set_back(&self.writer)
     }
 
     fn room(&mut self) -> impl Future<Output = ()> + Send {
-        self.feed.flush()
+        self.writer.flush()
     }
 }
 

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, HeaderValue};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{ListWatch, Opening, Read, Served, Serving, tried};
+use super::{ListWatch, OpenFuture, Read, Served, ServedFuture, tried};
 use windlass_client::client::{Client, Prepared, Verb};
 use windlass_core::error::Error;
 use windlass_core::resource::ResourceInfo;
@@ -15,7 +15,7 @@ use windlass_core::resource::ResourceInfo;
 /// Deadline of a list; the reflector ends a list much earlier when no data arrives.
 const LONGEST_LIST: Duration = Duration::from_secs(600);
 /// Deadline of the query whether a kind is served.
-const LOOK: Duration = Duration::from_secs(10);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One kind in one namespace, or in all, of an API server.
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl ApiSource {
     /// Reads the discovery document of the group version: small, readable by every user, and up to
     /// date before the aggregated one. A 404 for it may come from a proxy: the group version counts
     /// as missing only if the list of groups, once read, does not have it.
-    async fn look(&self) -> Served {
+    async fn discover(&self) -> Served {
         let ResourceInfo { group, version, .. } = &self.info;
         let path = match &**group {
             "" => format!("/api/{version}"),
@@ -125,7 +125,7 @@ impl ApiSource {
     async fn document<D: DeserializeOwned>(&self, path: String) -> Result<Option<D>, Error> {
         let what = format!("discover whether {} is served", self.info);
         let mut request = Prepared::get(path, what);
-        request.timeout = Some(LOOK);
+        request.timeout = Some(DISCOVERY_TIMEOUT);
         request.background = true;
         let answer = self.client.send(request).await?;
         Ok(serde_json::from_slice(&answer.body).ok())
@@ -176,11 +176,11 @@ impl Groups {
 /// The kinds of a group version.
 #[derive(Deserialize)]
 struct Resources {
-    resources: Vec<Named>,
+    resources: Vec<ServedResource>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct ServedResource {
     name: String,
 }
 
@@ -193,13 +193,13 @@ impl Resources {
 }
 
 impl ListWatch for ApiSource {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         let request = self.request(&read);
         Box::pin(async move { Ok(self.client.stream(request).await?.into()) })
     }
 
-    fn is_served(&self) -> Serving<'_> {
-        Box::pin(self.look())
+    fn is_served(&self) -> ServedFuture<'_> {
+        Box::pin(self.discover())
     }
 }
 

@@ -1,4 +1,7 @@
 //! Sources of a reflector: an API server, or any system that answers like one.
+//!
+//! Requests and bodies are those of the Kubernetes API, so that a source need not translate: an API
+//! server's bytes reach the parser as they came.
 
 mod api;
 mod page;
@@ -21,10 +24,10 @@ pub(super) use page::{PageReader, open};
 pub use pager::{Page, Pager, Pages};
 
 /// A request whose body is about to be opened.
-pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Chunks, Error>> + Send + 'a>>;
+pub type OpenFuture<'a> = Pin<Box<dyn Future<Output = Result<Chunks, Error>> + Send + 'a>>;
 
 /// A query whether the kind is served.
-pub type Serving<'a> = Pin<Box<dyn Future<Output = Served> + Send + 'a>>;
+pub type ServedFuture<'a> = Pin<Box<dyn Future<Output = Served> + Send + 'a>>;
 
 /// Lists and watches one kind in one scope.
 ///
@@ -36,14 +39,14 @@ pub type Serving<'a> = Pin<Box<dyn Future<Output = Served> + Send + 'a>>;
 ///
 /// ```
 /// # extern crate windlass_cache as windlass;
-/// use windlass::reflector::{Chunks, ListWatch, Opening, Read};
+/// use windlass::reflector::{Chunks, ListWatch, OpenFuture, Read};
 ///
 /// /// A kind of which there is nothing.
 /// #[derive(Debug)]
 /// struct Nothing;
 ///
 /// impl ListWatch for Nothing {
-///     fn open(&self, read: Read) -> Opening<'_> {
+///     fn open(&self, read: Read) -> OpenFuture<'_> {
 ///         let body = match read {
 ///             Read::Page { .. } => r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#,
 ///             // Closed at once.
@@ -61,13 +64,13 @@ pub trait ListWatch: Debug + Send + Sync + 'static {
     /// Sends the request; the body streams. Error answers are returned as errors
     /// ([`Error::from_status`]); they determine the reflector's next step. Dropping the future must
     /// end the request.
-    fn open(&self, read: Read) -> Opening<'_>;
+    fn open(&self, read: Read) -> OpenFuture<'_>;
 
     /// Returns whether the kind is served. Called every 2.5 to 5 s while the source answers 404.
     /// The default is [`Served::Unknown`], for which the list is tried instead. Cached objects are
     /// given up at once when the answer is [`Served::No`], and otherwise when the source has
     /// answered 404 for 10 s.
-    fn is_served(&self) -> Serving<'_> {
+    fn is_served(&self) -> ServedFuture<'_> {
         Box::pin(async { Served::Unknown })
     }
 
@@ -79,6 +82,8 @@ pub trait ListWatch: Debug + Send + Sync + 'static {
 }
 
 /// Whether a kind is served.
+///
+/// `Unknown` never gives objects up by itself: only a 404 that lasts does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The kind is served.
@@ -151,6 +156,8 @@ impl Chunks {
 }
 
 /// One request of a reflector.
+///
+/// Versions are opaque texts, and empty nowhere but where that is said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
     /// A list, or a page of one.

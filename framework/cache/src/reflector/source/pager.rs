@@ -19,7 +19,7 @@ use crate::reflector::options::PAGE;
 use crate::reflector::{RawObject, ReflectorOptions};
 use windlass_core::clock::Clock;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{ListMeta, MetadataScan, Part};
+use windlass_core::wire::{ListMeta, MetadataScan, RawItem};
 
 /// Number of pages that are read ahead, as in client-go.
 const READ_AHEAD: usize = 10;
@@ -54,7 +54,7 @@ pub struct Pager {
     source: Arc<dyn ListWatch>,
     page_size: u32,
     read_ahead: usize,
-    whole_if_expired: bool,
+    full_list_if_expired: bool,
     version: Option<String>,
     limit: usize,
     clock: Clock,
@@ -71,7 +71,7 @@ pub struct Page {
     pub continue_token: Option<String>,
     /// Whether a continue token has expired, so that this is the whole list: earlier pages are
     /// void.
-    pub begins_anew: bool,
+    pub restarts_list: bool,
 }
 
 impl Pager {
@@ -81,7 +81,7 @@ impl Pager {
             source,
             page_size: PAGE,
             read_ahead: READ_AHEAD,
-            whole_if_expired: true,
+            full_list_if_expired: true,
             version: None,
             limit: ReflectorOptions::default().frame_limit,
             clock: Clock::system(),
@@ -96,6 +96,8 @@ impl Pager {
     }
 
     /// Sets the number of pages that are read ahead of the caller, at least 1. Default: 10.
+    ///
+    /// client-go's `PageBufferSize`: 5. Each page is held as bytes until the caller takes it.
     #[must_use]
     pub fn read_ahead(mut self, pages: usize) -> Self {
         self.read_ahead = pages.max(1);
@@ -104,14 +106,19 @@ impl Pager {
 
     /// Sets whether the whole list is read at once when a continue token has expired. Default:
     /// true; otherwise the error is returned.
+    ///
+    /// client-go's `FullListIfExpired`. Continue tokens expire with the server's compaction, 5 min
+    /// by default.
     #[must_use]
-    pub fn whole_if_expired(mut self, whole: bool) -> Self {
-        self.whole_if_expired = whole;
+    pub fn full_list_if_expired(mut self, whole: bool) -> Self {
+        self.full_list_if_expired = whole;
         self
     }
 
     /// Asks for a list that is not older than this version; `"0"` is any state that the server has
     /// in memory. Default: a consistent read.
+    ///
+    /// A list from memory is one page, whatever its size: servers do not page such lists.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
@@ -137,11 +144,11 @@ impl Pager {
     pub fn pages(self) -> Pages {
         let (sender, receiver) = mpsc::channel(self.read_ahead);
         let task = tokio::spawn(async move {
-            let mut next = Some(Next::first(&self));
+            let mut next = Some(PageRequest::first(&self));
             while let Some(now) = next.take() {
                 let page = self.turn(now).await;
                 if let Ok(page) = &page {
-                    next = page.continue_token.clone().map(Next::Token);
+                    next = page.continue_token.clone().map(PageRequest::Token);
                 }
                 // Waits while `read_ahead` pages are buffered; fails when the `Pages` were dropped.
                 if sender.send(page).await.is_err() {
@@ -164,7 +171,7 @@ impl Pager {
         self,
         mut each: impl FnMut(&RawObject<'_>) -> ControlFlow<()> + Send,
     ) -> Result<(), Error> {
-        let mut next = Some(Next::first(&self));
+        let mut next = Some(PageRequest::first(&self));
         while let Some(now) = next.take() {
             let page = self.turn(now).await?;
             for item in &page.items {
@@ -175,7 +182,7 @@ impl Pager {
                     return Ok(());
                 }
             }
-            next = page.continue_token.map(Next::Token);
+            next = page.continue_token.map(PageRequest::Token);
         }
         Ok(())
     }
@@ -187,10 +194,10 @@ impl Pager {
     /// # Cancel safety
     /// Dropping the future ends the request under way.
     pub async fn all(self) -> Result<Page, Error> {
-        let mut whole = self.turn(Next::first(&self)).await?;
+        let mut whole = self.turn(PageRequest::first(&self)).await?;
         while let Some(token) = whole.continue_token.take() {
-            let page = self.turn(Next::Token(token)).await?;
-            if page.begins_anew {
+            let page = self.turn(PageRequest::Token(token)).await?;
+            if page.restarts_list {
                 whole.items.clear();
             }
             whole.items.extend(page.items);
@@ -201,28 +208,30 @@ impl Pager {
     }
 
     /// Reads a page, or the whole list when the page's token has expired.
-    async fn turn(&self, next: Next) -> Result<Page, Error> {
-        let is_later = matches!(next, Next::Token(_));
+    async fn turn(&self, next: PageRequest) -> Result<Page, Error> {
+        let is_later = matches!(next, PageRequest::Token(_));
         match self.page(next).await {
-            Err(error) if error.is_expired() && is_later && self.whole_if_expired => {
-                let whole = self.page(Next::Whole).await?;
-                Ok(Page { begins_anew: true, ..whole })
+            Err(error) if error.is_expired() && is_later && self.full_list_if_expired => {
+                let whole = self.page(PageRequest::Whole).await?;
+                Ok(Page { restarts_list: true, ..whole })
             }
             page => page,
         }
     }
 
     /// Reads one page.
-    async fn page(&self, next: Next) -> Result<Page, Error> {
+    async fn page(&self, next: PageRequest) -> Result<Page, Error> {
         let limit = Some(self.page_size).filter(|items| *items > 0);
         let read = match next {
-            Next::First(resource_version) => {
+            PageRequest::First(resource_version) => {
                 Read::Page { resource_version, limit, continue_token: None }
             }
-            Next::Token(token) => {
+            PageRequest::Token(token) => {
                 Read::Page { resource_version: None, limit, continue_token: Some(token) }
             }
-            Next::Whole => Read::Page { resource_version: None, limit: None, continue_token: None },
+            PageRequest::Whole => {
+                Read::Page { resource_version: None, limit: None, continue_token: None }
+            }
         };
         let mut reader =
             PageReader::open(&*self.source, read, &self.clock, "a list", self.limit).await?;
@@ -231,8 +240,8 @@ impl Pager {
         while let Some(piece) = reader.next().await? {
             reader.split(&piece, &mut |part| match part {
                 // Copied: an item must not keep the memory of its whole piece.
-                Part::Whole(item) => items.push(Bytes::copy_from_slice(item)),
-                Part::TooLarge(_) => large += 1,
+                RawItem::Whole(item) => items.push(Bytes::copy_from_slice(item)),
+                RawItem::TooLarge(_) => large += 1,
             })?;
         }
         let ListMeta { resource_version, continue_token, .. } = reader.finish()?;
@@ -240,19 +249,19 @@ impl Pager {
             let text = format!("cannot list: {large} items are larger than {} bytes", self.limit);
             return Err(Error::new(ErrorKind::Decode, text));
         }
-        Ok(Page { items, resource_version, continue_token, begins_anew: false })
+        Ok(Page { items, resource_version, continue_token, restarts_list: false })
     }
 }
 
 /// The next read.
 #[derive(Debug)]
-enum Next {
+enum PageRequest {
     First(Option<String>),
     Token(String),
     Whole,
 }
 
-impl Next {
+impl PageRequest {
     fn first(pager: &Pager) -> Self {
         Self::First(pager.version.clone())
     }

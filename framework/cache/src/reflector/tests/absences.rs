@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tracing::Level;
 
 use super::*;
-use crate::reflector::{ApiSource, Served, Serving};
+use crate::reflector::{ApiSource, Served, ServedFuture};
 use windlass_client::client::test_support::Captured;
 use windlass_client::client::{BoxIo, Client, Connect};
 use windlass_core::resource::Scope;
@@ -110,16 +110,16 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
 struct Discovered {
     source: MemorySource,
     served: Mutex<Served>,
-    looks: Mutex<usize>,
+    discoveries: Mutex<usize>,
 }
 
 impl ListWatch for Discovered {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         self.source.open(read)
     }
 
-    fn is_served(&self) -> Serving<'_> {
-        *self.looks.lock() += 1;
+    fn is_served(&self) -> ServedFuture<'_> {
+        *self.discoveries.lock() += 1;
         let served = *self.served.lock();
         Box::pin(async move { served })
     }
@@ -127,11 +127,11 @@ impl ListWatch for Discovered {
 
 fn discovered(source: &MemorySource, served: Served) -> Arc<Discovered> {
     let served = Mutex::new(served);
-    Arc::new(Discovered { source: source.clone(), served, looks: Mutex::default() })
+    Arc::new(Discovered { source: source.clone(), served, discoveries: Mutex::default() })
 }
 
-fn not_found() -> Option<Answer> {
-    Some(Answer::status(404, "NotFound"))
+fn not_found() -> Option<MemoryResponse> {
+    Some(MemoryResponse::status(404, "NotFound"))
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,34 +139,34 @@ async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_sec
     let (log, _guard) = Captured::at(Level::WARN);
     let source = source();
     source.put(&map("a", "1")).unwrap();
-    source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    source.script(|_, _| Some(MemoryResponse::status(404, "NotFound")));
     let discovered = Arc::new(Discovered {
         source: source.clone(),
         served: Mutex::new(Served::No),
-        looks: Mutex::default(),
+        discoveries: Mutex::default(),
     });
     let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
     let rig = Rig::over(over, source, ReflectorOptions::new());
     tokio::time::sleep(Duration::from_secs(300)).await;
     assert!(matches!(rig.status.get(), State::Absent(_)), "{}", rig.status.get());
     assert_eq!(rig.source.requests().len(), 1, "nothing is listed that is not there");
-    let looks = *discovered.looks.lock();
-    assert!((60..=120).contains(&looks), "{looks} looks in 300 s");
+    let discoveries = *discovered.discoveries.lock();
+    assert!((60..=120).contains(&discoveries), "{discoveries} looks in 300 s");
     assert_eq!(log.lines().len(), 1, "one line per change of state: {:?}", log.lines());
     // The group version lists the kind a little before it is served.
     *discovered.served.lock() = Served::Yes;
     let started = Instant::now();
     eventually("it is tried", || rig.source.requests().len() > 2).await;
-    rig.source.heal();
+    rig.source.recover();
     rig.watching().await;
     assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
     assert_eq!(rig.value("a").as_deref(), Some("1"));
     // The kind is deleted again, and its objects with it.
-    rig.source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    rig.source.script(|_, _| Some(MemoryResponse::status(404, "NotFound")));
     rig.source.close_watches();
     eventually("its objects are gone", || rig.store.is_empty()).await;
     *discovered.served.lock() = Served::Unknown;
-    rig.source.heal();
+    rig.source.recover();
     let took = eventually("it is found without discovery", || rig.store.len() == 1).await;
     assert!(took <= Duration::from_secs(5), "{took:?}");
 }
@@ -179,7 +179,7 @@ async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
     let discovered = Arc::new(Discovered {
         source: source.clone(),
         served: Mutex::new(Served::Yes),
-        looks: Mutex::default(),
+        discoveries: Mutex::default(),
     });
     let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
     let rig = Rig::over(over, source, ReflectorOptions::new());
@@ -190,7 +190,7 @@ async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
         let first = rig.source.requests().len();
         let refused = first..first + answers;
         rig.source.script(move |number, _| {
-            refused.contains(&number).then(|| Answer::status(404, "NotFound"))
+            refused.contains(&number).then(|| MemoryResponse::status(404, "NotFound"))
         });
         rig.source.break_watches();
         if is_emptied {
@@ -224,7 +224,7 @@ async fn b13_a_404_is_doubted_for_ten_seconds_unless_discovery_confirms_it() {
                 rig.source.close_watches();
                 tokio::time::sleep(seconds(9)).await;
                 assert!(matches!(rig.status.get(), State::Retrying(_)), "{:?}", rig.status.get());
-                rig.source.heal();
+                rig.source.recover();
                 rig.watching().await;
                 assert_eq!((rig.store.len(), rig.lists()), (1, 1), "{served:?}");
             }
@@ -248,7 +248,7 @@ async fn b13_a_404_is_doubted_for_ten_seconds_unless_discovery_confirms_it() {
 async fn b13_a_kind_that_is_back_is_found_within_five_seconds_of_another_failure() {
     let source = source();
     source.put(&map("a", "1")).unwrap();
-    source.script(|_, _| Some(Answer::status(503, "ServiceUnavailable")));
+    source.script(|_, _| Some(MemoryResponse::status(503, "ServiceUnavailable")));
     let discovered = discovered(&source, Served::Yes);
     let rig = Rig::over(Arc::clone(&discovered) as _, source, ReflectorOptions::new());
     // Pauses of up to half a minute.
@@ -259,7 +259,8 @@ async fn b13_a_kind_that_is_back_is_found_within_five_seconds_of_another_failure
         rig.source.close_watches();
         eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
         let first = rig.source.requests().len();
-        rig.source.script(move |number, _| (number == first).then(|| Answer::status(503, "")));
+        rig.source
+            .script(move |number, _| (number == first).then(|| MemoryResponse::status(503, "")));
         *discovered.served.lock() = Served::Yes;
         rig.watching().await;
         let failed = rig.source.requests()[first].0;
@@ -282,7 +283,7 @@ async fn b13_what_half_a_list_of_an_absent_kind_has_shown_does_not_stay() {
     eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(rig.store.len(), 0);
-    rig.source.heal();
+    rig.source.recover();
     eventually("it is found", || rig.store.len() == 3).await;
 }
 
@@ -369,7 +370,7 @@ async fn the_time_that_a_target_takes_is_not_counted_as_the_servers_silence() {
 struct Once(MemorySource, Mutex<bool>);
 
 impl ListWatch for Once {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         assert!(!std::mem::take(&mut *self.1.lock()), "a defect of the source");
         self.0.open(read)
     }
@@ -388,8 +389,8 @@ async fn a_source_that_panics_is_listed_anew_after_a_pause() {
     rig.source.close_watches();
     let took = eventually("what was missed is found", || rig.store.is_empty()).await;
     assert!(took < Duration::from_secs(1), "{took:?}");
-    let trouble = rig.troubles.lock().pop().unwrap();
-    assert_eq!(trouble.state, State::Degraded("reading panicked; see the log".to_owned()));
+    let error = rig.troubles.lock().pop().unwrap();
+    assert_eq!(error.state, State::Degraded("reading panicked; see the log".to_owned()));
     rig.watching().await;
     rig.stopped().await;
 }
@@ -424,7 +425,7 @@ async fn b13_c7_a_passing_404_at_the_first_list_is_not_believed() {
         let over = discovered(&source, served);
         let rig = Rig::over(over, source, ReflectorOptions::new());
         rig.watching().await;
-        let is_absent = |trouble: &ReflectorError| matches!(trouble.state, State::Absent(_));
+        let is_absent = |error: &ReflectorError| matches!(error.state, State::Absent(_));
         assert!(!rig.troubles.lock().iter().any(is_absent), "{served:?}, {times} times");
         assert_eq!(rig.store.len(), 1);
     }
@@ -461,18 +462,18 @@ async fn b13_an_absent_kind_is_looked_for_at_once_when_somebody_knows_that_it_ca
     eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     *over.served.lock() = Served::Yes;
-    rig.source.heal();
-    rig.status.nudge();
+    rig.source.recover();
+    rig.status.end_pause();
     let took = eventually("it is found", || rig.store.len() == 1).await;
     assert!(took < Duration::from_millis(200), "{took:?}");
     // No other pause is cut short.
-    rig.source.script(|_, _| Some(Answer::status(503, "ServiceUnavailable")));
+    rig.source.script(|_, _| Some(MemoryResponse::status(503, "ServiceUnavailable")));
     rig.source.close_watches();
     eventually("it waits", || matches!(rig.status.get(), State::Retrying(_))).await;
     tokio::time::sleep(Duration::from_secs(300)).await;
     let asked = rig.source.requests().len();
     for _ in 0..100 {
-        rig.status.nudge();
+        rig.status.end_pause();
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert!(rig.source.requests().len() <= asked + 1);

@@ -16,7 +16,7 @@ struct Endless {
 }
 
 impl ListWatch for Endless {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         let (items, size) = (self.items, self.size);
         let is_page = matches!(read, Read::Page { .. });
         let (sender, receiver) = tokio::sync::mpsc::channel(1);
@@ -120,7 +120,7 @@ async fn a13_an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nob
 async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
     for (streams, verb) in [(true, "watch"), (false, "list")] {
         let source = source();
-        source.script(|_, _| Some(Answer::status(403, "Forbidden")));
+        source.script(|_, _| Some(MemoryResponse::status(403, "Forbidden")));
         let options = ReflectorOptions::new().streaming(streams);
         let rig = Rig::start(source, options);
         tokio::time::sleep(Duration::from_secs(120)).await;
@@ -128,14 +128,14 @@ async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
         assert!(why.contains(&format!("grant the verb {verb} on configmaps")), "{why}");
         let requests = rig.source.requests().len();
         assert!(requests < 20, "{requests} requests in two minutes are no storm");
-        rig.source.heal();
+        rig.source.recover();
         let started = Instant::now();
         rig.watching().await;
         assert!(started.elapsed() <= Duration::from_secs(30), "{:?}", started.elapsed());
     }
     // 401: the credentials are refused, and no right is missing.
     let source = source();
-    source.script(|_, _| Some(Answer::status(401, "Unauthorized")));
+    source.script(|_, _| Some(MemoryResponse::status(401, "Unauthorized")));
     let rig = Rig::start(source, ReflectorOptions::new());
     let state = rig.status.wait_for(|state| matches!(state, State::Degraded(_))).await;
     assert!(state.to_string().contains("does not accept the credentials"), "{state}");
@@ -160,7 +160,7 @@ async fn b1_a_watch_closed_at_once_for_ever_costs_a_request_in_four_seconds_at_m
     assert!(rig.status.get().to_string().contains("closed at once"), "{}", rig.status.get());
     let short = rig.environment.metrics.counted(&names::INFORMER_VERY_SHORT, &["configmaps"]);
     assert!(short > 20, "{short} counted");
-    rig.source.heal();
+    rig.source.recover();
     rig.source.put(&map("b", "1")).unwrap();
     let took = eventually("it goes on", || rig.value("b").is_some()).await;
     assert!(took <= Duration::from_secs(30), "{took:?}");
@@ -204,7 +204,7 @@ async fn b2_a_version_that_is_too_old_is_listed_anew_at_once_and_with_pauses_whe
     assert!((10..100).contains(&lists), "{lists}");
     assert!(!rig.troubles.lock().is_empty());
 
-    rig.source.heal();
+    rig.source.recover();
     rig.watching().await;
     tokio::time::sleep(Duration::from_secs(200)).await;
     let lists = rig.lists();
@@ -256,7 +256,7 @@ async fn b4_pages_that_expire_before_they_are_read_lead_to_a_whole_list_at_once(
         source.put(&map(&format!("{i:04}"), "1")).unwrap();
     }
     source.script(|_, read| match read {
-        Read::Page { continue_token: Some(_), .. } => Some(Answer::status(410, "Expired")),
+        Read::Page { continue_token: Some(_), .. } => Some(MemoryResponse::status(410, "Expired")),
         _ => None,
     });
     let started = Instant::now();
@@ -279,8 +279,8 @@ async fn b4_a_list_that_never_comes_to_its_end_is_degraded_and_tried_in_every_wa
     }
     source.script(|_, read| match read {
         Read::StreamingList { .. } => hang(&[]).filter(|_| false).or_else(|| body(&[])),
-        Read::Page { continue_token: Some(_), .. } => Some(Answer::status(410, "Expired")),
-        Read::Page { limit: None, .. } => Some(Answer::status(504, "Timeout")),
+        Read::Page { continue_token: Some(_), .. } => Some(MemoryResponse::status(410, "Expired")),
+        Read::Page { limit: None, .. } => Some(MemoryResponse::status(504, "Timeout")),
         _ => None,
     });
     let rig = Rig::start(source, ReflectorOptions::new());
@@ -289,7 +289,7 @@ async fn b4_a_list_that_never_comes_to_its_end_is_degraded_and_tried_in_every_wa
     let reads = rig.reads();
     assert!(reads.iter().filter(|read| is_stream(read)).count() > 2, "streams are tried again");
     assert!(reads.iter().any(|read| matches!(read, Read::Page { limit: None, .. })));
-    rig.source.heal();
+    rig.source.recover();
     rig.watching().await;
     assert_eq!(rig.store.len(), 600);
 }

@@ -34,7 +34,7 @@ async fn mechanism_49_lists_name_0_then_the_last_version_then_none_when_stale_is
         rig.source.script(|_, read| match read {
             Read::Page { resource_version: Some(_), .. }
             | Read::StreamingList { resource_version: Some(_), .. } => {
-                Some(Answer::status(410, "Expired"))
+                Some(MemoryResponse::status(410, "Expired"))
             }
             _ => None,
         });
@@ -134,7 +134,7 @@ async fn mechanism_51_an_expired_continue_token_leads_to_a_whole_consistent_list
         source.put(&map(&format!("{i}"), "1")).unwrap();
     }
     source.script(|_, read| match read {
-        Read::Page { continue_token: Some(_), .. } => Some(Answer::status(410, "Expired")),
+        Read::Page { continue_token: Some(_), .. } => Some(MemoryResponse::status(410, "Expired")),
         _ => None,
     });
     let rig = Rig::synced(source, paged().page_size(4).stale_ok(true)).await;
@@ -174,7 +174,7 @@ async fn mechanism_51_a_version_that_is_too_large_in_any_spelling_leads_to_a_con
         let rig = Rig::synced(source(), paged().stale_ok(true)).await;
         rig.source.script(move |_, read| match read {
             Read::Page { resource_version: Some(_), .. } => {
-                Some(Answer::Error(Error::from_status("list", spelling.clone())))
+                Some(MemoryResponse::Error(Error::from_status("list", spelling.clone())))
             }
             _ => None,
         });

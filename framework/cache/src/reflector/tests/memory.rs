@@ -73,7 +73,7 @@ async fn a_source_that_was_restored_breaks_its_watches_and_leaves_versions_of_th
 async fn a_script_may_ask_the_source_it_scripts() {
     let source = source();
     let same = source.clone();
-    source.script(move |_, _| (same.version() > 10).then(|| Answer::status(500, "")));
+    source.script(move |_, _| (same.version() > 10).then(|| MemoryResponse::status(500, "")));
     assert!(text(&source, watch(10)).await.is_ok());
     source.put(&map("a", "1")).unwrap();
     assert!(text(&source, watch(10)).await.is_err());

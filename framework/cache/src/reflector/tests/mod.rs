@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, Chunks, ListWatch, MemorySource, Opening, RawObject, Read, Reflector, ReflectorError,
-    ReflectorOptions, ReflectorSink, State, Status, StoreTarget, StreamProgress,
+    Chunks, ListWatch, MemoryResponse, MemorySource, OpenFuture, RawObject, Read, Reflector,
+    ReflectorError, ReflectorOptions, ReflectorSink, State, Status, StoreTarget, StreamProgress,
 };
 use crate::store::Store;
 use windlass_core::clock::Clock;
@@ -73,12 +73,12 @@ fn end_mark(version: u64, value: &str) -> String {
     frame("BOOKMARK", &mark.to_string())
 }
 
-fn body(pieces: &[String]) -> Option<Answer> {
-    Some(Answer::Body(pieces.iter().map(|piece| piece.clone().into()).collect()))
+fn body(pieces: &[String]) -> Option<MemoryResponse> {
+    Some(MemoryResponse::Body(pieces.iter().map(|piece| piece.clone().into()).collect()))
 }
 
-fn hang(pieces: &[String]) -> Option<Answer> {
-    Some(Answer::Hang(pieces.iter().map(|piece| piece.clone().into()).collect()))
+fn hang(pieces: &[String]) -> Option<MemoryResponse> {
+    Some(MemoryResponse::Hang(pieces.iter().map(|piece| piece.clone().into()).collect()))
 }
 
 /// Returns whether a request is the small list that detects a store that was set back.
@@ -116,7 +116,7 @@ impl Rig {
         let reflector = reflector
             .environment(environment.clone())
             .options(options)
-            .on_trouble(move |trouble| told.lock().push(trouble.clone()));
+            .on_error(move |error| told.lock().push(error.clone()));
         let status = reflector.status();
         let stop = CancellationToken::new();
         let task = tokio::spawn(reflector.run(stop.clone()));
@@ -142,17 +142,17 @@ impl Rig {
 
     fn version(&self, name: &str) -> Option<String> {
         let object = self.store.get(&ObjectKey::new(Some("n"), name))?;
-        Some(object.head().resource_version().to_owned())
+        Some(object.metadata().resource_version().to_owned())
     }
 
-    /// Returns every request, except looks.
+    /// Returns every request except version reads.
     fn reads(&self) -> Vec<Read> {
         let all = self.source.requests().into_iter().map(|(_, read)| read);
         all.filter(|read| !is_look(read)).collect()
     }
 
-    /// Returns the number of looks for a store that was set back.
-    fn looks(&self) -> usize {
+    /// Returns the number of version reads.
+    fn version_reads(&self) -> usize {
         self.source.requests().iter().filter(|(_, read)| is_look(read)).count()
     }
 
@@ -161,7 +161,7 @@ impl Rig {
         self.reads().iter().filter(|read| !matches!(read, Read::Watch { .. })).count()
     }
 
-    /// Waits until this many requests were made, looks not counted.
+    /// Waits until this many requests were made, version reads not counted.
     async fn asked(&self, requests: usize) -> Duration {
         eventually("the requests are made", || self.reads().len() >= requests).await
     }

@@ -28,7 +28,7 @@ fn limits(source: &MemorySource) -> Vec<Option<u32>> {
 fn expire_from(source: &MemorySource, number: usize) {
     source.script(move |n, read| match read {
         Read::Page { continue_token: Some(_), .. } if n >= number => {
-            Some(Answer::status(410, "Expired"))
+            Some(MemoryResponse::status(410, "Expired"))
         }
         _ => None,
     });
@@ -67,8 +67,8 @@ async fn a_pager_reads_the_whole_list_when_a_token_expires() {
     let mut pages = pager(&source).pages();
     let mut anew = Vec::new();
     while let Some(page) = pages.next().await {
-        let Page { items, begins_anew, .. } = page.unwrap();
-        anew.push((items.len(), begins_anew));
+        let Page { items, restarts_list, .. } = page.unwrap();
+        anew.push((items.len(), restarts_list));
     }
     assert_eq!(anew, [(10, false), (35, true)]);
 }
@@ -77,9 +77,9 @@ async fn a_pager_reads_the_whole_list_when_a_token_expires() {
 async fn a_pager_returns_the_error_when_that_was_asked_for_or_it_is_another_one() {
     let source = full(35);
     expire_from(&source, 1);
-    let error = pager(&source).whole_if_expired(false).all().await.unwrap_err();
+    let error = pager(&source).full_list_if_expired(false).all().await.unwrap_err();
     assert!(error.is_expired(), "{error}");
-    source.script(|number, _| (number >= 3).then(|| Answer::status(500, "")));
+    source.script(|number, _| (number >= 3).then(|| MemoryResponse::status(500, "")));
     let mut pages = pager(&source).pages();
     assert!(pages.next().await.unwrap().is_ok());
     assert!(pages.next().await.unwrap().is_err());
@@ -142,7 +142,7 @@ async fn a13_a_pager_fails_a_list_with_items_that_are_too_large() {
 struct Silent(Arc<()>);
 
 impl ListWatch for Silent {
-    fn open(&self, _: Read) -> Opening<'_> {
+    fn open(&self, _: Read) -> OpenFuture<'_> {
         let request = Arc::clone(&self.0);
         Box::pin(async move {
             let _request = request;
@@ -168,7 +168,7 @@ async fn a_page_that_does_not_come_is_given_up_after_half_a_minute() {
     let source = full(5);
     for answer in 0..2 {
         source.script(move |_, _| match answer {
-            0 => Some(Answer::Never),
+            0 => Some(MemoryResponse::Never),
             _ => hang(&[r#"{"items":["#.to_owned()]),
         });
         let started = Instant::now();

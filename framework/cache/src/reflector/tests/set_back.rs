@@ -59,7 +59,7 @@ async fn b8_a_store_that_was_set_back_is_found_by_one_small_list_although_the_wa
     rig.source.put(&map("a", "later")).unwrap();
     eventually("it goes on", || rig.value("a").as_deref() == Some("later")).await;
     let reads = &rig.reads()[asked..];
-    assert_eq!((rig.looks(), reads.len()), (1, 2), "a look, a watch, a list: {reads:?}");
+    assert_eq!((rig.version_reads(), reads.len()), (1, 2), "a look, a watch, a list: {reads:?}");
     assert_eq!(log.with("its store was set back").len(), 1, "{}", log.text());
     let counted = rig.environment.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
     assert_eq!(counted, 1);
@@ -73,26 +73,30 @@ async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_small_list_and_n
     eventually("it comes", || rig.value("a").is_some()).await;
     let asked = rig.reads().len();
     // The look gets no answer, and the watch goes on nevertheless.
-    rig.source.script(|_, read| is_look(read).then_some(Answer::Never));
+    rig.source.script(|_, read| is_look(read).then_some(MemoryResponse::Never));
     rig.source.break_watches();
     rig.source.put(&map("a", "2")).unwrap();
     let took = eventually("the watch goes on", || rig.value("a").as_deref() == Some("2")).await;
     assert!(took < Duration::from_millis(810), "{took:?}");
     tokio::time::sleep(Duration::from_secs(300)).await;
-    assert!((7..=20).contains(&rig.looks()), "tried again with pauses: {}", rig.looks());
+    assert!(
+        (7..=20).contains(&rig.version_reads()),
+        "tried again with pauses: {}",
+        rig.version_reads()
+    );
     assert_eq!(rig.reads().len(), asked + 1, "one watch: {:?}", rig.reads());
-    rig.source.heal();
+    rig.source.recover();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let before = rig.looks();
+    let before = rig.version_reads();
     tokio::time::sleep(Duration::from_secs(120)).await;
-    assert_eq!(rig.looks(), before, "one answer is enough");
+    assert_eq!(rig.version_reads(), before, "one answer is enough");
 }
 
 /// A stream that ends at its own time, after it has sent something, raises no suspicion; any other
 /// end does.
 #[tokio::test(start_paused = true)]
 async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_look() {
-    for (speaks, after, looks) in [(true, 300, 0), (false, 300, 1), (true, 100, 1)] {
+    for (speaks, after, version_reads) in [(true, 300, 0), (false, 300, 1), (true, 100, 1)] {
         let rig = Rig::synced(source().without_streaming_lists(), ReflectorOptions::new()).await;
         rig.asked(2).await;
         let timeout = match &rig.reads()[1] {
@@ -107,7 +111,7 @@ async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_look() 
         tokio::time::sleep(Duration::from_secs(5)).await;
         rig.source.close_watches();
         tokio::time::sleep(Duration::from_secs(30)).await;
-        assert_eq!(rig.looks(), looks, "{speaks} {after}: {:?}", rig.reads());
+        assert_eq!(rig.version_reads(), version_reads, "{speaks} {after}: {:?}", rig.reads());
     }
 }
 
@@ -146,6 +150,6 @@ async fn b8_a_frame_from_before_the_watch_is_looked_into_once_in_two_minutes() {
         rig.source.send(frame("MODIFIED", &shown("b", 9, "old")));
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
-    assert_eq!((rig.looks(), rig.lists()), (1, 1), "{:?}", rig.reads());
+    assert_eq!((rig.version_reads(), rig.lists()), (1, 1), "{:?}", rig.reads());
     assert_eq!(rig.store.len(), 1);
 }

@@ -63,7 +63,7 @@ async fn mechanism_57_a_server_that_refuses_it_is_listed_in_pages_at_once_and_re
     {
         let source = source();
         source.put(&map("a", "1")).unwrap();
-        source.script(move |_, read| is_stream(read).then(|| Answer::status(code, reason)));
+        source.script(move |_, read| is_stream(read).then(|| MemoryResponse::status(code, reason)));
         let started = Instant::now();
         let rig = Rig::synced(source, ReflectorOptions::new()).await;
         assert_eq!((started.elapsed(), rig.store.len()), (Duration::ZERO, 1), "{code}");
@@ -80,9 +80,9 @@ async fn mechanism_57_429_refused_connections_and_server_errors_are_tried_again_
         let source = source();
         source.script(move |number, _| {
             (number < 1).then(|| match kind {
-                0 => Answer::status(429, "TooManyRequests"),
-                1 => Answer::refused(),
-                _ => Answer::status(500, "InternalError"),
+                0 => MemoryResponse::status(429, "TooManyRequests"),
+                1 => MemoryResponse::refused(),
+                _ => MemoryResponse::status(500, "InternalError"),
             })
         });
         let rig = Rig::synced(source, ReflectorOptions::new()).await;
@@ -101,7 +101,7 @@ async fn mechanism_57_a_stream_that_breaks_twice_before_its_end_mark_is_followed
     assert_eq!(kinds, [true, true, false]);
     assert_eq!(rig.store.len(), 1, "what only the broken streams showed is gone");
     // The refusal does not count for ever.
-    rig.source.heal();
+    rig.source.recover();
     rig.source.expire();
     rig.source.break_watches();
     eventually("it is listed again", || rig.lists() == 4).await;
@@ -135,7 +135,7 @@ async fn mechanism_57_it_stops_before_and_after_the_end_mark() {
 #[tokio::test(start_paused = true)]
 async fn b5_a_refusal_of_streaming_lists_counts_for_an_hour() {
     let source = source();
-    source.script(|_, read| is_stream(read).then(|| Answer::status(422, "Invalid")));
+    source.script(|_, read| is_stream(read).then(|| MemoryResponse::status(422, "Invalid")));
     let rig = Rig::synced(source, ReflectorOptions::new()).await;
     let streams = || rig.reads().iter().filter(|read| is_stream(read)).count();
     let relist = async || {
@@ -154,7 +154,7 @@ async fn b5_a_refusal_of_streaming_lists_counts_for_an_hour() {
     relist().await;
     assert_eq!(streams(), 2, "and refused it again");
     tokio::time::sleep(Duration::from_secs(3700)).await;
-    rig.source.heal();
+    rig.source.recover();
     relist().await;
     assert_eq!(streams(), 3);
     relist().await;

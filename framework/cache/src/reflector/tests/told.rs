@@ -158,7 +158,7 @@ async fn a13_an_object_beyond_the_frame_limit_counts_as_one_that_was_listed() {
 struct Plain(MemorySource);
 
 impl ListWatch for Plain {
-    fn open(&self, read: Read) -> Opening<'_> {
+    fn open(&self, read: Read) -> OpenFuture<'_> {
         self.0.open(read)
     }
 }

@@ -15,8 +15,8 @@ async fn mechanism_48_it_runs_until_it_is_stopped_whatever_it_is_doing() {
         source.put(&map("a", "1")).unwrap();
         source.script(move |_, _| match number {
             0 => hang(&[r#"{"items":[{"#.to_owned()]),
-            1 => Some(Answer::Never),
-            _ => Some(Answer::slow_down(Duration::from_secs(60))),
+            1 => Some(MemoryResponse::Never),
+            _ => Some(MemoryResponse::slow_down(Duration::from_secs(60))),
         });
         let rig = Rig::start(source, ReflectorOptions::new().streaming(number != 0));
         tokio::time::sleep(Duration::from_secs(3)).await;
@@ -43,7 +43,7 @@ async fn mechanism_48_stopping_ends_the_watch_once_and_a_stop_before_the_start_a
 #[tokio::test(start_paused = true)]
 async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_survived() {
     let source = source();
-    source.script(|number, _| (number < 3).then(|| Answer::status(403, "Forbidden")));
+    source.script(|number, _| (number < 3).then(|| MemoryResponse::status(403, "Forbidden")));
     let rig = Rig::synced(source, ReflectorOptions::new()).await;
     let troubles = rig.troubles.lock().clone();
     assert_eq!(troubles.len(), 3);
@@ -52,14 +52,14 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
     );
     assert_eq!(troubles[0].what, "configmaps");
     let bounds = [800, 1600, 3200].map(Duration::from_millis);
-    for (trouble, bound) in troubles.iter().zip(bounds) {
-        assert!(trouble.pause < bound, "{trouble:?}");
+    for (error, bound) in troubles.iter().zip(bounds) {
+        assert!(error.pause < bound, "{error:?}");
     }
     let panicking = Reflector::new(info(), Arc::new(rig.source.clone()), Noted::default())
         .environment(environment())
         .name("the panicking one")
-        .on_trouble(|_| panic!("this is the test's"));
-    rig.source.script(|number, _| (number < 6).then(|| Answer::status(500, "")));
+        .on_error(|_| panic!("this is the test's"));
+    rig.source.script(|number, _| (number < 6).then(|| MemoryResponse::status(500, "")));
     let status = panicking.status();
     assert_eq!(status.what(), "the panicking one");
     let task = tokio::spawn(panicking.run(CancellationToken::new()));
@@ -71,7 +71,7 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
 #[tokio::test(start_paused = true)]
 async fn mechanism_48_a_server_that_is_down_is_tried_ever_more_seldom_and_then_each_half_minute() {
     let source = source();
-    source.script(|_, _| Some(Answer::refused()));
+    source.script(|_, _| Some(MemoryResponse::refused()));
     let rig = Rig::start(source, ReflectorOptions::new());
     tokio::time::sleep(Duration::from_secs(600)).await;
     let times: Vec<_> = rig.source.requests().into_iter().map(|(at, _)| at).collect();
@@ -85,7 +85,7 @@ async fn mechanism_48_a_server_that_is_down_is_tried_ever_more_seldom_and_then_e
 #[tokio::test(start_paused = true)]
 async fn mechanism_48_the_backoff_can_be_chosen() {
     let source = source();
-    source.script(|_, _| Some(Answer::refused()));
+    source.script(|_, _| Some(MemoryResponse::refused()));
     let second = Duration::from_secs(1);
     let rig = Rig::start(source, ReflectorOptions::new().backoff(second, second));
     tokio::time::sleep(Duration::from_secs(100)).await;
@@ -101,9 +101,9 @@ async fn mechanism_53_being_asked_to_slow_down_and_refused_connections_cost_no_l
         source.script(move |number, read| {
             let fails = matches!(read, Read::Watch { .. }) && number < 5;
             fails.then(|| match kind {
-                0 => Answer::status(429, "TooManyRequests"),
-                1 => Answer::refused(),
-                _ => Answer::status(503, "ServiceUnavailable"),
+                0 => MemoryResponse::status(429, "TooManyRequests"),
+                1 => MemoryResponse::refused(),
+                _ => MemoryResponse::status(503, "ServiceUnavailable"),
             })
         });
         let rig = Rig::start(source, ReflectorOptions::new());
@@ -122,7 +122,7 @@ async fn mechanism_53_a_pause_that_the_server_asks_for_is_added_up_to_a_minute()
     for (asked, least, most) in [(20, 20, 30), (86_400, 60, 75)] {
         let rig = Rig::synced(source(), ReflectorOptions::new()).await;
         rig.source.script(move |number, _| {
-            (number < 4).then(|| Answer::slow_down(Duration::from_secs(asked)))
+            (number < 4).then(|| MemoryResponse::slow_down(Duration::from_secs(asked)))
         });
         rig.source.close_watches();
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -149,7 +149,7 @@ async fn mechanism_53_internal_errors_are_waited_out_within_their_window_and_the
         let rig = Rig::synced(source(), options).await;
         rig.asked(2).await;
         rig.source.script(|_, read| match read {
-            Read::Watch { .. } => Some(Answer::status(500, "InternalError")),
+            Read::Watch { .. } => Some(MemoryResponse::status(500, "InternalError")),
             _ => None,
         });
         rig.source.break_watches();

@@ -1,11 +1,16 @@
 //! Application of batches of deltas, in pieces.
+//!
+//! A piece is prepared without the lock (form, index values), then applied under it. The plan of
+//! the indexes is compared in between: if an index was added, the preparation is repeated.
+
+// DESIGN.md, 63: A batch looks up the keys of its objects together
 
 use std::sync::Arc;
 
 use super::convert::Conversion;
 use super::core::Core;
 use crate::delta::Delta;
-use crate::store::index::{IndexPlan, Part, Values};
+use crate::store::index::{IndexPlan, ValueRange, Values};
 use crate::store::object::Object;
 use crate::store::observed::{BatchOutcome, Event, Observed, StreamMark};
 use windlass_core::resource::ObjectKey;
@@ -56,13 +61,15 @@ impl Core {
         applied.events.reserve(deltas.len());
         self.adopt_keys(&mut deltas);
         loop {
+            // A read lock of its own: user code, which follows, must not run under any.
             let (plan, fresh) = {
                 let state = self.state.read();
                 (Arc::clone(&state.plan), state.fresh(&deltas))
             };
-            let kept = self.keep(&mut deltas, &plan);
-            let came = if self.encoder.mode.answers(plan.declared()) { None } else { Some(&kept) };
-            let parts = evaluate(&deltas, &fresh, came, &plan, &mut values);
+            let kept = self.encode(&mut deltas, &plan);
+            let received =
+                if self.encoder.mode.answers(plan.declared()) { None } else { Some(&kept) };
+            let parts = evaluate(&deltas, &fresh, received, &plan, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile, and its values were not computed: start again with the
             // new plan.
@@ -75,7 +82,7 @@ impl Core {
             state.apply(deltas.into_iter(), &values, &parts, applied);
             // Still under the lock: `note_invalid` compares and adds under it, so that no finding
             // about an outdated object is added after this.
-            self.home.invalid.changed(applied.events[first..].iter().map(change));
+            self.shared.invalid.changed(applied.events[first..].iter().map(change));
             drop(state);
             // After the lock is released: this takes it again.
             self.settle(kept);
@@ -98,13 +105,14 @@ impl Core {
 
     /// Removes the objects that a list has not shown, in pieces.
     fn sweep(&self, mark: StreamMark, applied: &mut BatchOutcome) {
+        // Only this task changes slots, so the places stay valid between the pieces.
         let gone = self.state.read().swept(&mark);
         // One lock for each piece, so that readers get in between.
         for gone in gone.chunks(BATCH) {
             let mut state = self.state.write();
             let first = applied.events.len();
             state.sweep(&mark, gone, applied);
-            self.home.invalid.changed(applied.events[first..].iter().map(change));
+            self.shared.invalid.changed(applied.events[first..].iter().map(change));
         }
         let end = std::iter::once(Delta::StreamMark(mark));
         // The mark comes last: the removals that it implies are among the events before it.
@@ -128,7 +136,7 @@ fn evaluate(
     kept: Option<&Conversion>,
     plan: &IndexPlan,
     values: &mut Values,
-) -> Vec<Part> {
+) -> Vec<ValueRange> {
     if plan.is_empty() {
         return Vec::new();
     }
@@ -136,10 +144,10 @@ fn evaluate(
     for (at, delta) in deltas.iter().enumerate() {
         parts.push(match delta {
             Delta::Put(seen) if fresh[at] => {
-                let came = kept.and_then(|kept| kept.came(at));
-                plan.evaluate(came.unwrap_or(&seen.object), &seen.object, values)
+                let received = kept.and_then(|kept| kept.received(at));
+                plan.evaluate(received.unwrap_or(&seen.object), &seen.object, values)
             }
-            _ => Part::default(),
+            _ => ValueRange::default(),
         });
     }
     parts

@@ -14,22 +14,22 @@ use crate::store::slots::parts;
 #[derive(Default)]
 pub(in crate::store) struct Conversion {
     /// By place in the batch: the object as it came, if another form of it is kept.
-    came: Vec<Option<Arc<Object>>>,
+    received: Vec<Option<Arc<Object>>>,
     /// Objects that do not decode, with the errors.
     invalid: Vec<(Arc<Object>, Arc<str>)>,
 }
 
 impl Conversion {
     /// Returns the object at that place of the batch as it came, if another form of it is kept.
-    pub(in crate::store) fn came(&self, at: usize) -> Option<&Arc<Object>> {
-        self.came.get(at)?.as_ref()
+    pub(in crate::store) fn received(&self, at: usize) -> Option<&Arc<Object>> {
+        self.received.get(at)?.as_ref()
     }
 
     /// Puts the objects back as they came.
     pub(in crate::store) fn undo(self, deltas: &mut [Delta<Observed, StreamMark>]) {
-        for (delta, came) in deltas.iter_mut().zip(self.came) {
-            if let (Delta::Put(seen), Some(came)) = (delta, came) {
-                seen.object = came;
+        for (delta, received) in deltas.iter_mut().zip(self.received) {
+            if let (Delta::Put(seen), Some(received)) = (delta, received) {
+                seen.object = received;
             }
         }
     }
@@ -38,7 +38,7 @@ impl Conversion {
 impl Core {
     /// Converts the objects that are new to the store; `plan` decides which index values are kept
     /// beside them.
-    pub(in crate::store) fn keep(
+    pub(in crate::store) fn encode(
         &self,
         deltas: &mut [Delta<Observed, StreamMark>],
         plan: &IndexPlan,
@@ -60,17 +60,17 @@ impl Core {
             deltas.iter().map(before).collect()
         };
         for (delta, before) in deltas.iter_mut().zip(before) {
-            let came = match delta {
-                Delta::Put(seen) => self.keep_one(seen, before.as_ref(), plan, &mut done.invalid),
+            let received = match delta {
+                Delta::Put(seen) => self.encode_one(seen, before.as_ref(), plan, &mut done.invalid),
                 _ => None,
             };
-            done.came.push(came);
+            done.received.push(received);
         }
         done
     }
 
     /// Converts one object; returns it as it came, if another form of it is kept.
-    fn keep_one(
+    fn encode_one(
         &self,
         seen: &mut Observed,
         before: Option<&Arc<Object>>,
@@ -80,8 +80,8 @@ impl Core {
         if before.is_some_and(|before| Arc::ptr_eq(before, &seen.object)) {
             return None;
         }
-        let outside = detached_values::of_path_indexes(&seen.object, plan, &self.encoder.mode);
-        match self.encoder.keep(&seen.object, before.map(AsRef::as_ref), &outside) {
+        let detached = detached_values::of_path_indexes(&seen.object, plan, &self.encoder.mode);
+        match self.encoder.encode(&seen.object, before.map(AsRef::as_ref), &detached) {
             Ok(kept) => Some(std::mem::replace(&mut seen.object, kept)),
             Err(why) => {
                 invalid.push((Arc::clone(&seen.object), why.into()));
@@ -91,20 +91,20 @@ impl Core {
     }
 
     /// Converts an object that this process wrote, as the API server returned it.
-    pub(in crate::store) fn keep_whole(&self, object: &Arc<Object>) -> Arc<Object> {
+    pub(in crate::store) fn encode_response(&self, object: &Arc<Object>) -> Arc<Object> {
         let mode = &self.encoder.mode;
         if mode.is_compact() {
             return Arc::clone(object);
         }
         let plan = Arc::clone(&self.state.read().plan);
-        let outside = detached_values::of_path_indexes(object, &plan, mode);
-        self.encoder.keep(object, None, &outside).unwrap_or_else(|_| Arc::clone(object))
+        let detached = detached_values::of_path_indexes(object, &plan, mode);
+        self.encoder.encode(object, None, &detached).unwrap_or_else(|_| Arc::clone(object))
     }
 
     /// Converts an object that this process wrote through a type. A projection lacks the fields
     /// that it did not write: for those the object takes the labels and the index values that
     /// readers saw last.
-    pub(in crate::store) fn keep_own(&self, object: Arc<Object>) -> Arc<Object> {
+    pub(in crate::store) fn encode_own(&self, object: Arc<Object>) -> Arc<Object> {
         if self.encoder.mode.is_compact() {
             return object;
         }
@@ -115,10 +115,10 @@ impl Core {
             (Arc::clone(&state.plan), seen.cloned(), shown.cloned())
         };
         let mode = &self.encoder.mode;
-        let outside = seen.map(|seen| detached_values::known(&seen, &object, &plan, mode));
+        let detached = seen.map(|seen| detached_values::known(&seen, &object, &plan, mode));
         let object =
             shown.and_then(|shown| self.encoder.labelled(&object, &shown)).unwrap_or(object);
-        self.encoder.keep(&object, None, &outside.unwrap_or_default()).unwrap_or(object)
+        self.encoder.encode(&object, None, &detached.unwrap_or_default()).unwrap_or(object)
     }
 
     /// Finishes a conversion after the batch was applied: records errors, recycles objects and
@@ -127,11 +127,11 @@ impl Core {
         for (object, why) in &done.invalid {
             self.note_invalid(object, self.encoder.mode.decoded_as(), why);
         }
-        done.came.into_iter().flatten().for_each(Object::give_back);
+        done.received.into_iter().flatten().for_each(Object::give_back);
         #[cfg(feature = "cold")]
         for waited in self.encoder.train() {
-            if let Ok(pressed) = self.encoder.keep(&waited, None, &[]) {
-                self.state.write().reshape(&waited, &pressed);
+            if let Ok(compressed) = self.encoder.encode(&waited, None, &[]) {
+                self.state.write().reshape(&waited, &compressed);
             }
         }
     }

@@ -29,7 +29,9 @@ pub(crate) type Observer = Box<dyn Fn(&Arc<Object>, &Arc<str>) + Send + Sync>;
 /// The order of keys at the last list of all objects.
 #[derive(Default)]
 pub(in crate::store) struct Order {
+    /// Number of the key set for which the order is valid.
     pub(super) membership: u64,
+    /// Places in the order of their keys.
     pub(super) ids: Arc<[Id]>,
 }
 
@@ -37,25 +39,30 @@ pub(in crate::store) struct Order {
 pub struct Core {
     /// State that objects reference, too. Its findings about objects that do not decode are locked
     /// after `state`.
-    pub(in crate::store) home: Arc<StoreShared>,
+    pub(in crate::store) shared: Arc<StoreShared>,
+    /// Turns objects into the kept form.
     pub(super) encoder: Encoder,
+    /// Clock by which own writes expire.
     pub(super) clock: Clock,
+    /// Slots, indexes and own writes. Locked first; readers of different threads take different
+    /// shards.
     pub(in crate::store) state: ShardedRwLock<State>,
     /// The order of keys at the last list of all objects. Locked after `state`.
     pub(super) order: Mutex<Order>,
+    /// Receiver of findings about objects that do not decode.
     pub(super) observer: OnceLock<Observer>,
 }
 
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").field("kind", &self.home.info.kind).finish_non_exhaustive()
+        f.debug_struct("Core").field("kind", &self.shared.info.kind).finish_non_exhaustive()
     }
 }
 
 /// Breaks the reference cycles between the shared state and the objects that it holds.
 impl Drop for Core {
     fn drop(&mut self) {
-        self.home.close();
+        self.shared.close();
     }
 }
 
@@ -73,10 +80,10 @@ impl Core {
         mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| {
             let me = Weak::<Self>::clone(me);
-            let home = Arc::new(StoreShared::new(info, me, mode.is_part()));
+            let shared = Arc::new(StoreShared::new(info, me, mode.is_part()));
             Self {
-                encoder: Encoder::new(Arc::clone(&home), mode),
-                home,
+                encoder: Encoder::new(Arc::clone(&shared), mode),
+                shared,
                 clock,
                 state: ShardedRwLock::new(State::new(seed)),
                 order: Mutex::default(),
@@ -85,8 +92,9 @@ impl Core {
         })
     }
 
+    /// Group, version and kind of the objects.
     pub(crate) fn info(&self) -> &ResourceInfo {
-        &self.home.info
+        &self.shared.info
     }
 
     /// Builds an object of this store's kind, without storing it. An object that is stored takes
@@ -96,7 +104,7 @@ impl Core {
     pub fn object(&self, skim: &MetadataScan<'_>) -> Arc<Object> {
         let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster());
         let transformed = self.encoder.transformed(&key, skim);
-        transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
+        transformed.unwrap_or_else(|| Object::new(key, skim, &self.shared))
     }
 
     /// The cluster in the keys of this store.
@@ -109,6 +117,7 @@ impl Core {
         self.encoder.mode.transform.as_ref().is_some_and(Transform::is_function)
     }
 
+    /// The key of a scan, without building one.
     fn parts_of<'a>(&self, skim: &'a MetadataScan<'_>) -> Parts<'a> {
         (self.cluster(), skim.namespace.as_deref(), &skim.name)
     }
@@ -126,12 +135,12 @@ impl Core {
     pub fn listed(&self, skim: &MetadataScan<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
         let state = self.state.read();
         let Some(slot) = state.slots.get(self.parts_of(skim)) else { return (None, false) };
-        let head = slot.object.head();
-        if head.resource_version() != skim.resource_version {
-            let order = order(&skim.resource_version, head.resource_version());
+        let metadata = slot.object.metadata();
+        if metadata.resource_version() != skim.resource_version {
+            let order = order(&skim.resource_version, metadata.resource_version());
             return (None, slot.run.epoch == epoch && order == Some(Ordering::Less));
         }
-        let is_same = head.uid() == skim.uid && !skim.resource_version.is_empty();
+        let is_same = metadata.uid() == skim.uid && !skim.resource_version.is_empty();
         (is_same.then(|| Arc::clone(&slot.object)), false)
     }
 
@@ -165,8 +174,8 @@ impl Core {
             objects: state.slots.len(),
             namespaces: state.namespaces.len(),
             payload_bytes: state.payload,
-            resident_bytes: state.resident + structure + self.home.spare(),
-            spare_bytes: self.home.spare(),
+            resident_bytes: state.resident + structure + self.shared.spare(),
+            spare_bytes: self.shared.spare(),
             indexes: ready().count(),
             index_values: ready().map(Table::values).sum(),
             index_entries: ready().map(Table::entries).sum(),

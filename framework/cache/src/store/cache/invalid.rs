@@ -10,12 +10,12 @@ use crate::store::slots::parts;
 impl Core {
     /// Returns the number of cached objects that are known not to decode.
     pub(crate) fn invalid(&self) -> usize {
-        self.home.invalid.len()
+        self.shared.invalid.len()
     }
 
     /// Returns the cached objects that are known not to decode, in key order, with the errors.
     pub(crate) fn invalid_list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
-        self.home.invalid.list()
+        self.shared.invalid.list()
     }
 
     /// Sets the observer, which is called when an object is found not to decode. Only once.
@@ -41,12 +41,12 @@ impl InvalidSink for Core {
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
             return;
         }
-        let news = self.home.invalid.add(object, of, message);
+        let news = self.shared.invalid.add(object, of, message);
         drop(state);
         // Without a lock: subscribers of the log and the observer may run for long.
         if news == InvalidChange::First {
             tracing::warn!(
-                resource = %self.home.info, object = %object.key(), version = object.version(),
+                resource = %self.shared.info, object = %object.key(), version = object.version(),
                 error = &**message,
                 "the object does not decode into its type; it is skipped until it changes"
             );

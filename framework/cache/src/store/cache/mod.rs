@@ -10,6 +10,6 @@ mod reads;
 mod stats;
 
 pub use core::Core;
-pub(in crate::store) use reads::At;
+pub(in crate::store) use reads::ReadTime;
 pub use stats::Sizes;
 pub use stats::StoreStats;

@@ -1,4 +1,8 @@
 //! Own writes: laid over the state that the watch has shown.
+//!
+//! An own write is visible until the watch shows it or a later state, or its time is over. It never
+//! changes a slot: events for listeners come from the watch alone, so a write that the server loses
+//! again leaves no trace in them.
 
 use std::sync::Arc;
 
@@ -16,28 +20,30 @@ impl Core {
     /// Returns true when the watch has shown a later state than the write. Then the watch was
     /// quicker than the answer, or the server's store was set back.
     pub(crate) fn wrote(&self, object: Arc<Object>) -> bool {
-        let object = self.keep_own(object);
-        self.lay(&object, &object)
+        let object = self.encode_own(object);
+        self.overlay_write(&object, &object)
     }
 
     /// As [`wrote`](Self::wrote), for an object as the API server returned it.
-    pub(crate) fn wrote_whole(&self, object: Arc<Object>) -> bool {
-        let kept = self.keep_whole(&object);
-        self.lay(&object, &kept)
+    pub(crate) fn wrote_response(&self, object: Arc<Object>) -> bool {
+        let kept = self.encode_response(&object);
+        self.overlay_write(&object, &kept)
     }
 
     /// Overlays an own write on the state that the watch has shown; index values are read from
-    /// `came`.
-    fn lay(&self, came: &Arc<Object>, object: &Arc<Object>) -> bool {
+    /// `received`.
+    fn overlay_write(&self, received: &Arc<Object>, object: &Arc<Object>) -> bool {
         let (plan, tables) = {
             let state = self.state.read();
             (Arc::clone(&state.plan), state.tables.len())
         };
         // Evaluated without the lock: index functions are user code.
         let mut values = Values::default();
-        let part = plan.evaluate(came, object, &mut values);
+        let part = plan.evaluate(received, object, &mut values);
         let mut state = self.state.write();
-        let shown = state.shown_beside(object);
+        // Compared under the write lock: the watch may have shown the write since the index values
+        // were read.
+        let shown = state.compare_own(object);
         if matches!(shown, Shown::Same | Shown::Later) {
             return shown == Shown::Later;
         }
@@ -60,12 +66,13 @@ impl Core {
     /// Sets how long a watch may be silent. Own writes that it has not shown are remembered for
     /// twice as long, which leaves time to connect and to list anew.
     pub(crate) fn silent_for_at_most(&self, silence: std::time::Duration) {
-        self.state.write().own.keep_for(silence.saturating_mul(2));
+        self.state.write().own.set_retention(silence.saturating_mul(2));
     }
 
     /// Records that this process deleted the object of that uid.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
+        // Split, so that the slot can be read while the overlay is changed.
         let State { slots, own, .. } = &mut *state;
         let seen = slots.get(parts(key)).map(|slot| &*slot.object);
         own.deleted(key, uid, seen, self.clock.now());

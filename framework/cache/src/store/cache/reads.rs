@@ -14,8 +14,10 @@ use windlass_core::resource::ObjectKey;
 
 /// The time that a read refers to: now, or the moment of a snapshot.
 #[derive(Clone, Copy)]
-pub(crate) enum At<'a> {
+pub(crate) enum ReadTime<'a> {
+    /// The state at the call, own writes included.
     Now,
+    /// The present state, with the differences that the snapshot has recorded since.
     SnapshotDiff(&'a SnapshotDiff),
 }
 
@@ -24,12 +26,12 @@ const SMALL_GROUP: usize = 8;
 
 impl Core {
     /// Takes a snapshot of the current state.
-    pub(crate) fn moment(&self) -> Arc<SnapshotDiff> {
+    pub(crate) fn snapshot_diff(&self) -> Arc<SnapshotDiff> {
         // Under the write lock: a change between reading own writes and `open` would be missed.
         let mut state = self.state.write();
-        let moment = SnapshotDiff::new(self.own_differences(&state));
-        state.open(&moment);
-        moment
+        let diff = SnapshotDiff::new(self.own_differences(&state));
+        state.open(&diff);
+        diff
     }
 
     /// Returns the keys at which own writes hide the state that the watch has shown.
@@ -50,16 +52,18 @@ impl Core {
     }
 
     /// Calls `read` with the state and the differences of the moment from it.
-    fn read<R>(&self, at: At<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
+    fn read<R>(&self, at: ReadTime<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
+        // One read lock for state and differences: a change in between would show a moment that
+        // never was.
         let state = self.state.read();
         match at {
-            At::Now => read(&state, &self.own_differences(&state)),
-            At::SnapshotDiff(moment) => moment.with(|differences| read(&state, differences)),
+            ReadTime::Now => read(&state, &self.own_differences(&state)),
+            ReadTime::SnapshotDiff(diff) => diff.with(|differences| read(&state, differences)),
         }
     }
 
     /// Number of objects.
-    pub(crate) fn len(&self, at: At<'_>) -> usize {
+    pub(crate) fn len(&self, at: ReadTime<'_>) -> usize {
         self.read(at, |state, differences| {
             let mut len = state.slots.len();
             for (key, shown) in differences {
@@ -71,9 +75,9 @@ impl Core {
     }
 
     /// Returns the object at `key`, own writes included.
-    pub(crate) fn get(&self, key: &ObjectKey, at: At<'_>) -> Option<Arc<Object>> {
+    pub(crate) fn get(&self, key: &ObjectKey, at: ReadTime<'_>) -> Option<Arc<Object>> {
         // The usual read: without building the differences of all own writes.
-        if let At::Now = at {
+        if let ReadTime::Now = at {
             let state = self.state.read();
             return self.shown(&state, key).map(Arc::clone);
         }
@@ -98,7 +102,7 @@ impl Core {
     }
 
     /// Returns the objects of a namespace (`None`: all), in key order.
-    pub(crate) fn collect(&self, namespace: Option<&str>, at: At<'_>) -> Vec<Arc<Object>> {
+    pub(crate) fn collect(&self, namespace: Option<&str>, at: ReadTime<'_>) -> Vec<Arc<Object>> {
         let (mut found, shown) = self.read(at, |state, differences| {
             let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
             let mut found = self.found(state, namespace);
@@ -129,7 +133,7 @@ impl Core {
     }
 
     /// Returns the objects of a namespace that the watch has shown, sorted if that costs nothing.
-    fn found(&self, state: &State, namespace: Option<&str>) -> Found {
+    fn found(&self, state: &State, namespace: Option<&str>) -> CollectedObjects {
         // Locked only to copy the `Arc`: `sort` on another thread replaces it.
         let order = self.order.lock();
         let (membership, ids) = (order.membership, Arc::clone(&order.ids));
@@ -138,8 +142,12 @@ impl Core {
         let objects = |ids: &mut dyn Iterator<Item = Id>| {
             ids.filter_map(|id| Some((id, Arc::clone(state.slots.object(id)?)))).collect()
         };
-        let mut found =
-            Found { objects: Vec::new(), is_sorted, is_seen: true, membership: state.membership };
+        let mut found = CollectedObjects {
+            objects: Vec::new(),
+            is_sorted,
+            is_seen: true,
+            membership: state.membership,
+        };
         let Some(namespace) = namespace else {
             found.objects = if is_sorted {
                 objects(&mut ids.iter().copied())
@@ -165,7 +173,7 @@ impl Core {
     }
 
     /// Sorts the objects; `is_all` if they are all of the store, whose order is then remembered.
-    fn sort(&self, found: &mut Found, is_all: bool) {
+    fn sort(&self, found: &mut CollectedObjects, is_all: bool) {
         if found.is_sorted {
             return;
         }
@@ -181,10 +189,15 @@ impl Core {
 
     /// Returns the objects with `term` in an index of the store, in key order; `None` without the
     /// index.
-    pub(crate) fn lookup(&self, id: IndexId, term: &str, at: At<'_>) -> Option<Vec<Arc<Object>>> {
+    pub(crate) fn lookup(
+        &self,
+        id: IndexId,
+        term: &str,
+        at: ReadTime<'_>,
+    ) -> Option<Vec<Arc<Object>>> {
         let Match { mut found, is_sorted, others, evaluator } = match at {
-            At::Now => self.match_now(id, term)?,
-            At::SnapshotDiff(_) => self.read(at, |state, differences| {
+            ReadTime::Now => self.match_now(id, term)?,
+            ReadTime::SnapshotDiff(_) => self.read(at, |state, differences| {
                 // The index covers the current slots only: objects of the snapshot that differ are
                 // evaluated here.
                 let (mut matched, _) = matched(state, id, term)?;
@@ -219,6 +232,8 @@ impl Core {
         }
         let now = self.clock.now();
         matched.found.retain(|object| {
+            // An own write or deletion may hide the indexed state; the former is evaluated by the
+            // caller.
             let shown = state.own.resolve(object.key(), Some(object), now);
             shown.is_some_and(|shown| Arc::ptr_eq(shown, object))
         });
@@ -236,9 +251,12 @@ impl Core {
 
 /// Objects that an index has for a term, and others that it may not cover.
 struct Match {
+    /// Objects of the index, as the watch has shown them.
     found: Vec<Arc<Object>>,
     is_sorted: bool,
+    /// Objects that are not in the index in the shown state: own writes, or states of a snapshot.
     others: Vec<Arc<Object>>,
+    /// Computes the values of `others`.
     evaluator: Evaluator,
 }
 
@@ -246,6 +264,7 @@ struct Match {
 fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
     let mut tables = state.tables.iter().enumerate();
     let (number, table) = tables.find(|(_, table)| table.id == id && table.is_ready)?;
+    // A value that no object has is no group: the answer is empty, and not an error.
     let group = table.find(term);
     let is_sorted = group.is_none_or(|group| group.is_sorted());
     let ids = group.into_iter().flat_map(|group| group.members());
@@ -256,11 +275,12 @@ fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
 }
 
 /// Objects that were collected under the lock.
-struct Found {
+struct CollectedObjects {
     objects: Vec<(Id, Arc<Object>)>,
     is_sorted: bool,
     /// They are exactly the slots' objects.
     is_seen: bool,
+    /// Number of the key set that was read.
     membership: u64,
 }
 

@@ -7,77 +7,77 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::mode::{Encoding, Mode};
 #[cfg(feature = "cold")]
-use super::press::Press;
+use super::compressor::Compressor;
+use super::mode::{Encoding, Mode};
 use crate::store::object::{Content, DecodedObject, InternedMeta, Object, Shared, StoreShared};
 use windlass_core::resource::ObjectKey;
 use windlass_core::wire::{MetadataScan, object_at_path};
 
 /// Converts the objects of one store, as its mode says.
 pub(in crate::store) struct Encoder {
-    pub(super) home: Arc<StoreShared>,
+    pub(super) shared: Arc<StoreShared>,
     pub(in crate::store) mode: Mode,
     #[cfg(feature = "cold")]
-    press: Press,
+    compressor: Compressor,
     /// Heads of decoded objects.
     heads: InternedMeta<Box<[u8]>>,
 }
 
 impl Encoder {
-    pub(in crate::store) fn new(home: Arc<StoreShared>, mode: Mode) -> Self {
+    pub(in crate::store) fn new(shared: Arc<StoreShared>, mode: Mode) -> Self {
         Self {
-            home,
+            shared,
             mode,
             #[cfg(feature = "cold")]
-            press: Press::default(),
+            compressor: Compressor::default(),
             heads: InternedMeta::default(),
         }
     }
 
     /// Converts `object` into the form of this store. `before` is the object that it replaces,
-    /// `outside` the index values to keep beside it.
+    /// `detached` the index values to keep beside it.
     ///
     /// # Errors
     /// The reason for which the object does not decode into the type that is kept.
-    pub(in crate::store) fn keep(
+    pub(in crate::store) fn encode(
         &self,
         object: &Arc<Object>,
         before: Option<&Object>,
-        outside: &[u8],
+        detached: &[u8],
     ) -> Result<Arc<Object>, String> {
         let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
         match &self.mode.form {
             Encoding::Compact => Ok(Arc::clone(object)),
-            Encoding::Part(selection) => Ok(self.part(object, body, selection, outside)),
+            Encoding::Projected(selection) => Ok(self.part(object, body, selection, detached)),
             Encoding::Metadata => Ok(self.metadata_of(object, body)),
             Encoding::Cold => Ok(self.cold(object, body, before)),
             Encoding::Decoded(decoded) => {
                 let value = (decoded.decode)(object)?;
-                Ok(self.kept(object, value, body.len(), before, outside))
+                Ok(self.decoded(object, value, body.len(), before, detached))
             }
         }
     }
 
     /// Builds an object that keeps the decoded `value`; `body` is the length of its JSON.
-    fn kept(
+    fn decoded(
         &self,
         object: &Object,
         value: Shared,
         body: usize,
         before: Option<&Object>,
-        outside: &[u8],
+        detached: &[u8],
     ) -> Arc<Object> {
         let (mut own, mut shared) = (Vec::new(), Vec::new());
-        let outline = object.head().lifted(&mut own, &mut shared);
+        let offsets = object.metadata().lifted(&mut own, &mut shared);
         let weight = value.weight(own.len() + shared.len(), body);
-        let outside_at = own.len();
-        own.extend_from_slice(outside);
-        let head = self.home.memory.buffer(own.len(), |head| head.extend_from_slice(&own));
+        let detached_at = own.len();
+        own.extend_from_slice(detached);
+        let head = self.shared.memory.buffer(own.len(), |head| head.extend_from_slice(&own));
         let common = self.common(&shared, before);
-        let kept = DecodedObject::new(head, common, value, weight, outside_at);
+        let kept = DecodedObject::new(head, common, value, weight, detached_at);
         let content = Content::DecodedObject(Box::new(kept));
-        Object::of(object.key().clone(), outline, content, &self.home)
+        Object::of(object.key().clone(), offsets, content, &self.shared)
     }
 
     /// Returns the part of a head that objects share; that of the object before, if it is equal.
@@ -102,7 +102,7 @@ impl Encoder {
         }
         let bytes = [FRAME[0], metadata, FRAME[1]].concat();
         match MetadataScan::of(&bytes) {
-            Ok(skim) => Object::new(object.key().clone(), &skim, &self.home),
+            Ok(skim) => Object::new(object.key().clone(), &skim, &self.shared),
             Err(_) => Arc::clone(object),
         }
     }
@@ -110,15 +110,18 @@ impl Encoder {
     #[cfg(feature = "cold")]
     fn cold(&self, object: &Arc<Object>, body: &[u8], before: Option<&Object>) -> Arc<Object> {
         let (mut own, mut common) = (Vec::new(), Vec::new());
-        let outline = object.head().lifted(&mut own, &mut common);
+        let offsets = object.metadata().lifted(&mut own, &mut common);
         let before = match before.map(Object::content) {
             Some(Content::Cold(cold)) => Some(&**cold),
             _ => None,
         };
-        match self.press.pack(object, (&own, &common), body, before, &self.home.memory) {
-            Some(cold) => {
-                Object::of(object.key().clone(), outline, Content::Cold(Box::new(cold)), &self.home)
-            }
+        match self.compressor.pack(object, (&own, &common), body, before, &self.shared.memory) {
+            Some(cold) => Object::of(
+                object.key().clone(),
+                offsets,
+                Content::Cold(Box::new(cold)),
+                &self.shared,
+            ),
             None => Arc::clone(object),
         }
     }
@@ -132,7 +135,7 @@ impl Encoder {
     /// milliseconds. Returns the objects that waited for it.
     #[cfg(feature = "cold")]
     pub(in crate::store) fn train(&self) -> Vec<Arc<Object>> {
-        self.press.train()
+        self.compressor.train()
     }
 
     /// Returns the object that `skim` shows, after the kind's transform; `None` without a
@@ -157,12 +160,12 @@ impl Encoder {
             if !is_same {
                 return Err("the transform changed name, namespace, uid or resourceVersion");
             }
-            Ok(Object::new(key.clone(), &changed, &self.home))
+            Ok(Object::new(key.clone(), &changed, &self.shared))
         });
         object
             .map_err(|why| {
                 tracing::error!(
-                    resource = %self.home.info, namespace = skim.namespace.as_deref(),
+                    resource = %self.shared.info, namespace = skim.namespace.as_deref(),
                     name = &*skim.name, version = &*skim.resource_version, why,
                     "the object cannot be transformed: it is kept as it came"
                 );

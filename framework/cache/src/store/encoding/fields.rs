@@ -1,13 +1,13 @@
 //! The fields that a type has of an object.
 
 use crate::store::object::Path;
-use windlass_core::wire::Only;
+use windlass_core::wire::FieldMask;
 
 /// The paths of a type's fields; the empty path means the whole object.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) struct Fields(pub(in crate::store) &'static [Path]);
+pub(in crate::store) struct FieldPaths(pub(in crate::store) &'static [Path]);
 
-impl Fields {
+impl FieldPaths {
     /// Whether a field lies at the path or above it, so that its type decides about the value
     /// there.
     pub(in crate::store) fn may_have(self, path: &[&str]) -> bool {
@@ -44,14 +44,14 @@ impl Fields {
 /// The members that are kept of a kind's objects.
 #[derive(Debug)]
 pub(in crate::store) struct Selection {
-    pub(super) only: Only,
+    pub(super) mask: FieldMask,
     /// The fields of the type that they are read as.
-    pub(in crate::store) fields: Fields,
+    pub(in crate::store) fields: FieldPaths,
 }
 
 impl Selection {
     /// Returns the selection for a type with these fields; `None` if the type reads everything.
     pub(in crate::store) fn of(fields: &'static [Path]) -> Option<Self> {
-        Some(Self { only: Only::of(fields)?, fields: Fields(fields) })
+        Some(Self { mask: FieldMask::of(fields)?, fields: FieldPaths(fields) })
     }
 }

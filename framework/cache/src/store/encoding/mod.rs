@@ -2,11 +2,13 @@
 //!
 //! Settings ([`Mode`], [`Representation`], [`Transform`]), and the encoder that follows them.
 
+// DESIGN.md, 58: Types are not asked which fields they read
+
+#[cfg(feature = "cold")]
+mod compressor;
 mod encoder;
 mod fields;
 mod mode;
-#[cfg(feature = "cold")]
-mod press;
 mod projected;
 mod representation;
 mod transform;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::fields::{Fields, Selection};
+use super::fields::{FieldPaths, Selection};
 use super::representation::Representation;
 use super::transform::Transform;
 use crate::store::object::{Object, Path, Shared};
 use windlass_core::resource::{ClusterId, DynamicObject, Resource, ResourceInfo};
-use windlass_core::wire::is_of_head;
+use windlass_core::wire::is_kept_metadata;
 
 /// The settings with which a store keeps its objects.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Mode {
 pub(super) enum Encoding {
     #[default]
     Compact,
-    Part(Arc<Selection>),
+    Projected(Arc<Selection>),
     Metadata,
     Cold,
     Decoded(Decoded),
@@ -39,7 +39,7 @@ pub(super) struct Decoded {
     pub(super) decode: fn(&Object) -> Result<Shared, String>,
     of: TypeId,
     /// The paths that the type reads.
-    fields: Fields,
+    fields: FieldPaths,
     /// Whether the type keeps every member as JSON.
     is_dynamic: bool,
 }
@@ -51,7 +51,7 @@ impl Mode {
         let form = match representation {
             Representation::Typed => Encoding::Decoded(Decoded::of::<K>(K::projected())),
             _ if K::projection().is_some() => match Selection::of(K::projected()) {
-                Some(selection) => Encoding::Part(Arc::new(selection)),
+                Some(selection) => Encoding::Projected(Arc::new(selection)),
                 None => Encoding::Compact,
             },
             Representation::Compact => Encoding::Compact,
@@ -77,7 +77,9 @@ impl Mode {
         match &self.form {
             Encoding::Compact | Encoding::Cold => true,
             Encoding::Metadata => path.first() == Some(&"metadata"),
-            Encoding::Part(selection) => selection.fields.may_have(path) || is_of_head(path),
+            Encoding::Projected(selection) => {
+                selection.fields.may_have(path) || is_kept_metadata(path)
+            }
             Encoding::Decoded(decoded) => decoded.fields.may_have(path) && decoded.keeps(path),
         }
     }
@@ -91,7 +93,7 @@ impl Mode {
     /// Whether every value at this path is known to be kept.
     pub(in crate::store) fn has(&self, path: Path) -> bool {
         match &self.form {
-            Encoding::Part(selection) => selection.fields.has(path) || is_of_head(path),
+            Encoding::Projected(selection) => selection.fields.has(path) || is_kept_metadata(path),
             Encoding::Decoded(decoded) => decoded.fields.has(path) && decoded.keeps(path),
             _ => true,
         }
@@ -104,9 +106,9 @@ impl Mode {
     }
 
     /// Returns the fields of the type that objects are read as, if it is known to have only a part.
-    pub(in crate::store) fn fields(&self) -> Option<Fields> {
+    pub(in crate::store) fn fields(&self) -> Option<FieldPaths> {
         match &self.form {
-            Encoding::Part(selection) => Some(selection.fields),
+            Encoding::Projected(selection) => Some(selection.fields),
             Encoding::Decoded(decoded) => Some(decoded.fields),
             _ => None,
         }
@@ -120,7 +122,7 @@ impl Mode {
 
     /// Whether objects are cut to the fields of a projection.
     pub(in crate::store) fn is_part(&self) -> bool {
-        matches!(self.form, Encoding::Part(_))
+        matches!(self.form, Encoding::Projected(_))
     }
 
     /// Returns the type of the kept values, if values are kept.
@@ -146,7 +148,7 @@ impl fmt::Debug for Encoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Compact => "compact",
-            Self::Part(_) => "part",
+            Self::Projected(_) => "part",
             Self::Metadata => "metadata",
             Self::Cold => "cold",
             Self::Decoded(_) => "decoded",
@@ -164,7 +166,7 @@ impl Decoded {
         Self {
             decode,
             of: TypeId::of::<K>(),
-            fields: Fields(fields),
+            fields: FieldPaths(fields),
             is_dynamic: TypeId::of::<K>() == TypeId::of::<DynamicObject>(),
         }
     }

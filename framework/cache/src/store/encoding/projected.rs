@@ -6,15 +6,17 @@
 //! buffer of the store's own, and decoding them later costs no more than decoding at once.
 //!
 //! Not here: the fields of a projection (`Resource::projected`), and finding them in the bytes
-//! (`wire::Only`).
+//! (`wire::FieldMask`).
+
+// DESIGN.md, 46: Projections are kept as JSON bytes, not as decoded values
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::encoder::Encoder;
 use super::fields::Selection;
-use crate::store::object::{Content, Object, Part};
-use windlass_core::wire::{Head, MetadataScan, object_at_path, without};
+use crate::store::object::{Content, Object, ProjectedFields};
+use windlass_core::wire::{MetadataRef, MetadataScan, object_at_path, without};
 
 impl Encoder {
     /// Returns `own`, which was written through a type that skips labels, with the labels of
@@ -26,16 +28,16 @@ impl Encoder {
         shown: &Object,
     ) -> Option<Arc<Object>> {
         let picked = self.mode.fields()?.picked_labels()?;
-        if own.head().uid() != shown.head().uid() {
+        if own.metadata().uid() != shown.metadata().uid() {
             return None;
         }
         let body = own.body();
-        let (mut labels, written) = (labels(shown.head()), labels(own.head()));
+        let (mut labels, written) = (labels(shown.metadata()), labels(own.metadata()));
         labels.retain(|key, _| !picked.contains(key));
         labels.extend(written);
         let bytes = with_labels(&body, &serde_json::to_vec(&labels).ok()?)?;
         let skim = MetadataScan::of(&bytes).ok()?;
-        Some(Object::new(own.key().clone(), &skim, &self.home))
+        Some(Object::new(own.key().clone(), &skim, &self.shared))
     }
 
     /// Returns the members of `object` that `selection` keeps; `body` are its compact bytes. The
@@ -45,34 +47,34 @@ impl Encoder {
         object: &Arc<Object>,
         body: &[u8],
         selection: &Selection,
-        outside: &[u8],
+        detached: &[u8],
     ) -> Arc<Object> {
-        let cuts = selection.only.cuts(body).unwrap_or_default();
-        if cuts.is_empty() && outside.is_empty() {
+        let cuts = selection.mask.cuts(body).unwrap_or_default();
+        if cuts.is_empty() && detached.is_empty() {
             return Arc::clone(object);
         }
         let kept = body.len() - cuts.iter().map(|(start, end)| end - start).sum::<usize>();
-        let bytes = self.home.memory.buffer(kept + outside.len(), |bytes| {
+        let bytes = self.shared.memory.buffer(kept + detached.len(), |bytes| {
             let mut at = 0;
             for (start, end) in &cuts {
                 bytes.extend_from_slice(&body[at..*start]);
                 at = *end;
             }
             bytes.extend_from_slice(&body[at..]);
-            bytes.extend_from_slice(outside);
+            bytes.extend_from_slice(detached);
         });
         let content = match u32::try_from(kept) {
-            _ if outside.is_empty() => Content::Compact(bytes),
-            Ok(outside) => Content::Part(Box::new(Part::new(bytes, outside))),
-            // Objects above 4 GiB have no outline, so they do not get here.
+            _ if detached.is_empty() => Content::Compact(bytes),
+            Ok(detached) => Content::Projected(Box::new(ProjectedFields::new(bytes, detached))),
+            // Objects above 4 GiB have no offsets, so they do not get here.
             Err(_) => return Arc::clone(object),
         };
-        Object::of(object.key().clone(), object.outline().without(&cuts), content, &self.home)
+        Object::of(object.key().clone(), object.offsets().without(&cuts), content, &self.shared)
     }
 }
 
-fn labels(head: Head<'_>) -> BTreeMap<String, String> {
-    head.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+fn labels(metadata: MetadataRef<'_>) -> BTreeMap<String, String> {
+    metadata.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 /// Returns `body`, an object as serde wrote it, with other labels.

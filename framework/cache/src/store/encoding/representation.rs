@@ -19,6 +19,16 @@
 ///
 /// The figures are resident bytes of single runs with 100,000 Pods and two indexes; the benchmarks
 /// have current ones.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use windlass::informer::CacheOptions;
+/// use windlass::store::Representation;
+///
+/// // Pods that are only looked up by their owner.
+/// let options = CacheOptions::default().representation(Representation::Metadata);
+/// assert_ne!(options, CacheOptions::default());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Representation {
     /// The JSON as it came, without `apiVersion`, `kind` and `metadata.managedFields`; decoded by

@@ -54,7 +54,7 @@ pub(in crate::store) fn known(
     };
     let (own, mut before) = (visited(own, plan), visited(object, plan));
     let is_decoded = matches!(object.content(), Content::DecodedObject(_));
-    for (index, values) in object.outside().told(plan.declared()) {
+    for (index, values) in object.detached().by_index(plan.declared()) {
         // The decoded value shows the field, so its type has it: a write that lacks it cleared it.
         if is_decoded && before.remove(&index).is_some() {
             continue;

@@ -1,5 +1,7 @@
 //! Indexes as typed handles, and the computation of their values.
 
+// DESIGN.md, 3: `Index<K, V>` carries its own extractor
+
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,15 +16,33 @@ impl<V: Display + Send + Sync + 'static> IndexValue for V {}
 
 /// A handle to an index of `K` by values of type `V`. It carries the index's definition, so no
 /// lookup can name an index that does not exist: the first lookup builds it.
+///
+/// client-go's `IndexFunc` under a name. A constant, so that every lookup names the same
+/// definition:
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use k8s_openapi::api::core::v1::{Pod, Service};
+/// use windlass::store::Index;
+///
+/// const BY_NODE: Index<Pod, String> = Index::on_path("node", &["spec", "nodeName"]);
+/// const BY_PORT: Index<Service, i32> = Index::new("port", |service| {
+///     let ports = service.spec.iter().flat_map(|spec| spec.ports.iter().flatten());
+///     ports.map(|port| port.port).collect()
+/// });
+/// assert_eq!((BY_NODE.name(), BY_PORT.name()), ("node", "port"));
+/// ```
 #[derive(Debug)]
 pub struct Index<K, V> {
+    /// Name in logs and debug output; not its identity.
     pub(crate) name: &'static str,
-    pub(crate) source: Source<K, V>,
+    /// Its definition.
+    pub(crate) source: IndexSource<K, V>,
 }
 
 /// The definition of an index.
 #[derive(Debug)]
-pub(crate) enum Source<K, V> {
+pub(crate) enum IndexSource<K, V> {
     /// A field path; evaluated without decoding the object. Lists along the path fan out.
     Path(&'static [&'static str], PhantomData<fn() -> V>),
     /// A function of the decoded object.
@@ -35,12 +55,12 @@ impl<K, V> Clone for Index<K, V> {
     }
 }
 impl<K, V> Copy for Index<K, V> {}
-impl<K, V> Clone for Source<K, V> {
+impl<K, V> Clone for IndexSource<K, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<K, V> Copy for Source<K, V> {}
+impl<K, V> Copy for IndexSource<K, V> {}
 
 impl<K, V: IndexValue> Index<K, V> {
     /// Defines an index on a field path, such as `&["spec", "host"]`; `#[index(…)]` generates such
@@ -53,7 +73,7 @@ impl<K, V: IndexValue> Index<K, V> {
     /// checked: an index on a misspelt path, or on one that ends at an object, finds nothing. In
     /// `#[index(…)]` the compiler checks a chain of fields, and `crd()` a path.
     pub const fn on_path(name: &'static str, path: &'static [&'static str]) -> Self {
-        Self { name, source: Source::Path(path, PhantomData) }
+        Self { name, source: IndexSource::Path(path, PhantomData) }
     }
 
     /// Defines an index on the values that `values` returns for a decoded object. An object that
@@ -61,7 +81,7 @@ impl<K, V: IndexValue> Index<K, V> {
     /// an object without it, so an index on a field that a projection or
     /// [`Metadata`](crate::store::Representation::Metadata) leaves out finds nothing.
     pub const fn new(name: &'static str, values: fn(&K) -> Vec<V>) -> Self {
-        Self { name, source: Source::Function(values) }
+        Self { name, source: IndexSource::Function(values) }
     }
 
     /// Returns the index's name.
@@ -71,17 +91,19 @@ impl<K, V: IndexValue> Index<K, V> {
 }
 
 impl<K: Resource, V: IndexValue> Index<K, V> {
+    /// Two indexes on one path are one index, whatever their names.
     pub(crate) fn id(&self) -> IndexId {
         match self.source {
-            Source::Path(path, _) => IndexId::Path(path),
-            Source::Function(function) => IndexId::Function(self.name, function as usize),
+            IndexSource::Path(path, _) => IndexId::Path(path),
+            IndexSource::Function(function) => IndexId::Function(self.name, function as usize),
         }
     }
 
+    /// Erases the types of the index, so that one store can hold indexes of several value types.
     pub(crate) fn evaluator(&self) -> Evaluator {
         match self.source {
-            Source::Path(path, _) => Evaluator::Path(path),
-            Source::Function(function) => {
+            IndexSource::Path(path, _) => Evaluator::Path(path),
+            IndexSource::Function(function) => {
                 Evaluator::Function(Arc::new(ByFunction { name: self.name, function }))
             }
         }

@@ -11,4 +11,4 @@ pub(in crate::store) use index::{Evaluator, IndexId};
 pub use index::{Index, IndexValue};
 pub(in crate::store) use postings::Postings;
 pub(in crate::store) use table::Table;
-pub(in crate::store) use values::{IndexPlan, Part, Values};
+pub(in crate::store) use values::{IndexPlan, ValueRange, Values};

@@ -1,5 +1,7 @@
 //! Groups of objects by a text: the objects with an index value, or those of a namespace.
 
+// DESIGN.md, 26: Store slots lie in a slab; answers are sorted on reading
+
 use crate::store::slots::{Hash, Hasher, Id, IdSet, Ids, Slots};
 
 /// The number of a group; reused after the group is gone.
@@ -21,11 +23,11 @@ pub(in crate::store) struct Postings {
 /// The objects that share a text.
 pub(in crate::store) struct Group {
     text: Box<str>,
-    members: Members,
+    members: GroupMembers,
 }
 
 /// The members of a group; as large as a vector.
-enum Members {
+enum GroupMembers {
     /// A single member: in an index on names or addresses most values have one object.
     One(Id),
     /// In key order.
@@ -74,7 +76,7 @@ impl Postings {
 
     /// Creates a group with one member.
     fn open(&mut self, hash: Hash, text: &str, member: Id) -> GroupId {
-        let group = Some(Group { text: Box::from(text), members: Members::One(member) });
+        let group = Some(Group { text: Box::from(text), members: GroupMembers::One(member) });
         let id = match self.free.pop() {
             Some(id) => {
                 self.groups[id as usize] = group;
@@ -103,7 +105,7 @@ impl Postings {
     }
 
     /// Removes a member from the group of `text`.
-    pub(in crate::store) fn leave_text(&mut self, text: &str, member: Id, slots: &Slots) {
+    pub(in crate::store) fn remove_text(&mut self, text: &str, member: Id, slots: &Slots) {
         if let Some(id) = self.id(self.hasher.text(text), text) {
             self.leave(id, member, slots);
         }
@@ -132,20 +134,20 @@ impl Group {
     /// The members; in key order when [`is_sorted`](Self::is_sorted) returns true.
     pub(in crate::store) fn members(&self) -> impl Iterator<Item = Id> {
         let (few, many) = match &self.members {
-            Members::One(id) => (std::slice::from_ref(id), None),
-            Members::Few(ids) => (ids.as_slice(), None),
-            Members::Many(ids) => (&[][..], Some(ids)),
+            GroupMembers::One(id) => (std::slice::from_ref(id), None),
+            GroupMembers::Few(ids) => (ids.as_slice(), None),
+            GroupMembers::Many(ids) => (&[][..], Some(ids)),
         };
         few.iter().copied().chain(many.into_iter().flat_map(|ids| ids.iter()))
     }
 
     /// Whether [`members`](Self::members) are in key order.
     pub(in crate::store) fn is_sorted(&self) -> bool {
-        !matches!(self.members, Members::Many(_))
+        !matches!(self.members, GroupMembers::Many(_))
     }
 }
 
-impl Members {
+impl GroupMembers {
     fn len(&self) -> usize {
         match self {
             Self::One(_) => 1,

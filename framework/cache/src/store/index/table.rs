@@ -144,7 +144,7 @@ mod tests {
 
     /// A set of objects and a table.
     struct Rig {
-        home: Arc<StoreShared>,
+        shared: Arc<StoreShared>,
         slots: Slots,
         table: Table,
     }
@@ -155,7 +155,7 @@ mod tests {
             let info = ResourceInfo::of::<ConfigMap>();
             let evaluator = Evaluator::Path(&["x"]);
             Self {
-                home: Arc::new(StoreShared::new(info, Weak::<crate::store::Core>::new(), false)),
+                shared: Arc::new(StoreShared::new(info, Weak::<crate::store::Core>::new(), false)),
                 slots: Slots::new(hasher),
                 table: Table::new(IndexId::Path(&["x"]), evaluator, hasher),
             }
@@ -167,7 +167,7 @@ mod tests {
             let key = windlass_core::resource::ObjectKey::new(None, &skim.name);
             let hash = self.slots.hash(parts(&key));
             self.slots.find_hashed(hash, parts(&key)).unwrap_or_else(|| {
-                let object = Object::new(key.clone(), &skim, &self.home);
+                let object = Object::new(key.clone(), &skim, &self.shared);
                 self.slots.insert(hash, Slot { object, run: ListGeneration::default() })
             })
         }

@@ -36,7 +36,7 @@ pub(in crate::store) struct Values {
 
 /// The values of one object: a part of [`Values`].
 #[derive(Clone, Debug, Default)]
-pub(in crate::store) struct Part(Range<usize>);
+pub(in crate::store) struct ValueRange(Range<usize>);
 
 impl IndexPlan {
     /// Builds the plan of the evaluators, numbered in their order.
@@ -69,24 +69,24 @@ impl IndexPlan {
     }
 
     /// Appends the object's values; those of each index are sorted and distinct. Paths are read
-    /// from the object as it `came`, functions get the object that is kept. May run user code:
+    /// from the object as it `received`, functions get the object that is kept. May run user code:
     /// never call it under a lock.
     pub(in crate::store) fn evaluate(
         &self,
-        came: &Object,
+        received: &Object,
         object: &Arc<Object>,
         into: &mut Values,
-    ) -> Part {
+    ) -> ValueRange {
         let first = into.values.len();
         if !self.paths.is_empty() {
             // Values that are kept beside an object replace those in its bytes.
-            let told = came.outside().told(&self.declared);
-            came.visit(&self.paths, &mut |index, scalar| match scalar {
-                _ if told.iter().any(|(told, _)| *told == index) => {}
+            let indexed = received.detached().by_index(&self.declared);
+            received.visit(&self.paths, &mut |index, scalar| match scalar {
+                _ if indexed.iter().any(|(indexed, _)| *indexed == index) => {}
                 Scalar::Text(text) => into.add_text(index, &text),
                 number @ Scalar::Number(_) => into.add(index, &number),
             });
-            for (index, values) in &told {
+            for (index, values) in &indexed {
                 values.iter().for_each(|value| into.add_text(*index, value));
             }
         }
@@ -119,7 +119,7 @@ impl Values {
     }
 
     /// Sorts the values that were added since `first`, and removes duplicates.
-    fn settle(&mut self, first: usize) -> Part {
+    fn settle(&mut self, first: usize) -> ValueRange {
         let text = &self.text;
         let key = |value: &Value| (value.index, &text[value.text.clone()]);
         let added = &mut self.values[first..];
@@ -135,19 +135,19 @@ impl Values {
             }
             self.values.truncate(kept);
         }
-        Part(first..self.values.len())
+        ValueRange(first..self.values.len())
     }
 
     /// Returns the part of an object with these values in the first index.
     #[cfg(test)]
-    pub(in crate::store) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
+    pub(in crate::store) fn part(&mut self, texts: impl Iterator<Item = String>) -> ValueRange {
         let first = self.values.len();
         texts.for_each(|text| self.add(0, &text));
         self.settle(first)
     }
 
     /// Returns the values of a part in one index, sorted.
-    pub(in crate::store) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
+    pub(in crate::store) fn of(&self, part: &ValueRange, index: usize) -> Texts<'_> {
         let values = self.values.get(part.0.clone()).unwrap_or_default();
         let start = values.partition_point(|value| value.index < index);
         let length = values[start..].partition_point(|value| value.index == index);
@@ -190,6 +190,6 @@ mod tests {
         assert_eq!(texts(1), ["a", "b"]);
         assert!(texts(2).is_empty());
         assert_eq!(texts(3), ["z"]);
-        assert_eq!(values.of(&Part::default(), 0).len(), 0);
+        assert_eq!(values.of(&ValueRange::default(), 0).len(), 0);
     }
 }

@@ -1,7 +1,8 @@
 //! Compressed objects: the packed body behind the bytes of the head.
 //!
-//! Head and body are packed apart, so that reading labels or versions unpacks nothing. Dictionaries
-//! live as long as objects that need them. Compression and training are in `encoding/press.rs`.
+//! Metadata and body are packed apart, so that reading labels or versions unpacks nothing.
+//! Dictionaries live as long as objects that need them. Compression and training are in
+//! `encoding/compressor.rs`.
 
 use std::fmt;
 use std::sync::Arc;

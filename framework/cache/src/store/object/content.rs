@@ -1,7 +1,7 @@
 //! The stored content of an object, by representation.
 //!
-//! Every variant holds the bytes that the object's outline points into, so head, labels, owners and
-//! annotations are read in the same way.
+//! Every variant holds the bytes that the object's offsets point into, so uid, version, labels,
+//! owners and annotations are read in the same way.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use super::buffer_pool::Buffer;
 #[cfg(feature = "cold")]
 use super::cold::Cold;
 use super::decoded::DecodedObject;
-use super::part::Part;
+use super::projected_fields::ProjectedFields;
 
 /// The stored content of an object. Variants other than the default one are boxed: the enum is as
 /// large as a buffer.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// The compact JSON; the outline points into it.
+    /// The compact JSON; the offsets point into it.
     Compact(Buffer),
     /// The compact JSON of some fields, and index values of others.
-    Part(Box<Part>),
-    /// The decoded value, and the bytes of its head.
+    Projected(Box<ProjectedFields>),
+    /// The decoded value, and the bytes of its metadata.
     DecodedObject(Box<DecodedObject>),
-    /// Compressed, behind the bytes of its head.
+    /// Compressed, behind the bytes of its metadata.
     #[cfg(feature = "cold")]
     Cold(Box<Cold>),
 }
@@ -34,12 +34,12 @@ impl Default for Content {
 }
 
 impl Content {
-    /// Returns the bytes that the outline points into: for uid, resourceVersion and annotations,
+    /// Returns the bytes that the offsets point into: for uid, resourceVersion and annotations,
     /// and for labels, finalizers and owners.
     pub(crate) fn head_bytes(&self) -> (&[u8], &[u8]) {
         match self {
             Self::Compact(bytes) => (bytes, bytes),
-            Self::Part(part) => (part.body(), part.body()),
+            Self::Projected(part) => (part.body(), part.body()),
             Self::DecodedObject(kept) => (&kept.head, &kept.common),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => (cold.head(), cold.common()),
@@ -50,7 +50,7 @@ impl Content {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Compact(one), Self::Compact(other)) => **one == **other,
-            (Self::Part(one), Self::Part(other)) => *one.bytes == *other.bytes,
+            (Self::Projected(one), Self::Projected(other)) => *one.bytes == *other.bytes,
             _ => false,
         }
     }
@@ -59,7 +59,7 @@ impl Content {
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Compact(bytes) => Cow::Borrowed(bytes),
-            Self::Part(part) => Cow::Borrowed(part.body()),
+            Self::Projected(part) => Cow::Borrowed(part.body()),
             Self::DecodedObject(kept) => Cow::Owned(kept.json()),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => Cow::Owned(cold.unpacked()),
@@ -70,7 +70,7 @@ impl Content {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.len(),
-            Self::Part(part) => part.bytes.len(),
+            Self::Projected(part) => part.bytes.len(),
             Self::DecodedObject(kept) => kept.head.len() + kept.weight as usize,
             #[cfg(feature = "cold")]
             Self::Cold(cold) => cold.bytes.len(),
@@ -81,7 +81,7 @@ impl Content {
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.capacity(),
-            Self::Part(part) => part.bytes.capacity() + size_of::<Part>(),
+            Self::Projected(part) => part.bytes.capacity() + size_of::<ProjectedFields>(),
             Self::DecodedObject(kept) => {
                 kept.head.capacity() + size_of::<DecodedObject>() + kept.weight as usize
             }
@@ -94,7 +94,7 @@ impl Content {
     pub(crate) fn take_buffer(&mut self) -> Buffer {
         match self {
             Self::Compact(bytes) => std::mem::take(bytes),
-            Self::Part(part) => std::mem::take(&mut part.bytes),
+            Self::Projected(part) => std::mem::take(&mut part.bytes),
             Self::DecodedObject(kept) => std::mem::take(&mut kept.head),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => std::mem::take(&mut cold.bytes),

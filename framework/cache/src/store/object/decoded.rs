@@ -59,7 +59,7 @@ pub(crate) struct DecodedObject {
     /// Estimated bytes beside the head: the struct and, for its texts, those of the JSON.
     pub(in crate::store) weight: u32,
     /// Offset of the index values.
-    outside: u32,
+    detached: u32,
 }
 
 impl fmt::Debug for DecodedObject {
@@ -69,16 +69,16 @@ impl fmt::Debug for DecodedObject {
 }
 
 impl DecodedObject {
-    /// Builds the content of `value`; `head` has index values from the offset `outside` on.
+    /// Builds the content of `value`; `head` has index values from the offset `detached` on.
     pub(in crate::store) fn new(
         head: Buffer,
         common: Arc<Box<[u8]>>,
         value: Shared,
         weight: usize,
-        outside: usize,
+        detached: usize,
     ) -> Self {
         let short = |length| u32::try_from(length).unwrap_or(u32::MAX);
-        Self { head, common, value, weight: short(weight), outside: short(outside) }
+        Self { head, common, value, weight: short(weight), detached: short(detached) }
     }
 
     /// Returns the value, if it is a `K`.
@@ -95,7 +95,7 @@ impl DecodedObject {
         self.value.annotation(key)
     }
 
-    pub(in crate::store) fn outside(&self) -> DetachedIndexValues<'_> {
-        DetachedIndexValues::of(self.head.get(self.outside as usize..).unwrap_or_default())
+    pub(in crate::store) fn detached(&self) -> DetachedIndexValues<'_> {
+        DetachedIndexValues::of(self.head.get(self.detached as usize..).unwrap_or_default())
     }
 }

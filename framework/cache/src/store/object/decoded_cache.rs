@@ -67,23 +67,23 @@ mod tests {
 
     #[test]
     fn a_value_is_shared_while_somebody_holds_it() {
-        let shares = DecodedCache::default();
+        let decoded_cache = DecodedCache::default();
         let value: Decoded = Arc::new(7_u8);
-        shares.put(1, &value);
-        assert!(Arc::ptr_eq(&shares.get(1).unwrap(), &value));
-        assert!(shares.get(2).is_none());
+        decoded_cache.put(1, &value);
+        assert!(Arc::ptr_eq(&decoded_cache.get(1).unwrap(), &value));
+        assert!(decoded_cache.get(2).is_none());
         drop(value);
-        assert!(shares.get(1).is_none());
+        assert!(decoded_cache.get(1).is_none());
     }
 
     #[test]
     fn an_object_that_takes_anothers_place_is_not_taken_for_it() {
-        let shares = DecodedCache::default();
+        let decoded_cache = DecodedCache::default();
         let (one, other): (Decoded, Decoded) = (Arc::new(1_u8), Arc::new(2_u8));
-        shares.put(3, &one);
-        shares.put(3 + PLACES as u64, &other);
-        assert!(shares.get(3).is_none());
-        assert!(Arc::ptr_eq(&shares.get(3 + PLACES as u64).unwrap(), &other));
-        assert_eq!(shares.places.get().unwrap().len(), PLACES);
+        decoded_cache.put(3, &one);
+        decoded_cache.put(3 + PLACES as u64, &other);
+        assert!(decoded_cache.get(3).is_none());
+        assert!(Arc::ptr_eq(&decoded_cache.get(3 + PLACES as u64).unwrap(), &other));
+        assert_eq!(decoded_cache.places.get().unwrap().len(), PLACES);
     }
 }

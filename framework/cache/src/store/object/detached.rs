@@ -16,7 +16,7 @@ pub(in crate::store) struct DetachedIndexValues<'a>(&'a [u8]);
 type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
 
 /// The number of an index, and its values.
-pub(in crate::store) type Told<'a> = (usize, Vec<Cow<'a, str>>);
+pub(in crate::store) type IndexedValues<'a> = (usize, Vec<Cow<'a, str>>);
 
 impl<'a> DetachedIndexValues<'a> {
     pub(in crate::store) fn of(bytes: &'a [u8]) -> Self {
@@ -24,16 +24,16 @@ impl<'a> DetachedIndexValues<'a> {
     }
 
     /// Returns the recorded values of declared paths; they are complete, whatever else is kept.
-    pub(in crate::store) fn told(self, declared: &[(usize, Path)]) -> Vec<Told<'a>> {
+    pub(in crate::store) fn by_index(self, declared: &[(usize, Path)]) -> Vec<IndexedValues<'a>> {
         if self.0.is_empty() {
             return Vec::new();
         }
         let entries: Vec<Entry<'a>> = serde_json::from_slice(self.0).unwrap_or_default();
-        let mut told = Vec::new();
+        let mut indexed = Vec::new();
         for (path, values) in entries {
             let indexes = declared.iter().filter(|(_, declared)| path == *declared);
-            told.extend(indexes.map(|(index, _)| (*index, values.clone())));
+            indexed.extend(indexes.map(|(index, _)| (*index, values.clone())));
         }
-        told
+        indexed
     }
 }

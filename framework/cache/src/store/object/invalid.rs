@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::object::Object;
 use windlass_core::resource::ObjectKey;
 
-/// Error of an object whose bytes do not decode into its type. Head and raw bytes can still be
+/// Error of an object whose bytes do not decode into its type. Metadata and raw bytes can still be
 /// read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
@@ -37,13 +37,13 @@ pub(in crate::store) trait InvalidSink: Send + Sync {
 /// The objects of one store that did not decode.
 #[derive(Default)]
 pub(in crate::store) struct Invalids {
-    known: Mutex<BTreeMap<ObjectKey, Known>>,
+    known: Mutex<BTreeMap<ObjectKey, InvalidRecord>>,
     /// Whether there is any; checked by every read that decodes, without the lock.
     is_any: AtomicBool,
 }
 
 /// A finding about one object.
-struct Known {
+struct InvalidRecord {
     message: Arc<str>,
     /// The type into which the object does not decode.
     of: TypeId,
@@ -72,7 +72,7 @@ impl Invalids {
         message: &Arc<str>,
     ) -> InvalidChange {
         let (message, object) = (Arc::clone(message), Arc::clone(object));
-        let found = Known { message, of, object, is_outdated: false };
+        let found = InvalidRecord { message, of, object, is_outdated: false };
         let mut known = self.known.lock();
         // Set before the entry is inserted: a reader that sees it waits for the lock.
         self.is_any.store(true, Ordering::Release);
@@ -136,7 +136,7 @@ impl Invalids {
             return false;
         }
         let mut known = self.known.lock();
-        let is_it = |known: &Known| known.is_outdated && known.of == of;
+        let is_it = |known: &InvalidRecord| known.is_outdated && known.of == of;
         let healed =
             known.get(object.key()).is_some_and(is_it) && known.remove(object.key()).is_some();
         self.is_any.store(!known.is_empty(), Ordering::Release);

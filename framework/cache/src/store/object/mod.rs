@@ -1,7 +1,7 @@
 //! Objects and the memory that they take up.
 //!
-//! An object has a key, the offsets of its head, and its content in one of the kept forms. Buffers,
-//! blocks and decoded values are pooled or shared per store. Nothing here knows the store.
+//! An object has a key, the offsets of its metadata, and its content in one of the kept forms.
+//! Buffers, blocks and decoded values are pooled or shared per store. Nothing here knows the store.
 
 mod buffer_pool;
 #[cfg(feature = "cold")]
@@ -15,7 +15,7 @@ mod invalid;
 #[expect(clippy::module_inception, reason = "the folder is named after its main type")]
 mod object;
 mod object_pool;
-mod part;
+mod projected_fields;
 
 #[cfg(feature = "cold")]
 pub(in crate::store) use buffer_pool::{Buffer, BufferPool};
@@ -30,4 +30,4 @@ pub use invalid::Invalid;
 pub(in crate::store) use invalid::{InvalidChange, InvalidSink};
 pub use object::Object;
 pub(in crate::store) use object::StoreShared;
-pub(in crate::store) use part::Part;
+pub(in crate::store) use projected_fields::ProjectedFields;

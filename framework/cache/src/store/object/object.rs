@@ -1,4 +1,6 @@
-//! One object of the cache: key, offsets of its head, and content.
+//! One object of the cache: key, offsets of its metadata, and content.
+
+// DESIGN.md, 25: Cached objects are JSON bytes with offsets into them
 
 use std::any::TypeId;
 use std::borrow::Cow;
@@ -17,17 +19,17 @@ use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use windlass_core::wire::object_at_path;
 use windlass_core::wire::{
-    Head, HeadOffsets, MetadataScan, PathTree, Scalar, Undecodable, text_of, times,
+    MetadataOffsets, MetadataRef, MetadataScan, PathTree, Scalar, Undecodable, text_of, times,
 };
 
 /// An object of the cache; immutable.
 pub struct Object {
     key: ObjectKey,
-    outline: HeadOffsets,
+    offsets: MetadataOffsets,
     content: Content,
     /// Unique among all objects that this store ever had.
     serial: u64,
-    home: Arc<StoreShared>,
+    shared: Arc<StoreShared>,
 }
 
 /// State that the objects of one store share: the kind, buffers and shared values, and the findings
@@ -41,7 +43,7 @@ pub(in crate::store) struct StoreShared {
     /// Whether objects hold the fields of a projection only.
     is_part: bool,
     pub(in crate::store) invalid: Invalids,
-    shares: DecodedCache,
+    decoded_cache: DecodedCache,
     serials: AtomicU64,
 }
 
@@ -70,7 +72,7 @@ impl StoreShared {
             memory: BufferPool::default(),
             blocks: ObjectPool::default(),
             invalid: Invalids::default(),
-            shares: DecodedCache::default(),
+            decoded_cache: DecodedCache::default(),
             serials: AtomicU64::new(0),
         }
     }
@@ -103,40 +105,40 @@ impl Object {
     pub(in crate::store) fn new(
         key: ObjectKey,
         skim: &MetadataScan<'_>,
-        home: &Arc<StoreShared>,
+        shared: &Arc<StoreShared>,
     ) -> Arc<Self> {
         let length = skim.compact_len();
-        let bytes = home.memory.buffer(length, |bytes| skim.compact_into(bytes));
-        Self::of(key, skim.outline(), Content::Compact(bytes), home)
+        let bytes = shared.memory.buffer(length, |bytes| skim.compact_into(bytes));
+        Self::of(key, skim.offsets(), Content::Compact(bytes), shared)
     }
 
-    /// Builds an object from its parts; `outline` points into the content's head bytes.
+    /// Builds an object from its parts; `offsets` point into the content's metadata bytes.
     pub(in crate::store) fn of(
         key: ObjectKey,
-        outline: HeadOffsets,
+        offsets: MetadataOffsets,
         content: Content,
-        home: &Arc<StoreShared>,
+        shared: &Arc<StoreShared>,
     ) -> Arc<Self> {
         // Relaxed: the number only has to be unique.
-        let serial = home.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let serial = shared.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         // `get_mut` fails only if the block got another reference, which pooled blocks do not have.
-        if let Some(mut block) = home.blocks.take()
+        if let Some(mut block) = shared.blocks.take()
             && let Some(place) = Arc::get_mut(&mut block)
         {
-            // `home` is set already: blocks are pooled per home.
-            (place.key, place.outline) = (key, outline);
+            // `shared` is set already: blocks are pooled per home.
+            (place.key, place.offsets) = (key, offsets);
             (place.content, place.serial) = (content, serial);
             return block;
         }
-        Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
+        Arc::new(Self { key, offsets, content, serial, shared: Arc::clone(shared) })
     }
 
     /// Reads one byte of the key's text and one of the content, to load both into the processor's
     /// cache.
-    pub(in crate::store) fn nearby(&self) -> u8 {
+    pub(in crate::store) fn prefetch(&self) -> u8 {
         let (own, _) = self.content.head_bytes();
         let first = |bytes: &[u8]| bytes.first().copied().unwrap_or_default();
-        first(self.key.name().as_bytes()) ^ first(self.outline.resource_version.of(own))
+        first(self.key.name().as_bytes()) ^ first(self.offsets.resource_version.of(own))
     }
 
     /// Replaces the object's key by an equal one that other versions share, unless the object has
@@ -150,11 +152,11 @@ impl Object {
     /// Recycles the object's buffer and block, unless another reference to the object exists.
     pub(in crate::store) fn give_back(mut object: Arc<Self>) {
         let Some(dead) = Arc::get_mut(&mut object) else { return };
-        let home = Arc::clone(&dead.home);
-        home.memory.give_back(dead.content.take_buffer());
+        let shared = Arc::clone(&dead.shared);
+        shared.memory.give_back(dead.content.take_buffer());
         dead.content = Content::default();
-        dead.outline.plain = None;
-        home.blocks.keep(object);
+        dead.offsets.plain = None;
+        shared.blocks.keep(object);
     }
 
     #[doc(hidden)]
@@ -163,14 +165,14 @@ impl Object {
     }
 
     #[doc(hidden)]
-    pub fn head(&self) -> Head<'_> {
+    pub fn metadata(&self) -> MetadataRef<'_> {
         let (own, common) = self.content.head_bytes();
-        self.outline.head_apart(own, common)
+        self.offsets.metadata_apart(own, common)
     }
 
     #[doc(hidden)]
     pub fn version(&self) -> &str {
-        self.head().resource_version()
+        self.metadata().resource_version()
     }
 
     /// Whether the two are the same state, byte by byte. False for decoded and compressed objects,
@@ -185,8 +187,8 @@ impl Object {
         self.content.body()
     }
 
-    pub(in crate::store) fn outline(&self) -> &HeadOffsets {
-        &self.outline
+    pub(in crate::store) fn offsets(&self) -> &MetadataOffsets {
+        &self.offsets
     }
 
     pub(crate) fn content(&self) -> &Content {
@@ -200,17 +202,17 @@ impl Object {
         each: &mut dyn FnMut(usize, Scalar<'_>),
     ) {
         match &self.content {
-            Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
-            Content::Part(part) => paths.visit_known(part.body(), &self.outline, each),
+            Content::Compact(bytes) => paths.visit_known(bytes, &self.offsets, each),
+            Content::Projected(part) => paths.visit_known(part.body(), &self.offsets, each),
             content => paths.visit(&content.body(), each),
         }
     }
 
     /// Returns the index values of fields that the object came with and that are not kept.
-    pub(in crate::store) fn outside(&self) -> DetachedIndexValues<'_> {
+    pub(in crate::store) fn detached(&self) -> DetachedIndexValues<'_> {
         match &self.content {
-            Content::Part(part) => part.outside(),
-            Content::DecodedObject(kept) => kept.outside(),
+            Content::Projected(part) => part.detached(),
+            Content::DecodedObject(kept) => kept.detached(),
             _ => DetachedIndexValues::default(),
         }
     }
@@ -221,14 +223,14 @@ impl Object {
         let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
         let key = key + self.key.name().len();
         let fixed = BLOCK + ABOUT + key;
-        fixed + self.content.capacity() + self.outline.heap()
+        fixed + self.content.capacity() + self.offsets.heap()
     }
 
     /// Returns an annotation's value.
     #[doc(hidden)]
     pub fn annotation(&self, key: &str) -> Option<String> {
         match &self.content {
-            Content::Compact(_) | Content::Part(_) => self.head().annotation(key),
+            Content::Compact(_) | Content::Projected(_) => self.metadata().annotation(key),
             Content::DecodedObject(kept) => kept.annotation(key),
             #[cfg(feature = "cold")]
             Content::Cold(cold) => {
@@ -247,10 +249,11 @@ impl Object {
         {
             return Ok(value);
         }
-        if let Some(Ok(shared)) = self.home.shares.get(self.serial).map(Arc::downcast::<K>) {
+        if let Some(Ok(shared)) = self.shared.decoded_cache.get(self.serial).map(Arc::downcast::<K>)
+        {
             return Ok(shared);
         }
-        if let Some(message) = self.home.invalid.of(self, TypeId::of::<K>()) {
+        if let Some(message) = self.shared.invalid.of(self, TypeId::of::<K>()) {
             return Err(Invalid { message });
         }
         match self.parse::<K>() {
@@ -259,13 +262,13 @@ impl Object {
                 let shared: Decoded = Arc::<K>::clone(&value);
                 // Two readers may decode the same object at once; the later value replaces the
                 // earlier.
-                self.home.shares.put(self.serial, &shared);
-                self.home.note_valid(self, TypeId::of::<K>());
+                self.shared.decoded_cache.put(self.serial, &shared);
+                self.shared.note_valid(self, TypeId::of::<K>());
                 Ok(value)
             }
             Err(message) => {
                 let message: Arc<str> = Arc::from(message);
-                if let Some(store) = self.home.store.upgrade() {
+                if let Some(store) = self.shared.store.upgrade() {
                     store.note_invalid(self, TypeId::of::<K>(), &message);
                 }
                 Err(Invalid { message })
@@ -286,7 +289,7 @@ impl Object {
         } else {
             &*body
         };
-        let is_part = self.home.is_part;
+        let is_part = self.shared.is_part;
         let decode = || times::decoded(bytes, |bytes| decode::<K>(bytes, is_part));
         match catch_unwind(AssertUnwindSafe(decode)) {
             Ok(decoded) => {
@@ -298,7 +301,7 @@ impl Object {
 
     /// Returns the body with `apiVersion` and `kind`.
     fn named(&self, body: &[u8]) -> Vec<u8> {
-        let info = &self.home.info;
+        let info = &self.shared.info;
         let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
         let mut bytes = serde_json::to_vec(&serde_json::json!({
             "apiVersion": info.api_version(),
@@ -316,7 +319,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        self.home.memory.give_back(self.content.take_buffer());
+        self.shared.memory.give_back(self.content.take_buffer());
     }
 }
 

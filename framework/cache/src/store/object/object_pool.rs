@@ -8,6 +8,8 @@
 //!
 //! No `unsafe`: a block is an `Arc` without other references, whose content is overwritten.
 
+// DESIGN.md, 59: A store reuses the memory blocks of dropped objects (object pool)
+
 use std::sync::Arc;
 
 use parking_lot::Mutex;

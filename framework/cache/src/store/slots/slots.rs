@@ -1,5 +1,7 @@
 //! The objects of a store: a slab of numbered places, found by key.
 
+// DESIGN.md, 26: Store slots lie in a slab; answers are sorted on reading
+
 use std::sync::Arc;
 
 use super::hash::{Hash, Hasher, Ids};
@@ -103,7 +105,7 @@ impl Slots {
         let likely: Vec<Option<(Hash, Id)>> = deltas.iter().map(likely).collect();
         let mut near = 0;
         for (_, id) in likely.iter().flatten() {
-            near ^= self.at(*id).map_or(0, |slot| slot.object.nearby());
+            near ^= self.at(*id).map_or(0, |slot| slot.object.prefetch());
         }
         // The reads above only load cache lines; without this the compiler would remove them.
         std::hint::black_box(near);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::state::State;
 use crate::delta::Delta;
-use crate::store::index::{Part, Values};
+use crate::store::index::{ValueRange, Values};
 use crate::store::observed::{BatchOutcome, Event, MarkKind, Observed, StreamMark};
 use crate::store::slots::{Id, Slot, parts};
 use crate::store::version::order;
@@ -18,7 +18,7 @@ impl State {
         &mut self,
         batch: impl Iterator<Item = Delta<Observed, StreamMark>>,
         values: &Values,
-        parts: &[Part],
+        parts: &[ValueRange],
         applied: &mut BatchOutcome,
     ) {
         for (at, delta) in batch.enumerate() {
@@ -37,11 +37,17 @@ impl State {
     }
 
     /// Applies a state, if it is newer than the cached one.
-    fn put(&mut self, seen: Observed, values: &Values, part: &Part, applied: &mut BatchOutcome) {
+    fn put(
+        &mut self,
+        seen: Observed,
+        values: &Values,
+        part: &ValueRange,
+        applied: &mut BatchOutcome,
+    ) {
         let key = parts(seen.object.key());
         let hash = self.slots.hash(key);
         let Some(id) = self.slots.find_hashed(hash, key) else {
-            if self.is_buried(&seen) {
+            if self.is_before_deletion(&seen) {
                 return applied.drop_stale(seen);
             }
             self.own.seen(&seen.object);
@@ -75,7 +81,7 @@ impl State {
         self.own.seen(&seen.object);
         let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
         let Some(old) = self.exchange(id, slot, values, part) else { return };
-        if old.object.head().has_uid_of(&seen.object.head()) {
+        if old.object.metadata().has_uid_of(&seen.object.metadata()) {
             applied.events.push(Event::Updated { old: old.object, new: seen.object });
         } else {
             // Another uid: the object was deleted and created again while the deletion was not
@@ -86,7 +92,7 @@ impl State {
     }
 
     /// Whether the object is older than the deletion of its key (B6: older or repeated frames).
-    fn is_buried(&self, seen: &Observed) -> bool {
+    fn is_before_deletion(&self, seen: &Observed) -> bool {
         let deleted = self.tombstones.run(seen.object.key());
         deleted.is_some_and(|run| run.epoch == seen.run.epoch)
             && self.tombstones.covers(&seen.object)
@@ -95,7 +101,7 @@ impl State {
     /// Applies a deletion, unless the cached state is newer.
     fn delete(&mut self, last: Observed, applied: &mut BatchOutcome) {
         let (key, version) = (last.object.key(), last.object.version());
-        let uid = last.object.head().uid();
+        let uid = last.object.metadata().uid();
         let id = self.slots.find(parts(key));
         let slot = id.and_then(|id| self.slots.at(id));
         if let Some(slot) = slot
@@ -104,14 +110,14 @@ impl State {
             // Without comparable versions only a deletion of the cached uid counts.
             let is_stale = match order(version, slot.object.version()) {
                 Some(order) => order == Ordering::Less,
-                None => slot.object.head().uid() != uid && !uid.is_empty(),
+                None => slot.object.metadata().uid() != uid && !uid.is_empty(),
             };
             if is_stale {
                 return applied.drop_stale(last);
             }
         }
-        let final_state_unknown = slot.is_some_and(|slot| slot.object.head().uid() != uid);
-        self.own.seen_gone(key, uid, version);
+        let final_state_unknown = slot.is_some_and(|slot| slot.object.metadata().uid() != uid);
+        self.own.observe_deleted(key, uid, version);
         self.tombstones.add(key, version, last.run);
         // Reports the state that listeners know, even if the deletion carries a later one.
         if let Some(id) = id {

@@ -1,5 +1,8 @@
 //! Own writes that the watch has not shown yet, overlaid on the state that it has shown.
 
+// DESIGN.md, 61: Own writes are cached from the response body
+// DESIGN.md, 66: An own deletion hides all earlier versions of the object's name
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::index::{Part, Values};
+use crate::store::index::{ValueRange, Values};
 use crate::store::object::Object;
 use crate::store::version::order;
 use windlass_core::resource::ObjectKey;
@@ -15,10 +18,10 @@ use windlass_core::resource::ObjectKey;
 /// Longest time for which readers see an own write that the watch has not confirmed.
 pub(crate) const OWN_WRITE_VALID: Duration = Duration::from_secs(10);
 /// Time for which an unconfirmed write is remembered as stale, by default.
-const OWN_WRITE_KEPT: Duration = Duration::from_secs(1260);
+const OWN_WRITE_RETENTION: Duration = Duration::from_secs(1260);
 
 /// Shortest time between two searches for expired writes.
-const PRUNED_EVERY: Duration = Duration::from_secs(10);
+const PRUNE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Own deletions that are remembered for one key.
 const DELETIONS: usize = 4;
@@ -32,11 +35,11 @@ struct Own {
     /// wins, whatever the versions.
     outranks: bool,
     /// The entries of this write in `by_value`.
-    terms: Vec<Term>,
+    terms: Vec<IndexTerm>,
 }
 
 /// The number of an index, and a value in it.
-type Term = (usize, Box<str>);
+type IndexTerm = (usize, Box<str>);
 
 /// State of an own write that the watch has not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +72,7 @@ impl Gone {
 
     /// Whether readers do not see `object` because of this deletion.
     fn hides(&self, object: &Object) -> bool {
-        self.was(object.head().uid())
+        self.was(object.metadata().uid())
             || order(object.version(), &self.until).is_some_and(Ordering::is_le)
     }
 }
@@ -88,7 +91,7 @@ impl std::fmt::Debug for OwnWrite {
 pub(crate) struct Overlay {
     writes: BTreeMap<ObjectKey, Own>,
     /// Keys of the written objects by index value, so that a lookup need not search all writes.
-    by_value: BTreeMap<Term, BTreeSet<ObjectKey>>,
+    by_value: BTreeMap<IndexTerm, BTreeSet<ObjectKey>>,
     /// Keys that were written before the newest index was added.
     unindexed: BTreeSet<ObjectKey>,
     pruned: Option<Instant>,
@@ -105,7 +108,7 @@ impl Default for Overlay {
             by_value: BTreeMap::new(),
             unindexed: BTreeSet::new(),
             pruned: None,
-            kept: OWN_WRITE_KEPT,
+            kept: OWN_WRITE_RETENTION,
         }
     }
 }
@@ -124,7 +127,7 @@ impl Overlay {
     pub(crate) fn wrote(
         &mut self,
         object: Arc<Object>,
-        (values, part, tables): (&Values, &Part, usize),
+        (values, part, tables): (&Values, &ValueRange, usize),
         now: Instant,
         outranks: bool,
     ) {
@@ -145,7 +148,7 @@ impl Overlay {
         let terms = (0..tables).flat_map(|table| {
             values.of(part, table).iter().map(move |text| (table, Box::from(text)))
         });
-        let terms: Vec<Term> = terms.collect();
+        let terms: Vec<IndexTerm> = terms.collect();
         for term in &terms {
             self.by_value.entry(term.clone()).or_default().insert(key.clone());
         }
@@ -221,11 +224,11 @@ impl Overlay {
         seen: Option<&Object>,
         now: Instant,
     ) -> Option<Box<str>> {
-        let seen = seen.filter(|seen| seen.head().uid() == uid);
+        let seen = seen.filter(|seen| seen.metadata().uid() == uid);
         let own = self.writes.get(key);
         let version = match own.map(|own| (&own.state, now < own.at + OWN_WRITE_VALID)) {
             // Also a write that readers do not see any more.
-            Some((OwnWrite::Object(own), _)) if own.head().uid() == uid => own.version(),
+            Some((OwnWrite::Object(own), _)) if own.metadata().uid() == uid => own.version(),
             // A successor of the deleted object was written: it hides the deleted one already.
             Some((OwnWrite::Object(_), true)) => return None,
             Some((OwnWrite::Gone(gone), true)) => match seen {
@@ -298,11 +301,11 @@ impl Overlay {
     }
 
     /// Handles a deletion of `key` at `version` that the watch has shown.
-    pub(crate) fn seen_gone(&mut self, key: &ObjectKey, uid: &str, version: &str) {
+    pub(crate) fn observe_deleted(&mut self, key: &ObjectKey, uid: &str, version: &str) {
         let caught_up = match self.writes.get(key).map(|own| &own.state) {
             Some(OwnWrite::Object(own)) => match order(version, own.version()) {
                 Some(order) => order != Ordering::Less,
-                None => own.head().uid() == uid,
+                None => own.metadata().uid() == uid,
             },
             // The deletion of an earlier object of that key does not confirm this one.
             Some(OwnWrite::Gone(gone)) => {
@@ -338,13 +341,13 @@ impl Overlay {
     }
 
     /// Sets how long an unconfirmed write is remembered.
-    pub(crate) fn keep_for(&mut self, kept: Duration) {
+    pub(crate) fn set_retention(&mut self, kept: Duration) {
         self.kept = kept;
     }
 
-    /// Forgets writes that were not confirmed for too long; at most once in [`PRUNED_EVERY`].
+    /// Forgets writes that were not confirmed for too long; at most once in [`PRUNE_INTERVAL`].
     fn prune(&mut self, now: Instant) {
-        if self.pruned.is_some_and(|last| now < last + PRUNED_EVERY) {
+        if self.pruned.is_some_and(|last| now < last + PRUNE_INTERVAL) {
             return;
         }
         self.pruned = Some(now);

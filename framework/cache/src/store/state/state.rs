@@ -1,4 +1,8 @@
 //! The state that the store's lock protects.
+//!
+//! Invariants: each slot's object is in the group of its namespace and in all tables that are
+//! ready; `payload` and `resident` are the sums over the slots; `membership` changes with every key
+//! that comes or goes. Every change of a slot first passes the old state to the open snapshots.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
@@ -7,7 +11,7 @@ use super::own_writes::Overlay;
 use super::snapshot_diff::SnapshotDiff;
 use super::tombstones::Tombstones;
 use crate::delta::Delta;
-use crate::store::index::{IndexPlan, Part, Postings, Table, Values};
+use crate::store::index::{IndexPlan, Postings, Table, ValueRange, Values};
 use crate::store::object::Object;
 use crate::store::observed::{ListGeneration, Observed, StreamMark};
 use crate::store::slots::{Hash, Hasher, Id, Slot, Slots, parts};
@@ -16,12 +20,17 @@ use windlass_core::resource::ObjectKey;
 
 /// Objects, indexes, deletions that are remembered, and own writes.
 pub(in crate::store) struct State {
+    /// The objects that the watch has shown, by key.
     pub(in crate::store) slots: Slots,
+    /// The objects of each namespace.
     pub(in crate::store) namespaces: Postings,
+    /// One for each index, in the order of their declaration.
     pub(in crate::store) tables: Vec<Table>,
     /// Computes the tables' values. Replaced whenever a table is added.
     pub(in crate::store) plan: Arc<IndexPlan>,
+    /// Deletions that an older state must not undo.
     pub(in crate::store) tombstones: Tombstones,
+    /// Own writes that the watch has not shown.
     pub(in crate::store) own: Overlay,
     /// Bytes of all contents.
     pub(in crate::store) payload: usize,
@@ -34,7 +43,8 @@ pub(in crate::store) struct State {
     /// The epochs of scopes whose server's store was set back.
     epochs: Vec<(Option<Arc<str>>, u32)>,
     /// Snapshots that callers hold.
-    moments: Vec<Weak<SnapshotDiff>>,
+    diffs: Vec<Weak<SnapshotDiff>>,
+    /// Hashes keys, by the seed of the store.
     hasher: Hasher,
 }
 
@@ -53,6 +63,7 @@ pub(in crate::store) enum Shown {
 }
 
 impl State {
+    /// Creates an empty state.
     pub(in crate::store) fn new(seed: u64) -> Self {
         let hasher = Hasher::new(seed);
         Self {
@@ -67,21 +78,24 @@ impl State {
             membership: 0,
             version: Arc::default(),
             epochs: Vec::new(),
-            moments: Vec::new(),
+            diffs: Vec::new(),
             hasher,
         }
     }
 
     /// Compares `object`, which this process wrote, with the state that the watch has shown.
-    pub(in crate::store) fn shown_beside(&self, object: &Object) -> Shown {
+    pub(in crate::store) fn compare_own(&self, object: &Object) -> Shown {
         let epoch = self.epoch_of(object.key().namespace());
         let is_of_now = |run: ListGeneration| run.epoch >= epoch;
+        // A deletion of this epoch that came after the write hides it: the object must not appear
+        // again.
         if self.tombstones.run(object.key()).is_some_and(is_of_now)
             && self.tombstones.covers(object)
         {
             return Shown::Same;
         }
         let Some(slot) = self.slots.get(parts(object.key())) else { return Shown::Earlier };
+        // Versions from before a restored backup are numerically larger and say nothing.
         if !is_of_now(slot.run) {
             return Shown::Void;
         }
@@ -114,12 +128,13 @@ impl State {
         hash: Hash,
         slot: Slot,
         values: &Values,
-        part: &Part,
+        part: &ValueRange,
     ) {
         let object = Arc::clone(&slot.object);
         // Before the change: open snapshots record that the key was absent.
         self.remember(object.key(), None);
         self.count(&object, true);
+        // Makes the remembered order of keys void.
         self.membership += 1;
         let id = self.slots.insert(hash, slot);
         if let Some(namespace) = object.key().namespace() {
@@ -134,8 +149,9 @@ impl State {
         id: Id,
         slot: Slot,
         values: &Values,
-        part: &Part,
+        part: &ValueRange,
     ) -> Option<Slot> {
+        // Added before the old object is subtracted, so that the sums never fall below zero.
         self.count(&slot.object, true);
         let old = std::mem::replace(self.slots.at_mut(id)?, slot);
         self.remember(old.object.key(), Some(&old.object));
@@ -145,7 +161,7 @@ impl State {
     }
 
     /// Sets the index values of the object at `id`.
-    pub(in crate::store) fn index(&mut self, id: Id, values: &Values, part: &Part) {
+    pub(in crate::store) fn index(&mut self, id: Id, values: &Values, part: &ValueRange) {
         for (index, table) in self.tables.iter_mut().enumerate() {
             table.set(id, values.of(part, index), &self.slots);
         }
@@ -155,13 +171,15 @@ impl State {
     pub(in crate::store) fn vacate(&mut self, id: Id) -> Option<Slot> {
         let object = Arc::clone(self.slots.object(id)?);
         self.remember(object.key(), Some(&object));
+        // Before the slot is removed: the tables find their values by the place.
         for table in &mut self.tables {
             table.clear(id, &self.slots);
         }
         if let Some(namespace) = object.key().namespace() {
-            self.namespaces.leave_text(namespace, id, &self.slots);
+            self.namespaces.remove_text(namespace, id, &self.slots);
         }
         self.count(&object, false);
+        // Makes the remembered order of keys void.
         self.membership += 1;
         self.slots.remove(id)
     }
@@ -213,9 +231,9 @@ impl State {
     /// Passes the old state of a key to open snapshots, before the key changes.
     fn remember(&mut self, key: &ObjectKey, before: Option<&Arc<Object>>) {
         // Snapshots that were dropped leave the list here, so no other clean-up is needed.
-        self.moments.retain(|moment| match moment.upgrade() {
-            Some(moment) => {
-                moment.remember(key, before);
+        self.diffs.retain(|diff| match diff.upgrade() {
+            Some(diff) => {
+                diff.remember(key, before);
                 true
             }
             None => false,
@@ -223,8 +241,8 @@ impl State {
     }
 
     /// Adds a snapshot, which from now on receives the old state of each key that changes.
-    pub(in crate::store) fn open(&mut self, moment: &Arc<SnapshotDiff>) {
-        self.moments.push(Arc::downgrade(moment));
+    pub(in crate::store) fn open(&mut self, diff: &Arc<SnapshotDiff>) {
+        self.diffs.push(Arc::downgrade(diff));
     }
 
     /// Adds an index that is not ready for lookups; from now on changed objects are indexed in it.

@@ -1,6 +1,8 @@
 //! Versions of recent deletions, so that an older frame does not bring an object back (B6: older or
 //! repeated frames).
 
+// DESIGN.md, 72: Watch frames below the stream's position are dropped
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -171,7 +171,7 @@ fn outside_of_buffers(representation: Representation) -> f64 {
     let core = Core::with_mode(ResourceInfo::of::<ConfigMap>(), Clock::system(), mode, 0);
     let store: Store<View> = Store::new(Arc::clone(&core));
     store.ensure_index(Index::<View, String>::on_path("host", &["data", "host"])).unwrap();
-    let buffers = || core.home.memory.used() + core.home.memory.free();
+    let buffers = || core.shared.memory.used() + core.shared.memory.free();
     let held = || store.stats().resident_bytes - store.stats().spare_bytes;
     let round = |round: usize| {
         for part in (0..OBJECTS).collect::<Vec<_>>().chunks(100) {
@@ -214,18 +214,18 @@ fn the_block_of_an_object_that_nobody_holds_is_the_next_ones() {
     put(&core, &sized(1, 1, 100));
     let (held, first) = (store.list(), store.list()[0].raw().into_owned());
     put(&core, &sized(1, 2, 200));
-    assert_eq!(core.home.blocks.len(), 0, "somebody holds it");
+    assert_eq!(core.shared.blocks.len(), 0, "somebody holds it");
     put(&core, &sized(1, 3, 300));
-    assert_eq!(core.home.blocks.len(), 1);
+    assert_eq!(core.shared.blocks.len(), 1);
     put(&core, &sized(2, 4, 100));
-    assert_eq!(core.home.blocks.len(), 0, "it was used");
+    assert_eq!(core.shared.blocks.len(), 0, "it was used");
     assert_eq!(*held[0].raw(), *first);
     let names: Vec<_> = store.list().iter().map(|cached| cached.raw().len()).collect();
     assert!(names[0] > names[1] + 100, "{names:?}");
     put(&core, &sized(2, 5, 100));
-    let home = Arc::downgrade(&core.home);
+    let shared = Arc::downgrade(&core.shared);
     drop((store, held, core));
-    assert!(home.upgrade().is_none(), "blocks do not keep what holds them");
+    assert!(shared.upgrade().is_none(), "blocks do not keep what holds them");
 }
 
 /// A finding holds its object, and the object holds the state that has the finding.
@@ -239,9 +239,9 @@ fn a_store_that_is_dropped_frees_the_objects_that_do_not_decode() {
     let held = store.list();
     assert!(held[0].get().is_err());
     assert_eq!(store.invalid().len(), 1);
-    let home = Arc::downgrade(&core.home);
+    let shared = Arc::downgrade(&core.shared);
     drop((store, core));
     assert!(held[0].get().is_err(), "an object that outlives its store is decoded again");
     drop(held);
-    assert!(home.upgrade().is_none(), "the findings keep nothing");
+    assert!(shared.upgrade().is_none(), "the findings keep nothing");
 }

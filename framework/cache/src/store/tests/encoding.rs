@@ -116,14 +116,14 @@ fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
     ];
     for cached in store.list().iter().step_by(37) {
         let object = cached.get().expect("it decodes");
-        let head = cached.head();
+        let metadata = cached.metadata();
         said.push(format!(
             "{} {} {} {:?} {:?} {} {:?}",
             cached.key(),
-            head.uid(),
-            head.resource_version(),
-            head.label("app"),
-            head.controller().map(|owner| owner.uid),
+            metadata.uid(),
+            metadata.resource_version(),
+            metadata.label("app"),
+            metadata.controller().map(|owner| owner.uid),
             object.resource_version(),
             object.label("app"),
         ));
@@ -157,7 +157,7 @@ fn life<K: Resource>(mode: Mode) -> Vec<String> {
     said.push(format!("own {}", names(&store.by_index(by_app, "mine"))));
     said.push(format!(
         "own {:?}",
-        store.get(&key).map(|own| own.head().label("app").map(str::to_owned))
+        store.get(&key).map(|own| own.metadata().label("app").map(str::to_owned))
     ));
     said.extend(told(&put(&core, &pod(37, 1006))));
     said.push(format!("own {}", names(&store.by_index(by_app, "mine"))));
@@ -214,9 +214,9 @@ fn an_own_write_through_a_projection_keeps_the_labels_that_it_skips() {
         let team = Selector::everything().equals("team", "a");
         let found = store.select(None, &team);
         assert_eq!(names(&found), "p-0001", "{representation:?}");
-        let head = found[0].head();
-        assert_eq!((head.resource_version(), head.label("quote")), ("9", Some("\"\\")));
-        assert_eq!(head.label("app"), None, "what it has a field for is its own");
+        let metadata = found[0].metadata();
+        assert_eq!((metadata.resource_version(), metadata.label("quote")), ("9", Some("\"\\")));
+        assert_eq!(metadata.label("app"), None, "what it has a field for is its own");
         let view = found[0].get().unwrap();
         assert_eq!((view.app.as_deref(), view.note.as_deref()), (None, Some("note 1\n")));
         assert_eq!(view.containers.len(), 2);
@@ -233,7 +233,7 @@ fn an_own_write_through_a_projection_has_no_labels_of_an_object_that_was_there_b
     let (_, store) = own_of_bare(Representation::Compact, |own| {
         own.metadata.uid = Some("another".to_owned());
     });
-    assert_eq!(store.list()[0].head().label("team"), None);
+    assert_eq!(store.list()[0].metadata().label("team"), None);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_projection_keeps_what_it_names_and_nothing_else() {
         let raw = json(&cached.raw());
         assert_eq!(raw["spec"], json!({"priority": 1}));
         assert_eq!(cached.annotation("example.dev/note"), None, "it skips annotations");
-        assert_eq!(cached.head().owners().count(), 1);
+        assert_eq!(cached.metadata().owners().count(), 1);
         assert!(Arc::ptr_eq(&view, &cached.get().unwrap()), "it is shared while somebody holds it");
         let is_decoded = matches!(cached.object.content(), Content::DecodedObject(_));
         assert_eq!(is_decoded, representation == Representation::Typed);
@@ -333,9 +333,9 @@ fn a_part_of_an_object_decodes_as_the_whole_does() {
         assert_eq!(value, whole(text));
         assert_eq!(value["metadata"]["annotations"]["example.dev/note"], "note 1\n");
         assert_eq!(json(&cached.raw()).get("status").is_none(), is_cut);
-        let head = cached.head();
-        assert_eq!((head.uid(), head.resource_version()), ("u-1", "7"));
-        assert_eq!((head.label("app"), head.owners().count()), (Some("app-1"), 1));
+        let metadata = cached.metadata();
+        assert_eq!((metadata.uid(), metadata.resource_version()), ("u-1", "7"));
+        assert_eq!((metadata.label("app"), metadata.owners().count()), (Some("app-1"), 1));
         assert_eq!(cached.annotation("example.dev/note").as_deref(), Some("note 1\n"));
     }
 }
@@ -427,7 +427,7 @@ fn an_object_that_does_not_decode_is_kept_and_heals() {
         let cached = store.get(&key).expect("it is visible");
         assert!(cached.get().is_err_and(|invalid| invalid.message.contains(".spec.priority")));
         assert_eq!(core.invalid(), 1);
-        assert_eq!(cached.head().label("app"), Some("app-2"));
+        assert_eq!(cached.metadata().label("app"), Some("app-2"));
         assert_eq!(json(&cached.raw())["spec"]["priority"], "high");
         assert_eq!(store.list().len(), 2);
         put(&core, &pod(2, 9));
@@ -461,7 +461,7 @@ fn a_transform_runs_before_indexes_and_readers_in_every_form() {
         let cached = store.list().remove(0);
         let raw = json(&cached.raw());
         assert_eq!((raw["spec"].get("image"), raw.get("status")), (None, None));
-        assert_eq!(cached.head().label("app"), Some("marked"));
+        assert_eq!(cached.metadata().label("app"), Some("marked"));
     }
 }
 
@@ -476,7 +476,7 @@ fn a_transform_that_takes_the_name_or_panics_leaves_the_object_as_it_came() {
         let core = core(Mode::of::<Pod>(Representation::Compact, Some(transform)));
         put(&core, &pod(1, 7));
         let cached: Cached<Pod> = Store::new(core).list().remove(0);
-        assert_eq!(cached.head().resource_version(), "7");
+        assert_eq!(cached.metadata().resource_version(), "7");
         assert_eq!(json(&cached.raw())["status"]["phase"], "Running");
     }
 }

@@ -91,8 +91,8 @@ fn history(writes: &[Write]) -> Vec<SnapshotDiff> {
 
 fn picture_of(found: &[Cached<ConfigMap>]) -> Picture {
     let state = |cached: &Cached<ConfigMap>| {
-        let head = cached.head();
-        (head.uid().to_owned(), head.resource_version().to_owned())
+        let metadata = cached.metadata();
+        (metadata.uid().to_owned(), metadata.resource_version().to_owned())
     };
     found.iter().map(|cached| (cached.key().clone(), state(cached))).collect()
 }
@@ -108,14 +108,14 @@ struct Listener {
 impl Listener {
     fn hear(&mut self, applied: &BatchOutcome, epoch: u32) -> Result<(), TestCaseError> {
         for event in &applied.events {
-            let state = |o: &Object| (o.head().uid().to_owned(), o.version().to_owned());
+            let state = |o: &Object| (o.metadata().uid().to_owned(), o.version().to_owned());
             let key = event.key().clone();
             match event {
                 Event::Added { new, .. } => {
                     prop_assert_eq!(self.view.insert(key.clone(), state(new)), None);
                 }
                 Event::Updated { old, new } => {
-                    prop_assert_eq!(old.head().uid(), new.head().uid());
+                    prop_assert_eq!(old.metadata().uid(), new.metadata().uid());
                     if self.epochs.get(&key) == Some(&epoch) {
                         prop_assert!(order(old.version(), new.version()).unwrap().is_lt());
                     }

@@ -13,8 +13,8 @@ async fn an_own_write_is_seen_at_once_by_every_kind_of_read() {
     store.ensure_index(BY_HOST).unwrap();
     wrote(&core, &with_host("a", 5, "y"));
     wrote(&core, &with_host("new", 6, "y"));
-    assert_eq!(store.get(&key("a")).unwrap().head().resource_version(), "5");
-    assert_eq!(store.get_seen(&key("a")).unwrap().head().resource_version(), "1");
+    assert_eq!(store.get(&key("a")).unwrap().metadata().resource_version(), "5");
+    assert_eq!(store.get_seen(&key("a")).unwrap().metadata().resource_version(), "1");
     assert_eq!(names(&store.list()), ["a", "new"]);
     assert_eq!(store.len(), 2);
     assert_eq!(names(&store.by_index(BY_HOST, "y")), ["a", "new"]);
@@ -32,9 +32,9 @@ async fn an_own_write_gives_way_to_the_watch_and_to_time() {
     put(&core, &with_host("a", 1, "x"));
     wrote(&core, &with_host("a", 5, "y"));
     put(&core, &with_host("a", 4, "z"));
-    assert_eq!(store.get(&key("a")).unwrap().head().resource_version(), "5");
+    assert_eq!(store.get(&key("a")).unwrap().metadata().resource_version(), "5");
     put(&core, &with_host("a", 6, "z"));
-    assert_eq!(store.get(&key("a")).unwrap().head().resource_version(), "6");
+    assert_eq!(store.get(&key("a")).unwrap().metadata().resource_version(), "6");
 
     wrote(&core, &with_host("a", 9, "y"));
     assert_eq!(delete(&core, &with_host("a", 10, "y")), ["-a/u@6"]);
@@ -147,7 +147,7 @@ async fn g_c8_each_of_two_own_deletions_hides_what_it_deleted() {
     put(&core, &config_map("a", "second", 8));
     assert!(store.get(&key("a")).is_none());
     put(&core, &config_map("a", "third", 10));
-    assert_eq!(store.get(&key("a")).unwrap().head().uid(), "third");
+    assert_eq!(store.get(&key("a")).unwrap().metadata().uid(), "third");
 }
 
 /// G-C8 (own writes are visible): the answers of two tasks come in another order than the writes
@@ -162,7 +162,7 @@ async fn g_c8_late_answers_neither_bring_back_what_was_deleted_nor_hide_its_succ
     assert!(store.get(&key("a")).is_none(), "a patch from before the deletion");
     wrote(&core, &config_map("a", "second", 9));
     core.deleted(&key("a"), "first");
-    assert_eq!(store.get(&key("a")).unwrap().head().uid(), "second");
+    assert_eq!(store.get(&key("a")).unwrap().metadata().uid(), "second");
 }
 
 /// G-C1 (states in the server's order), G-C8 (own writes are visible): this process alone creates,
@@ -209,7 +209,7 @@ fn follow_own_writes(rng: &windlass_core::rng::Rng) {
             _ => watch_on(&core, &history, &mut shown, run, rng),
         }
         let sees = store.get(&key("a")).map(|object| {
-            (object.head().uid().to_owned(), object.head().resource_version().to_owned())
+            (object.metadata().uid().to_owned(), object.metadata().resource_version().to_owned())
         });
         let is = history.last().unwrap().map(|(uid, at)| (format!("u{uid}"), at.to_string()));
         assert_eq!(sees, is, "the watch has shown {shown} of {history:?}");
@@ -248,7 +248,7 @@ fn an_own_write_of_a_new_epoch_is_shown_although_what_was_shown_has_a_larger_ver
     put(&core, &config_map("a", "u", 1100));
     let newest = || {
         let object = store(&core).get(&key("a")).expect("it is there");
-        object.head().resource_version().to_owned()
+        object.metadata().resource_version().to_owned()
     };
     let write = |version| {
         let bytes = config_map("a", "u", version).to_string();

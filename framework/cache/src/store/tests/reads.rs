@@ -126,7 +126,7 @@ fn g_c5_a_snapshot_answers_from_its_moment_whatever_happens_after_it() {
         assert_eq!(snapshot.len(), 3);
         assert_eq!(names(&snapshot.by_index(BY_HOST, "x")), ["a", "b", "c"]);
         assert!(snapshot.by_index(BY_HOST, "z").is_empty());
-        assert_eq!(snapshot.get(&key("a")).unwrap().head().resource_version(), "1");
+        assert_eq!(snapshot.get(&key("a")).unwrap().metadata().resource_version(), "1");
         assert!(snapshot.get(&key("d")).is_none());
         assert_eq!(names(&snapshot.select(Some("n"), &Selector::everything())), ["a", "b", "c"]);
     }
@@ -154,7 +154,7 @@ async fn g_c5_a_snapshot_shows_the_own_writes_of_its_moment_and_no_later_ones() 
     assert_eq!(names(&snapshot.list()), ["a"]);
     assert_eq!(names(&snapshot.by_index(BY_HOST, "y")), ["a"]);
     assert!(snapshot.by_index(BY_HOST, "x").is_empty());
-    assert_eq!(snapshot.get(&key("a")).unwrap().head().resource_version(), "5");
+    assert_eq!(snapshot.get(&key("a")).unwrap().metadata().resource_version(), "5");
 }
 
 #[test]

@@ -112,7 +112,7 @@ async fn the_last_four_own_deletions_at_a_key_are_remembered() {
     assert!(store.get(&key("a")).is_none(), "somebody wrote to it before it was deleted");
     core.deleted(&key("a"), "u5");
     put(&core, &config_map("a", "u1", 7));
-    assert_eq!(store.get(&key("a")).unwrap().head().uid(), "u1", "and not more of them");
+    assert_eq!(store.get(&key("a")).unwrap().metadata().uid(), "u1", "and not more of them");
 }
 
 /// A write from a time when the watch was behind may lapse; the deletion of the object that it then
@@ -127,7 +127,7 @@ async fn a_deletion_counts_from_the_moment_at_which_a_later_write_has_lapsed() {
         tokio::time::advance(waits).await;
         core.deleted(&key("a"), "first");
         let shown = store.get(&key("a"));
-        assert_eq!(shown.as_ref().map(|shown| shown.head().uid()), sees, "{waits:?}");
+        assert_eq!(shown.as_ref().map(|shown| shown.metadata().uid()), sees, "{waits:?}");
     }
 }
 

@@ -7,11 +7,30 @@ use std::sync::Arc;
 
 use crate::store::object::{Invalid, Object};
 use windlass_core::resource::{ObjectKey, Resource};
-use windlass_core::wire::Head;
+use windlass_core::wire::MetadataRef;
 
-/// A cached object: head and compact bytes, decoded on first use. Cheap to clone; a clone does not
-/// change when the cache does.
+/// A cached object: metadata and compact bytes, decoded on first use. Cheap to clone; a clone does
+/// not change when the cache does.
+///
+/// A reader that holds one keeps its version alive, also after the cache has dropped it.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::store::Cached;
+///
+/// /// Reads the data of maps of one application, and decodes no other map.
+/// fn size(map: &Cached<ConfigMap>) -> usize {
+///     if map.head().label("app") != Some("web") {
+///         return 0;
+///     }
+///     // An object that does not decode counts as empty here.
+///     map.get().ok().and_then(|map| map.data.as_ref().map(|data| data.len())).unwrap_or(0)
+/// }
+/// # let _ = size;
+/// ```
 pub struct Cached<K> {
+    /// The cached version, shared with the store.
     pub(in crate::store) object: Arc<Object>,
     kind: PhantomData<fn() -> K>,
 }
@@ -43,8 +62,8 @@ impl<K: Resource> Cached<K> {
     }
 
     /// Returns the metadata that are read without decoding the object.
-    pub fn head(&self) -> Head<'_> {
-        self.object.head()
+    pub fn metadata(&self) -> MetadataRef<'_> {
+        self.object.metadata()
     }
 
     /// Returns the object; decoded on first use and shared for as long as a caller holds it.
@@ -60,7 +79,7 @@ impl<K: Resource> Cached<K> {
     ///
     /// A cold object is decompressed (2 µs for a Pod), and an object that is kept decoded is
     /// encoded again, with the fields that its type has. For a projection these are its fields and
-    /// the members that the head is read from; for metadata it is `{"metadata": …}`. See
+    /// the members that the metadata are read from; for metadata it is `{"metadata": …}`. See
     /// [`Representation`](crate::store::Representation).
     pub fn raw(&self) -> Cow<'_, [u8]> {
         self.object.body()

@@ -11,6 +11,20 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource, Selector};
 
 /// Reads the cached objects of one kind; cheap to clone. Each call answers from one moment.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::resource::Selector;
+/// use windlass::store::Store;
+///
+/// fn count(maps: &Store<ConfigMap>) -> (usize, bool) {
+///     let lister = maps.lister();
+///     let in_shop = lister.namespace("shop");
+///     (lister.list(&Selector::default()).len(), in_shop.get("prices").is_ok())
+/// }
+/// # let _ = count;
+/// ```
 pub struct Lister<K> {
     store: Store<K>,
 }
@@ -96,6 +110,7 @@ impl<K: Resource> NamespaceLister<K> {
     }
 }
 
+/// The error of client-go's listers for an object that is not in the cache.
 fn get<K: Resource>(store: &Store<K>, key: &ObjectKey) -> Result<Cached<K>, Error> {
     store.get(key).ok_or_else(|| {
         let text = format!("{} \"{key}\" is not in the cache", store.core().info());

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::cached::Cached;
-use crate::store::cache::{At, Core, StoreStats};
+use crate::store::cache::{Core, ReadTime, StoreStats};
 use crate::store::index::{Index, IndexValue};
 use crate::store::object::{Invalid, Object};
 use crate::store::state::{SnapshotDiff, Unconfirmed};
@@ -17,7 +17,29 @@ use windlass_core::resource::{ObjectKey, Resource, Selector};
 
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one
 /// moment; take a [`snapshot`](Self::snapshot) for several calls.
+///
+/// client-go's `Indexer`, read-only.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use windlass::resource::ObjectKey;
+/// use windlass::store::{Index, Store};
+///
+/// const BY_NODE: Index<Pod, String> = Index::on_path("node", &["spec", "nodeName"]);
+///
+/// /// Restarts of a Pod's first container, and the number of Pods beside it on its node.
+/// fn describe(pods: &Store<Pod>, key: &ObjectKey) -> Option<(i32, usize)> {
+///     let pod = pods.get(key)?.get().ok()?;
+///     let status = pod.status.as_ref()?.container_statuses.as_ref()?.first()?;
+///     let node = pod.spec.as_ref()?.node_name.as_deref()?;
+///     // Both lookups cost no request and decode no other Pod.
+///     Some((status.restart_count, pods.by_index(BY_NODE, node).len() - 1))
+/// }
+/// # let _ = describe;
+/// ```
 pub struct Store<K> {
+    /// The shared cache.
     core: Arc<Core>,
     /// Keeps the informer alive that fills this store.
     holder: Option<Arc<dyn Any + Send + Sync>>,
@@ -28,9 +50,24 @@ pub struct Store<K> {
 ///
 /// Taking a snapshot copies nothing. For each snapshot that is held the store keeps the old version
 /// of each key that changes, one per key: hold it for a reconcile, not for the life of the process.
+///
+/// ```
+/// # extern crate windlass_cache as windlass;
+/// use k8s_openapi::api::core::v1::Secret;
+/// use windlass::store::Store;
+///
+/// /// Whether all Secrets refer to one owner: both numbers are of one moment.
+/// fn all_are_owned(secrets: &Store<Secret>, uid: &str) -> bool {
+///     let snapshot = secrets.snapshot();
+///     snapshot.owned_by(uid).len() == snapshot.len()
+/// }
+/// # let _ = all_are_owned;
+/// ```
 pub struct Snapshot<K> {
+    /// The shared cache.
     core: Arc<Core>,
-    moment: Arc<SnapshotDiff>,
+    /// Differences of the moment from the present state.
+    diff: Arc<SnapshotDiff>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -42,20 +79,20 @@ impl<K> Clone for Store<K> {
 
 impl<K> Clone for Snapshot<K> {
     fn clone(&self) -> Self {
-        let (core, moment) = (Arc::clone(&self.core), Arc::clone(&self.moment));
-        Self { core, moment, kind: PhantomData }
+        let (core, diff) = (Arc::clone(&self.core), Arc::clone(&self.diff));
+        Self { core, diff, kind: PhantomData }
     }
 }
 
 impl<K> fmt::Debug for Store<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Store({}, {} objects)", self.core.info(), self.core.len(At::Now))
+        write!(f, "Store({}, {} objects)", self.core.info(), self.core.len(ReadTime::Now))
     }
 }
 
 impl<K> fmt::Debug for Snapshot<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let objects = self.core.len(At::SnapshotDiff(&self.moment));
+        let objects = self.core.len(ReadTime::SnapshotDiff(&self.diff));
         write!(f, "Snapshot({}, {objects} objects)", self.core.info())
     }
 }
@@ -78,6 +115,17 @@ impl<K: Resource> Store<K> {
     /// callers that the informer itself holds, such as a listener that is kept
     /// (`Registration::keep`) and reads the cache that it listens to: with an ordinary store the
     /// two would keep each other alive for as long as the registry runs.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use windlass::informer::Informer;
+    /// # fn example(pods: &Informer<Pod>) {
+    /// let store = pods.store().unheld();
+    /// // The listener reads its own cache and does not keep it running.
+    /// pods.on_change(move |change| println!("{} of {}", change.key(), store.len())).keep();
+    /// # }
+    /// ```
     #[must_use]
     pub fn unheld(&self) -> Self {
         Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
@@ -90,20 +138,36 @@ impl<K: Resource> Store<K> {
     /// Returns the object of that name; `None` when the cache does not have it, though the API
     /// server may. Own writes are visible before the watch shows them; see
     /// [`get_seen`](Self::get_seen).
+    ///
+    /// Costs one lookup under a read lock; decodes nothing.
     pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
-        self.core.get(key, At::Now).map(Cached::new)
+        self.core.get(key, ReadTime::Now).map(Cached::new)
     }
 
     /// Returns all objects, in key order. Objects are shared with the cache, neither copied nor
     /// decoded.
+    ///
+    /// The order is remembered, so a second list without created or deleted objects sorts nothing.
     pub fn list(&self) -> Vec<Cached<K>> {
-        cached(self.core.collect(None, At::Now))
+        cached(self.core.collect(None, ReadTime::Now))
     }
 
     /// Returns the objects of a namespace (`None`: all) that `labels` matches, in key order.
     /// The empty selector reads no object's labels.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use windlass::resource::Selector;
+    /// use windlass::store::Store;
+    ///
+    /// fn web_pods(pods: &Store<Pod>, selector: &Selector) -> usize {
+    ///     pods.select(Some("shop"), selector).len()
+    /// }
+    /// # let _ = web_pods;
+    /// ```
     pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
-        select(self.core.collect(namespace, At::Now), labels)
+        select(self.core.collect(namespace, ReadTime::Now), labels)
     }
 
     /// Returns the objects whose index value is `value`, in key order: by namespace, then by name.
@@ -146,11 +210,25 @@ impl<K: Resource> Store<K> {
         index: Index<K, V>,
         text: &Q,
     ) -> Vec<Cached<K>> {
-        by_index(&self.core, At::Now, index, text)
+        by_index(&self.core, ReadTime::Now, index, text)
     }
 
     /// Builds an index now, so that no lookup has to. Objects may be in the store already, and may
     /// change meanwhile.
+    ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use windlass::store::{Index, Store};
+    ///
+    /// const BY_NODE: Index<Pod, String> = Index::on_path("node", &["spec", "nodeName"]);
+    ///
+    /// /// Fails at the start of the program, and not at the first lookup.
+    /// fn prepare(pods: &Store<Pod>) -> Result<(), windlass::Error> {
+    ///     pods.ensure_index(BY_NODE)
+    /// }
+    /// # let _ = prepare;
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](windlass_core::ErrorKind::Usage) in three cases:
@@ -174,6 +252,18 @@ impl<K: Resource> Store<K> {
     /// refer to any uid that the user can read. Do not decide by it alone that an object exists, or
     /// how many there are; compare names, or the applied content.
     ///
+    /// ```
+    /// # extern crate windlass_cache as windlass;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use windlass::store::Store;
+    ///
+    /// /// Names of the Pods that refer to a ReplicaSet.
+    /// fn names(pods: &Store<Pod>, uid: &str) -> Vec<String> {
+    ///     pods.owned_by(uid).iter().map(|pod| pod.key().name().to_owned()).collect()
+    /// }
+    /// # let _ = names;
+    /// ```
+    ///
     /// # Panics
     /// As [`by_index`](Self::by_index).
     pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
@@ -191,7 +281,7 @@ impl<K: Resource> Store<K> {
 
     /// Returns the number of objects.
     pub fn len(&self) -> usize {
-        self.core.len(At::Now)
+        self.core.len(ReadTime::Now)
     }
 
     /// Whether the store has no objects.
@@ -200,14 +290,18 @@ impl<K: Resource> Store<K> {
     }
 
     /// Takes a snapshot, for several reads that must agree with each other.
+    ///
+    /// Cheap while the cache has no own writes that the watch has not shown.
     pub fn snapshot(&self) -> Snapshot<K> {
-        let moment = self.core.moment();
-        Snapshot { core: Arc::clone(&self.core), moment, kind: PhantomData }
+        let diff = self.core.snapshot_diff();
+        Snapshot { core: Arc::clone(&self.core), diff, kind: PhantomData }
     }
 
     /// Returns the newest resourceVersion up to which the store has received everything: that of
     /// the last list, event or bookmark. Empty before the first list. Of several namespaces the
     /// newest counts.
+    ///
+    /// For debug output: versions of one server are compared by the server, not by their text.
     pub fn resource_version(&self) -> String {
         self.core.version().to_string()
     }
@@ -219,6 +313,8 @@ impl<K: Resource> Store<K> {
 
     /// Whether this process wrote the object more than 10 s ago and the watch has not shown the
     /// write yet. [`get`](Self::get) then returns a state that is older than that write.
+    ///
+    /// False for keys that this process did not write.
     pub fn is_stale(&self, key: &ObjectKey) -> bool {
         self.core.is_stale(key)
     }
@@ -282,20 +378,23 @@ impl<K: Resource> Snapshot<K> {
         self.len() == 0
     }
 
-    fn at(&self) -> At<'_> {
-        At::SnapshotDiff(&self.moment)
+    fn at(&self) -> ReadTime<'_> {
+        ReadTime::SnapshotDiff(&self.diff)
     }
 }
 
+/// Types a list of objects.
 fn cached<K>(objects: Vec<Arc<Object>>) -> Vec<Cached<K>> {
     objects.into_iter().map(Cached::new).collect()
 }
 
+/// Keeps the objects that match; reads labels from the bytes.
 fn select<K>(mut objects: Vec<Arc<Object>>, labels: &Selector) -> Vec<Cached<K>> {
     if !labels.is_empty() {
+        // Without the lock: the objects are shared references already.
         objects.retain(|object| {
-            let head = object.head();
-            labels.matches_with(&|key| head.label(key))
+            let metadata = object.metadata();
+            labels.matches_with(&|key| metadata.label(key))
         });
     }
     cached(objects)
@@ -309,12 +408,13 @@ fn owner_index<K: Resource>() -> Index<K, String> {
 /// Looks an index value up, and builds the index if the store lacks it.
 fn by_index<K: Resource, V: IndexValue>(
     core: &Core,
-    at: At<'_>,
+    at: ReadTime<'_>,
     index: Index<K, V>,
     value: &(impl ?Sized + Display),
 ) -> Vec<Cached<K>> {
-    let mut term = Term::default();
-    // `Term` takes every text: only the value's own `Display` can fail, and then it has no text.
+    let mut term = TermBuffer::default();
+    // `TermBuffer` takes every text: only the value's own `Display` can fail, and then it has no
+    // text.
     if write!(term, "{value}").is_err() {
         return Vec::new();
     }
@@ -333,19 +433,22 @@ fn by_index<K: Resource, V: IndexValue>(
 const TERM: usize = 128;
 
 /// A value's text, without an allocation when it is short.
-struct Term {
+struct TermBuffer {
+    /// The text while it fits.
     short: [u8; TERM],
+    /// Bytes in use in `short`.
     length: usize,
+    /// The text once it does not fit; empty before.
     long: String,
 }
 
-impl Default for Term {
+impl Default for TermBuffer {
     fn default() -> Self {
         Self { short: [0; TERM], length: 0, long: String::new() }
     }
 }
 
-impl Term {
+impl TermBuffer {
     fn text(&self) -> &str {
         if self.long.is_empty() {
             // Only whole `&str`s were written, so the bytes are UTF-8.
@@ -355,7 +458,7 @@ impl Term {
     }
 }
 
-impl Write for Term {
+impl Write for TermBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.length + text.len();
         if self.long.is_empty() && end <= TERM {
@@ -380,7 +483,7 @@ mod tests {
     #[test]
     fn a_term_holds_texts_of_any_length() {
         for lengths in [&[0][..], &[1, 127], &[128], &[129], &[100, 0, 28, 1, 0, 500]] {
-            let (mut term, mut plain) = (Term::default(), String::new());
+            let (mut term, mut plain) = (TermBuffer::default(), String::new());
             for length in lengths {
                 let text = "é".repeat(*length);
                 write!(term, "{text}").unwrap();

@@ -24,6 +24,19 @@ const PAGE: u32 = 500;
 
 /// A read of one object, sent when it is awaited.
 ///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use std::time::Duration;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let pods = client.namespace::<Pod>("shop");
+/// // From the server's cache: cheaper, and perhaps some milliseconds old.
+/// let pod = pods.get("web-0").resource_version("0").timeout(Duration::from_secs(2)).await?;
+/// println!("{:?}", pod.status);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`NotFound`](ErrorKind::NotFound) when the object does not exist, and those of
 /// [`Client::send`](crate::client::Client::send).
@@ -42,18 +55,24 @@ impl<T> Get<T> {
 
     /// Accepts no version older than this; `0` accepts any version of the server's cache. Default:
     /// the newest.
+    ///
+    /// For a version that the server does not reach in time [`Error::is_version_too_large`] holds.
     pub fn resource_version(mut self, version: &str) -> Self {
         self.draft.set("resourceVersion", version);
         self
     }
 
     /// Total time for the call with all retries. Default: the client's, 30 s.
+    ///
+    /// Zero selects the default again.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self
     }
 
     /// Sends the request; `None` when the object does not exist.
+    ///
+    /// A missing namespace or kind is `None`, too: the server answers each with 404.
     ///
     /// # Errors
     /// Those of [`Client::send`](crate::client::Client::send), without `NotFound`.
@@ -84,6 +103,8 @@ impl<T> fmt::Debug for Get<T> {
 }
 
 /// Meaning of the version in a list request.
+///
+/// The API's `resourceVersionMatch`; see [`List::at_version`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VersionMatch {
     /// Exactly that version.
@@ -93,6 +114,8 @@ pub enum VersionMatch {
 }
 
 /// A page or a whole list.
+///
+/// The order is the server's: by namespace, then by name, for servers on etcd.
 #[derive(Clone, Debug)]
 pub struct ObjectList<K> {
     /// The objects.
@@ -107,6 +130,26 @@ pub struct ObjectList<K> {
 
 /// A list, requested when it is awaited, as a whole; or a [`stream`](Self::stream).
 ///
+/// | call | requests | memory | version |
+/// |---|---|---|---|
+/// | awaited | one per page, 500 objects each | all objects | one |
+/// | [`limit`](Self::limit), [`continue_token`](Self::continue_token) | one | one page | that of the first page |
+/// | [`stream`](Self::stream) | one per page | one page | one, unless a token expires |
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let pods = client.all::<Pod>();
+/// let mut page = pods.list().limit(100).await?;
+/// while let Some(token) = page.continue_token.take() {
+///     println!("{} Pods on this page", page.items.len());
+///     page = pods.list().limit(100).continue_token(&token).await?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send); [`Decode`](ErrorKind::Decode) names an
 /// object that does not decode.
@@ -115,6 +158,7 @@ pub struct ObjectList<K> {
 #[must_use = "a request does nothing until it is awaited"]
 pub struct List<K> {
     draft: Draft,
+    /// Whether the caller turns the pages.
     one_page: bool,
     page_size: u32,
     decode: Decoder<ObjectList<K>>,
@@ -126,6 +170,8 @@ impl<K: Resource> List<K> {
     }
 
     /// Returns the objects one by one, read page by page as they are taken; see [`ListStream`].
+    ///
+    /// The settings of this list apply to each page. Nothing is requested before the first poll.
     pub fn stream(self) -> ListStream<K> {
         ListStream::new(self.draft, self.page_size)
     }
@@ -138,17 +184,27 @@ impl<K> List<K> {
     }
 
     /// Selects by labels, in kubectl's notation.
+    ///
+    /// Such as `app=web,tier in (front,back),!canary`. A
+    /// [`Selector`](windlass_core::resource::Selector) prints itself in it. A later call replaces
+    /// an earlier one.
     pub fn labels(self, selector: &str) -> Self {
         self.set("labelSelector", selector)
     }
 
     /// Selects by fields.
+    ///
+    /// Such as `metadata.name=web` or, for Pods, `spec.nodeName=node-1`; the kind decides which
+    /// fields are known, and others are a [`BadRequest`](ErrorKind::BadRequest). A later call
+    /// replaces an earlier one.
     pub fn fields(self, selector: &str) -> Self {
         self.set("fieldSelector", selector)
     }
 
     /// Reads one page of at most `limit` objects; the answer's
     /// [`continue_token`](ObjectList::continue_token) leads to the next.
+    ///
+    /// Servers take 0 as no limit.
     pub fn limit(mut self, limit: u32) -> Self {
         self.one_page = true;
         self.page_size = limit;
@@ -156,12 +212,18 @@ impl<K> List<K> {
     }
 
     /// Reads the page after an earlier one.
+    ///
+    /// Tokens expire after about five minutes, the server's compaction:
+    /// [`Expired`](ErrorKind::Expired).
     pub fn continue_token(mut self, token: &str) -> Self {
         self.one_page = true;
         self.set("continue", token)
     }
 
     /// Objects on a page of a whole list or of a stream. Default: 500.
+    ///
+    /// As in client-go's pager. 0 counts as 1. Smaller pages spare the server's memory and need
+    /// more requests.
     pub fn page_size(mut self, objects: u32) -> Self {
         // For API servers, 0 is no limit.
         self.page_size = objects.max(1);
@@ -175,6 +237,9 @@ impl<K> List<K> {
     }
 
     /// Reads exactly this version, or one not older than it, according to `how`.
+    ///
+    /// An [exact](VersionMatch::Exact) version that the server has forgotten is
+    /// [`Expired`](ErrorKind::Expired).
     pub fn at_version(self, version: &str, how: VersionMatch) -> Self {
         let how = match how {
             VersionMatch::Exact => "Exact",

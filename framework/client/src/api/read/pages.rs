@@ -29,12 +29,31 @@ const MOST_EXPIRIES: u32 = 3;
 /// token that continues after the last page: the stream uses it. Otherwise the list begins anew,
 /// and objects that were returned already are skipped by their position in the server's order
 /// (`namespace/name`); for a server with another order, the stream returns the error instead.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let mut pods = client.all::<Pod>().list().page_size(100).stream();
+/// while let Some(pod) = pods.next().await {
+///     match pod {
+///         Ok(pod) => println!("{:?}", pod.metadata.name),
+///         Err(error) => eprintln!("{error}"),
+///     }
+/// }
+/// println!("one version: {}", pods.is_consistent());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a stream does nothing until it is polled"]
 pub struct ListStream<K> {
     /// Requests the first page.
     draft: Draft,
-    next: Next,
+    /// The request after the current page.
+    next: NextPage,
+    /// The request under way; `None` while objects of a page are left.
     fetching: Option<ApiFuture<'static, Page<K>>>,
+    /// Objects of the current page that were not returned.
     items: std::vec::IntoIter<Result<K, Error>>,
     /// Position of the last returned object.
     last: Option<String>,
@@ -51,7 +70,7 @@ pub struct ListStream<K> {
 
 /// The next request.
 #[derive(Debug)]
-enum Next {
+enum NextPage {
     First,
     Token(String),
     /// The server's next token was the one of the request itself.
@@ -64,7 +83,7 @@ impl<K: Resource> ListStream<K> {
         draft.set("limit", page_size.to_string());
         Self {
             draft,
-            next: Next::First,
+            next: NextPage::First,
             fetching: None,
             items: Vec::new().into_iter(),
             last: None,
@@ -94,10 +113,13 @@ impl<K: Resource> ListStream<K> {
     }
 
     /// Whether all objects so far are from one version of the collection.
+    ///
+    /// False from the first expired token on.
     pub fn is_consistent(&self) -> bool {
         self.consistent
     }
 
+    /// Returns an object of the current page, or turns to the next page.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<K, Error>>> {
         loop {
             if let Some(item) = self.items.next() {
@@ -107,8 +129,8 @@ impl<K: Resource> ListStream<K> {
                 continue;
             }
             // Only after the objects of the page, which are good.
-            if let Next::Repeated = self.next {
-                self.next = Next::End;
+            if let NextPage::Repeated = self.next {
+                self.next = NextPage::End;
                 return Poll::Ready(Some(Err(self.draft.repeated_token())));
             }
             // Stored, so that a dropped `next` does not lose the request.
@@ -125,7 +147,7 @@ impl<K: Resource> ListStream<K> {
                 Ok(page) => self.turn(page),
                 Err(error) => {
                     if let Err(error) = self.resume(error) {
-                        self.next = Next::End;
+                        self.next = NextPage::End;
                         return Poll::Ready(Some(Err(error)));
                     }
                 }
@@ -136,9 +158,9 @@ impl<K: Resource> ListStream<K> {
     /// Starts the request of the next page; `None` at the end.
     fn fetch(&self) -> Option<ApiFuture<'static, Page<K>>> {
         let draft = match &self.next {
-            Next::First => self.draft.clone(),
-            Next::Token(token) => self.draft.next_page(token),
-            Next::Repeated | Next::End => return None,
+            NextPage::First => self.draft.clone(),
+            NextPage::Token(token) => self.draft.next_page(token),
+            NextPage::Repeated | NextPage::End => return None,
         };
         Some(Box::pin(draft.send(decode::page)))
     }
@@ -148,9 +170,9 @@ impl<K: Resource> ListStream<K> {
         self.items = page.items.into_iter();
         self.resource_version = page.resource_version;
         self.next = match (page.continue_token, &self.next) {
-            (None, _) => Next::End,
-            (Some(token), Next::Token(asked)) if token == *asked => Next::Repeated,
-            (Some(token), _) => Next::Token(token),
+            (None, _) => NextPage::End,
+            (Some(token), NextPage::Token(asked)) if token == *asked => NextPage::Repeated,
+            (Some(token), _) => NextPage::Token(token),
         };
     }
 
@@ -180,18 +202,18 @@ impl<K: Resource> ListStream<K> {
     fn resume(&mut self, error: Error) -> Result<(), Error> {
         self.expiries += 1;
         // A first page has no token: its 410 is about the caller's version.
-        let had_token = matches!(self.next, Next::Token(_));
+        let had_token = matches!(self.next, NextPage::Token(_));
         if !error.is_expired() || !had_token || self.expiries > MOST_EXPIRIES {
             return Err(error);
         }
         let token = error.status().map(|status| status.metadata.continue_token.clone());
         match token.filter(|token| !token.is_empty()) {
-            Some(token) => self.next = Next::Token(token),
+            Some(token) => self.next = NextPage::Token(token),
             None if self.ordered => {
                 // The new list takes the newest version: the wanted one may have expired, too.
                 self.draft.unset("resourceVersion");
                 self.draft.unset("resourceVersionMatch");
-                self.next = Next::First;
+                self.next = NextPage::First;
                 self.skipping = self.last.is_some();
             }
             None => return Err(error.note("the list cannot go on: it has no order")),

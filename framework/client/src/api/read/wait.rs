@@ -14,13 +14,27 @@ use windlass_core::resource::{PartialObject, Resource, ResourceExt};
 type Test<K> = Box<dyn Fn(&K) -> bool + Send + Sync>;
 
 /// A condition for [`Api::wait_for`]: a predicate of an object, and its name for error texts.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use windlass::api::Condition;
+///
+/// let running = Condition::new("running", |pod: &Pod| {
+///     pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+/// });
+/// assert!(!running.holds(&Pod::default()));
+/// ```
 pub struct Condition<K> {
+    /// Completes "it is not …" in error texts.
     name: String,
     test: Test<K>,
 }
 
 impl<K: Resource> Condition<K> {
     /// Creates a condition from a predicate; `name` completes "it is not …".
+    ///
+    /// The predicate is called for each state that the watch shows, and must not block.
     pub fn new(name: impl Into<String>, test: impl Fn(&K) -> bool + Send + Sync + 'static) -> Self {
         Self { name: name.into(), test: Box::new(test) }
     }
@@ -28,6 +42,9 @@ impl<K: Resource> Condition<K> {
     /// Holds if `status.conditions` has a condition of this type and status, such as `Available`
     /// and `True`. A condition that was written for an older generation of the object does not
     /// count.
+    ///
+    /// Types and statuses are compared by case. The object is encoded for each check, so that any
+    /// kind can be asked.
     pub fn is(kind: &str, status: &str) -> Self {
         let (kind, status) = (kind.to_owned(), status.to_owned());
         Self::new(format!("{kind}={status}"), move |object| {

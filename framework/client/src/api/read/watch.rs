@@ -27,6 +27,8 @@ pub(in crate::api) use resume::{compare, passes};
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One event of a watch.
+///
+/// The server's `ERROR` events are errors of [`WatchStream::next`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent<K> {
     /// The object is new, or existed when the watch began.
@@ -45,9 +47,36 @@ pub enum WatchEvent<K> {
 }
 
 /// A watch, started when it is awaited.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use std::time::Duration;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let maps = client.namespace::<ConfigMap>("shop");
+/// let list = maps.list().await?;
+/// let mut events = maps
+///     .watch()
+///     .resource_version(&list.resource_version)
+///     .timeout(Duration::from_secs(300))
+///     .await?;
+/// while let Some(event) = events.next().await {
+///     println!("{:?}", event?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Those of [`Client::stream`](crate::client::Client::stream). A server that is reached and does
+/// not answer gives a stream that ends at once; a version that is too old is an error of the first
+/// event.
+/// # Cancel safety
+/// Dropping the future cancels the request.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Watch<K> {
     draft: Draft,
+    /// Largest event in bytes; `None` for the decoder's default.
     frame_limit: Option<usize>,
     _kind: PhantomData<fn() -> K>,
 }
@@ -66,6 +95,8 @@ impl<K> Watch<K> {
     }
 
     /// Selects by labels, in kubectl's notation.
+    ///
+    /// An object that stops matching is shown as [`Deleted`](WatchEvent::Deleted).
     pub fn labels(self, selector: &str) -> Self {
         self.set("labelSelector", selector)
     }
@@ -77,6 +108,8 @@ impl<K> Watch<K> {
 
     /// Starts with events after this version. Default: every object as it is now, then later
     /// changes.
+    ///
+    /// `0` starts at any version of the server's cache, with every object as it is there.
     pub fn resource_version(self, version: &str) -> Self {
         self.set("resourceVersion", version)
     }
@@ -84,6 +117,8 @@ impl<K> Watch<K> {
     /// Sends every object as it is, then a bookmark that ends them
     /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then later changes: a
     /// list and a watch in one. Servers before 1.32 may not support it, and refuse it as `Invalid`.
+    ///
+    /// Default: off. The feature `WatchList` of the server.
     pub fn initial_events(self) -> Self {
         self.set("sendInitialEvents", "true").set("resourceVersionMatch", "NotOlderThan")
     }
@@ -95,6 +130,8 @@ impl<K> Watch<K> {
     }
 
     /// Time after which the server ends the watch, in whole seconds. Default: the server's choice.
+    ///
+    /// The end is regular: [`WatchStream::next`] returns `None`.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
     }
@@ -130,8 +167,12 @@ impl<K> fmt::Debug for Watch<K> {
 }
 
 /// A running watch. Dropping it ends the request.
+///
+/// Events are read as they are taken: a slow reader slows the server down, and is disconnected by
+/// it if it is slow for too long.
 pub struct WatchStream<K> {
     raw: RawWatch,
+    /// Attempted operation, for error texts.
     what: String,
     target: Arc<Target>,
     _kind: PhantomData<fn() -> K>,
@@ -168,6 +209,7 @@ impl<K: Resource> WatchStream<K> {
         Some(self.raw.next().await?.and_then(|event| self.event(&event)))
     }
 
+    /// The error of an event that does not decode.
     fn undecodable(&self, why: impl fmt::Display) -> Error {
         let text = format!("cannot {}: an event does not decode: {why}", self.what);
         Error::new(ErrorKind::Decode, text)

@@ -18,7 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tungstenite::protocol::{Message, Role};
 
 use super::socket::{MESSAGE_LIMIT, Socket};
-use super::verdict::End;
+use super::verdict::SessionEnd;
 use crate::client::Upgraded;
 use windlass_core::clock::Clock;
 
@@ -27,7 +27,7 @@ const PING: Duration = Duration::from_secs(15);
 /// Time without a message after which a connection counts as dead.
 const SILENCE: Duration = Duration::from_secs(45);
 /// The same while the program may not have read its input: servers read no ping before that.
-const INPUT_SILENCE: Duration = Duration::from_secs(600);
+const INPUT_IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Steps before the task yields to others.
 const STEPS: usize = 64;
 /// Channel whose message names another channel that ends (protocol version 5).
@@ -40,10 +40,10 @@ const RESIZE_CHANNEL: u8 = 4;
 /// Meaning of the channels of a protocol.
 pub(super) trait Conversation: Send + 'static {
     /// Returns the reader of a message, if any; the end for the last message of the session.
-    fn sort(&mut self, channel: u8, data: Bytes) -> Result<Option<(usize, Bytes)>, End>;
+    fn sort(&mut self, channel: u8, data: Bytes) -> Result<Option<(usize, Bytes)>, SessionEnd>;
 
     /// Handles a closed WebSocket: `Ok` for a regular close, otherwise the complaint.
-    fn closed(&mut self, how: Result<(), String>) -> End;
+    fn closed(&mut self, how: Result<(), String>) -> SessionEnd;
 }
 
 /// A caller's request besides input.
@@ -66,16 +66,16 @@ pub(super) struct SessionIo {
     /// Whether the protocol can signal the end of input.
     pub(super) half_close: bool,
     /// Receives the end before the readers are closed.
-    pub(super) ended: watch::Sender<Option<End>>,
+    pub(super) ended: watch::Sender<Option<SessionEnd>>,
 }
 
 /// Runs a session until it ends; dropping the handle closes the connection.
 pub(super) fn start(
     upgraded: Upgraded,
     conversation: impl Conversation,
-    wiring: SessionIo,
+    session_io: SessionIo,
 ) -> AbortOnDropHandle<()> {
-    let SessionIo { readers, input, control, half_close, ended } = wiring;
+    let SessionIo { readers, input, control, half_close, ended } = session_io;
     let now = upgraded.clock.now();
     let mut driver = Driver {
         socket: Socket::new(upgraded.io, Role::Client),
@@ -112,7 +112,7 @@ struct Driver<C> {
 
 impl<C: Conversation> Driver<C> {
     /// Moves messages until neither side can go on, or the session ends.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SessionEnd> {
         for _ in 0..STEPS {
             match self.step(cx) {
                 Ok(true) => {}
@@ -129,7 +129,7 @@ impl<C: Conversation> Driver<C> {
     }
 
     /// Advances the timer, sending and receiving; returns whether any of them moved.
-    fn step(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
+    fn step(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
         let ticked = self.pulse.poll(cx, self.held.is_some())?;
         let sent = self.send(cx)?;
         let received = self.receive(cx)?;
@@ -137,7 +137,7 @@ impl<C: Conversation> Driver<C> {
     }
 
     /// Writes out the buffer, then the next message; returns whether one was sent.
-    fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
+    fn send(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
         match self.socket.poll_flush(cx) {
             Poll::Pending => return Ok(false),
             // Messages that arrived before are still to be read, and say more than this error.
@@ -176,7 +176,7 @@ impl<C: Conversation> Driver<C> {
     }
 
     /// Stops sending. The server may already have sent the reason, or a regular end.
-    fn cannot_send(&mut self, error: tungstenite::Error) -> Result<bool, End> {
+    fn cannot_send(&mut self, error: tungstenite::Error) -> Result<bool, SessionEnd> {
         tracing::debug!(%error, "nothing more can be sent to a pod");
         self.input = None;
         self.control = None;
@@ -185,7 +185,7 @@ impl<C: Conversation> Driver<C> {
     }
 
     /// Delivers the held message, or reads one; returns whether there was progress.
-    fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
+    fn receive(&mut self, cx: &mut Context<'_>) -> Result<bool, SessionEnd> {
         if let Some((reader, data)) = self.held.take() {
             return Ok(self.deliver(cx, reader, data));
         }
@@ -194,14 +194,16 @@ impl<C: Conversation> Driver<C> {
             Poll::Ready(Ok(message)) => message,
             Poll::Ready(Err(error)) => return Err(self.broken(error)),
         };
-        self.pulse.heard();
+        self.pulse.received();
         match message {
             Message::Binary(data) if data.len() > 1 => {
                 self.held = self.conversation.sort(data[0], data.slice(1..))?;
             }
             Message::Pong(payload) => self.pulse.answered(&payload),
             Message::Text(_) => {
-                return Err(End::broken("the server sent text where only bytes are allowed"));
+                return Err(SessionEnd::broken(
+                    "the server sent text where only bytes are allowed",
+                ));
             }
             Message::Close(None) => return Err(self.conversation.closed(Ok(()))),
             Message::Close(Some(frame)) => {
@@ -232,19 +234,19 @@ impl<C: Conversation> Driver<C> {
             Poll::Ready(_) => self.readers[reader] = None,
         }
         // Time that the reader took is no silence of the server.
-        self.pulse.heard();
+        self.pulse.received();
         true
     }
 
     /// The end for a connection that failed.
-    fn broken(&mut self, error: tungstenite::Error) -> End {
+    fn broken(&mut self, error: tungstenite::Error) -> SessionEnd {
         use tungstenite::Error;
         use tungstenite::error::{CapacityError, ProtocolError};
         let why = match &error {
             Error::ConnectionClosed | Error::AlreadyClosed => "it was closed",
             Error::Capacity(CapacityError::MessageTooLong { .. }) => {
                 let text = format!("the server sent a message of more than {MESSAGE_LIMIT} bytes");
-                return End::because(text, error);
+                return SessionEnd::because(text, error);
             }
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
                 "the connection ended without a word"
@@ -253,7 +255,7 @@ impl<C: Conversation> Driver<C> {
             _ => "the connection broke",
         };
         match self.conversation.closed(Err(why.to_owned())) {
-            End::Broken { why, source: None } => End::because(why, error),
+            SessionEnd::Broken { why, source: None } => SessionEnd::because(why, error),
             end => end,
         }
     }
@@ -272,7 +274,7 @@ struct Pulse {
     timer: Pin<Box<dyn Future<Output = ()> + Send>>,
     next_ping: Instant,
     ping_due: bool,
-    heard: Instant,
+    last_received: Instant,
     /// Pings sent.
     sent: u64,
     /// Highest number of an answered ping.
@@ -280,7 +282,7 @@ struct Pulse {
     /// Pings sent when input was last sent.
     input_at: Option<u64>,
     /// Whether nothing can be sent any more.
-    mute: bool,
+    pings_disabled: bool,
 }
 
 impl Pulse {
@@ -291,31 +293,31 @@ impl Pulse {
             clock,
             next_ping,
             ping_due: false,
-            heard: now,
+            last_received: now,
             sent: 0,
             answered: 0,
             input_at: None,
-            mute: false,
+            pings_disabled: false,
         }
     }
 
     /// Polls the timer; returns whether it fired. `stalled`: the session is waiting for its reader.
-    fn poll(&mut self, cx: &mut Context<'_>, stalled: bool) -> Result<bool, End> {
+    fn poll(&mut self, cx: &mut Context<'_>, stalled: bool) -> Result<bool, SessionEnd> {
         if self.timer.as_mut().poll(cx).is_pending() {
             return Ok(false);
         }
         let now = self.clock.now();
-        let limit = if self.input_was_read() { SILENCE } else { INPUT_SILENCE };
+        let limit = if self.input_was_read() { SILENCE } else { INPUT_IDLE_TIMEOUT };
         // A stalled session reads nothing, so that silence proves nothing about the server.
-        if !stalled && now >= self.heard + limit {
+        if !stalled && now >= self.last_received + limit {
             let seconds = limit.as_secs();
-            return Err(End::broken(format!("the server said nothing for {seconds} s")));
+            return Err(SessionEnd::broken(format!("the server said nothing for {seconds} s")));
         }
         if now >= self.next_ping {
-            self.ping_due = !self.mute;
+            self.ping_due = !self.pings_disabled;
             self.next_ping = now + PING;
         }
-        let dead = if stalled { self.next_ping } else { self.heard + limit };
+        let dead = if stalled { self.next_ping } else { self.last_received + limit };
         self.timer = alarm(&self.clock, self.next_ping.min(dead));
         Ok(true)
     }
@@ -338,8 +340,8 @@ impl Pulse {
     }
 
     /// Notes a sign of life.
-    fn heard(&mut self) {
-        self.heard = self.clock.now();
+    fn received(&mut self) {
+        self.last_received = self.clock.now();
     }
 
     /// Notes that input was sent after the pings so far.
@@ -349,7 +351,7 @@ impl Pulse {
 
     /// Stops the pings of a connection that cannot send.
     fn give_up(&mut self) {
-        self.mute = true;
+        self.pings_disabled = true;
         self.ping_due = false;
     }
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::driver::Conversation;
 use super::session::{Session, Streams, V4, V5};
-use super::verdict::{End, of_status};
+use super::verdict::{SessionEnd, of_status};
 use crate::api::Api;
 use crate::api::draft::Draft;
 use crate::client::{Prepared, Verb};
@@ -175,7 +175,7 @@ pub(super) struct Commands {
 }
 
 impl Conversation for Commands {
-    fn sort(&mut self, channel: u8, data: Bytes) -> Result<Option<(usize, Bytes)>, End> {
+    fn sort(&mut self, channel: u8, data: Bytes) -> Result<Option<(usize, Bytes)>, SessionEnd> {
         match channel {
             STDOUT_CHANNEL => Ok(Some((0, data))),
             STDERR_CHANNEL => Ok(Some((1, data))),
@@ -183,7 +183,7 @@ impl Conversation for Commands {
                 self.verdict.extend_from_slice(&data);
                 // A verdict without an end must not fill the memory.
                 if self.verdict.len() > VERDICT_LIMIT {
-                    return Err(End::broken("the server's last words do not end"));
+                    return Err(SessionEnd::broken("the server's last words do not end"));
                 }
                 // A complete verdict ends the session.
                 of_status(&self.verdict).map_or(Ok(None), Err)
@@ -195,11 +195,11 @@ impl Conversation for Commands {
         }
     }
 
-    fn closed(&mut self, how: Result<(), String>) -> End {
+    fn closed(&mut self, how: Result<(), String>) -> SessionEnd {
         let why = how.err().unwrap_or_else(|| "the server closed the connection".to_owned());
         match self.verdict.is_empty() {
-            true => End::broken(why),
-            false => End::broken(format!("{why} in the middle of its last words")),
+            true => SessionEnd::broken(why),
+            false => SessionEnd::broken(format!("{why} in the middle of its last words")),
         }
     }
 }

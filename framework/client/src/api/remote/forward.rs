@@ -19,8 +19,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::driver::{self, Conversation, SessionIo};
 use super::exec::refuse;
 use super::session::V4;
-use super::streams::{Ended, OutputReader, Stdin};
-use super::verdict::End;
+use super::streams::{EndReceiver, OutputReader, Stdin};
+use super::verdict::SessionEnd;
 use crate::api::Api;
 use crate::client::Upgraded;
 use windlass_core::error::{Error, ErrorKind};
@@ -115,7 +115,7 @@ pub struct PortStream {
     what: String,
     reader: OutputReader,
     writer: Option<Stdin>,
-    ended: Ended,
+    ended: EndReceiver,
     /// Ends the task, and with it the connection, when the stream is dropped.
     _driving: AbortOnDropHandle<()>,
 }
@@ -125,14 +125,14 @@ impl PortStream {
         let (ended_sender, ended) = watch::channel(None);
         let (reader, messages) = OutputReader::new(&ended);
         let (writer, input) = Stdin::new(&ended, false);
-        let wiring = SessionIo {
+        let session_io = SessionIo {
             readers: vec![Some(messages)],
             input: Some(input),
             control: None,
             half_close: false,
             ended: ended_sender,
         };
-        let driving = driver::start(upgraded, Port::new(port), wiring);
+        let driving = driver::start(upgraded, Port::new(port), session_io);
         Self { port, what, reader, writer: Some(writer), ended, _driving: driving }
     }
 
@@ -144,7 +144,7 @@ impl PortStream {
     /// The reason for the end of the connection, unless the program in the pod ended it.
     pub fn error(&self) -> Option<Error> {
         let ended = self.ended.borrow();
-        let Some(End::Broken { why, source }) = &*ended else { return None };
+        let Some(SessionEnd::Broken { why, source }) = &*ended else { return None };
         let error = Error::new(ErrorKind::Transport, format!("cannot {}: {why}", self.what));
         Some(match source {
             Some(source) => error.because(Arc::clone(source)),
@@ -209,12 +209,12 @@ impl Port {
     }
 
     /// Removes the port from the beginning of a channel.
-    fn strip(&mut self, channel: u8, data: &mut Bytes) -> Result<(), End> {
+    fn strip(&mut self, channel: u8, data: &mut Bytes) -> Result<(), SessionEnd> {
         let said = &mut self.said[usize::from(channel)];
         while *said < self.port.len() && !data.is_empty() {
             // The port may come in several pieces.
             if data.get_u8() != self.port[*said] {
-                return Err(End::broken("the server forwards another port"));
+                return Err(SessionEnd::broken("the server forwards another port"));
             }
             *said += 1;
         }
@@ -223,7 +223,7 @@ impl Port {
 }
 
 impl Conversation for Port {
-    fn sort(&mut self, channel: u8, mut data: Bytes) -> Result<Option<(usize, Bytes)>, End> {
+    fn sort(&mut self, channel: u8, mut data: Bytes) -> Result<Option<(usize, Bytes)>, SessionEnd> {
         // One port has two channels.
         if channel > ERROR_CHANNEL {
             tracing::debug!(channel, "the server sent something on an unknown channel");
@@ -240,11 +240,11 @@ impl Conversation for Port {
     }
 
     // An error text comes before the close, and explains it better.
-    fn closed(&mut self, how: Result<(), String>) -> End {
+    fn closed(&mut self, how: Result<(), String>) -> SessionEnd {
         match how {
-            _ if !self.error.is_empty() => End::broken(excerpt(&self.error)),
-            Ok(()) => End::Closed,
-            Err(why) => End::broken(why),
+            _ if !self.error.is_empty() => SessionEnd::broken(excerpt(&self.error)),
+            Ok(()) => SessionEnd::Closed,
+            Err(why) => SessionEnd::broken(why),
         }
     }
 }

@@ -35,6 +35,8 @@
 //! Absent: SPDY, and with it servers before 1.29 for half-closed input; copying of files; a
 //! terminal. No connection is reopened silently.
 
+// DESIGN.md, 22: WebSocket sessions bypass the connection pool
+
 #[cfg(doc)]
 use super::Api;
 

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::driver::{self, Control, Conversation, SessionIo};
-use super::streams::{Ended, OutputReader, Stdin};
-use super::verdict::{End, ExitStatus};
+use super::streams::{EndReceiver, OutputReader, Stdin};
+use super::verdict::{ExitStatus, SessionEnd};
 use crate::client::Upgraded;
 use windlass_core::error::{Error, ErrorKind};
 
@@ -37,7 +37,7 @@ pub struct Session {
     tty: bool,
     /// Kind of the error after a broken connection: ambiguous for a command that was started.
     lost: ErrorKind,
-    ended: Ended,
+    ended: EndReceiver,
     /// Ends the task, and with it the connection, when the session is dropped.
     _driving: AbortOnDropHandle<()>,
 }
@@ -79,14 +79,14 @@ impl Session {
         let (stdin, input) = streams.stdin.then(|| Stdin::new(&ended, half_close)).unzip();
         let (stdout, printed) = streams.stdout.then(|| OutputReader::new(&ended)).unzip();
         let (stderr, complained) = streams.stderr.then(|| OutputReader::new(&ended)).unzip();
-        let wiring = SessionIo {
+        let session_io = SessionIo {
             readers: vec![printed, complained],
             input,
             control: Some(controls),
             half_close,
             ended: ended_sender,
         };
-        let driving = driver::start(upgraded, conversation, wiring);
+        let driving = driver::start(upgraded, conversation, session_io);
         Self {
             what,
             protocol,
@@ -134,7 +134,7 @@ impl Session {
             let text = format!("cannot {}: only a terminal has a size; ask for a tty", self.what);
             return Err(Error::usage(text));
         }
-        self.tell(Control::Resize { width, height }).await
+        self.send_control(Control::Resize { width, height }).await
     }
 
     /// Ends the command's input, also when [`stdin`](Self::stdin) was taken: accepted input is
@@ -158,11 +158,11 @@ impl Session {
         if self.stdin.take().is_some() {
             return Ok(());
         }
-        self.tell(Control::CloseInput).await
+        self.send_control(Control::CloseInput).await
     }
 
     /// Sends a control message to the session; fails when the session has ended.
-    async fn tell(&self, control: Control) -> Result<(), Error> {
+    async fn send_control(&self, control: Control) -> Result<(), Error> {
         match self.control.send(control).await {
             Ok(()) => Ok(()),
             Err(_) => {
@@ -216,9 +216,11 @@ impl Session {
     /// The exit status, or the error of any other end.
     fn outcome(&self) -> Result<ExitStatus, Error> {
         match &*self.ended.borrow() {
-            Some(End::Exit(status)) => Ok(*status),
-            Some(End::Failed(status)) => Err(Error::from_status(&self.what, (**status).clone())),
-            Some(End::Broken { why, source }) => {
+            Some(SessionEnd::Exit(status)) => Ok(*status),
+            Some(SessionEnd::Failed(status)) => {
+                Err(Error::from_status(&self.what, (**status).clone()))
+            }
+            Some(SessionEnd::Broken { why, source }) => {
                 let text = format!("{why}; how it ended is unknown");
                 let error = self.error(self.lost, &text);
                 Err(match source {
@@ -226,7 +228,9 @@ impl Session {
                     None => error,
                 })
             }
-            Some(End::Closed) | None => Err(self.error(self.lost, "how it ended is unknown")),
+            Some(SessionEnd::Closed) | None => {
+                Err(self.error(self.lost, "how it ended is unknown"))
+            }
         }
     }
 

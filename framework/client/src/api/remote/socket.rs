@@ -37,12 +37,12 @@ impl Socket {
 
     /// Reads the next message. Pings are answered, and returned as well.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<tungstenite::Result<Message>> {
-        pending(self.context.read(&mut Polled { io: &mut self.io, cx }))
+        pending(self.context.read(&mut PollIo { io: &mut self.io, cx }))
     }
 
     /// Ready when all sent bytes are written to the stream.
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<tungstenite::Result<()>> {
-        pending(self.context.flush(&mut Polled { io: &mut self.io, cx }))
+        pending(self.context.flush(&mut PollIo { io: &mut self.io, cx }))
     }
 
     /// Puts a message into the buffer, which must have been flushed.
@@ -51,7 +51,7 @@ impl Socket {
         cx: &mut Context<'_>,
         message: Message,
     ) -> tungstenite::Result<()> {
-        match pending(self.context.write(&mut Polled { io: &mut self.io, cx }, message)) {
+        match pending(self.context.write(&mut PollIo { io: &mut self.io, cx }, message)) {
             Poll::Ready(result) => result,
             // The message is in the buffer; `poll_flush` writes it.
             Poll::Pending => Ok(()),
@@ -60,7 +60,7 @@ impl Socket {
 
     /// Sends a close frame, if that is possible without waiting.
     pub(super) fn close(&mut self, cx: &mut Context<'_>) {
-        if let Err(error) = self.context.close(&mut Polled { io: &mut self.io, cx }, None) {
+        if let Err(error) = self.context.close(&mut PollIo { io: &mut self.io, cx }, None) {
             tracing::trace!(%error, "a WebSocket was closed without good-bye");
         }
     }
@@ -78,12 +78,12 @@ fn pending<T>(result: tungstenite::Result<T>) -> Poll<tungstenite::Result<T>> {
 
 /// A polled stream as a blocking one that returns `WouldBlock`; the task is woken when it can make
 /// progress.
-struct Polled<'a, 'b> {
+struct PollIo<'a, 'b> {
     io: &'a mut BoxIo,
     cx: &'a mut Context<'b>,
 }
 
-impl Read for Polled<'_, '_> {
+impl Read for PollIo<'_, '_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut buffer = ReadBuf::new(into);
         match Pin::new(&mut *self.io).poll_read(self.cx, &mut buffer) {
@@ -93,7 +93,7 @@ impl Read for Polled<'_, '_> {
     }
 }
 
-impl Write for Polled<'_, '_> {
+impl Write for PollIo<'_, '_> {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         match Pin::new(&mut *self.io).poll_write(self.cx, from) {
             Poll::Ready(result) => result,

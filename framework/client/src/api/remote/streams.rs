@@ -11,13 +11,13 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::PollSender;
 
 use super::driver::INPUT_CHANNEL;
-use super::verdict::End;
+use super::verdict::SessionEnd;
 
 /// Most bytes in one message to the server.
 const CHUNK: usize = 32 << 10;
 
 /// Receives the end of the session.
-pub(super) type Ended = watch::Receiver<Option<End>>;
+pub(super) type EndReceiver = watch::Receiver<Option<SessionEnd>>;
 
 /// Output of a command, from `stdout` or `stderr`.
 ///
@@ -27,12 +27,12 @@ pub struct OutputReader {
     messages: mpsc::Receiver<Bytes>,
     /// Unread part of the last message.
     left: Bytes,
-    ended: Ended,
+    ended: EndReceiver,
 }
 
 impl OutputReader {
     /// Creates a reader, and the sender of its messages. One message waits for it.
-    pub(super) fn new(ended: &Ended) -> (Self, mpsc::Sender<Bytes>) {
+    pub(super) fn new(ended: &EndReceiver) -> (Self, mpsc::Sender<Bytes>) {
         // One message: a slow reader makes the server wait.
         let (sender, messages) = mpsc::channel(1);
         (Self { messages, left: Bytes::new(), ended: ended.clone() }, sender)
@@ -85,12 +85,12 @@ fn dropped() -> io::Error {
 pub struct Stdin {
     messages: PollSender<Bytes>,
     half_close: bool,
-    ended: Ended,
+    ended: EndReceiver,
 }
 
 impl Stdin {
     /// Creates a writer, and the receiver of its messages. One message waits to be sent.
-    pub(super) fn new(ended: &Ended, half_close: bool) -> (Self, mpsc::Receiver<Bytes>) {
+    pub(super) fn new(ended: &EndReceiver, half_close: bool) -> (Self, mpsc::Receiver<Bytes>) {
         // One message: a slow server makes the writer wait.
         let (sender, messages) = mpsc::channel(1);
         let messages_in = PollSender::new(sender);

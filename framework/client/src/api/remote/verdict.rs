@@ -35,7 +35,7 @@ impl fmt::Display for ExitStatus {
 
 /// The end of a session.
 #[derive(Clone, Debug)]
-pub(super) enum End {
+pub(super) enum SessionEnd {
     /// The command ended.
     Exit(ExitStatus),
     /// The server's reason for the missing exit code.
@@ -46,11 +46,13 @@ pub(super) enum End {
     Broken { why: String, source: Option<Arc<dyn std::error::Error + Send + Sync>> },
 }
 
-impl End {
+impl SessionEnd {
+    /// The end of a session that broke, without a cause.
     pub(super) fn broken(why: impl Into<String>) -> Self {
         Self::Broken { why: why.into(), source: None }
     }
 
+    /// The end of a session that broke, with its cause.
     pub(super) fn because(
         why: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
@@ -88,25 +90,29 @@ impl End {
 ///
 /// A command that ended with another code than 0 is a `Failure` with the reason `NonZeroExitCode`
 /// and the code as a cause.
-pub(super) fn of_status(json: &[u8]) -> Option<End> {
+pub(super) fn of_status(json: &[u8]) -> Option<SessionEnd> {
     let status: ApiStatus = match serde_json::from_slice(json) {
         Ok(status) => status,
         // The Status may come in several messages.
         Err(error) if error.is_eof() => return None,
-        Err(error) => return Some(End::because("the server's last words are no Status", error)),
+        Err(error) => {
+            return Some(SessionEnd::because("the server's last words are no Status", error));
+        }
     };
     match (status.status.as_str(), status.reason.as_str()) {
-        ("Success", _) => Some(End::Exit(ExitStatus::SUCCESS)),
+        ("Success", _) => Some(SessionEnd::Exit(ExitStatus::SUCCESS)),
         ("Failure", "NonZeroExitCode") => {
             let causes = status.details.as_ref().map(|details| &details.causes);
             let cause = causes.into_iter().flatten().find(|cause| cause.reason == "ExitCode");
             match cause.and_then(|cause| cause.message.parse().ok()) {
-                Some(code) => Some(End::Exit(ExitStatus { code })),
-                None => Some(End::broken("the command failed, and the server does not say how")),
+                Some(code) => Some(SessionEnd::Exit(ExitStatus { code })),
+                None => {
+                    Some(SessionEnd::broken("the command failed, and the server does not say how"))
+                }
             }
         }
-        ("Failure", _) => Some(End::Failed(Box::new(status))),
-        _ => Some(End::broken("the server's last words are neither Success nor Failure")),
+        ("Failure", _) => Some(SessionEnd::Failed(Box::new(status))),
+        _ => Some(SessionEnd::broken("the server's last words are neither Success nor Failure")),
     }
 }
 
@@ -116,7 +122,7 @@ mod tests {
 
     fn code(json: &str) -> Option<i32> {
         match of_status(json.as_bytes()) {
-            Some(End::Exit(status)) => Some(status.code()),
+            Some(SessionEnd::Exit(status)) => Some(status.code()),
             _ => None,
         }
     }
@@ -132,7 +138,9 @@ mod tests {
     #[test]
     fn a_failure_without_an_exit_code_is_the_servers_error() {
         let failed = of_status(br#"{"status":"Failure","message":"no such file","code":500}"#);
-        assert!(matches!(failed, Some(End::Failed(status)) if status.message == "no such file"));
+        assert!(
+            matches!(failed, Some(SessionEnd::Failed(status)) if status.message == "no such file")
+        );
     }
 
     #[test]
@@ -145,7 +153,10 @@ mod tests {
             r#"{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"x"}]}}"#,
         ];
         for text in nonsense {
-            assert!(matches!(of_status(text.as_bytes()), Some(End::Broken { .. })), "{text}");
+            assert!(
+                matches!(of_status(text.as_bytes()), Some(SessionEnd::Broken { .. })),
+                "{text}"
+            );
         }
     }
 }

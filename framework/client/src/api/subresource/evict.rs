@@ -13,10 +13,15 @@ use windlass_core::error::Error;
 
 /// An eviction, sent when it is awaited. The Pod is then gone, or ends within its grace period.
 ///
+/// A lost answer is [`Ambiguous`](windlass_core::ErrorKind::Ambiguous) unless the eviction names a
+/// [uid](Self::uid).
+///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send). [`Error::is_disruption_budget`] holds
 /// when a budget does not allow it now; the error comes at once, and the caller decides when to
 /// try again.
+/// # Cancel safety
+/// Dropping the future cancels the request; the eviction may have been executed.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Evict {
     draft: Draft,
@@ -29,6 +34,8 @@ impl Evict {
     }
 
     /// Evicts only a Pod with this uid. The eviction is then safe to repeat.
+    ///
+    /// Default: any Pod of the name.
     pub fn uid(mut self, uid: &str) -> Self {
         self.options.precondition("uid", uid);
         self

@@ -17,10 +17,25 @@ const LINE_LIMIT: usize = 1 << 20;
 
 /// A request for a Pod's log; await it for a [`LogStream`], or take the [`text`](Self::text).
 ///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use std::time::Duration;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let pods = client.namespace::<Pod>("shop");
+/// let hour = Duration::from_secs(3600);
+/// let text = pods.log("web-0").container("web").since(hour).timestamps().text().await?;
+/// println!("{text}");
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// Those of [`Client::stream`](crate::client::Client::stream);
 /// [`BadRequest`](windlass_core::ErrorKind::BadRequest) when the container has not started, or when the Pod
 /// has several and the request names none.
+/// # Cancel safety
+/// Dropping the future cancels the request.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Log {
     draft: Draft,
@@ -37,21 +52,30 @@ impl Log {
     }
 
     /// Name of the container. Needed when the Pod has several.
+    ///
+    /// Default: the Pod's only container.
     pub fn container(self, name: &str) -> Self {
         self.set("container", name)
     }
 
     /// Continues with new output of the container, until it ends.
+    ///
+    /// Default: the log up to now.
     pub fn follow(self) -> Self {
         self.set("follow", "true")
     }
 
     /// Reads the log of the container's last run, before it was restarted.
+    ///
+    /// [`BadRequest`](windlass_core::ErrorKind::BadRequest) when it was never restarted.
     pub fn previous(self) -> Self {
         self.set("previous", "true")
     }
 
     /// Reads only the last `time`, in whole seconds, at least one.
+    ///
+    /// Default: from the beginning of what the kubelet keeps. Replaces
+    /// [`since_time`](Self::since_time).
     pub fn since(mut self, time: Duration) -> Self {
         // API servers refuse both parameters together.
         self.draft.unset("sinceTime");
@@ -65,16 +89,22 @@ impl Log {
     }
 
     /// Reads only the last `lines`.
+    ///
+    /// 0 reads no earlier line, which is useful with [`follow`](Self::follow).
     pub fn tail(self, lines: u64) -> Self {
         self.set("tailLines", lines.to_string())
     }
 
     /// Puts the time of printing at the start of each line.
+    ///
+    /// RFC 3339 with nanoseconds, and a blank.
     pub fn timestamps(self) -> Self {
         self.set("timestamps", "true")
     }
 
     /// Ends after this many bytes.
+    ///
+    /// The last line may be cut.
     pub fn limit_bytes(self, bytes: u64) -> Self {
         self.set("limitBytes", bytes.to_string())
     }
@@ -116,6 +146,8 @@ impl fmt::Debug for Log {
 }
 
 /// A log as it arrives. Dropping it ends the request.
+///
+/// [`next_line`](Self::next_line) and [`next_bytes`](Self::next_bytes) may be mixed.
 pub struct LogStream {
     bytes: ByteStream,
     lines: Lines,

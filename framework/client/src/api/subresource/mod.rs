@@ -24,8 +24,20 @@ use crate::client::Verb;
 
 /// A subresource of one object, with bodies of type `T`. The API server decides whether the kind
 /// has it: the error's text explains its 404 and 405.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::apps::v1::Deployment;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let scale = client.namespace::<Deployment>("shop").scale("web");
+/// let now = scale.get().await?.spec.and_then(|spec| spec.replicas).unwrap_or_default();
+/// scale.to(now + 1).await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Subresource<T> {
     target: Arc<Target>,
+    /// Name of the object.
     object: String,
     name: String,
     _body: PhantomData<fn() -> T>,
@@ -37,6 +49,7 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
         Self { target, object: object.to_owned(), name: name.to_owned(), _body: PhantomData }
     }
 
+    /// A request about this subresource.
     fn draft(&self, verb: Verb) -> Draft {
         Draft::part(&self.target, verb, &self.object, &self.name)
     }
@@ -49,6 +62,8 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
     }
 
     /// Reads the subresource.
+    ///
+    /// Errors and cancel safety are those of [`Get`].
     pub fn get(&self) -> Get<T> {
         Get::new(self.draft(Verb::Get), decode::value)
     }
@@ -61,11 +76,16 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
 
     /// Replaces the subresource. A resourceVersion in `body` restricts it to that version, which
     /// also makes it safe to repeat.
+    ///
+    /// Without one the last writer wins.
     pub fn replace(&self, body: &T) -> Write<T> {
         self.written(Verb::Update, body)
     }
 
     /// Patches the subresource.
+    ///
+    /// An [apply](Patch::Apply) must carry `apiVersion` and `kind` of the subresource's body
+    /// itself.
     pub fn patch(&self, patch: Patch) -> Write<T> {
         let verb = if matches!(patch, Patch::Apply(_)) { Verb::Apply } else { Verb::Patch };
         let mut draft = self.draft(verb);
@@ -76,6 +96,9 @@ impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
 
 impl Subresource<Scale> {
     /// Sets the number of replicas, whatever the number was.
+    ///
+    /// A negative number is [`Invalid`](windlass_core::ErrorKind::Invalid). Two callers overwrite
+    /// each other: read and [`replace`](Self::replace) with a version where that matters.
     pub fn to(&self, replicas: i32) -> Write<Scale> {
         self.patch(Patch::Merge(json!({ "spec": { "replicas": replicas } })))
     }

@@ -18,8 +18,15 @@ use windlass_core::resource::{Resource, ResourceInfo};
 /// A request for a token (`authentication.k8s.io/v1`), sent when it is awaited. Defaults: the
 /// token is for the API server itself, and for an hour.
 ///
+/// Sent with the verb `create` on `serviceaccounts/token`. Safe to repeat: an unused token does no
+/// harm.
+///
+/// `Debug` does not show the token.
+///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send).
+/// # Cancel safety
+/// Dropping the future cancels the request; a token may have been issued.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct TokenRequest {
     draft: Draft,
@@ -59,6 +66,9 @@ impl TokenRequest {
     }
 
     /// Ends the token with `object`, an existing Pod, Secret or Node.
+    ///
+    /// A Secret or a Pod of the account's namespace, or a Node.
+    /// [`Usage`](windlass_core::ErrorKind::Usage) for a dynamic object.
     pub fn bound_to<K: Resource>(mut self, object: &K) -> Self {
         let metadata = object.metadata();
         let Some(info) = K::static_info() else {
@@ -92,7 +102,7 @@ impl TokenRequest {
 fn issued(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Token, Error> {
     /// The part of the answer that is read.
     #[derive(Deserialize)]
-    struct Answer {
+    struct IssuedToken {
         status: Status,
     }
     #[derive(Deserialize)]
@@ -101,7 +111,7 @@ fn issued(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Token, Error> 
         token: Secret,
         expiration_timestamp: Timestamp,
     }
-    let Answer { status } = decode::value(what, body, info)?;
+    let IssuedToken { status } = decode::value(what, body, info)?;
     Ok(Token { token: status.token, expires: status.expiration_timestamp })
 }
 

@@ -1,4 +1,8 @@
 //! Deletions of one object, and of all objects that selectors match.
+//!
+//! A repetition after a lost answer finds the object gone. With a uid that is the wanted result,
+//! and without one it is indistinguishable from an object that never was: only guarded deletions
+//! are repeated.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -16,6 +20,17 @@ use windlass_core::error::{ApiStatus, Error};
 use windlass_core::resource::{Resource, ResourceInfo};
 
 /// Treatment of the objects that the deleted one owns.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::apps::v1::Deployment;
+/// # use windlass::api::Propagation;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let deployments = client.namespace::<Deployment>("shop");
+/// deployments.delete("web").propagation(Propagation::Foreground).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Propagation {
     /// The object is deleted first, the garbage collector deletes the owned objects after it. The
@@ -29,6 +44,8 @@ pub enum Propagation {
 
 impl Propagation {
     /// The policy as the API spells it.
+    ///
+    /// In `propagationPolicy` of the `DeleteOptions`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Background => "Background",
@@ -39,6 +56,9 @@ impl Propagation {
 }
 
 /// The API server's answer to a deletion.
+///
+/// Some kinds (Pods, Services) are answered with their last state although they are gone; that
+/// counts as [`Gone`](Self::Gone).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deleted<K> {
     /// The object is gone.
@@ -95,8 +115,10 @@ impl<K: Resource> Deleted<K> {
 /// The body of a deletion, `DeleteOptions`.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
+    /// Uid and resourceVersion that the stored object must have.
     preconditions: Map<String, Value>,
     propagation: Option<Propagation>,
+    /// Grace period in seconds.
     grace: Option<u64>,
 }
 
@@ -158,10 +180,28 @@ fn shows_it_gone(error: &Error) -> bool {
 
 /// A deletion, sent when it is awaited; returns [the object's fate](Deleted).
 ///
+/// Without a precondition a deletion whose answer is lost is
+/// [`Ambiguous`](windlass_core::ErrorKind::Ambiguous).
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::Pod;
+/// # use windlass::resource::ResourceExt;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let pods = client.namespace::<Pod>("shop");
+/// let pod = pods.get("web-0").await?;
+/// let deleted = pods.delete("web-0").uid(pod.uid()).await?;
+/// println!("gone: {}", deleted.is_gone());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send);
 /// [`NotFound`](windlass_core::ErrorKind::NotFound) when there is none;
 /// [`Conflict`](windlass_core::ErrorKind::Conflict) when a precondition does not hold.
+/// # Cancel safety
+/// Dropping the future cancels the request; the deletion may have been executed.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Delete<K> {
     draft: Draft,
@@ -176,12 +216,18 @@ impl<K> Delete<K> {
 
     /// Deletes only an object with this uid. The deletion is then safe to repeat: when a repetition
     /// finds the object gone, that is [`Gone`](Deleted::Gone) and no error.
+    ///
+    /// Another object of that name is a [`Conflict`](windlass_core::ErrorKind::Conflict). Default:
+    /// any object of the name.
     pub fn uid(mut self, uid: &str) -> Self {
         self.options.precondition("uid", uid);
         self
     }
 
     /// Deletes only this version of the object. The deletion is then safe to repeat.
+    ///
+    /// Any other version is a [`Conflict`](windlass_core::ErrorKind::Conflict). Default: any
+    /// version.
     pub fn resource_version(mut self, version: &str) -> Self {
         self.options.precondition("resourceVersion", version);
         self
@@ -259,9 +305,22 @@ impl<K> fmt::Debug for Delete<K> {
 /// A deletion of many objects of one namespace, or of a cluster-scoped kind, sent when it is
 /// awaited. Without a selector it deletes all of them.
 ///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::batch::v1::Job;
+/// # use windlass::api::Propagation;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let jobs = client.namespace::<Job>("shop");
+/// jobs.delete_collection().labels("run=17").propagation(Propagation::Background).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send). After an error some objects may be
 /// deleted.
+/// # Cancel safety
+/// Dropping the future cancels the request; some objects may be deleted.
 #[must_use = "a request does nothing until it is awaited"]
 pub struct DeleteCollection {
     draft: Draft,
@@ -280,6 +339,8 @@ impl DeleteCollection {
     }
 
     /// Deletes only objects with these fields.
+    ///
+    /// Servers support `metadata.name` and `metadata.namespace` for every kind, and few others.
     pub fn fields(mut self, selector: &str) -> Self {
         self.draft.set("fieldSelector", selector);
         self

@@ -24,6 +24,8 @@ use crate::client::Verb;
 
 /// Treatment of fields that the kind does not have, and of duplicate ones. Default of the API
 /// server: [`Warn`](Self::Warn).
+///
+/// Stable since Kubernetes 1.27.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldValidation {
     /// Drops the fields silently.
@@ -35,6 +37,7 @@ pub enum FieldValidation {
 }
 
 impl FieldValidation {
+    /// The value of the query parameter `fieldValidation`.
     fn as_str(self) -> &'static str {
         match self {
             Self::Ignore => "Ignore",
@@ -45,6 +48,25 @@ impl FieldValidation {
 }
 
 /// A write, sent when it is awaited; returns the object as the server stored it.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use std::time::Duration;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use serde_json::json;
+/// # use windlass::api::FieldValidation;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let maps = client.namespace::<ConfigMap>("shop");
+/// let tried = maps
+///     .apply("settings", &json!({ "data": { "color": "red" } }))
+///     .dry_run()
+///     .field_validation(FieldValidation::Strict)
+///     .timeout(Duration::from_secs(5))
+///     .await?;
+/// println!("would store {:?}", tried.data);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// Those of [`Client::send`](crate::client::Client::send);
@@ -68,18 +90,27 @@ impl<T> Write<T> {
     }
 
     /// Writes the subresource `status` instead of the object.
+    ///
+    /// Default: the object, of which API servers ignore the status if it is a subresource.
+    /// [`Usage`](windlass_core::ErrorKind::Usage) for a creation and for another subresource.
     pub fn status(mut self) -> Self {
         self.draft.set_status();
         self
     }
 
     /// Owner of the written fields. Default: the client's manager.
+    ///
+    /// At most 128 characters; the API server refuses more.
     pub fn manager(mut self, manager: &str) -> Self {
         self.draft.set("fieldManager", manager);
         self
     }
 
     /// Apply only: takes over fields of other managers.
+    ///
+    /// Default: off, a foreign field is a [`Conflict`](windlass_core::ErrorKind::Conflict). For any
+    /// other write [`Usage`](windlass_core::ErrorKind::Usage). Controllers should force: their
+    /// intent is the truth about their fields.
     pub fn force(mut self) -> Self {
         if self.draft.verb() == Verb::Apply {
             self.draft.set("force", "true");
@@ -90,6 +121,9 @@ impl<T> Write<T> {
     }
 
     /// Checks and answers as usual, and stores nothing.
+    ///
+    /// Default: off. Admission runs; a webhook with side effects makes the server refuse the
+    /// request.
     pub fn dry_run(mut self) -> Self {
         self.draft.dry_run();
         self
@@ -103,6 +137,8 @@ impl<T> Write<T> {
     }
 
     /// Total time for the call with all retries. Default: the client's, 30 s.
+    ///
+    /// Zero selects the default again.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self

@@ -2,6 +2,9 @@
 //!
 //! Other fields are not sent: other writers' changes to them stay, unless they should be a
 //! conflict. This is no server-side apply: the fields are changed once, and not owned.
+//!
+//! Invariant: `base` is the last state that the API server is known to have stored, and `object` is
+//! the caller's copy. The difference of the two is all that is sent.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -42,9 +45,11 @@ const SERVER_FIELDS: [&str; 8] = [
 /// # }
 /// ```
 pub struct Patcher<K> {
+    /// API of the object's namespace.
     api: Api<K>,
     /// The object as it was read, or written last.
     base: K,
+    /// The caller's copy, reached by deref.
     object: K,
     /// Whether a write fails when another writer was first.
     is_locked: bool,
@@ -76,6 +81,8 @@ impl<K> DerefMut for Patcher<K> {
 
 impl<K: Whole> Api<K> {
     /// Returns a copy of `object` to change; [`Patcher::send`] sends the differences.
+    ///
+    /// Nothing is sent. For an API of all namespaces the patcher takes the object's own namespace.
     pub fn patcher(&self, object: &K) -> Patcher<K> {
         let api = self.near(object);
         Patcher { api, base: object.clone(), object: object.clone(), is_locked: true }
@@ -84,8 +91,11 @@ impl<K: Whole> Api<K> {
 
 /// Differences of the object and of its status, as merge patches.
 struct Changes {
+    /// Patch of the object; `None` without a difference.
     object: Option<Value>,
+    /// Patch of the status; `None` without a difference.
     status: Option<Value>,
+    /// The whole changed status, to be kept when the object is written first.
     wanted_status: Value,
 }
 
@@ -93,6 +103,8 @@ impl<K: Whole> Patcher<K> {
     /// Sends the changes even if the object was written since it was read: a field that both
     /// changed gets this value, and a list is replaced as a whole. Otherwise that is a conflict. An
     /// object of another uid is never touched.
+    ///
+    /// Default: locked, a write in between is a [`Conflict`](ErrorKind::Conflict).
     pub fn unlocked(mut self) -> Self {
         self.is_locked = false;
         self
@@ -104,6 +116,8 @@ impl<K: Whole> Patcher<K> {
     }
 
     /// Whether [`send`](Self::send) would send anything.
+    ///
+    /// Costs the encoding of both copies.
     pub fn is_changed(&self) -> bool {
         // `send` reports an object that does not become JSON.
         self.changes().map_or(true, |changes| changes.object.or(changes.status).is_some())
@@ -128,15 +142,16 @@ impl<K: Whole> Patcher<K> {
     /// Dropping the future cancels the request under way. Its write may have been executed, which
     /// the copy does not show: the next write of a locked copy is then a conflict.
     pub async fn send(&mut self) -> Result<bool, Error> {
-        self.send_telling(|_, _, _| {}).await
+        self.send_with_callback(|_, _, _| {}).await
     }
 
-    /// As [`send`](Self::send). Calls `told` after each write with the version that the write was
-    /// based on (`None` when the API server did not check one), the written object, and the answer.
+    /// As [`send`](Self::send). Calls `on_write` after each write with the version that the write
+    /// was based on (`None` when the API server did not check one), the written object, and the
+    /// answer.
     #[doc(hidden)]
-    pub async fn send_telling(
+    pub async fn send_with_callback(
         &mut self,
-        mut told: impl FnMut(Option<&str>, &K, &[u8]) + Send,
+        mut on_write: impl FnMut(Option<&str>, &K, &[u8]) + Send,
     ) -> Result<bool, Error> {
         self.check_unmoved()?;
         let Changes { object, status, wanted_status } = self.changes()?;
@@ -144,7 +159,7 @@ impl<K: Whole> Patcher<K> {
         if let Some(patch) = object {
             let from = self.locked_at().map(str::to_owned);
             let (written, answer) = self.write(patch, false).await?;
-            told(from.as_deref(), &written, &answer);
+            on_write(from.as_deref(), &written, &answer);
             // Stored at once: if writing the status fails, only the status is still to be sent.
             self.object = written.clone();
             self.base = written;
@@ -156,7 +171,7 @@ impl<K: Whole> Patcher<K> {
         if let Some(status) = status {
             let from = self.locked_at().map(str::to_owned);
             let (written, answer) = self.write(json!({ "status": status }), true).await?;
-            told(from.as_deref(), &written, &answer);
+            on_write(from.as_deref(), &written, &answer);
             self.base = written;
         }
         self.object = self.base.clone();

@@ -8,15 +8,36 @@ use windlass_core::environment::Environment;
 use windlass_core::error::Error;
 
 /// Number of attempts, and the waits between them.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use std::time::Duration;
+/// use windlass::api::Retries;
+///
+/// // Three attempts, after 100 ms and 200 ms, each up to 10 % longer.
+/// let patient = Retries {
+///     steps: 3,
+///     first: Duration::from_millis(100),
+///     factor: 2.0,
+///     jitter: 0.1,
+/// };
+/// # let _ = patient;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
     /// Number of attempts, the first included; at least one is made.
+    ///
+    /// 0 counts as 1.
     pub steps: u32,
     /// The first wait.
     pub first: Duration,
     /// Factor from each wait to the next.
+    ///
+    /// 1 keeps the wait constant.
     pub factor: f64,
     /// Largest random addition, as a part of the wait.
+    ///
+    /// 0.1 makes waits up to a tenth longer, so that writers which met once do not meet again.
     pub jitter: f64,
 }
 

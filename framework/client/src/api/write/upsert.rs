@@ -1,4 +1,8 @@
 //! Brings an object to a wanted state, and creates it if it is missing.
+//!
+//! The read decides between creation and change, and another writer may decide otherwise in
+//! between: then the creation finds the name taken, or the write finds another version. Both are
+//! answered by one more read, five attempts in all.
 
 use serde_json::Value;
 
@@ -8,6 +12,23 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Resource, ResourceExt, Whole};
 
 /// Result of [`Api::create_or_update`] and [`Api::create_or_patch`].
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::api::Upserted;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let mut map = ConfigMap::default();
+/// map.metadata.name = Some("settings".into());
+/// let maps = client.namespace::<ConfigMap>("shop");
+/// match maps.create_or_patch(&map, |map| map.immutable = Some(false)).await? {
+///     Upserted::Created(_) => println!("created"),
+///     Upserted::Updated(_) => println!("changed"),
+///     Upserted::Unchanged(_) => println!("nothing to do"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Upserted<K> {
     /// The object did not exist and was created.
@@ -32,9 +53,11 @@ impl<K> Upserted<K> {
     }
 }
 
-/// The write that changes an existing object.
+/// Request by which an existing object is changed.
+///
+/// A replacement writes the whole object, a patch the differences.
 #[derive(Clone, Copy)]
-enum How {
+enum WriteMethod {
     Replace,
     Patch,
 }
@@ -80,7 +103,7 @@ impl<K: Resource> Api<K> {
     where
         K: Whole,
     {
-        self.upsert(object, change, How::Replace).await
+        self.upsert(object, change, WriteMethod::Replace).await
     }
 
     /// As [`create_or_update`](Self::create_or_update), but sends only the differences, as a merge
@@ -98,7 +121,7 @@ impl<K: Resource> Api<K> {
     where
         K: Whole,
     {
-        self.upsert(object, change, How::Patch).await
+        self.upsert(object, change, WriteMethod::Patch).await
     }
 
     /// Reads, then creates or changes; repeats after a conflict.
@@ -106,7 +129,7 @@ impl<K: Resource> Api<K> {
         &self,
         object: &K,
         mut change: impl FnMut(&mut K),
-        how: How,
+        method: WriteMethod,
     ) -> Result<Upserted<K>, Error>
     where
         K: Whole,
@@ -117,7 +140,7 @@ impl<K: Resource> Api<K> {
         loop {
             let result = match api.get(object.name()).opt().await? {
                 None => api.create_changed(object, &mut change).await,
-                Some(stored) => api.change(stored, &mut change, how).await,
+                Some(stored) => api.change(stored, &mut change, method).await,
             };
             match result {
                 // Another writer was faster: read again.
@@ -153,7 +176,7 @@ impl<K: Resource> Api<K> {
         &self,
         stored: K,
         change: &mut impl FnMut(&mut K),
-        how: How,
+        method: WriteMethod,
     ) -> Result<Upserted<K>, Error>
     where
         K: Whole,
@@ -169,9 +192,9 @@ impl<K: Resource> Api<K> {
         let Some(mut patch) = merge_diff(&json(&stored)?, &json(&wanted)?) else {
             return Ok(Upserted::Unchanged(stored));
         };
-        let written = match how {
-            How::Replace => self.replace(&wanted).await,
-            How::Patch => {
+        let written = match method {
+            WriteMethod::Replace => self.replace(&wanted).await,
+            WriteMethod::Patch => {
                 patch["metadata"]["resourceVersion"] = stored.resource_version().into();
                 self.patch(stored.name(), Patch::Merge(patch)).await
             }
@@ -193,6 +216,7 @@ impl<K: Resource> Api<K> {
     }
 }
 
+/// Encodes an object; the error names it.
 fn json<K: Resource>(object: &K) -> Result<Value, Error> {
     serde_json::to_value(object).map_err(|error| {
         let text = format!("cannot write \"{}\": it does not become JSON", object.name());

@@ -4,6 +4,8 @@
 //! certificates and CAs are noticed: then the pool stops using the open connections for new
 //! requests, while requests under way are completed. No task runs in the background.
 
+// DESIGN.md, 21: Certificate and token files are checked on requests, at most once a minute
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -60,13 +62,13 @@ pub(crate) struct Credentials {
     /// Cached credentials. Locked during a renewal, so that concurrent requests share it.
     kept: tokio::sync::Mutex<Held>,
     /// Run of the plugin that is under way; it survives callers that are cancelled.
-    running: tokio::sync::Mutex<Option<Running>>,
+    running: tokio::sync::Mutex<Option<PluginRun>>,
     /// Set once by `concern`, because pool and TLS need the credentials first.
     connections: OnceLock<Connections>,
 }
 
 /// A run of the plugin in a task; dropping it kills the plugin.
-type Running = AbortOnDropHandle<Result<ExecCredential, Error>>;
+type PluginRun = AbortOnDropHandle<Result<ExecCredential, Error>>;
 
 /// Connections that a change of certificates affects.
 #[derive(Debug)]
@@ -87,12 +89,12 @@ struct Held {
     /// Instant of the last replacement of refused credentials by the plugin.
     replaced: Option<Instant>,
     /// Last failure of the plugin, until a run succeeds.
-    failure: Option<Failure>,
+    failure: Option<PluginFailure>,
 }
 
 /// Last failure of the plugin, reported to the requests that waited for it.
 #[derive(Debug)]
-struct Failure {
+struct PluginFailure {
     /// End of the failed run.
     at: Instant,
     kind: ErrorKind,
@@ -144,6 +146,8 @@ impl Credentials {
         }
     }
 
+    /// The TLS settings whose files may change; `None` before the client is assembled, and without
+    /// TLS.
     fn tls(&self) -> Option<&Arc<Tls>> {
         self.connections.get().and_then(|to| to.tls.as_ref())
     }
@@ -158,6 +162,7 @@ impl Credentials {
         matches!(self.source, AuthSource::TokenFile(..) | AuthSource::Exec(_))
     }
 
+    /// Whether the credentials come from an exec plugin.
     fn is_plugin(&self) -> bool {
         matches!(self.source, AuthSource::Exec(_))
     }
@@ -214,6 +219,7 @@ impl Credentials {
         if let Some(tls) = self.tls().filter(|tls| tls.rotates()) {
             tls.renew_now(|| self.retire()).await;
         }
+        // A renewal under way ends first: the comparison below must see the header that it brings.
         let mut held = self.kept.lock().await;
         let now = self.clock.now();
         // The header is compared: another request may have replaced the refused credentials
@@ -229,13 +235,15 @@ impl Credentials {
     /// same renewal.
     async fn current(&self) -> Result<CachedCredential, Error> {
         let came = self.clock.now();
+        // Held across the renewal, so that one caller reads the source or runs the plugin for all.
+        // Lock order: `kept` before `running`.
         let mut held = self.kept.lock().await;
         if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
             return Ok(current.clone());
         }
         // A caller that waited during the failed run shares its error and does not run the plugin
         // again.
-        if let Some(Failure { at, kind, text }) = &held.failure
+        if let Some(PluginFailure { at, kind, text }) = &held.failure
             && (came <= *at || self.clock.now() < *at + FAILURE_PAUSE)
         {
             return Err(Error::new(*kind, text));
@@ -256,7 +264,7 @@ impl Credentials {
             (Err(error), source, _) => {
                 if let AuthSource::Exec(_) = source {
                     let (at, kind, text) = (self.clock.now(), error.kind(), error.to_string());
-                    held.failure = Some(Failure { at, kind, text });
+                    held.failure = Some(PluginFailure { at, kind, text });
                 }
                 return Err(error);
             }

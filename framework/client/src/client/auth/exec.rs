@@ -25,6 +25,8 @@ pub(crate) const V1: &str = "client.authentication.k8s.io/v1";
 pub(crate) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
 
 /// Policy for the standard input of a [credential plugin](ExecPlugin).
+///
+/// kubeconfig's `interactiveMode`; a plugin of a kubeconfig with version v1 must name one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InteractiveMode {
@@ -106,6 +108,8 @@ impl ExecPlugin {
     }
 
     /// Adds an argument.
+    ///
+    /// Arguments follow in the order of the calls.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<Secret>) -> Self {
         self.args.push(argument.into());
@@ -120,6 +124,8 @@ impl ExecPlugin {
     }
 
     /// Sets the version to `client.authentication.k8s.io/v1beta1`.
+    ///
+    /// Default: v1.
     #[must_use]
     pub fn v1beta1(mut self) -> Self {
         self.api_version = V1BETA1;
@@ -134,6 +140,8 @@ impl ExecPlugin {
     }
 
     /// Passes the cluster's address, CA and proxy to the plugin.
+    ///
+    /// Default: off. kubeconfig's `provideClusterInfo`.
     #[must_use]
     pub fn with_cluster_info(mut self) -> Self {
         self.wants_cluster = true;
@@ -141,6 +149,8 @@ impl ExecPlugin {
     }
 
     /// Sets the advice in the error for a missing program.
+    ///
+    /// Default: none. kubeconfig's `installHint`.
     #[must_use]
     pub fn install_hint(mut self, hint: &str) -> Self {
         self.install_hint = hint.to_owned();

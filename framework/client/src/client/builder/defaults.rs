@@ -103,6 +103,9 @@ impl fmt::Debug for Wishes {
 /// Defaults of calls.
 impl ClientBuilder {
     /// Sets the total time of a call that names none, with all its retries. Default: 30 s.
+    ///
+    /// A timeout that is set here is sent to the server, too, as the query parameter `timeout`; the
+    /// default is not.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.wishes.timeout = Some(timeout);
@@ -126,6 +129,8 @@ impl ClientBuilder {
 
     /// Limits the rate to `qps` requests a second in the long run, watches not counted; zero or
     /// less means no limit. Default: no limit, since API servers have priority and fairness.
+    ///
+    /// client-go's default is 5 a second with a burst of 10.
     #[must_use]
     pub fn qps(mut self, qps: f64) -> Self {
         self.wishes.qps = Some(qps);
@@ -134,6 +139,8 @@ impl ClientBuilder {
 
     /// Sets the number of requests that may be sent at once under a limit by [`qps`](Self::qps).
     /// Default: 10.
+    ///
+    /// client-go's value. Without [`qps`](Self::qps) it has no effect.
     #[must_use]
     pub fn burst(mut self, burst: u32) -> Self {
         self.wishes.burst = Some(burst);
@@ -142,6 +149,24 @@ impl ClientBuilder {
 
     /// Sets the rate limiter, in place of [`qps`](Self::qps) and [`burst`](Self::burst). All clones
     /// of the client share it.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use std::sync::Arc;
+    /// use windlass::client::{Client, ClientConfig, TokenBucket};
+    /// use windlass::clock::Clock;
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// // One budget for two clusters.
+    /// let budget = Arc::new(TokenBucket::new(20.0, 40, Clock::system()));
+    /// let one = ClientConfig::new("https://one.example:6443")?;
+    /// let other = ClientConfig::new("https://other.example:6443")?;
+    /// let one = Client::builder().config(one).rate_limiter(budget.clone()).build()?;
+    /// let other = Client::builder().config(other).rate_limiter(budget).build()?;
+    /// # let _ = (one, other);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn rate_limiter(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
         self.wishes.limiter = Some(limiter);
@@ -158,6 +183,9 @@ impl ClientBuilder {
     }
 
     /// Sets the handler of the warnings of API servers. Default: logs each text once.
+    ///
+    /// [`NoWarnings`](crate::client::NoWarnings) drops them,
+    /// [`WriteWarnings`](crate::client::WriteWarnings) writes them out.
     #[must_use]
     pub fn warning_handler(mut self, handler: Arc<dyn WarningHandler>) -> Self {
         self.wishes.warnings = Some(handler);
@@ -166,6 +194,8 @@ impl ClientBuilder {
 
     /// Sets the number of bytes of a body that are shown at TRACE level, target
     /// `windlass_client::body`. Default: 1024.
+    ///
+    /// 0 shows none. Values with names of credentials are left out.
     #[must_use]
     pub fn trace_bodies(mut self, bytes: usize) -> Self {
         self.wishes.shown = Some(bytes);

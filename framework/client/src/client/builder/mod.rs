@@ -71,6 +71,26 @@ impl Settings {
 }
 
 /// Configures a [`Client`].
+///
+/// Settings of the builder go before variables of the environment, and those before the defaults.
+/// All connections, layers and limits of the built client belong to its clones, too.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use std::time::Duration;
+/// use windlass::client::{Client, ClientConfig};
+///
+/// # fn main() -> Result<(), windlass::Error> {
+/// let client = Client::builder()
+///     .config(ClientConfig::in_cluster()?)
+///     .max_connection_age(Duration::from_secs(600))
+///     .http2_pings(Duration::from_secs(10), Duration::from_secs(5))
+///     .compression(false)
+///     .build()?;
+/// # let _ = client;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct ClientBuilder {
     config: Option<ClientConfig>,
@@ -90,6 +110,8 @@ pub struct ClientBuilder {
 
 impl ClientBuilder {
     /// Sets the cluster. Required unless there is a [`connector`](Self::connector).
+    ///
+    /// A later call replaces an earlier one.
     #[must_use]
     pub fn config(mut self, config: ClientConfig) -> Self {
         self.config = Some(config);
@@ -100,6 +122,8 @@ impl ClientBuilder {
     /// stay those of the [`config`](Self::config), if there is one. The address decides whether the
     /// connections count as encrypted: with `http://` and another machine no credentials are sent
     /// over them, so write `https://` when the connector does TLS by itself.
+    ///
+    /// Proxies and TLS settings of the configuration are then not used.
     #[must_use]
     pub fn connector(mut self, connector: Arc<dyn Connect>) -> Self {
         self.connector = Some(connector);
@@ -107,6 +131,9 @@ impl ClientBuilder {
     }
 
     /// Sets clock, randomness and metrics. Default: the machine's, and metrics of the client's own.
+    ///
+    /// The client forks the randomness, so that its jitter does not change the numbers of other
+    /// components.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
@@ -114,6 +141,8 @@ impl ClientBuilder {
     }
 
     /// Sets the field manager of writes that name none. Default: `windlass`.
+    ///
+    /// Servers accept at most 128 characters.
     #[must_use]
     pub fn field_manager(mut self, manager: &str) -> Self {
         self.manager = Some(manager.to_owned());

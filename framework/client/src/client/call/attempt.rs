@@ -16,7 +16,8 @@ use crate::client::policy::Outcome;
 use crate::client::request::Prepared;
 use crate::client::request::warning::{self, WarningHandler};
 use crate::client::transport::{
-    Attempt, ERROR_BODY_LIMIT, Ended, HttpRequest, Reader, ResponseBody, TransportError, dial, gzip,
+    Attempt, BodyEnd, ERROR_BODY_LIMIT, HttpRequest, Reader, ResponseBody, TransportError, dial,
+    gzip,
 };
 use windlass_core::error::{ApiStatus, BoxError, Error, ErrorKind};
 use windlass_core::resource::Verb;
@@ -28,7 +29,7 @@ const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A successful answer.
-pub(in crate::client) struct Answer {
+pub(in crate::client) struct AttemptResponse {
     /// Status code; 2xx.
     pub(in crate::client) status: StatusCode,
     pub(in crate::client) headers: HeaderMap,
@@ -136,32 +137,32 @@ impl Call<'_> {
     }
 
     /// Sends `request` and reads as much of the answer as the caller wants.
-    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
+    pub(super) async fn exchange(&self, request: HttpRequest) -> Result<AttemptResponse, Failure> {
         let response = self.shared.stack.clone().oneshot(request).await;
         let response = response.map_err(|error| self.no_answer(error))?;
         let (parts, body) = response.into_parts();
         // Before the status is looked at: error answers carry warnings, too.
-        warning::tell(self.warning_handler(), &parts.headers, &self.request.path);
+        warning::notify(self.warning_handler(), &parts.headers, &self.request.path);
         let (status, headers) = (parts.status, parts.headers);
         if !status.is_success() {
             return Err(self.error_answer(status, &headers, body).await);
         }
         if !self.whole {
-            return Ok(Answer { status, headers, read: Bytes::new(), rest: Some(body) });
+            return Ok(AttemptResponse { status, headers, read: Bytes::new(), rest: Some(body) });
         }
         let limit = self.request.answer_limit.unwrap_or(self.shared.tuning.answer_limit);
         let mut reader = Reader::new(body, limit);
         match reader.run().await {
-            Ended::Whole => self.whole(status, headers, reader.into_bytes()),
-            Ended::TooLong => {
+            BodyEnd::Whole => self.whole(status, headers, reader.into_bytes()),
+            BodyEnd::TooLong => {
                 let why = format!("the answer is larger than {}", Size(limit));
                 Err(Failure::Final(self.unusable(status, &why)))
             }
-            Ended::Undecodable(error) => {
+            BodyEnd::Undecodable(error) => {
                 let unusable = self.unusable(status, &error.to_string());
                 Err(Failure::Final(unusable.because(error)))
             }
-            Ended::Broken(error) => {
+            BodyEnd::Broken(error) => {
                 Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) })
             }
         }
@@ -174,14 +175,14 @@ impl Call<'_> {
         status: StatusCode,
         headers: HeaderMap,
         read: Bytes,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<AttemptResponse, Failure> {
         trace::answer(self.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
             let retry_after = status::retry_after(&headers).or(asked(&status));
             return Err(Failure::Status { status: Box::new(status), code, retry_after, size });
         }
-        Ok(Answer { status, headers, read, rest: None })
+        Ok(AttemptResponse { status, headers, read, rest: None })
     }
 
     /// Returns the error of a successful answer with an unusable body; another attempt would bring

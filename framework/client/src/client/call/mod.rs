@@ -3,6 +3,9 @@
 //! Order of the steps of one attempt: the backoff of the host (after a failure combined with the
 //! wait of the retry), a permit of the rate limiter, credentials, the gate, the exchange.
 
+// DESIGN.md, 16: `retry::decide` is one pure function; caches have a retry budget of their own
+// DESIGN.md, 17: The caller decides about ambiguous writes
+
 mod attempt;
 mod defaults;
 mod report;
@@ -26,12 +29,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use self::attempt::{Answer, Failure, check};
+use self::attempt::{AttemptResponse, Failure, check};
 use crate::client::Client;
 use crate::client::auth::Credentials;
 use crate::client::policy::{
-    BackoffManager, Budgets, Decision, Facts, MAX_RETRIES, Outcome, ThrottledLog, Why, decide,
-    leaves_doubt,
+    BackoffManager, Budgets, Decision, MAX_RETRIES, Outcome, RetryInput, ThrottledLog, Why, decide,
+    is_uncertain,
 };
 use crate::client::request::{ByteStream, Prepared, Response};
 #[cfg(any(test, feature = "ws"))]
@@ -103,7 +106,7 @@ impl Shared {
 
 /// Implementation of [`Client::send`].
 pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response, Error> {
-    let request = client.dress(request)?;
+    let request = client.apply_restrictions(request)?;
     let span = span(&request);
     let call = async {
         let clock = &client.shared.environment.clock;
@@ -128,7 +131,7 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
 
 /// Implementation of [`Client::stream`].
 pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStream, Error> {
-    let request = client.dress(request)?;
+    let request = client.apply_restrictions(request)?;
     let span = span(&request);
     let call = async {
         let answer = Call::new(client, &request, false, &span)?.run().await?;
@@ -140,7 +143,7 @@ pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStr
 /// Implementation of [`Request::watch`](super::Request::watch): `None` when the server was reached
 /// but did not answer, or the connection broke.
 pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<ByteStream>, Error> {
-    let request = client.dress(request)?;
+    let request = client.apply_restrictions(request)?;
     let span = span(&request);
     let call = async {
         let mut call = Call::new(client, &request, false, &span)?;
@@ -158,7 +161,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
 }
 
 /// Turns an answer into a stream; a body that was read already is one chunk.
-fn streamed(client: &Client, answer: Answer, request: &Prepared) -> ByteStream {
+fn streamed(client: &Client, answer: AttemptResponse, request: &Prepared) -> ByteStream {
     let body = answer
         .rest
         .unwrap_or_else(|| Full::new(answer.read).map_err(|never| match never {}).boxed_unsync());
@@ -211,7 +214,7 @@ impl<'a> Call<'a> {
         let shared = &*client.shared;
         let now = shared.environment.clock.now();
         // Each call earns, not each attempt: retries must not pay for retries.
-        shared.budgets.lock().of(request.background).earn(now);
+        shared.budgets.lock().of(request.background).deposit(now);
         Ok(Self {
             client,
             shared,
@@ -238,7 +241,7 @@ impl<'a> Call<'a> {
     }
 
     /// Runs the attempts and completes the error of a failed call.
-    async fn run(&mut self) -> Result<Answer, Error> {
+    async fn run(&mut self) -> Result<AttemptResponse, Error> {
         match self.attempts().await {
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.complete(error)),
@@ -246,7 +249,7 @@ impl<'a> Call<'a> {
     }
 
     /// Makes attempts until one succeeds or no other is allowed.
-    async fn attempts(&mut self) -> Result<Answer, Error> {
+    async fn attempts(&mut self) -> Result<AttemptResponse, Error> {
         self.back_off().await?;
         loop {
             self.permit().await?;
@@ -277,8 +280,8 @@ impl<'a> Call<'a> {
     }
 
     /// Collects the input of the decision about a retry.
-    fn facts(&self, outcome: Outcome) -> Facts {
-        Facts {
+    fn facts(&self, outcome: Outcome) -> RetryInput {
+        RetryInput {
             verb: self.request.verb,
             repeatable: self.request.repeatable,
             outcome,
@@ -309,12 +312,13 @@ impl<'a> Call<'a> {
         let clock = &self.shared.environment.clock;
         let background = self.request.background;
         // Spent after the deadline check: a retry that is not made costs nothing.
-        if !self.shared.budgets.lock().of(background).spend(clock.now()) {
+        // The lock covers the refill and the withdrawal: two calls never take the same saved retry.
+        if !self.shared.budgets.lock().of(background).withdraw(clock.now()) {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));
         }
         // Set only if another attempt follows: the error of the last one names its own doubt.
-        self.doubt |= self.stores() && leaves_doubt(was);
+        self.doubt |= self.stores() && is_uncertain(was);
         self.history.push(report::describe(&failure));
         let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
         self.metrics().count(&REST_RETRIES, &labels.each_ref().map(String::as_str), 1);
@@ -383,7 +387,7 @@ impl<'a> Call<'a> {
         &mut self,
         limit: Option<Duration>,
         header: Option<&HeaderValue>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<AttemptResponse, Failure> {
         let clock = &self.shared.environment.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
@@ -429,7 +433,7 @@ impl<'a> Call<'a> {
     }
 
     /// Updates backoff, span and metrics after an attempt.
-    fn count(&self, result: &Result<Answer, Failure>) {
+    fn count(&self, result: &Result<AttemptResponse, Failure>) {
         let (code, http_code, size) = match result {
             Ok(answer) => {
                 let whole = self.whole.then_some(answer.read.len());

@@ -6,7 +6,7 @@ use std::fmt;
 use super::Call;
 use super::attempt::Failure;
 use super::trace::content_type;
-use crate::client::policy::{MAX_RETRY_AFTER, Outcome, Why, leaves_doubt};
+use crate::client::policy::{MAX_RETRY_AFTER, Outcome, Why, is_uncertain};
 use windlass_core::error::{ApiStatus, BoxError, Error, ErrorKind, UncertainWrite};
 use windlass_core::resource::Verb;
 
@@ -28,7 +28,7 @@ impl Call<'_> {
                 // A 500 normally leaves a write in doubt, but this one precedes any execution.
                 if self.request.verb == Verb::Apply && is_untyped(&error) && !self.doubt {
                     error.note("nothing was executed: correct the intent")
-                } else if writes && leaves_doubt(outcome) {
+                } else if writes && is_uncertain(outcome) {
                     error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
                 } else if self.doubt {
                     // A refusal may be a consequence of an earlier attempt that was executed.

@@ -57,7 +57,7 @@ impl Call<'_> {
         let permit = clock.timeout(self.remaining(), limiter.accept(Some(self.deadline))).await;
         let waited = clock.now() - started;
         self.metrics().observe(&REST_RATE_LIMITER_SECONDS, &self.labels(), waited);
-        self.tell_wait(waited, limiter.qps());
+        self.log_wait(waited, limiter.qps());
         let why = match permit {
             Some(Ok(())) => return Ok(()),
             Some(Err(error)) => error,
@@ -68,7 +68,7 @@ impl Call<'_> {
     }
 
     /// Logs long waits at DEBUG, and very long ones at INFO, at a limited rate.
-    fn tell_wait(&self, waited: Duration, qps: f64) {
+    fn log_wait(&self, waited: Duration, qps: f64) {
         if waited <= LONG {
             return;
         }

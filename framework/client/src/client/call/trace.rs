@@ -13,7 +13,7 @@ use tracing::Level;
 use super::Shared;
 use super::attempt;
 use crate::client::Client;
-use crate::client::request::{Headers, Place, Prepared, is_secret};
+use crate::client::request::{ApiPath, Headers, Prepared, is_secret};
 use windlass_core::error::Error;
 
 /// Default number of bytes of a body that are shown.
@@ -124,7 +124,7 @@ pub(in crate::client) fn shown(
 /// Returns whether a path leads to a kind that holds secrets, such as `…/secrets/a` or
 /// `…/serviceaccounts/a/token`.
 fn is_sensitive(path: &str) -> bool {
-    let Some(place) = Place::of(path) else { return false };
+    let Some(place) = ApiPath::of(path) else { return false };
     let skip = if place.namespace.is_some() { 2 } else { 0 };
     let mut parts = place.rest.split('/').skip(skip);
     let resource = parts.next().unwrap_or_default();

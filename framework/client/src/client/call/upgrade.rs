@@ -7,6 +7,8 @@
 //! renewed: in both cases it was not executed. Not here: the protocol over the WebSocket
 //! (`api::remote`).
 
+// DESIGN.md, 22: WebSocket sessions bypass the connection pool
+
 use std::time::Duration;
 
 use base64::Engine;
@@ -29,7 +31,7 @@ use tracing::Instrument;
 use super::Shared;
 use super::attempt::{self, check, uri};
 use crate::client::Client;
-use crate::client::policy::{Decision, Facts, MAX_RETRIES, Outcome, WritePermit, decide};
+use crate::client::policy::{Decision, MAX_RETRIES, Outcome, RetryInput, WritePermit, decide};
 use crate::client::request::Prepared;
 use crate::client::transport::{
     Attempt, BoxIo, HttpRequest, TransportError, dial, failed, for_http1,
@@ -74,7 +76,7 @@ impl Client {
             let text = format!("cannot {}: {text}", request.what);
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        let request = &self.dress(request.clone())?;
+        let request = &self.apply_restrictions(request.clone())?;
         check(request)?;
         // The transport, which checks the headers of all other requests, is bypassed.
         self.shared.rules.check(&request.headers)?;
@@ -83,13 +85,13 @@ impl Client {
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
         let deadline = shared.environment.clock.after(timeout);
         let uri = uri(self, request)?;
-        let call = Call { client: self, shared, request, uri, protocols, deadline };
+        let call = UpgradeCall { client: self, shared, request, uri, protocols, deadline };
         Box::pin(call.run().instrument(span)).await
     }
 }
 
 /// State of one upgrade in progress.
-struct Call<'a> {
+struct UpgradeCall<'a> {
     client: &'a Client,
     shared: &'a Shared,
     request: &'a Prepared,
@@ -100,19 +102,19 @@ struct Call<'a> {
 }
 
 /// Failure of an attempt to upgrade.
-struct Failure {
+struct UpgradeFailure {
     error: Error,
     /// Outcome; set when the request was not executed and another attempt may succeed.
     outcome: Option<Outcome>,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for UpgradeFailure {
     fn from(error: Error) -> Self {
         Self { error, outcome: None }
     }
 }
 
-impl Call<'_> {
+impl UpgradeCall<'_> {
     /// Makes attempts until one succeeds or no other is allowed.
     async fn run(self) -> Result<Upgraded, Error> {
         let mut attempt = 0;
@@ -127,7 +129,7 @@ impl Call<'_> {
             let Some(outcome) = failure.outcome else { return Err(failure.error) };
             let refreshable =
                 self.shared.credentials.refreshable() || self.shared.rotating.is_some();
-            let facts = Facts {
+            let facts = RetryInput {
                 // The decision treats the upgrade as a create: a command must not be started twice.
                 verb: Verb::Create,
                 repeatable: false,
@@ -153,7 +155,7 @@ impl Call<'_> {
     async fn wait(&self, jitter: Duration, attempt: u32, error: Error) -> Result<(), Error> {
         let clock = &self.shared.environment.clock;
         let wait = self.shared.jitter.jitter(jitter);
-        if wait >= self.remaining() || !self.shared.budgets.lock().of(false).spend(clock.now()) {
+        if wait >= self.remaining() || !self.shared.budgets.lock().of(false).withdraw(clock.now()) {
             return Err(tried(error, attempt));
         }
         let labels = ["<error>", "GET", self.shared.host.as_str()];
@@ -185,7 +187,7 @@ impl Call<'_> {
     }
 
     /// Makes one attempt and counts it.
-    async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, Failure> {
+    async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, UpgradeFailure> {
         let clock = &self.shared.environment.clock;
         let started = clock.now();
         let mut code = None;
@@ -202,7 +204,7 @@ impl Call<'_> {
         &self,
         credentials: Option<&HeaderValue>,
         code: &mut Option<StatusCode>,
-    ) -> Result<Upgraded, Failure> {
+    ) -> Result<Upgraded, UpgradeFailure> {
         // Asked here so that no connection is opened in vain, and again on a connection: after a
         // slow connect the gate's answer may be different.
         self.admit()?;
@@ -253,13 +255,13 @@ impl Call<'_> {
     }
 
     /// Opens a connection outside of the pool.
-    async fn connect(&self) -> Result<BoxIo, Failure> {
+    async fn connect(&self) -> Result<BoxIo, UpgradeFailure> {
         let opening = self.shared.pool.connector().open_http1();
         match self.until(self.deadline, opening).await {
             Some(Ok(io)) => Ok(io),
             Some(Err(error)) => {
                 let outcome = dial::untrusted(&error).is_none().then_some(Outcome::NotSent);
-                Err(Failure { outcome, ..self.unsent(error) })
+                Err(UpgradeFailure { outcome, ..self.unsent(error) })
             }
             None => Err(self.error(ErrorKind::Connect, "no connection in time").into()),
         }
@@ -343,7 +345,7 @@ impl Call<'_> {
     }
 
     /// Returns the error of an answer that is no upgrade.
-    async fn refused(&self, answer: http::Response<Incoming>, until: Instant) -> Failure {
+    async fn refused(&self, answer: http::Response<Incoming>, until: Instant) -> UpgradeFailure {
         let (parts, body) = answer.into_parts();
         if parts.status.is_success() || parts.status.is_informational() {
             let text = format!(
@@ -361,19 +363,19 @@ impl Call<'_> {
         let error = Error::from_status(&self.request.what, status).with_retry_after(retry_after);
         let code = parts.status.as_u16();
         let unauthorized = Outcome::Answered { code, retry_after: None };
-        Failure { error, outcome: (code == 401).then_some(unauthorized) }
+        UpgradeFailure { error, outcome: (code == 401).then_some(unauthorized) }
     }
 
     /// Returns the failure of a request of which nothing was sent.
-    fn unsent(&self, source: impl Into<BoxError>) -> Failure {
+    fn unsent(&self, source: impl Into<BoxError>) -> UpgradeFailure {
         let source = source.into();
         let text = format!("no connection to {}: {source}", self.shared.host);
         let error = self.error(ErrorKind::Connect, &text).because(source);
-        Failure { error, outcome: Some(Outcome::NotSent) }
+        UpgradeFailure { error, outcome: Some(Outcome::NotSent) }
     }
 
     /// Returns the failure of a request that got no answer.
-    fn lost(&self, failure: TransportError) -> Failure {
+    fn lost(&self, failure: TransportError) -> UpgradeFailure {
         match failure.outcome {
             Outcome::NotSent => self.unsent(failure),
             _ => self.broken(failure).into(),

@@ -1,5 +1,7 @@
 //! Places that are searched for a configuration: the environment, the home folder, the Pod.
 
+// DESIGN.md, 105: Pods without a token do not fall back to `~/.kube/config`
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -56,7 +58,7 @@ impl Env {
             // `~/.kube/config`, whose plugin would run.
             return self.in_pod().map(Some);
         }
-        self.at_home()?.map(|home| home.resolve(None)).transpose()
+        self.from_home_dir()?.map(|home| home.resolve(None)).transpose()
     }
 
     /// Returns whether the process runs in a Pod.
@@ -102,7 +104,7 @@ impl Env {
     }
 
     /// Reads `~/.kube/config`, unless it is missing or empty.
-    fn at_home(&self) -> Result<Option<Kubeconfig>, Error> {
+    fn from_home_dir(&self) -> Result<Option<Kubeconfig>, Error> {
         let path = self.home.as_ref().map(|home| home.join(".kube/config"));
         let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
         Ok(Some(Kubeconfig::read(&path)?).filter(|read| !read.is_empty()))

@@ -27,11 +27,11 @@ pub(super) struct Kubeconfig {
     #[serde(rename = "apiVersion", deserialize_with = "or_default")]
     api_version: String,
     #[serde(deserialize_with = "or_default")]
-    pub(super) clusters: Vec<Named<Cluster>>,
+    pub(super) clusters: Vec<NamedEntry<Cluster>>,
     #[serde(deserialize_with = "or_default")]
-    pub(super) users: Vec<Named<User>>,
+    pub(super) users: Vec<NamedEntry<User>>,
     #[serde(deserialize_with = "or_default")]
-    pub(super) contexts: Vec<Named<Context>>,
+    pub(super) contexts: Vec<NamedEntry<Context>>,
     #[serde(deserialize_with = "or_default")]
     pub(super) current_context: String,
     /// Files that were read, for error texts.
@@ -42,7 +42,7 @@ pub(super) struct Kubeconfig {
 /// An entry of a list; the key of its content differs from list to list.
 #[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "T: Default + Deserialize<'de>"))]
-pub(super) struct Named<T> {
+pub(super) struct NamedEntry<T> {
     pub(super) name: String,
     #[serde(
         alias = "cluster",
@@ -238,7 +238,7 @@ impl Kubeconfig {
 }
 
 /// Adds the entries of `later` whose names are missing.
-fn extend<T>(entries: &mut Vec<Named<T>>, later: Vec<Named<T>>) {
+fn extend<T>(entries: &mut Vec<NamedEntry<T>>, later: Vec<NamedEntry<T>>) {
     for entry in later {
         if find(entries, &entry.name).is_none() {
             entries.push(entry);
@@ -247,12 +247,12 @@ fn extend<T>(entries: &mut Vec<Named<T>>, later: Vec<Named<T>>) {
 }
 
 /// Returns the entry of a name.
-pub(super) fn find<'a, T>(entries: &'a [Named<T>], name: &str) -> Option<&'a Named<T>> {
+pub(super) fn find<'a, T>(entries: &'a [NamedEntry<T>], name: &str) -> Option<&'a NamedEntry<T>> {
     entries.iter().find(|entry| entry.name == name)
 }
 
 /// Fails when two entries of a list have the same name, because either could be meant.
-fn once<T>(file: &str, list: &str, entries: &[Named<T>]) -> Result<(), Error> {
+fn once<T>(file: &str, list: &str, entries: &[NamedEntry<T>]) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     match entries.iter().find(|entry| !seen.insert(entry.name.as_str())) {
         None => Ok(()),

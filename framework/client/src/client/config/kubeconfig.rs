@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::format::{Cluster, Exec, Kubeconfig, Named, User, find};
+use super::format::{Cluster, Exec, Kubeconfig, NamedEntry, User, find};
 use super::{ClientConfig, Impersonation, config_error, parse_server};
 use crate::client::auth::{AuthSource, ExecPlugin, InteractiveMode, V1, V1BETA1};
 use crate::client::secret::Secret;
@@ -71,7 +71,7 @@ impl Kubeconfig {
 }
 
 /// Returns the names of `entries` for error texts.
-fn names<T>(entries: &[Named<T>]) -> String {
+fn names<T>(entries: &[NamedEntry<T>]) -> String {
     if entries.is_empty() {
         return "(none)".to_owned();
     }
@@ -80,7 +80,7 @@ fn names<T>(entries: &[Named<T>]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-impl<T> Named<T> {
+impl<T> NamedEntry<T> {
     /// Returns PEM text; inline data takes precedence over a file.
     fn pem(
         &self,
@@ -108,7 +108,7 @@ impl<T> Named<T> {
     }
 }
 
-impl Named<Cluster> {
+impl NamedEntry<Cluster> {
     fn resolve(&self, origin: &str) -> Result<ClientConfig, Error> {
         let cluster = &self.content;
         let name = &self.name;
@@ -144,7 +144,7 @@ impl Named<Cluster> {
     }
 }
 
-impl Named<User> {
+impl NamedEntry<User> {
     fn resolve(&self, cluster: &Cluster, config: &mut ClientConfig) -> Result<(), Error> {
         let user = &self.content;
         let (name, origin) = (&self.name, &config.origin);

@@ -103,12 +103,14 @@ pub struct ClientConfig {
     pub(crate) server: Uri,
     /// Namespace of the context, or `default`.
     pub(crate) namespace: String,
+    /// Roots, client certificate and name of the server.
     pub(crate) tls: TlsSettings,
     /// Source of the credentials, before [`auth_source`](Self::auth_source) completes a plugin.
     pub(crate) auth: AuthSource,
     /// Headers of an impersonation.
     #[doc(hidden)]
     pub headers: HeaderMap,
+    /// The environment's, none, or one of its own.
     pub(crate) proxy: ProxyChoice,
     /// Whether answers may be compressed.
     compression: bool,
@@ -125,6 +127,9 @@ pub struct ClientConfig {
 impl ClientConfig {
     /// Creates the configuration of a cluster at `server` (`https://host:port`, perhaps with a
     /// path), without credentials.
+    ///
+    /// An address without a scheme means plain HTTP, as in kubectl, over which no credentials are
+    /// sent.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when `server` is not such an address.
@@ -152,6 +157,17 @@ impl ClientConfig {
     /// Reads the files of `KUBECONFIG`, the service account of the Pod, or `~/.kube/config`: the
     /// first of them that exists.
     ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use windlass::client::ClientConfig;
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let config = ClientConfig::infer()?;
+    /// println!("{} from {}", config.server(), config.origin());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Config`] when there is no configuration, or it is wrong.
     pub fn infer() -> Result<Self, Error> {
@@ -165,6 +181,19 @@ impl ClientConfig {
 
     /// As [`infer`](Self::infer), but returns `None` without any configuration.
     ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use windlass::client::ClientConfig;
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// match ClientConfig::find()? {
+    ///     Some(config) => println!("{}", config.origin()),
+    ///     None => println!("no cluster is configured"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Config`] when there is a configuration, but it is wrong: that is never treated
     /// as none.
@@ -173,6 +202,8 @@ impl ClientConfig {
     }
 
     /// Reads a context of one kubeconfig file; `None` selects its current context.
+    ///
+    /// Relative paths in the file are relative to its folder.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the file cannot be read, or the context is missing or wrong.
@@ -199,6 +230,18 @@ impl ClientConfig {
     /// Reads a context of a kubeconfig in memory; relative paths are relative to the working
     /// directory.
     ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use windlass::client::ClientConfig;
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let text = std::fs::read_to_string("kubeconfig.yaml").unwrap_or_default();
+    /// let config = ClientConfig::from_yaml(&text, Some("prod"))?;
+    /// assert!(config.server().starts_with("https://"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Config`] when the text is no kubeconfig, or the context is missing or wrong.
     pub fn from_yaml(text: &str, context: Option<&str>) -> Result<Self, Error> {
@@ -207,6 +250,8 @@ impl ClientConfig {
 
     /// Reads the service account of the Pod in which the process runs.
     ///
+    /// Token and CA are the mounted files of the Pod, which are read again when they change.
+    ///
     /// # Errors
     /// [`ErrorKind::Config`] outside of a Pod, or without a mounted token.
     pub fn in_cluster() -> Result<Self, Error> {
@@ -214,6 +259,8 @@ impl ClientConfig {
     }
 
     /// Returns the API server's address.
+    ///
+    /// With its path, if it has one.
     pub fn server(&self) -> String {
         self.server.to_string()
     }

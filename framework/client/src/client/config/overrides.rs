@@ -22,6 +22,20 @@ use windlass_core::error::Error;
 /// server could read it differently and run the request with the rights of the credentials. A check
 /// of the name itself (may a tenant who wrote it into an object act as that user?) is the caller's
 /// task.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use windlass::client::{ClientConfig, Impersonation};
+///
+/// # fn main() -> Result<(), windlass::Error> {
+/// let jane = Impersonation::user("jane")
+///     .groups(["developers".to_owned()])
+///     .extra("scopes", ["view".to_owned()]);
+/// let config = ClientConfig::infer()?.with_impersonation(&jane)?;
+/// # let _ = config;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impersonation {
     user: String,
@@ -37,6 +51,8 @@ impl Impersonation {
     }
 
     /// Sets the user's uid.
+    ///
+    /// Default: none.
     #[must_use]
     pub fn uid(mut self, uid: &str) -> Self {
         self.uid = Some(uid.to_owned());
@@ -44,6 +60,8 @@ impl Impersonation {
     }
 
     /// Adds groups.
+    ///
+    /// Default: none. Later calls add to earlier ones.
     #[must_use]
     pub fn groups(mut self, groups: impl IntoIterator<Item = String>) -> Self {
         self.groups.extend(groups);
@@ -51,6 +69,8 @@ impl Impersonation {
     }
 
     /// Adds values of an extra field. The API server reads `key` in lower case.
+    ///
+    /// Later calls with the same key add to earlier ones.
     #[must_use]
     pub fn extra(mut self, key: &str, values: impl IntoIterator<Item = String>) -> Self {
         self.extra.entry(key.to_owned()).or_default().extend(values);
@@ -113,6 +133,8 @@ impl ClientConfig {
     }
 
     /// Sets the namespace of calls that name none.
+    ///
+    /// Default: the namespace of the context, or `default`.
     #[must_use]
     pub fn with_namespace(mut self, namespace: &str) -> Self {
         self.namespace = namespace.to_owned();
@@ -120,6 +142,9 @@ impl ClientConfig {
     }
 
     /// Authenticates with `token`.
+    ///
+    /// Replaces the configuration's credentials, except a client certificate. The token is never
+    /// read again: for one that expires use [`with_token_file`](Self::with_token_file).
     #[must_use]
     pub fn with_token(mut self, token: impl Into<Secret>) -> Self {
         self.auth = AuthSource::Token(token.into());
@@ -127,6 +152,8 @@ impl ClientConfig {
     }
 
     /// Authenticates with the token in a file, which is read again each minute and after a 401.
+    ///
+    /// Service accounts' tokens live about an hour; the kubelet replaces the file before that.
     #[must_use]
     pub fn with_token_file(mut self, path: impl AsRef<Path>) -> Self {
         self.auth = AuthSource::TokenFile(path.as_ref().to_owned(), None);
@@ -134,6 +161,8 @@ impl ClientConfig {
     }
 
     /// Authenticates with user and password.
+    ///
+    /// Kubernetes itself accepts none since 1.19; proxies in front of it may.
     #[must_use]
     pub fn with_basic_auth(mut self, user: &str, password: impl Into<Secret>) -> Self {
         self.auth = AuthSource::Basic(user.to_owned(), password.into());
@@ -173,6 +202,9 @@ impl ClientConfig {
     }
 
     /// Authenticates with a client certificate; certificate (chain) and key as PEM.
+    ///
+    /// A PEM that is unusable is an error of
+    /// [`ClientBuilder::build`](crate::client::ClientBuilder::build).
     #[must_use]
     pub fn with_identity(mut self, certificate: &str, key: impl Into<Secret>) -> Self {
         self.tls.identity = Some((Pem::Inline(certificate.into()), Pem::Inline(key.into())));
@@ -194,6 +226,9 @@ impl ClientConfig {
 
     /// Acts as another user.
     ///
+    /// The credentials stay those of the configuration; they need the verb `impersonate`. Replaces
+    /// an earlier impersonation.
+    ///
     /// # Errors
     /// [`ErrorKind::Config`](windlass_core::ErrorKind::Config) when a user, uid, group or extra value is
     /// empty, begins or ends with a blank, or is more than printable ASCII.
@@ -203,6 +238,8 @@ impl ClientConfig {
     }
 
     /// Trusts the roots in `pem` instead of the system's.
+    ///
+    /// The system's roots are then not trusted.
     #[must_use]
     pub fn with_ca(mut self, pem: &str) -> Self {
         self.tls.ca = Some(Pem::Inline(pem.into()));
@@ -220,6 +257,8 @@ impl ClientConfig {
     }
 
     /// Sets the name that the server's certificate must carry, in place of the address's host.
+    ///
+    /// For a server that is reached by an address which its certificate does not name.
     #[must_use]
     pub fn with_tls_server_name(mut self, name: &str) -> Self {
         self.tls.server_name = Some(name.to_owned());

@@ -3,6 +3,8 @@
 //! A backoff manager adds to the client's own jittered retries. It is off unless it is set by the
 //! builder or by the environment variables that client-go reads.
 
+// DESIGN.md, 119: Parts that look superfluous and stay
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -24,6 +26,23 @@ const MANY: usize = 1024;
 
 /// Waits per id: doubled by each failure up to a bound, and forgotten when an id was not seen for
 /// twice the bound.
+///
+/// At most 1024 ids are remembered.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use std::time::Duration;
+/// use windlass::client::Backoff;
+/// use windlass::clock::Clock;
+///
+/// let clock = Clock::system();
+/// let waits = Backoff::new(Duration::from_secs(1), Duration::from_secs(10), clock.clone());
+/// waits.next("a", clock.now());
+/// waits.next("a", clock.now());
+/// assert_eq!(waits.get("a"), Duration::from_secs(2));
+/// waits.reset("a");
+/// assert_eq!(waits.get("a"), Duration::ZERO);
+/// ```
 pub struct Backoff {
     /// First wait.
     base: Duration,
@@ -52,6 +71,8 @@ impl Backoff {
     }
 
     /// Adds a random time of up to `factor` times the last wait.
+    ///
+    /// Default: none. A `factor` of zero or less means none. The sum never exceeds the bound.
     #[must_use]
     pub fn with_jitter(mut self, factor: f64, rng: Rng) -> Self {
         self.jitter = (factor > 0.0).then_some((factor, rng));
@@ -152,6 +173,8 @@ impl fmt::Debug for Backoff {
 }
 
 /// Policy for the waits of requests to a host after failures.
+///
+/// Both methods are called for each attempt and must not block.
 pub trait BackoffManager: fmt::Debug + Send + Sync + 'static {
     /// Returns the wait of the next request to `url`.
     fn delay(&self, url: &Uri) -> Duration;
@@ -164,6 +187,8 @@ pub trait BackoffManager: fmt::Debug + Send + Sync + 'static {
 pub type BackoffFactory = Arc<dyn Fn() -> Arc<dyn BackoffManager> + Send + Sync>;
 
 /// Backoff manager without waits.
+///
+/// The default of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct NoBackoff;
 
@@ -177,6 +202,8 @@ impl BackoffManager for NoBackoff {
 
 /// Backoff manager with a wait per scheme and host: the wait grows with each 429 and each code
 /// above 499, and any other outcome ends it.
+///
+/// client-go's `URLBackoff`.
 #[derive(Debug)]
 pub struct UrlBackoff {
     hosts: Backoff,

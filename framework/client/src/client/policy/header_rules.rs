@@ -4,6 +4,8 @@
 //! contain others: in a header of its own, or in one that a layer of the user adds. So the headers
 //! are checked in the last place that sees them: the transport, and the upgrade, which bypasses it.
 
+// DESIGN.md, 82: The transport checks headers for credentials in clear text
+
 use std::sync::Arc;
 
 use http::header::{

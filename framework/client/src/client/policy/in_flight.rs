@@ -6,6 +6,8 @@
 //! the writes that it admits, and an abandoned write stays in doubt for as long as the server was
 //! told to work on it, and a margin. Not here: the identity of the writes.
 
+// DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +39,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     /// Writes that were admitted, and neither answered nor abandoned.
-    aloft: usize,
+    in_flight: usize,
     /// Latest instant at which an abandoned write can be executed.
     until: Option<Instant>,
 }
@@ -52,18 +54,20 @@ impl InFlightWrites {
     /// Counts one more write, until the returned guard is dropped.
     #[doc(hidden)]
     pub fn begin(&self) -> InFlightWrite {
-        self.inner.state.lock().aloft += 1;
-        InFlightWrite { flights: self.clone(), until: None }
+        // Counted before the write is sent: a look in between must not miss a write that the server
+        // has.
+        self.inner.state.lock().in_flight += 1;
+        InFlightWrite { writes: self.clone(), until: None }
     }
 
     /// Returns the number of writes in flight, and the longest time in which an abandoned one may
     /// still be executed.
     #[doc(hidden)]
     pub fn doubts(&self) -> (usize, Duration) {
-        let (aloft, until) = self.look();
+        let (in_flight, until) = self.counts();
         let now = self.inner.clock.now();
         let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
-        (aloft, left)
+        (in_flight, left)
     }
 
     /// Waits until no admitted write can be executed any more. Returns false when that takes longer
@@ -80,24 +84,24 @@ impl InFlightWrites {
             // Registered before the counters are read, so that an end in between is not missed.
             changed.as_mut().enable();
             let now = clock.now();
-            let (aloft, until) = self.look();
+            let (in_flight, until) = self.counts();
             let until = until.unwrap_or(now);
-            if aloft == 0 && until <= now {
+            if in_flight == 0 && until <= now {
                 return true;
             }
             if now >= end || until > end {
                 return false;
             }
             // Abandoned writes end by time alone, the others by a notification.
-            let next = if aloft == 0 { until } else { end };
+            let next = if in_flight == 0 { until } else { end };
             clock.timeout(next.saturating_duration_since(now), changed).await;
         }
     }
 
     /// Returns the number of writes in flight and the end of the abandoned ones.
-    fn look(&self) -> (usize, Option<Instant>) {
+    fn counts(&self) -> (usize, Option<Instant>) {
         let state = self.inner.state.lock();
-        (state.aloft, state.until)
+        (state.in_flight, state.until)
     }
 }
 
@@ -106,17 +110,17 @@ impl InFlightWrites {
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct InFlightWrite {
-    flights: InFlightWrites,
+    writes: InFlightWrites,
     /// Time limit that was sent to the server, once the write was sent.
     until: Option<Instant>,
 }
 
 impl Drop for InFlightWrite {
     fn drop(&mut self) {
-        let Inner { margin, state, changed, .. } = &*self.flights.inner;
+        let Inner { margin, state, changed, .. } = &*self.writes.inner;
         let until = self.until.map(|until| until + *margin);
         let mut state = state.lock();
-        state.aloft = state.aloft.saturating_sub(1);
+        state.in_flight = state.in_flight.saturating_sub(1);
         state.until = state.until.max(until);
         // Released before the wake-up: the woken waiter takes the same lock.
         drop(state);
@@ -133,19 +137,19 @@ pub struct WritePermit {
     /// Time that the write may take.
     limit: Option<Duration>,
     /// Guard of the count; `None` for a gate that does not count.
-    flight: Option<InFlightWrite>,
+    write: Option<InFlightWrite>,
 }
 
 impl WritePermit {
     /// Permits a write that has to end within `limit`, if there is one; the write is not counted.
     pub fn within(limit: Option<Duration>) -> Self {
-        Self { limit, flight: None }
+        Self { limit, write: None }
     }
 
-    /// As [`within`](Self::within), counted by `flight`.
+    /// As [`within`](Self::within), counted by `write`.
     #[doc(hidden)]
-    pub fn counted(limit: Option<Duration>, flight: InFlightWrite) -> Self {
-        Self { limit, flight: Some(flight) }
+    pub fn counted(limit: Option<Duration>, write: InFlightWrite) -> Self {
+        Self { limit, write: Some(write) }
     }
 
     /// Returns the time that the write may take from now on; `None` if the gate sets no limit.
@@ -157,16 +161,16 @@ impl WritePermit {
     /// the latest.
     #[doc(hidden)]
     pub fn sent(&mut self, until: Instant) {
-        if let Some(flight) = &mut self.flight {
-            flight.until = Some(until);
+        if let Some(write) = &mut self.write {
+            write.until = Some(until);
         }
     }
 
     /// Records that the server does not work on the write: it has answered, or nothing was sent.
     #[doc(hidden)]
     pub fn settled(mut self) {
-        if let Some(flight) = &mut self.flight {
-            flight.until = None;
+        if let Some(write) = &mut self.write {
+            write.until = None;
         }
     }
 }
@@ -178,59 +182,59 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const MARGIN: Duration = Duration::from_secs(2);
 
-    fn flights() -> (InFlightWrites, Clock) {
+    fn writes() -> (InFlightWrites, Clock) {
         let clock = Clock::simulated(jiff::Timestamp::UNIX_EPOCH);
         (InFlightWrites::new(clock.clone(), MARGIN), clock)
     }
 
-    fn sent(flights: &InFlightWrites, until: Instant) -> WritePermit {
-        let mut out = WritePermit::counted(None, flights.begin());
+    fn sent(writes: &InFlightWrites, until: Instant) -> WritePermit {
+        let mut out = WritePermit::counted(None, writes.begin());
         out.sent(until);
         out
     }
 
     #[tokio::test(start_paused = true)]
     async fn l8_what_was_answered_or_never_sent_is_waited_for_by_nobody() {
-        let (flights, clock) = flights();
-        drop(WritePermit::counted(None, flights.begin()));
-        sent(&flights, clock.after(10 * SECOND)).settled();
-        assert!(flights.idle(Duration::ZERO).await);
-        assert_eq!(flights.doubts(), (0, Duration::ZERO));
+        let (writes, clock) = writes();
+        drop(WritePermit::counted(None, writes.begin()));
+        sent(&writes, clock.after(10 * SECOND)).settled();
+        assert!(writes.idle(Duration::ZERO).await);
+        assert_eq!(writes.doubts(), (0, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
     async fn l8_what_was_given_up_is_in_doubt_for_what_the_server_was_told_and_a_margin() {
-        let (flights, clock) = flights();
-        drop(sent(&flights, clock.after(10 * SECOND)));
-        drop(sent(&flights, clock.after(3 * SECOND)));
+        let (writes, clock) = writes();
+        drop(sent(&writes, clock.after(10 * SECOND)));
+        drop(sent(&writes, clock.after(3 * SECOND)));
         let began = clock.now();
-        assert!(!flights.idle(11 * SECOND).await);
+        assert!(!writes.idle(11 * SECOND).await);
         assert_eq!(clock.now(), began, "what takes longer is not waited for");
-        assert_eq!(flights.doubts(), (0, 12 * SECOND), "the longest counts");
-        assert!(flights.idle(12 * SECOND).await);
+        assert_eq!(writes.doubts(), (0, 12 * SECOND), "the longest counts");
+        assert!(writes.idle(12 * SECOND).await);
         assert_eq!(clock.now() - began, 12 * SECOND);
     }
 
     #[tokio::test(start_paused = true)]
     async fn l8_an_answer_that_comes_while_somebody_waits_ends_the_wait() {
-        let (flights, clock) = flights();
-        let out = sent(&flights, clock.after(10 * SECOND));
+        let (writes, clock) = writes();
+        let out = sent(&writes, clock.after(10 * SECOND));
         let began = clock.now();
         let answer = async {
             clock.sleep(SECOND).await;
             out.settled();
         };
-        let (is_idle, ()) = tokio::join!(flights.idle(2 * SECOND), answer);
+        let (is_idle, ()) = tokio::join!(writes.idle(2 * SECOND), answer);
         assert!(is_idle);
         assert_eq!(clock.now() - began, SECOND);
     }
 
     #[tokio::test(start_paused = true)]
     async fn l8_a_write_that_is_still_awaited_is_waited_for_so_long_and_no_longer() {
-        let (flights, clock) = flights();
-        let _out = sent(&flights, clock.after(10 * SECOND));
+        let (writes, clock) = writes();
+        let _out = sent(&writes, clock.after(10 * SECOND));
         let began = clock.now();
-        assert!(!flights.idle(2 * SECOND).await);
+        assert!(!writes.idle(2 * SECOND).await);
         assert_eq!(clock.now() - began, 2 * SECOND);
     }
 }

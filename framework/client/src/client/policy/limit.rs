@@ -20,6 +20,8 @@ use windlass_core::error::{Error, ErrorKind};
 pub type Permit<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// Source of permits to send. One limiter may serve several clients.
+///
+/// Waits of requests are recorded in `rest_client_rate_limiter_duration_seconds`.
 pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
     /// Takes a permit if there is one now; returns whether it did.
     fn try_accept(&self) -> bool;
@@ -38,6 +40,17 @@ pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Rate limiter that grants `burst` permits at once and `qps` a second in the long run.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use windlass::client::{RateLimiter, TokenBucket};
+/// use windlass::clock::Clock;
+///
+/// let bucket = TokenBucket::new(5.0, 2, Clock::system());
+/// assert!(bucket.try_accept() && bucket.try_accept());
+/// // The burst is used up; the next permit comes in 200 ms.
+/// assert!(!bucket.try_accept());
+/// ```
 pub struct TokenBucket {
     qps: f64,
     burst: u32,
@@ -185,6 +198,8 @@ impl fmt::Debug for TokenBucket {
 }
 
 /// Rate limiter without a limit.
+///
+/// Switches the limit of a client off for one [request](crate::client::Request::throttle).
 #[derive(Clone, Copy, Debug)]
 pub struct AlwaysAllow;
 

@@ -16,5 +16,5 @@ pub use in_flight::WritePermit;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
 pub(in crate::client) use limit::{Loudness, ThrottledLog};
 pub(crate) use retry::{
-    Budgets, Decision, Facts, MAX_RETRIES, MAX_RETRY_AFTER, Outcome, Why, decide, leaves_doubt,
+    Budgets, Decision, MAX_RETRIES, MAX_RETRY_AFTER, Outcome, RetryInput, Why, decide, is_uncertain,
 };

@@ -2,6 +2,12 @@
 //!
 //! A write is repeated only when the first attempt was certainly not executed, or when a second
 //! execution does no harm. Otherwise the caller has to decide and gets `Ambiguous`.
+//!
+//! The budget bounds the load that retries add during an outage: a tenth of the calls, one retry in
+//! ten seconds, and 20 saved up. Without it, ten retries of each call would multiply the load of a
+//! server that just fails under load.
+
+// DESIGN.md, 16: `retry::decide` is one pure function; caches have a retry budget of their own
 
 use std::time::Duration;
 
@@ -38,7 +44,7 @@ pub(crate) enum Outcome {
 
 /// Input of the decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct RetryInput {
     /// Kubernetes verb of the request.
     pub(crate) verb: Verb,
     /// Whether a second execution does no harm.
@@ -88,7 +94,7 @@ pub(crate) enum Why {
 }
 
 /// Returns whether it is unknown after this outcome if a write was executed.
-pub(crate) fn leaves_doubt(outcome: Outcome) -> bool {
+pub(crate) fn is_uncertain(outcome: Outcome) -> bool {
     match outcome {
         Outcome::NotSent => false,
         Outcome::Lost | Outcome::TimedOut => true,
@@ -100,7 +106,7 @@ pub(crate) fn leaves_doubt(outcome: Outcome) -> bool {
 }
 
 /// Decides on the next step, by outcome and verb.
-pub(crate) fn decide(facts: Facts) -> Decision {
+pub(crate) fn decide(facts: RetryInput) -> Decision {
     let mut asked = None;
     let again = match facts.outcome {
         Outcome::Answered { code: 401, .. } => {
@@ -127,7 +133,7 @@ pub(crate) fn decide(facts: Facts) -> Decision {
         }
         // It may have been executed, but would most likely fail in the same way again.
         Outcome::Answered { code: 500, retry_after: None } => false,
-        outcome if leaves_doubt(outcome) => {
+        outcome if is_uncertain(outcome) => {
             if let Outcome::Answered { retry_after, .. } = outcome {
                 asked = retry_after;
             }
@@ -161,16 +167,17 @@ fn bound(attempt: u32) -> Duration {
 /// Budget that limits retries to a tenth of all requests, so that a server in trouble is not
 /// overloaded (G-R4: retries are at most a tenth of the traffic).
 ///
-/// Each call earns a tenth of a retry, and so does each second that passes, up to [`Budget::CAP`].
+/// Each call earns a tenth of a retry, and so does each second that passes, up to
+/// [`RetryBudget::CAP`].
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct RetryBudget {
     /// Retries that are saved up.
     tokens: f64,
     /// Instant up to which the passed time was counted.
     filled: Instant,
 }
 
-impl Budget {
+impl RetryBudget {
     /// Most retries that can be saved up; a new client starts with them.
     const CAP: f64 = 20.0;
     /// Retries that a call earns.
@@ -178,18 +185,19 @@ impl Budget {
     /// Retries that a second earns.
     const PER_SECOND: f64 = 0.1;
 
+    /// A full budget: a new client may retry at once.
     pub(crate) fn new(now: Instant) -> Self {
         Self { tokens: Self::CAP, filled: now }
     }
 
     /// Records a call, which earns a part of a retry.
-    pub(crate) fn earn(&mut self, now: Instant) {
+    pub(crate) fn deposit(&mut self, now: Instant) {
         self.fill(now);
         self.tokens = (self.tokens + Self::PER_CALL).min(Self::CAP);
     }
 
     /// Takes one retry; returns false when none is left.
-    pub(crate) fn spend(&mut self, now: Instant) -> bool {
+    pub(crate) fn withdraw(&mut self, now: Instant) -> bool {
         self.fill(now);
         let enough = self.tokens >= 1.0;
         if enough {
@@ -212,18 +220,18 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Budgets {
     /// Budget of calls with a waiting caller.
-    calls: Budget,
+    calls: RetryBudget,
     /// Budget of background requests, such as those of caches.
-    background: Budget,
+    background: RetryBudget,
 }
 
 impl Budgets {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { calls: Budget::new(now), background: Budget::new(now) }
+        Self { calls: RetryBudget::new(now), background: RetryBudget::new(now) }
     }
 
     /// Returns the budget of background requests or of other calls.
-    pub(crate) fn of(&mut self, background: bool) -> &mut Budget {
+    pub(crate) fn of(&mut self, background: bool) -> &mut RetryBudget {
         if background { &mut self.background } else { &mut self.calls }
     }
 }
@@ -244,8 +252,8 @@ mod tests {
         Verb::DeleteCollection,
     ];
 
-    fn facts(verb: Verb, repeatable: bool, outcome: Outcome) -> Facts {
-        Facts {
+    fn facts(verb: Verb, repeatable: bool, outcome: Outcome) -> RetryInput {
+        RetryInput {
             verb,
             repeatable,
             outcome,
@@ -279,7 +287,7 @@ mod tests {
     /// The whole table of doubtful outcomes.
     #[test]
     fn g_r3_a_doubtful_outcome_is_tried_again_only_where_twice_does_no_harm() {
-        let doubtful = [
+        let uncertain = [
             Outcome::Lost,
             Outcome::TimedOut,
             code(502, None),
@@ -287,8 +295,8 @@ mod tests {
             code(504, None),
             code(504, Some(1)),
         ];
-        for outcome in doubtful {
-            assert!(leaves_doubt(outcome), "{outcome:?}");
+        for outcome in uncertain {
+            assert!(is_uncertain(outcome), "{outcome:?}");
             for verb in [Verb::Get, Verb::List, Verb::Watch] {
                 assert!(again(verb, true, outcome), "{verb:?} {outcome:?}");
             }
@@ -314,7 +322,7 @@ mod tests {
     fn g_r3_a_500_that_asks_to_wait_is_tried_again_for_reads_only() {
         assert!(again(Verb::Get, true, code(500, Some(1))));
         assert!(!again(Verb::Create, false, code(500, Some(1))));
-        assert!(leaves_doubt(code(500, Some(1))) && leaves_doubt(code(500, None)));
+        assert!(is_uncertain(code(500, Some(1))) && is_uncertain(code(500, None)));
     }
 
     #[test]
@@ -388,23 +396,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn g_r4_retries_stay_below_a_tenth_of_the_calls_once_savings_are_spent() {
-        let mut budget = Budget::new(Instant::now());
+        let mut budget = RetryBudget::new(Instant::now());
         let now = Instant::now();
-        while budget.spend(now) {}
+        while budget.withdraw(now) {}
         let mut retries = 0;
         for _ in 0..1000 {
-            budget.earn(now);
-            retries += u32::from(budget.spend(now));
+            budget.deposit(now);
+            retries += u32::from(budget.withdraw(now));
         }
         assert!((99..=100).contains(&retries), "{retries}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_idle_client_earns_retries_back() {
-        let mut budget = Budget::new(Instant::now());
-        while budget.spend(Instant::now()) {}
+        let mut budget = RetryBudget::new(Instant::now());
+        while budget.withdraw(Instant::now()) {}
         tokio::time::advance(Duration::from_secs(11)).await;
-        assert!(budget.spend(Instant::now()));
-        assert!(!budget.spend(Instant::now()));
+        assert!(budget.withdraw(Instant::now()));
+        assert!(!budget.withdraw(Instant::now()));
     }
 }

@@ -1,5 +1,7 @@
 //! The path of a request, assembled from its parts.
 
+// DESIGN.md, 117: A request has four shapes
+
 use std::fmt;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -26,7 +28,7 @@ pub struct Address {
     /// Group and version.
     pub(super) version: Option<(String, String)>,
     /// Path before namespace and resource.
-    pub(super) front: Front,
+    pub(super) front: UrlPrefix,
     /// Namespace; an empty one counts as set.
     pub(super) namespace: Option<String>,
     /// Whether the kind is namespaced, if the builder knows.
@@ -41,7 +43,7 @@ pub struct Address {
 
 /// Path before namespace and resource.
 #[derive(Clone, Debug)]
-pub(super) enum Front {
+pub(super) enum UrlPrefix {
     /// The versioned API path, followed by these prefixes.
     Versioned(Vec<String>),
     /// A path that replaces the versioned one, without its final slash, and whether it had one.
@@ -50,7 +52,7 @@ pub(super) enum Front {
     Uri(String),
 }
 
-impl Default for Front {
+impl Default for UrlPrefix {
     fn default() -> Self {
         Self::Versioned(Vec::new())
     }
@@ -111,7 +113,7 @@ impl Address {
         let mut path = String::new();
         let mut slash = false;
         match &self.front {
-            Front::Versioned(prefix) => {
+            UrlPrefix::Versioned(prefix) => {
                 match &self.version {
                     Some((group, version)) if group.is_empty() => add(&mut path, &["api", version]),
                     Some((group, version)) => add(&mut path, &["apis", group, version]),
@@ -119,11 +121,11 @@ impl Address {
                 }
                 add(&mut path, prefix);
             }
-            Front::Absolute(segments, final_slash) => {
+            UrlPrefix::Absolute(segments, final_slash) => {
                 add(&mut path, segments);
                 slash = *final_slash;
             }
-            Front::Uri(uri) => path.push_str(uri),
+            UrlPrefix::Uri(uri) => path.push_str(uri),
         }
         // A final slash is kept only when no part has been appended since.
         let bare = path.len();

@@ -98,14 +98,14 @@ impl fmt::Debug for Encoded {
 
 /// Body as the builder stores it.
 #[derive(Clone, Default)]
-pub(super) struct Content {
+pub(super) struct BodyContent {
     /// Complete body; empty for a streamed one.
     pub(super) bytes: Bytes,
     /// Streamed body.
     pub(super) reader: Option<RequestBody>,
 }
 
-impl Content {
+impl BodyContent {
     /// Reads files and encodes objects; an error text says how to correct the mistake.
     pub(super) fn of(body: Body) -> Result<Self, String> {
         match body {
@@ -128,7 +128,7 @@ impl Content {
     }
 }
 
-impl fmt::Debug for Content {
+impl fmt::Debug for BodyContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reader {
             Some(reader) => reader.fmt(f),

@@ -19,7 +19,7 @@ mod watch;
 
 pub use address::Address;
 pub use body::{Body, Encoded};
-pub(in crate::client) use path_template::Place;
+pub(in crate::client) use path_template::ApiPath;
 pub use prepared::Prepared;
 pub(in crate::client) use prepared::{Headers, is_secret};
 pub use response::Response;
@@ -37,14 +37,16 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 
-use self::address::Front;
-use self::body::Content;
+use self::address::UrlPrefix;
+use self::body::BodyContent;
 use self::prepared::Extra;
 use crate::client::Client;
 use crate::client::policy::{BackoffManager, RateLimiter};
 use windlass_core::resource::Scope;
 
 /// Format of a patch.
+///
+/// See [`Patch`](crate::api::Patch) for the differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PatchType {
     /// JSON patch (RFC 6902): an array of operations.
@@ -59,6 +61,8 @@ pub enum PatchType {
 
 impl PatchType {
     /// Returns the media type of this format.
+    ///
+    /// In the header `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json-patch+json",
@@ -101,7 +105,7 @@ pub struct Request {
     params: Vec<(String, String)>,
     headers: HeaderMap,
     /// Body.
-    content: Content,
+    content: BodyContent,
     timeout: Option<Duration>,
     answer_limit: Option<usize>,
     repeatable: bool,
@@ -117,21 +121,47 @@ pub struct Request {
 /// Requests of any kind.
 impl Client {
     /// Returns a request with the method `GET`.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let answer = client.get().abs_path(["readyz"]).param("verbose", "true").send().await?;
+    /// println!("{}", String::from_utf8_lossy(answer.raw()));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get(&self) -> Request {
         self.verb(Method::GET)
     }
 
     /// Returns a request with the method `POST`.
+    ///
+    /// A creation; not repeated after a failure that leaves its fate unknown.
     pub fn post(&self) -> Request {
         self.verb(Method::POST)
     }
 
     /// Returns a request with the method `PUT`.
+    ///
+    /// A replacement; call [`Request::repeatable`] when the body carries a resourceVersion.
     pub fn put(&self) -> Request {
         self.verb(Method::PUT)
     }
 
     /// Returns a request with the method `PATCH`; the content type follows from `patch`.
+    ///
+    /// ```no_run
+    /// # extern crate windlass_client as windlass;
+    /// use serde_json::json;
+    /// use windlass::client::PatchType;
+    ///
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let request = client.patch(PatchType::Merge).group_version("", "v1");
+    /// let request = request.namespace("shop").resource("configmaps").name("settings");
+    /// request.object(&json!({ "data": { "color": "red" } })).send().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn patch(&self, patch: PatchType) -> Request {
         let mut request = self.verb(Method::PATCH);
         request.apply = patch == PatchType::Apply;
@@ -140,11 +170,15 @@ impl Client {
     }
 
     /// Returns a request with the method `DELETE`.
+    ///
+    /// Without a [`name`](Request::name) it deletes the collection.
     pub fn delete(&self) -> Request {
         self.verb(Method::DELETE)
     }
 
     /// Returns a request with any method.
+    ///
+    /// The Kubernetes verb follows from method and address.
     pub fn verb(&self, method: Method) -> Request {
         Request {
             timeout: self.asked_timeout(),
@@ -155,7 +189,7 @@ impl Client {
             address: Address::default(),
             params: Vec::new(),
             headers: HeaderMap::new(),
-            content: Content::default(),
+            content: BodyContent::default(),
             answer_limit: None,
             repeatable: false,
             background: false,
@@ -168,6 +202,8 @@ impl Client {
 /// Target of the request.
 impl Request {
     /// Sets the versioned API: `/api/version` for the core group `""`, else `/apis/group/version`.
+    ///
+    /// A name that is no path segment is a mistake of the builder.
     pub fn group_version(self, group: &str, version: &str) -> Self {
         self.change(|request| request.address.set_version(group, version))
     }
@@ -176,12 +212,12 @@ impl Request {
     pub fn prefix<S: AsRef<str>>(self, segments: impl IntoIterator<Item = S>) -> Self {
         let segments = owned(segments);
         self.change(|request| match &mut request.address.front {
-            Front::Versioned(front) | Front::Absolute(front, _) => {
+            UrlPrefix::Versioned(front) | UrlPrefix::Absolute(front, _) => {
                 front.extend(segments);
                 Ok(())
             }
             // A URI stands for the whole path, so a prefix would have no place.
-            Front::Uri(_) => Err("a URI takes no prefix; set one or the other".to_owned()),
+            UrlPrefix::Uri(_) => Err("a URI takes no prefix; set one or the other".to_owned()),
         })
     }
 
@@ -200,7 +236,7 @@ impl Request {
         let segments = owned(segments);
         self.change(|request| {
             let slash = matches!(&segments[..], [one] if one.len() > 1 && one.ends_with('/'));
-            request.address.front = Front::Absolute(segments, slash);
+            request.address.front = UrlPrefix::Absolute(segments, slash);
             Ok(())
         })
     }
@@ -217,7 +253,7 @@ impl Request {
             }
             let path = parsed.path().trim_end_matches('/');
             request.address.front =
-                Front::Uri(if path.is_empty() { "/".into() } else { parsed.path().into() });
+                UrlPrefix::Uri(if path.is_empty() { "/".into() } else { parsed.path().into() });
             request.extra.from_root = true;
             let parameters = params::parse(parsed.query().unwrap_or_default());
             // The query of the URI replaces parameters of the same names only.
@@ -245,11 +281,15 @@ impl Request {
     }
 
     /// Sets the resource, in the plural, such as `deployments`; it is put into lower case.
+    ///
+    /// A name with a slash is a mistake of the builder.
     pub fn resource(self, resource: &str) -> Self {
         self.change(|request| request.address.set_resource(resource))
     }
 
     /// Sets the object's name.
+    ///
+    /// An empty name, `.`, `..` and a name with a slash are mistakes of the builder.
     pub fn name(self, name: &str) -> Self {
         self.change(|request| request.address.set_name(name))
     }
@@ -264,6 +304,8 @@ impl Request {
 /// Parameters, headers and body.
 impl Request {
     /// Adds a query parameter; the same name may be added several times.
+    ///
+    /// Name and value are percent-encoded when the request is sent.
     pub fn param(self, name: &str, value: impl Into<String>) -> Self {
         let value = value.into();
         self.change(|request| {
@@ -285,6 +327,9 @@ impl Request {
     }
 
     /// Sets a header to these values, instead of earlier ones.
+    ///
+    /// A second call with the name replaces the values. Credentials belong to the
+    /// [configuration](super::ClientConfig).
     pub fn header<S: AsRef<str>>(self, name: &str, values: impl IntoIterator<Item = S>) -> Self {
         let values = owned(values);
         self.change(|request| {
@@ -315,7 +360,7 @@ impl Request {
     pub fn body(self, body: impl Into<Body>) -> Self {
         let body = body.into();
         self.change(|request| {
-            request.content = Content::of(body)?;
+            request.content = BodyContent::of(body)?;
             Ok(())
         })
     }
@@ -336,6 +381,8 @@ impl Request {
     /// Sets the total time of the call with all its retries; for a stream or a watch, the time up
     /// to its first byte. The server receives it too, as the query parameter `timeout`. Zero
     /// selects the client's default again and is not sent.
+    ///
+    /// Default: the client's, 30 s.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|request| {
             request.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
@@ -353,6 +400,8 @@ impl Request {
     }
 
     /// Sets the rate limiter, in place of the client's.
+    ///
+    /// Default: the client's, which has none unless the builder sets one.
     pub fn throttle(self, limiter: Arc<dyn RateLimiter>) -> Self {
         self.change(|request| {
             request.extra.limiter = Some(limiter);
@@ -361,6 +410,8 @@ impl Request {
     }
 
     /// Sets the backoff manager, in place of the client's.
+    ///
+    /// Default: the client's.
     pub fn backoff(self, manager: Arc<dyn BackoffManager>) -> Self {
         self.change(|request| {
             request.extra.backoff = Some(manager);
@@ -377,6 +428,8 @@ impl Request {
     }
 
     /// Sets the maximum number of retries; 0 means one attempt. Default: 10.
+    ///
+    /// client-go's default, too. A refresh of credentials after a 401 is not counted.
     pub fn max_retries(self, retries: u32) -> Self {
         self.change(|request| {
             request.extra.max_retries = Some(retries);
@@ -387,6 +440,8 @@ impl Request {
     /// Declares that a second execution does no harm, as of a replace that carries a
     /// resourceVersion. The request is then tried again after failures that leave it unknown
     /// whether it was executed. Reads and applies always are.
+    ///
+    /// A wrong declaration executes a write twice.
     pub fn repeatable(self) -> Self {
         self.change(|request| {
             request.repeatable = true;

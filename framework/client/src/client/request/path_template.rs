@@ -1,8 +1,10 @@
 //! Parsing of API paths: their namespace, and their template without names.
 
+// DESIGN.md, 15: `Request` and `Api<K>` both end in `Prepared`
+
 /// Parts of a path of the Kubernetes API: `/api/v1/…` or `/apis/group/version/…`.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::client) struct Place<'a> {
+pub(in crate::client) struct ApiPath<'a> {
     /// Beginning up to the version, without a final slash.
     pub(in crate::client) root: &'a str,
     /// Rest of the path, without a first slash; empty for the version itself.
@@ -11,7 +13,7 @@ pub(in crate::client) struct Place<'a> {
     pub(in crate::client) namespace: Option<&'a str>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ApiPath<'a> {
     /// Parses `path`; `None` outside of the versioned API, such as `/version` and `/apis`.
     pub(in crate::client) fn of(path: &'a str) -> Option<Self> {
         let depth = match path.split('/').nth(1)? {
@@ -54,7 +56,7 @@ impl<'a> Place<'a> {
 /// Returns `path` with `{namespace}`, `{name}` and `{path}` in place of the values that differ from
 /// object to object.
 pub(in crate::client) fn template(path: &str) -> String {
-    let Some(place) = Place::of(path) else {
+    let Some(place) = ApiPath::of(path) else {
         let short = path.split('/').filter(|part| !part.is_empty()).count() <= 1;
         let discovery = path.starts_with("/apis/") || path.starts_with("/openapi/");
         return if short || discovery { path.to_owned() } else { "/{prefix}".to_owned() };
@@ -116,10 +118,10 @@ mod tests {
 
     #[test]
     fn a_path_is_put_into_a_namespace_behind_its_version() {
-        let place = Place::of("/apis/apps/v1/deployments/a").unwrap();
+        let place = ApiPath::of("/apis/apps/v1/deployments/a").unwrap();
         assert_eq!(place.within("shop"), "/apis/apps/v1/namespaces/shop/deployments/a");
-        let place = Place::of("/api/v1/namespaces/shop/pods").unwrap();
+        let place = ApiPath::of("/api/v1/namespaces/shop/pods").unwrap();
         assert_eq!(place.namespace, Some("shop"));
-        assert_eq!(Place::of("/api/v1/namespaces/shop").unwrap().namespace, None);
+        assert_eq!(ApiPath::of("/api/v1/namespaces/shop").unwrap().namespace, None);
     }
 }

@@ -1,5 +1,7 @@
 //! Requests as plain data, ready to be sent.
 
+// DESIGN.md, 15: `Request` and `Api<K>` both end in `Prepared`
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +19,20 @@ use windlass_core::resource::{Scope, Verb};
 
 /// A request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
 /// body only the length, of headers with credentials only the name.
+///
+/// Plain data, without a client: it can be stored, changed and sent by any client.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # use windlass::client::Prepared;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let mut request = Prepared::get("/api/v1/pods", "list the Pods");
+/// request.push_parameter("limit", "1");
+/// let answer = client.send(request).await?;
+/// println!("{} bytes", answer.body.len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Prepared {
     /// Kubernetes verb.
@@ -98,6 +114,8 @@ impl Prepared {
     }
 
     /// Adds a query parameter.
+    ///
+    /// An earlier parameter of the name stays.
     pub fn push_parameter(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         self.query.push((name.into(), value.into()));
     }

@@ -13,6 +13,16 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::wire::Undecodable;
 
 /// A complete answer. Its `Debug` shows of the body only the length.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let answer = client.get().abs_path(["version"]).send().await?;
+/// let version: serde_json::Value = answer.json()?;
+/// println!("{} as {:?}", version["gitVersion"], answer.content_type());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Response {
     /// Status code; 2xx.
@@ -42,6 +52,8 @@ impl Response {
     }
 
     /// Returns the body undecoded.
+    ///
+    /// Decompressed, if the server compressed it.
     pub fn raw(&self) -> &Bytes {
         &self.body
     }

@@ -10,7 +10,7 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::path_template::Place;
+use super::path_template::ApiPath;
 use crate::client::Client;
 use crate::client::request::Prepared;
 use windlass_core::error::{Error, ErrorKind};
@@ -57,10 +57,13 @@ impl Client {
     }
 
     /// Applies the restrictions to a request, or refuses it.
-    pub(in crate::client) fn dress(&self, mut request: Prepared) -> Result<Prepared, Error> {
+    pub(in crate::client) fn apply_restrictions(
+        &self,
+        mut request: Prepared,
+    ) -> Result<Prepared, Error> {
         check_method(&request)?;
         if self.dry_run {
-            self.pretend(&mut request)?;
+            self.make_dry_run(&mut request)?;
         }
         say_so_in_body(&mut request)?;
         // The latest restriction sets the namespace; the earlier ones check it.
@@ -71,7 +74,7 @@ impl Client {
     }
 
     /// Turns a write into a dry run.
-    fn pretend(&self, request: &mut Prepared) -> Result<(), Error> {
+    fn make_dry_run(&self, request: &mut Prepared) -> Result<(), Error> {
         if let Some(why) = self.knows_no_dry_run(request) {
             let text = format!(
                 "cannot {}: {why}, and this client makes dry runs only; use the one that it was \
@@ -97,7 +100,7 @@ impl Client {
         if is_disguised(path) {
             return Some(format!("`{path}` encodes what needs no encoding"));
         }
-        let place = below.and_then(Place::of).filter(|place| !place.rest.is_empty());
+        let place = below.and_then(ApiPath::of).filter(|place| !place.rest.is_empty());
         let Some(place) = place else {
             let why =
                 || format!("`{path}` is no object of the API, so a dry run means nothing there");
@@ -137,11 +140,11 @@ impl Client {
         let is_unclear = path.contains("//")
             || path.to_ascii_lowercase().contains("%2f")
             || (is_disguised(path)
-                && Place::of(path).is_none_or(|place| place.namespace.is_none()));
+                && ApiPath::of(path).is_none_or(|place| place.namespace.is_none()));
         if is_unclear {
             return refuse(format!("`{path}` does not clearly name a namespace"));
         }
-        let Some(place) = Place::of(path) else { return Ok(()) };
+        let Some(place) = ApiPath::of(path) else { return Ok(()) };
         // The old form `/api/v1/watch/…` has its namespace at another position.
         if place.rest == "watch" || place.rest.starts_with("watch/") {
             return refuse(format!(

@@ -9,7 +9,7 @@ use super::prepared::Prepared;
 use super::response::Response;
 use super::stream::ByteStream;
 use super::watch::RawWatch;
-use super::{Front, PatchType, Request};
+use super::{PatchType, Request, UrlPrefix};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{Scope, Verb};
 
@@ -64,6 +64,9 @@ impl Request {
 
     /// Returns the absolute URL, with its query.
     ///
+    /// The path of the server's address comes first, unless [`request_uri`](Request::request_uri)
+    /// replaced it.
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`] for the first mistake of the builder.
     pub fn url(&self) -> Result<String, Error> {
@@ -86,6 +89,8 @@ impl Request {
     }
 
     /// Returns the request as plain data.
+    ///
+    /// The result is sent by [`Client::send`](crate::client::Client::send).
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] for the first mistake of the builder.
@@ -158,7 +163,7 @@ impl Request {
         match (self.address.scope, &self.address.front) {
             // Namespaces themselves are cluster-scoped.
             (None, _) if namespaces => Some(Scope::Cluster),
-            (None, Front::Versioned(_)) if self.address.resource.is_some() => {
+            (None, UrlPrefix::Versioned(_)) if self.address.resource.is_some() => {
                 self.client.is_bound().then_some(Scope::Namespaced)
             }
             (scope, _) => scope,

@@ -1,5 +1,7 @@
 //! A body that arrives in chunks, and the time limits between them.
 
+// DESIGN.md, 19: Streams have idle limits instead of deadlines
+
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -41,6 +43,18 @@ const OTHER_IDLE: Duration = Duration::from_secs(4 * 3600 + 30);
 ///
 /// Only buffers of fixed size are read ahead (1 MiB of an HTTP/2 stream): a slow reader slows the
 /// server down.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let path = ["api", "v1", "namespaces", "shop", "pods", "web-0", "log"];
+/// let mut bytes = client.get().abs_path(path).param("follow", "true").stream().await?;
+/// while let Some(chunk) = bytes.next().await {
+///     println!("{} bytes", chunk?.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct ByteStream {
     /// Rest of the body; `None` after its end and after an error.
     body: Option<ResponseBody>,
@@ -231,7 +245,7 @@ async fn wait(
         }
         // Counts the wait even when the future is dropped: a caller that polls `next` under a
         // shorter timeout of its own must not reset the limit.
-        let waiting = Waiting::new(clock, waited);
+        let waiting = WaitTimer::new(clock, waited);
         let Some(left) = left else { return Some(piece(body).await) };
         let due = waiting.since.checked_add(left).unwrap_or_else(|| clock.after(left));
         // An alarm that fires later than due would miss the limit; an earlier one is armed again.
@@ -264,19 +278,19 @@ async fn piece(body: &mut ResponseBody) -> Option<Result<Bytes, BoxError>> {
 }
 
 /// Guard that adds the time until its drop to `waited`.
-struct Waiting<'a> {
+struct WaitTimer<'a> {
     clock: &'a Clock,
     since: Instant,
     waited: &'a mut Waited,
 }
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitTimer<'a> {
     fn new(clock: &'a Clock, waited: &'a mut Waited) -> Self {
         Self { clock, since: clock.now(), waited }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitTimer<'_> {
     fn drop(&mut self) {
         self.waited.add(self.clock.now().saturating_duration_since(self.since));
     }

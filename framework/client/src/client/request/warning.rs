@@ -33,6 +33,30 @@ pub struct Warning {
 }
 
 /// Handler of the warnings of API servers.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use std::sync::Arc;
+/// use windlass::client::{Client, ClientConfig, Warning, WarningHandler};
+///
+/// /// Ends the program at the first use of a deprecated version: for tests.
+/// #[derive(Debug)]
+/// struct Strict;
+///
+/// impl WarningHandler for Strict {
+///     fn warn(&self, warning: &Warning, template: &str) {
+///         eprintln!("{template}: {}", warning.text);
+///         std::process::exit(1);
+///     }
+/// }
+///
+/// # fn main() -> Result<(), windlass::Error> {
+/// let config = ClientConfig::infer()?;
+/// let client = Client::builder().config(config).warning_handler(Arc::new(Strict)).build()?;
+/// # let _ = client;
+/// # Ok(())
+/// # }
+/// ```
 pub trait WarningHandler: fmt::Debug + Send + Sync + 'static {
     /// Handles `warning` of the answer to a request to `template`, such as
     /// `/api/v1/namespaces/{namespace}/pods`. A panic of the handler is caught and does not fail
@@ -49,9 +73,11 @@ impl WarningHandler for NoWarnings {
 }
 
 /// Handler that logs each text once.
+///
+/// The default of clients. Level WARN; the last 256 texts are remembered.
 #[derive(Debug, Default)]
 pub struct LogWarnings {
-    told: Mutex<Told>,
+    told: Mutex<SeenWarnings>,
 }
 
 impl WarningHandler for LogWarnings {
@@ -64,9 +90,26 @@ impl WarningHandler for LogWarnings {
 }
 
 /// Handler that writes warnings, a line each.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// use std::sync::Arc;
+/// use windlass::client::{Client, ClientConfig, WriteWarnings};
+///
+/// # fn main() -> Result<(), windlass::Error> {
+/// let handler = WriteWarnings::new(std::io::stderr()).once_each();
+/// let config = ClientConfig::infer()?;
+/// let client = Client::builder().config(config).warning_handler(Arc::new(handler)).build()?;
+/// # let _ = client;
+/// # Ok(())
+/// # }
+/// ```
 pub struct WriteWarnings {
+    /// Locked for one line, so that lines of several calls do not mix.
     out: Mutex<Box<dyn io::Write + Send>>,
-    told: Option<Mutex<Told>>,
+    /// Texts that were written; `None` to write each warning.
+    told: Option<Mutex<SeenWarnings>>,
+    /// Whether the word `Warning` is yellow.
     colour: bool,
 }
 
@@ -77,6 +120,8 @@ impl WriteWarnings {
     }
 
     /// Restricts the handler to one line for each text.
+    ///
+    /// Default: every warning. The last 256 texts are remembered.
     #[must_use]
     pub fn once_each(mut self) -> Self {
         self.told = Some(Mutex::default());
@@ -84,6 +129,8 @@ impl WriteWarnings {
     }
 
     /// Makes the handler write the word `Warning` in yellow, for terminals.
+    ///
+    /// Default: off. The caller checks whether `out` is a terminal.
     #[must_use]
     pub fn coloured(mut self) -> Self {
         self.colour = true;
@@ -113,14 +160,14 @@ impl fmt::Debug for WriteWarnings {
 
 /// Texts that were shown, in the order of their arrival.
 #[derive(Debug, Default)]
-struct Told {
+struct SeenWarnings {
     /// The texts, for lookups.
     texts: BTreeSet<String>,
     /// The same texts, the oldest first.
     order: VecDeque<String>,
 }
 
-impl Told {
+impl SeenWarnings {
     /// Remembers `text`; returns whether it is new.
     fn is_new(&mut self, text: &str) -> bool {
         if self.texts.contains(text) {
@@ -138,7 +185,7 @@ impl Told {
 }
 
 /// Passes the warnings of an answer to `handler`.
-pub(in crate::client) fn tell(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str) {
+pub(in crate::client) fn notify(handler: &dyn WarningHandler, headers: &HeaderMap, path: &str) {
     if !headers.contains_key(WARNING) {
         return;
     }
@@ -295,7 +342,7 @@ mod tests {
 
     #[test]
     fn mechanism_14_texts_that_were_told_are_remembered_within_bounds() {
-        let mut told = Told::default();
+        let mut told = SeenWarnings::default();
         for i in 0..REMEMBERED {
             assert!(told.is_new(&i.to_string()));
         }

@@ -7,9 +7,11 @@ use bytes::Bytes;
 
 use super::stream::ByteStream;
 use windlass_core::error::{Error, ErrorKind};
-use windlass_core::wire::{EventType, Frame, FrameDecoder, Part};
+use windlass_core::wire::{EventType, Frame, FrameDecoder, RawItem};
 
 /// Event of a watch.
+///
+/// `Debug` shows the type and the length only: the object may be a Secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawEvent {
     /// Type of the event; never [`EventType::Error`], which becomes an error.
@@ -19,6 +21,20 @@ pub struct RawEvent {
 }
 
 /// Running watch. Dropping it ends it.
+///
+/// For programs that decode late or not at all; [`Watch`](crate::api::Watch) has types.
+///
+/// ```no_run
+/// # extern crate windlass_client as windlass;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let pods = client.get().group_version("", "v1").resource("pods");
+/// let mut events = pods.watch().await?;
+/// while let Some(event) = events.next().await {
+///     println!("{:?}", event?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct RawWatch {
     /// Stream of the answer; `None` after the end, and for an empty watch.
     bytes: Option<ByteStream>,
@@ -93,8 +109,8 @@ impl RawWatch {
         let (ready, what, limit) = (&mut self.ready, &self.what, self.decoder.limit());
         self.decoder.push(piece, &mut |part| {
             ready.push_back(match part {
-                Part::Whole(line) => event(what, line),
-                Part::TooLarge(_) => {
+                RawItem::Whole(line) => event(what, line),
+                RawItem::TooLarge(_) => {
                     Err(undecodable(what, format_args!("it is larger than {limit} bytes")))
                 }
             });

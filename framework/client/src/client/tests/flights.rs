@@ -9,41 +9,41 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A client whose writes are counted, with a margin of 2 s.
 fn counted(server: &Arc<Server>) -> (Client, InFlightWrites) {
-    let flights = InFlightWrites::new(environment().clock, 2 * SECOND);
-    (client(server).gated(Arc::new(Counting(flights.clone()))), flights)
+    let writes = InFlightWrites::new(environment().clock, 2 * SECOND);
+    (client(server).gated(Arc::new(Counting(writes.clone()))), writes)
 }
 
 /// Returns the time for which a write may still be executed after `reply`.
 async fn doubt_after(reply: Reply) -> Duration {
-    let (client, flights) = counted(&Server::with([reply]));
+    let (client, writes) = counted(&Server::with([reply]));
     let _ = client.send(create()).await;
-    let (aloft, doubt) = flights.doubts();
-    assert_eq!(aloft, 0);
+    let (in_flight, doubt) = writes.doubts();
+    assert_eq!(in_flight, 0);
     doubt
 }
 
 #[tokio::test(start_paused = true)]
 async fn l8_a_write_that_its_caller_gives_up_may_be_executed_for_what_the_server_was_told() {
     for server in [Server::with([Reply::Silence]), Server::http2([Reply::Silence])] {
-        let (client, flights) = counted(&server);
+        let (client, writes) = counted(&server);
         let given_up = client.environment().clock.timeout(SECOND, client.send(create())).await;
         assert!(given_up.is_none());
         assert!(server.seen()[0].target.ends_with("timeout=7s"), "{:?}", server.seen());
         // The 7 s that were sent to the server and the margin, less the second that has passed.
-        assert_eq!(flights.doubts(), (0, 8 * SECOND));
+        assert_eq!(writes.doubts(), (0, 8 * SECOND));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn l8_a_write_is_under_way_until_it_is_answered() {
     let answer = Arc::new(Semaphore::new(0));
-    let (client, flights) = counted(&Server::with([Reply::Later(Arc::clone(&answer))]));
+    let (client, writes) = counted(&Server::with([Reply::Later(Arc::clone(&answer))]));
     let sending = tokio::spawn(async move { client.send(create()).await });
     tokio::time::sleep(SECOND).await;
-    assert_eq!(flights.doubts(), (1, Duration::ZERO));
+    assert_eq!(writes.doubts(), (1, Duration::ZERO));
     answer.add_permits(1);
     sending.await.unwrap().unwrap();
-    assert_eq!(flights.doubts(), (0, Duration::ZERO));
+    assert_eq!(writes.doubts(), (0, Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,12 +69,12 @@ async fn l8_a_lost_or_late_answer_leaves_the_doubt() {
 async fn l8_a_write_that_found_no_connection_and_a_read_leave_no_doubt() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     server.refusals.store(u32::MAX, Ordering::Relaxed);
-    let (client, flights) = counted(&server);
+    let (client, writes) = counted(&server);
     client.send(create()).await.unwrap_err();
-    assert_eq!(flights.doubts(), (0, Duration::ZERO));
+    assert_eq!(writes.doubts(), (0, Duration::ZERO));
     let server = Server::with([Reply::Silence]);
-    let (client, flights) = counted(&server);
+    let (client, writes) = counted(&server);
     let given_up = client.environment().clock.timeout(SECOND, client.send(get())).await;
     assert!(given_up.is_none());
-    assert_eq!(flights.doubts(), (0, Duration::ZERO));
+    assert_eq!(writes.doubts(), (0, Duration::ZERO));
 }

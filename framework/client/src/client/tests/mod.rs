@@ -223,8 +223,8 @@ impl Connect for Wire {
         Box::pin(async { Ok(Box::new(self.pipe()?) as BoxIo) })
     }
 
-    fn open(&self) -> Opening<'_> {
-        Box::pin(async { Ok(Opened { io: Box::new(self.pipe()?), http2: self.0.http2 }) })
+    fn open(&self) -> ConnectFuture<'_> {
+        Box::pin(async { Ok(ConnectedStream { io: Box::new(self.pipe()?), http2: self.0.http2 }) })
     }
 }
 

@@ -18,7 +18,7 @@ const MOST_RESERVED: u64 = 1 << 20;
 
 /// End of the reading of a body.
 #[derive(Debug)]
-pub(in crate::client) enum Ended {
+pub(in crate::client) enum BodyEnd {
     /// The body ended.
     Whole,
     /// The body is larger than the limit.
@@ -47,23 +47,23 @@ impl Reader {
     }
 
     /// Reads to the end. A reader whose future is dropped keeps the bytes read so far.
-    pub(in crate::client) async fn run(&mut self) -> Ended {
+    pub(in crate::client) async fn run(&mut self) -> BodyEnd {
         // An announced length beyond the limit makes reading pointless.
         if self.body.size_hint().lower() > self.limit as u64 {
-            return Ended::TooLong;
+            return BodyEnd::TooLong;
         }
         loop {
             let data = match self.body.frame().await {
-                None => return Ended::Whole,
+                None => return BodyEnd::Whole,
                 Some(Err(error)) if gzip::is_undecodable(&*error) => {
-                    return Ended::Undecodable(error);
+                    return BodyEnd::Undecodable(error);
                 }
-                Some(Err(error)) => return Ended::Broken(error),
+                Some(Err(error)) => return BodyEnd::Broken(error),
                 Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             };
             // Checked before the copy, so that memory stays below the limit.
             if self.len() + data.len() > self.limit {
-                return Ended::TooLong;
+                return BodyEnd::TooLong;
             }
             self.add(data);
         }
@@ -135,19 +135,19 @@ mod tests {
     async fn a_body_is_read_up_to_its_limit() {
         for pieces in [&[&b"12345"[..]][..], &[b"1", b"23", b"", b"45"], &[b"", b"12345"]] {
             let mut whole = reader(pieces, 0, 5);
-            assert!(matches!(whole.run().await, Ended::Whole));
+            assert!(matches!(whole.run().await, BodyEnd::Whole));
             assert_eq!(whole.into_bytes(), "12345");
-            assert!(matches!(reader(pieces, 0, 4).run().await, Ended::TooLong));
+            assert!(matches!(reader(pieces, 0, 4).run().await, BodyEnd::TooLong));
         }
     }
 
     #[tokio::test]
     async fn a_body_that_is_announced_too_long_is_not_read_and_no_announcement_is_believed() {
         let mut never = reader(&[b"1"], 6, 5);
-        assert!(matches!(never.run().await, Ended::TooLong));
+        assert!(matches!(never.run().await, BodyEnd::TooLong));
         assert_eq!(never.into_bytes(), "");
-        let mut boaster = reader(&[b"1", b"2"], 1 << 40, usize::MAX);
-        assert!(matches!(boaster.run().await, Ended::Whole));
-        assert!(boaster.read.capacity() < 2 << 20);
+        let mut oversized = reader(&[b"1", b"2"], 1 << 40, usize::MAX);
+        assert!(matches!(oversized.run().await, BodyEnd::Whole));
+        assert!(oversized.read.capacity() < 2 << 20);
     }
 }

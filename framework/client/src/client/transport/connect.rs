@@ -20,19 +20,19 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 pub type BoxIo = Box<dyn Io>;
 
 /// Future of [`Connect::open`].
-pub type Opening<'a> = Pin<Box<dyn Future<Output = io::Result<Opened>> + Send + 'a>>;
+pub type ConnectFuture<'a> = Pin<Box<dyn Future<Output = io::Result<ConnectedStream>> + Send + 'a>>;
 
 /// An open stream and the protocol that both ends agreed on.
-pub struct Opened {
+pub struct ConnectedStream {
     /// The stream.
     pub io: BoxIo,
     /// Whether HTTP/2 was agreed on; otherwise the protocol is HTTP/1.1.
     pub http2: bool,
 }
 
-impl Debug for Opened {
+impl Debug for ConnectedStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened").field("http2", &self.http2).finish_non_exhaustive()
+        f.debug_struct("ConnectedStream").field("http2", &self.http2).finish_non_exhaustive()
     }
 }
 
@@ -82,12 +82,18 @@ impl Debug for Opened {
 /// ```
 pub trait Connect: Debug + Send + Sync + 'static {
     /// Opens one stream.
+    ///
+    /// # Errors
+    /// Any I/O error counts as a failure before the request was sent, so that the call is tried
+    /// again.
+    /// # Cancel safety
+    /// The future is dropped when the call ends first; it must not leave a half-open stream.
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>>;
 
     /// Opens one stream and reports its protocol. Default: [`connect`](Self::connect), and
     /// HTTP/1.1.
-    fn open(&self) -> Opening<'_> {
-        Box::pin(async { Ok(Opened { io: self.connect().await?, http2: false }) })
+    fn open(&self) -> ConnectFuture<'_> {
+        Box::pin(async { Ok(ConnectedStream { io: self.connect().await?, http2: false }) })
     }
 
     /// Opens one stream that speaks HTTP/1.1, regardless of the protocol that [`open`](Self::open)

@@ -7,6 +7,8 @@
 //!
 //! Not here: HTTP/2, whose connections carry many requests and buffer for each.
 
+// DESIGN.md, 95: Self-wake-ups of a watch task are suppressed
+
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -56,7 +58,7 @@ impl Driven {
     pub(in crate::client) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         match self.connection.as_mut().poll(cx) {
             Poll::Ready(ended) => {
-                tell(ended);
+                log_end(ended);
                 true
             }
             Poll::Pending => false,
@@ -76,7 +78,7 @@ impl Driven {
             let reply = tokio::select! {
                 biased;
                 // Biased: a connection that has ended is not handed over any more.
-                ended = self.connection.as_mut() => return tell(ended),
+                ended = self.connection.as_mut() => return log_end(ended),
                 Some(reply) = self.asked.recv() => reply,
             };
             match reply.send(self) {
@@ -89,7 +91,7 @@ impl Driven {
 }
 
 /// Logs the error with which a connection ended.
-fn tell(ended: hyper::Result<()>) {
+fn log_end(ended: hyper::Result<()>) {
     if let Err(error) = ended {
         tracing::debug!(%error, "connection to the API server ended");
     }

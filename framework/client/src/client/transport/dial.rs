@@ -14,7 +14,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::connect::{BoxIo, Connect, Io, Opened, Opening};
+use super::connect::{BoxIo, Connect, ConnectFuture, ConnectedStream, Io};
 use super::proxy::{self, Proxy};
 use super::tls::{Identity, Tls, into_io, server_name};
 use windlass_core::error::Error;
@@ -68,7 +68,7 @@ pub(crate) struct Dialer {
 impl Dialer {
     /// Opens a connection. After a failed handshake the certificates are read again, and a second
     /// handshake follows if they changed (A9: rotated CA or client certificate).
-    async fn dial(&self, purpose: Purpose) -> io::Result<Opened> {
+    async fn dial(&self, purpose: Purpose) -> io::Result<ConnectedStream> {
         let error = match self.dial_once(purpose).await {
             Err(error) if is_tls(&error) => error,
             result => return result,
@@ -82,7 +82,7 @@ impl Dialer {
     }
 
     /// Opens a connection with the certificates at hand.
-    async fn dial_once(&self, purpose: Purpose) -> io::Result<Opened> {
+    async fn dial_once(&self, purpose: Purpose) -> io::Result<ConnectedStream> {
         match &self.proxy {
             Some(proxy) => {
                 let io = self.through(proxy, purpose).await?;
@@ -95,12 +95,13 @@ impl Dialer {
     /// Opens a stream to the API server through `proxy`.
     async fn through(&self, proxy: &Proxy, purpose: Purpose) -> io::Result<BoxIo> {
         let tcp = self.tcp(&proxy.host, proxy.port, purpose).await;
-        let tcp = tcp.map_err(|error| proxy::Failed::unreachable(proxy, error))?;
+        let tcp = tcp.map_err(|error| proxy::ProxyError::unreachable(proxy, error))?;
         let io: BoxIo = match &self.proxy_tls {
             Some(config) => {
                 let name = server_name(&proxy.host).map_err(into_io)?;
                 let stream = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;
-                let failed = |error| proxy::Failed::unreachable(proxy, TlsFailed::new(error, None));
+                let failed =
+                    |error| proxy::ProxyError::unreachable(proxy, TlsFailed::new(error, None));
                 Box::new(stream.map_err(failed)?)
             }
             None => Box::new(tcp),
@@ -109,9 +110,9 @@ impl Dialer {
     }
 
     /// Adds TLS to `io`, unless the server speaks plain HTTP.
-    async fn secure(&self, io: impl Io + 'static, purpose: Purpose) -> io::Result<Opened> {
+    async fn secure(&self, io: impl Io + 'static, purpose: Purpose) -> io::Result<ConnectedStream> {
         let Some(tls) = &self.tls else {
-            return Ok(Opened { io: Box::new(io), http2: false });
+            return Ok(ConnectedStream { io: Box::new(io), http2: false });
         };
         let identity = self.identities.identity().await.map_err(into_io)?;
         let mut config = tls.config(identity).map_err(into_io)?;
@@ -124,20 +125,20 @@ impl Dialer {
             io::Error::new(error.kind(), TlsFailed::new(error, Some(&self.origin)))
         })?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        Ok(Opened { io: Box::new(stream), http2 })
+        Ok(ConnectedStream { io: Box::new(stream), http2 })
     }
 }
 
 impl Dialer {
     /// Opens a connection within `CONNECT_TIMEOUT`.
-    async fn dial_in_time(&self, purpose: Purpose) -> io::Result<Opened> {
+    async fn dial_in_time(&self, purpose: Purpose) -> io::Result<ConnectedStream> {
         tokio::time::timeout(CONNECT_TIMEOUT, self.dial(purpose)).await.unwrap_or_else(|_| {
             let seconds = CONNECT_TIMEOUT.as_secs();
             let text = format!("not connected within {seconds} s");
             Err(match &self.proxy {
                 Some(proxy) => {
                     let advice = "check that it runs and can reach the API server";
-                    proxy::Failed::error(proxy, format_args!("did not help: {text}"), advice)
+                    proxy::ProxyError::error(proxy, format_args!("did not help: {text}"), advice)
                 }
                 None => io::Error::new(io::ErrorKind::TimedOut, text),
             })
@@ -150,7 +151,7 @@ impl Connect for Dialer {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
-    fn open(&self) -> Opening<'_> {
+    fn open(&self) -> ConnectFuture<'_> {
         Box::pin(self.dial_in_time(Purpose::Requests))
     }
 

@@ -6,6 +6,8 @@
 //! limits the total size that a small input may expand to. Not here: compression of requests, and
 //! other encodings.
 
+// DESIGN.md, 18: Gzip is decoded inside of the tower layers
+
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -25,7 +27,7 @@ use windlass_core::error::BoxError;
 const PIECE: usize = 64 << 10;
 /// Most input that may yield no output, in bytes. Otherwise the header of a member, with a name
 /// without end, would keep the stream alive, and no limit of the output would stop it.
-const MOST_SILENT: usize = 64 << 10;
+const MAX_INPUT_WITHOUT_OUTPUT: usize = 64 << 10;
 
 /// Extension of a request that asks for gzip. Without it the answer should be uncompressed.
 #[derive(Clone, Copy, Debug)]
@@ -70,12 +72,12 @@ fn encoding(headers: &HeaderMap) -> Option<Result<(), ()>> {
 
 /// Returns whether `error` stems from data that would be as wrong the next time.
 pub(in crate::client) fn is_undecodable(error: &(dyn std::error::Error + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(Fault::Corrupt(_) | Fault::Foreign))
+    matches!(error.downcast_ref(), Some(GzipFault::Corrupt(_) | GzipFault::Foreign))
 }
 
 /// Reason why a body cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Fault {
+enum GzipFault {
     /// The data is no valid gzip.
     Corrupt(String),
     /// The body ended within a member.
@@ -84,7 +86,7 @@ enum Fault {
     Foreign,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for GzipFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Corrupt(why) => write!(f, "the answer is no valid gzip: {why}"),
@@ -96,7 +98,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for GzipFault {}
 
 /// Body of an unknown encoding: its first frame is an error.
 struct Foreign(#[expect(dead_code, reason = "dropping it ends the request")] ResponseBody);
@@ -109,7 +111,7 @@ impl Body for Foreign {
         self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        Poll::Ready(Some(Err(Fault::Foreign.into())))
+        Poll::Ready(Some(Err(GzipFault::Foreign.into())))
     }
 }
 
@@ -157,7 +159,7 @@ impl Body for Gunzip {
             match std::task::ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 // The connection's end is an end of the data only between two members.
                 None if this.decoder.is_between() => return this.end(None),
-                None => return this.end(Some(Fault::Truncated.into())),
+                None => return this.end(Some(GzipFault::Truncated.into())),
                 Some(Err(error)) => return this.end(Some(error)),
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => this.input = data,
@@ -180,7 +182,7 @@ struct Decoder {
     /// Bytes of input since the last byte of output.
     silent: usize,
     /// Fault that is returned after the output before it.
-    fault: Option<Fault>,
+    fault: Option<GzipFault>,
     /// Output of one step. A piece is a copy of its size: a small event must not keep the memory
     /// of a large one.
     scratch: Box<[u8]>,
@@ -203,7 +205,7 @@ impl Decoder {
     }
 
     /// Consumes `input` and returns at most a [`PIECE`]; nothing when it needs more input.
-    fn decode(&mut self, input: &mut Bytes) -> Result<Vec<u8>, Fault> {
+    fn decode(&mut self, input: &mut Bytes) -> Result<Vec<u8>, GzipFault> {
         loop {
             if let Some(fault) = self.fault.take() {
                 return Err(fault);
@@ -235,9 +237,9 @@ impl Decoder {
             if ended { self.member.reinit() } else { Ok(()) }
         });
         if let Err(error) = begun {
-            self.fault = Some(Fault::Corrupt(error.to_string()));
-        } else if self.silent > MOST_SILENT {
-            self.fault = Some(Fault::Corrupt("64 KiB of it contain no data".to_owned()));
+            self.fault = Some(GzipFault::Corrupt(error.to_string()));
+        } else if self.silent > MAX_INPUT_WITHOUT_OUTPUT {
+            self.fault = Some(GzipFault::Corrupt("64 KiB of it contain no data".to_owned()));
         }
         plain
     }
@@ -281,7 +283,7 @@ mod tests {
     }
 
     /// Decodes `body`, cut at `cuts`; returns the output and whether it ended between two members.
-    fn decode(body: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool), Fault> {
+    fn decode(body: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool), GzipFault> {
         let mut decoder = Decoder::new();
         let mut plain = Vec::new();
         let mut from = 0;
@@ -358,7 +360,7 @@ mod tests {
                 with_crc.splice(10..10, [low, high]);
                 assert_eq!(decode(&with_crc, &[]), Ok((b"plain".to_vec(), true)));
                 with_crc[10] ^= 1;
-                assert!(matches!(decode(&with_crc, &[]), Err(Fault::Corrupt(_))));
+                assert!(matches!(decode(&with_crc, &[]), Err(GzipFault::Corrupt(_))));
             }
         }
     }
@@ -369,14 +371,14 @@ mod tests {
         for at in [0, 1, 2, good.len() - 1, good.len() - 8, good.len() - 12] {
             let mut bad = good.clone();
             bad[at] ^= 0x55;
-            assert!(matches!(decode(&bad, &[]), Err(Fault::Corrupt(_))), "byte {at}");
+            assert!(matches!(decode(&bad, &[]), Err(GzipFault::Corrupt(_))), "byte {at}");
         }
         let mut trailing = good;
         trailing.extend(b"<html>");
-        assert!(matches!(decode(&trailing, &[]), Err(Fault::Corrupt(_))));
+        assert!(matches!(decode(&trailing, &[]), Err(GzipFault::Corrupt(_))));
         let mut endless = vec![0x1f, 0x8b, 8, HAS_NAME, 0, 0, 0, 0, 0, 0];
-        endless.resize(MOST_SILENT + 1, b'n');
-        assert!(matches!(decode(&endless, &[]), Err(Fault::Corrupt(_))));
+        endless.resize(MAX_INPUT_WITHOUT_OUTPUT + 1, b'n');
+        assert!(matches!(decode(&endless, &[]), Err(GzipFault::Corrupt(_))));
     }
 
     #[test]
@@ -384,12 +386,12 @@ mod tests {
         let mut decoder = Decoder::new();
         let mut input = Bytes::from([gzip(b"{}\n").as_slice(), b"<html>"].concat());
         assert_eq!(decoder.decode(&mut input), Ok(b"{}\n".to_vec()));
-        assert!(matches!(decoder.decode(&mut input), Err(Fault::Corrupt(_))));
+        assert!(matches!(decoder.decode(&mut input), Err(GzipFault::Corrupt(_))));
         let mut damaged = gzip(b"{}\n");
         *damaged.last_mut().unwrap() ^= 1;
         let (mut decoder, mut input) = (Decoder::new(), Bytes::from(damaged));
         assert_eq!(decoder.decode(&mut input), Ok(b"{}\n".to_vec()));
-        assert!(matches!(decoder.decode(&mut input), Err(Fault::Corrupt(_))));
+        assert!(matches!(decoder.decode(&mut input), Err(GzipFault::Corrupt(_))));
     }
 
     #[test]

@@ -17,8 +17,8 @@ mod service;
 mod tls;
 mod tuning;
 
-pub(in crate::client) use body::{ERROR_BODY_LIMIT, Ended, Reader};
-pub use connect::{BoxIo, Connect, Io, Opened, Opening};
+pub(in crate::client) use body::{BodyEnd, ERROR_BODY_LIMIT, Reader};
+pub use connect::{BoxIo, Connect, ConnectFuture, ConnectedStream, Io};
 pub(in crate::client) use connect::{Nowhere, Offline};
 pub(crate) use dial::{Dialer, IdentityFuture, IdentitySource};
 pub use gzip::inflate;

@@ -30,22 +30,22 @@ pub type BodyReader = Box<dyn AsyncRead + Send + Unpin>;
 /// streamed body share its reader, and the first clone that is read takes it.
 #[derive(Clone)]
 pub struct RequestBody {
-    content: Content,
+    content: PayloadContent,
 }
 
 /// Content of a body.
 #[derive(Clone)]
-enum Content {
+enum PayloadContent {
     /// Complete; `None` once it was sent.
     Whole(Option<Bytes>),
     /// Streamed, and not read through this clone.
-    Shared(Arc<Source>),
+    Shared(Arc<SharedSource>),
     /// Streamed, and being read through this clone.
-    Reading(Reading),
+    Reading(AttemptReader),
 }
 
 /// Reader of a streamed body, shared by its clones.
-struct Source {
+struct SharedSource {
     /// The reader, until an attempt takes it.
     reader: Mutex<Option<BodyReader>>,
     /// Whether an attempt has begun to read.
@@ -55,14 +55,14 @@ struct Source {
 }
 
 /// A reader that one attempt has taken. The mutex is never locked: it only makes the reader `Sync`.
-struct Reading {
+struct AttemptReader {
     /// `None` if another clone has taken the reader, and after its failure.
     reader: Option<Mutex<BodyReader>>,
     read: u64,
-    source: Arc<Source>,
+    source: Arc<SharedSource>,
 }
 
-impl Clone for Reading {
+impl Clone for AttemptReader {
     // The reader stays with the original: a clone must not send the rest of the body.
     fn clone(&self) -> Self {
         Self { reader: None, read: self.read, source: Arc::clone(&self.source) }
@@ -72,19 +72,20 @@ impl Clone for Reading {
 impl RequestBody {
     /// Creates a body that is read from `reader` while it is sent.
     pub fn streamed(reader: BodyReader) -> Self {
-        let source = Source {
+        let source = SharedSource {
             reader: Mutex::new(Some(reader)),
             touched: AtomicBool::new(false),
             failure: Mutex::default(),
         };
-        Self { content: Content::Shared(Arc::new(source)) }
+        Self { content: PayloadContent::Shared(Arc::new(source)) }
     }
 
     /// Returns whether the body can be sent from its beginning.
     pub(crate) fn is_untouched(&self) -> bool {
         match &self.content {
-            Content::Whole(_) => true,
-            Content::Shared(source) | Content::Reading(Reading { source, .. }) => {
+            PayloadContent::Whole(_) => true,
+            PayloadContent::Shared(source)
+            | PayloadContent::Reading(AttemptReader { source, .. }) => {
                 !source.touched.load(Ordering::Acquire)
             }
         }
@@ -93,15 +94,14 @@ impl RequestBody {
     /// Takes the error of the reader, if it failed.
     pub(crate) fn take_failure(&self) -> Option<io::Error> {
         match &self.content {
-            Content::Whole(_) => None,
-            Content::Shared(source) | Content::Reading(Reading { source, .. }) => {
-                source.failure.lock().take()
-            }
+            PayloadContent::Whole(_) => None,
+            PayloadContent::Shared(source)
+            | PayloadContent::Reading(AttemptReader { source, .. }) => source.failure.lock().take(),
         }
     }
 }
 
-impl Reading {
+impl AttemptReader {
     /// Reads the next chunk.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(reader) = &mut self.reader else {
@@ -140,30 +140,33 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Content::Shared(source) = &self.content {
+        if let PayloadContent::Shared(source) = &self.content {
             // Set before the reader is taken: from here on no retry may send this body.
             source.touched.store(true, Ordering::Release);
             let reader = source.reader.lock().take().map(Mutex::new);
-            let reading = Reading { reader, read: 0, source: Arc::clone(source) };
-            self.content = Content::Reading(reading);
+            let reading = AttemptReader { reader, read: 0, source: Arc::clone(source) };
+            self.content = PayloadContent::Reading(reading);
         }
         match &mut self.content {
-            Content::Whole(bytes) => {
+            PayloadContent::Whole(bytes) => {
                 let bytes = bytes.take().filter(|bytes| !bytes.is_empty());
                 Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
-            Content::Reading(reading) => reading.poll(cx),
-            Content::Shared(_) => Poll::Ready(None),
+            PayloadContent::Reading(reading) => reading.poll(cx),
+            PayloadContent::Shared(_) => Poll::Ready(None),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.content, Content::Whole(bytes) if bytes.as_ref().is_none_or(Bytes::is_empty))
+        matches!(
+            &self.content,
+            PayloadContent::Whole(bytes) if bytes.as_ref().is_none_or(Bytes::is_empty)
+        )
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Whole(bytes) => {
+            PayloadContent::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
             // The length of a streamed body is unknown, so it is sent in chunks.
@@ -174,7 +177,7 @@ impl Body for RequestBody {
 
 impl From<Bytes> for RequestBody {
     fn from(bytes: Bytes) -> Self {
-        Self { content: Content::Whole(Some(bytes)) }
+        Self { content: PayloadContent::Whole(Some(bytes)) }
     }
 }
 
@@ -187,7 +190,7 @@ impl Default for RequestBody {
 impl fmt::Debug for RequestBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.content {
-            Content::Whole(bytes) => {
+            PayloadContent::Whole(bytes) => {
                 write!(f, "RequestBody({} bytes)", bytes.as_ref().map_or(0, Bytes::len))
             }
             _ => f.write_str("RequestBody(streamed)"),

@@ -4,6 +4,12 @@
 //! are shared. A closed connection is noticed when it is taken from the pool. Pings, ages and idle
 //! times follow the clock, so that a run on a paused clock is reproducible. Not here: the outcome
 //! of a request whose connection breaks (`transport`).
+//!
+//! Lock order: `dialing` before `state`. `dialing` is held across a connect, so that requests which
+//! come meanwhile find its connection; `state` is never held across an await.
+
+// DESIGN.md, 4: The client has its own connection pool
+// DESIGN.md, 19: Streams have idle limits instead of deadlines
 
 use std::fmt;
 use std::io;
@@ -15,7 +21,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::connect::{Connect, Opened};
+use super::connect::{Connect, ConnectedStream};
 use super::connection_driver::Driver;
 use super::payload::RequestBody;
 use super::tuning::Tuning;
@@ -67,6 +73,8 @@ pub(crate) struct Pool {
     dialing: tokio::sync::Mutex<()>,
 }
 
+/// Connections by their protocol. A server speaks one of the two, but a proxy behind the same
+/// address may change it.
 #[derive(Default)]
 struct State {
     /// Protocol of the last connection; `None` before the first one.
@@ -77,11 +85,12 @@ struct State {
     shared: Vec<Shared>,
     /// Id of the next HTTP/2 connection; ids increase with time.
     next_id: u64,
-    /// Number of times that all connections were retired; connections of an earlier era are not
-    /// pooled.
-    era: u64,
+    /// Number of times that all connections were retired; connections of an earlier generation
+    /// are not pooled.
+    generation: u64,
 }
 
+/// Protocol that the TLS handshake selected; plain connections speak HTTP/1.1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Http1,
@@ -91,12 +100,13 @@ enum Protocol {
 /// Validity of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
-    era: u64,
+    generation: u64,
     /// Instant from which the connection gets no more requests.
     expires: Option<Instant>,
 }
 
 impl Ticket {
+    /// Whether the connection is too old for another request.
     fn is_expired(&self, now: Instant) -> bool {
         self.expires.is_some_and(|expires| now >= expires)
     }
@@ -112,6 +122,8 @@ struct Idle {
 }
 
 impl Idle {
+    /// Whether the connection may serve another request: an old idle one may be closed by the
+    /// server or a firewall without a sign.
     fn is_usable(&self, now: Instant) -> bool {
         !self.ticket.is_expired(now) && now.saturating_duration_since(self.since) < IDLE_TIME
     }
@@ -212,7 +224,8 @@ impl Pool {
         let now = self.clock.now();
         let mut state = self.state.lock();
         state.idle.retain(|idle| idle.is_usable(now));
-        let usable = ticket.era == state.era && !ticket.is_expired(now) && !sender.is_closed();
+        let usable =
+            ticket.generation == state.generation && !ticket.is_expired(now) && !sender.is_closed();
         if usable && state.idle.len() < MAX_IDLE {
             state.idle.push(Idle { sender, driver, ticket, since: now });
         }
@@ -226,9 +239,9 @@ impl Pool {
     /// Stops the use of all open connections for new requests.
     pub(crate) fn retire(&self) {
         let mut state = self.state.lock();
-        // Connections that are in use or being opened now carry the old era and are not pooled
-        // later.
-        state.era += 1;
+        // Connections that are in use or being opened now carry the old generation and are not
+        // pooled later.
+        state.generation += 1;
         state.idle.clear();
         state.shared.clear();
     }
@@ -265,9 +278,9 @@ impl Pool {
     async fn dial(&self) -> io::Result<ConnectionLease> {
         // Read before the connect: a retirement during the handshake keeps the connection out of
         // the pool.
-        let era = self.state.lock().era;
-        let Opened { io, http2 } = self.connector.open().await?;
-        let ticket = Ticket { era, expires: self.expiry() };
+        let generation = self.state.lock().generation;
+        let ConnectedStream { io, http2 } = self.connector.open().await?;
+        let ticket = Ticket { generation, expires: self.expiry() };
         let io = TokioIo::new(io);
         if http2 {
             let handshake = self.http2().handshake(io).await;
@@ -346,7 +359,7 @@ impl State {
         let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()), used: now };
         self.next_id += 1;
         let lease = shared.lease(false);
-        if ticket.era == self.era {
+        if ticket.generation == self.generation {
             self.shared.push(shared);
         }
         lease

@@ -8,6 +8,8 @@
 //!
 //! Not here: the polled futures themselves.
 
+// DESIGN.md, 95: Self-wake-ups of a watch task are suppressed
+
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -15,23 +17,25 @@ use parking_lot::Mutex;
 
 /// Polls in a row that wake-ups from within may cause before the task yields to others. Mostly one
 /// suffices.
-const LOOKS: usize = 4;
+const MAX_POLLS: usize = 4;
 
 /// Separates wake-ups from within a poll from those of other tasks.
 #[derive(Debug)]
 pub(in crate::client) struct Within {
     /// Wake-up state that is shared with `waker`.
-    bell: Arc<Bell>,
+    inner: Arc<ForwardingWaker>,
     /// Waker that the polled future registers, in place of the task's.
     waker: Waker,
 }
 
 /// Target of the substituted waker.
 #[derive(Debug, Default)]
-struct Bell {
+struct ForwardingWaker {
     state: Mutex<State>,
 }
 
+/// Changed by polls and by wake-ups from other threads, under one lock: a wake-up is either
+/// recorded before the poll reads it, or passed on to the task.
 #[derive(Debug, Default)]
 struct State {
     /// Waker of the task that polled last.
@@ -39,14 +43,14 @@ struct State {
     /// Whether a poll is running, so that wake-ups are only recorded.
     is_inside: bool,
     /// Whether a wake-up was recorded during the poll.
-    has_rung: bool,
+    was_woken: bool,
 }
 
 impl Within {
     /// Creates a filter; its waker stays the same for all polls.
     pub(in crate::client) fn new() -> Self {
-        let bell = Arc::<Bell>::default();
-        Self { waker: Waker::from(Arc::clone(&bell)), bell }
+        let inner = Arc::<ForwardingWaker>::default();
+        Self { waker: Waker::from(Arc::clone(&inner)), inner }
     }
 
     /// Polls `look`, and polls it again if it was woken meanwhile.
@@ -55,12 +59,12 @@ impl Within {
         cx: &mut Context<'_>,
         mut look: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let inside = Inside::enter(&self.bell, cx.waker());
+        let inside = PollGuard::enter(&self.inner, cx.waker());
         let mut within = Context::from_waker(&self.waker);
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             let polled = look(&mut within);
             // A caller that receives a value polls again before it waits, so no wake-up is lost.
-            if polled.is_ready() || !inside.has_rung() {
+            if polled.is_ready() || !inside.was_woken() {
                 return polled;
             }
         }
@@ -73,40 +77,40 @@ impl Within {
 }
 
 /// Guard during which wake-ups are recorded and do not reach the task.
-struct Inside<'a> {
-    bell: &'a Bell,
+struct PollGuard<'a> {
+    inner: &'a ForwardingWaker,
 }
 
-impl<'a> Inside<'a> {
+impl<'a> PollGuard<'a> {
     /// Begins a poll by `task`.
-    fn enter(bell: &'a Bell, task: &Waker) -> Self {
-        let mut state = bell.state.lock();
+    fn enter(inner: &'a ForwardingWaker, task: &Waker) -> Self {
+        let mut state = inner.state.lock();
         // Cloned only if the task has changed, which is rare: a clone changes a reference count.
         if !state.task.as_ref().is_some_and(|known| known.will_wake(task)) {
             state.task = Some(task.clone());
         }
-        (state.is_inside, state.has_rung) = (true, false);
-        Self { bell }
+        (state.is_inside, state.was_woken) = (true, false);
+        Self { inner }
     }
 
     /// Returns whether a wake-up was recorded since the last call. If not, wake-ups reach the task
     /// from now on; both happen under one lock, so that no wake-up falls in between.
-    fn has_rung(&self) -> bool {
-        let mut state = self.bell.state.lock();
-        let has_rung = std::mem::take(&mut state.has_rung);
-        state.is_inside = has_rung;
-        has_rung
+    fn was_woken(&self) -> bool {
+        let mut state = self.inner.state.lock();
+        let was_woken = std::mem::take(&mut state.was_woken);
+        state.is_inside = was_woken;
+        was_woken
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
         // After a panic in the poll, too: otherwise later wake-ups would be recorded and lost.
-        self.bell.state.lock().is_inside = false;
+        self.inner.state.lock().is_inside = false;
     }
 }
 
-impl Wake for Bell {
+impl Wake for ForwardingWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -114,7 +118,7 @@ impl Wake for Bell {
     fn wake_by_ref(self: &Arc<Self>) {
         let mut state = self.state.lock();
         if state.is_inside {
-            state.has_rung = true;
+            state.was_woken = true;
             return;
         }
         let task = state.task.clone();
@@ -153,14 +157,14 @@ mod tests {
     fn a_wake_up_from_within_is_another_look_and_does_not_reach_the_task() {
         let (within, count) = (Within::new(), Arc::<Count>::default());
         let waker = Waker::from(Arc::clone(&count));
-        let mut looks = 0;
+        let mut polls = 0;
         let polled = within.poll(&mut Context::from_waker(&waker), |cx| {
-            looks += 1;
-            if looks == 1 {
+            polls += 1;
+            if polls == 1 {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            Poll::Ready(looks)
+            Poll::Ready(polls)
         });
         assert_eq!((polled, count.times()), (Poll::Ready(2), 0));
     }
@@ -186,13 +190,13 @@ mod tests {
     fn what_wakes_itself_for_ever_lets_others_run() {
         let (within, count) = (Within::new(), Arc::<Count>::default());
         let waker = Waker::from(Arc::clone(&count));
-        let mut looks = 0;
+        let mut polls = 0;
         let polled: Poll<()> = within.poll(&mut Context::from_waker(&waker), |cx| {
-            looks += 1;
+            polls += 1;
             cx.waker().wake_by_ref();
             Poll::Pending
         });
-        assert_eq!((polled, looks, count.times()), (Poll::Pending, LOOKS, 1));
+        assert_eq!((polled, polls, count.times()), (Poll::Pending, MAX_POLLS, 1));
     }
 
     #[test]

@@ -28,7 +28,7 @@ use super::gzip;
 use super::payload::RequestBody;
 use super::pool::{ConnectionLease, Http1, Http2, Pool, Ticket};
 use super::self_wake::Within;
-use crate::client::policy::{HeaderRules, Outcome, WriteGate, WritePermit, leaves_doubt};
+use crate::client::policy::{HeaderRules, Outcome, WriteGate, WritePermit, is_uncertain};
 use windlass_core::clock::Clock;
 use windlass_core::error::{BoxError, Error};
 use windlass_core::wire::status::retry_after;
@@ -84,11 +84,11 @@ impl Attempt {
     }
 
     /// Asks the gate for the last time; `None` without a gate.
-    fn begin_write(&self) -> Result<Option<WritePermit>, Refused> {
+    fn begin_write(&self) -> Result<Option<WritePermit>, WriteNotAllowed> {
         let Some((gate, _)) = &self.gate else { return Ok(None) };
         gate.begin_write().map(Some).map_err(|refusal| {
             *self.refusal.lock() = Some(refusal);
-            Refused
+            WriteNotAllowed
         })
     }
 
@@ -102,7 +102,7 @@ impl Attempt {
         let limit = limit.min(self.head_until.saturating_duration_since(now));
         // The server's limit is in whole seconds and may end after ours: until then the write may
         // be executed.
-        out.sent(now + tell_limit(request, limit));
+        out.sent(now + set_server_timeout(request, limit));
         now + limit
     }
 
@@ -117,6 +117,8 @@ impl Attempt {
         self.resent.load(Ordering::Relaxed)
     }
 
+    /// Relaxed: the caller reads the flag after the future of the transport has ended, which orders
+    /// the two.
     fn set_unsent(&self, unsent: bool) {
         self.unsent.store(unsent, Ordering::Relaxed);
     }
@@ -124,15 +126,15 @@ impl Attempt {
 
 /// Error of an attempt that the gate refused; the gate's own error is in the [`Attempt`].
 #[derive(Debug)]
-struct Refused;
+struct WriteNotAllowed;
 
-impl fmt::Display for Refused {
+impl fmt::Display for WriteNotAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the write is not allowed any more")
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for WriteNotAllowed {}
 
 /// Error of an attempt without an answer.
 #[derive(Debug)]
@@ -273,7 +275,7 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
 /// Returns whether certainly no server works on the request any more. An answer that leaves it
 /// unknown whether a write was executed may come from a proxy, while the server continues.
 fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
-    !leaves_doubt(match result {
+    !is_uncertain(match result {
         Ok(answer) => Outcome::Answered {
             code: answer.status().as_u16(),
             retry_after: retry_after(answer.headers()),
@@ -284,7 +286,7 @@ fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
 
 /// Sets the query parameter `timeout`, after which the server stops working on the request; returns
 /// its value.
-fn tell_limit(request: &mut HttpRequest, limit: Duration) -> Duration {
+fn set_server_timeout(request: &mut HttpRequest, limit: Duration) -> Duration {
     let uri = request.uri();
     // The server would read an earlier `timeout` in place of this one.
     let query = uri.query().unwrap_or_default().split('&');

@@ -4,6 +4,8 @@
 //! sends requests; `auth` retires the open connections when they changed. No process-wide crypto
 //! provider is read or set; the provider is a value.
 
+// DESIGN.md, 21: Certificate and token files are checked on requests, at most once a minute
+
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -41,6 +43,7 @@ pub(crate) enum Pem {
 }
 
 impl Pem {
+    /// Reads the text; a file with a blocking call.
     fn read(&self) -> Result<Secret, Error> {
         match self {
             Self::Inline(text) => Ok(text.clone()),
@@ -75,6 +78,7 @@ impl Pem {
         }
     }
 
+    /// Whether the text can change while the client runs.
     fn is_file(&self) -> bool {
         matches!(self, Self::File(_))
     }
@@ -112,6 +116,7 @@ pub(crate) struct Tls {
     reading: tokio::sync::Mutex<()>,
 }
 
+/// The material in use, replaced as a whole after the files changed.
 struct State {
     material: Material,
     roots: Arc<RootCertStore>,
@@ -198,6 +203,8 @@ impl Tls {
     /// Checks the files if a minute has passed since the last check, and calls `retire` when they
     /// changed, because open connections use the earlier ones. Unusable files (they may be in the
     /// middle of a replacement) change nothing and are checked again after 5 s.
+    ///
+    /// Lock order: the turn of the reader before the state, which is never held across an await.
     ///
     /// # Cancel safety
     /// Safe: the next call begins again.
@@ -291,7 +298,7 @@ impl Tls {
     ) -> Result<ClientConfig, Error> {
         let builder = builder(&self.provider)?;
         let builder = if self.settings.insecure {
-            let verifier = Arc::new(TrustAnybody(Arc::clone(&self.provider)));
+            let verifier = Arc::new(AcceptAnyCertificate(Arc::clone(&self.provider)));
             builder.dangerous().with_custom_certificate_verifier(verifier)
         } else {
             builder.with_root_certificates(roots)
@@ -462,9 +469,9 @@ pub(crate) fn default_provider() -> Option<Arc<CryptoProvider>> {
 
 /// Certificate verifier for `insecure-skip-tls-verify`.
 #[derive(Debug)]
-struct TrustAnybody(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for TrustAnybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

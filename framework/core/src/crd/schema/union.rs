@@ -4,6 +4,8 @@
 //! contain only checks of values. So the union of all branches is described first, as wide as
 //! needed, and the requirements of each branch are added as a check.
 
+// DESIGN.md, 87: A CEL rule on a single alternative produces a warning
+
 use serde_json::{Value, json};
 
 use super::lower::{Lower, Node, any};
@@ -279,6 +281,7 @@ enum Kind<'a> {
 }
 
 impl<'a> Kind<'a> {
+    /// Reads the kind of values that a lowered schema allows.
     fn of(node: &'a Node) -> Self {
         match node.get("type").and_then(Value::as_str) {
             Some("object") => Self::Object,

@@ -11,6 +11,8 @@
 //! a path), since serde does not distinguish a misspelt name from a value. Texts of a type's own
 //! are left out, because no mark shows which part of them is a value.
 
+// DESIGN.md, 71: Decoding errors name no values
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

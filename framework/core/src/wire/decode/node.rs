@@ -1,6 +1,8 @@
 //! A deserializer of a parsed value, by which `explain` learns from a type's own `Deserialize` why
 //! the value does not decode.
 
+// DESIGN.md, 91: A program contains two decoders per kind, and a third for projections
+
 use std::cell::Cell;
 use std::fmt;
 
@@ -125,7 +127,7 @@ impl<'de> Node<'de> {
     /// Passes the members of an object to the visitor.
     fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.0 {
-            Value::Object(members) => visitor.visit_map(Members::of(members)),
+            Value::Object(members) => visitor.visit_map(NodeMembers::of(members)),
             _ => self.any(visitor),
         }
     }
@@ -206,7 +208,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Value::String(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
             // An externally tagged variant: its name is the only member.
             Value::Object(members) if members.len() == 1 => {
-                visitor.visit_enum(MapAccessDeserializer::new(Members::of(members)))
+                visitor.visit_enum(MapAccessDeserializer::new(NodeMembers::of(members)))
             }
             Value::Object(_) => Err(Fault::new("invalid value: object, expected one member")),
             _ => self.any(visitor),
@@ -240,19 +242,19 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 }
 
 /// The members of an object.
-struct Members<'de> {
+struct NodeMembers<'de> {
     left: serde_json::map::Iter<'de>,
     /// The value that is next, and its name if the type has a field for it.
     next: Option<(Option<&'de str>, &'de Value)>,
 }
 
-impl<'de> Members<'de> {
+impl<'de> NodeMembers<'de> {
     fn of(members: &'de serde_json::Map<String, Value>) -> Self {
         Self { left: members.iter(), next: None }
     }
 }
 
-impl<'de> MapAccess<'de> for Members<'de> {
+impl<'de> MapAccess<'de> for NodeMembers<'de> {
     type Error = Fault;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(

@@ -67,7 +67,7 @@ impl<'de> Value<'de> {
         let cursor = Cursor::open(rest.as_bytes()).map_err(|_| unusual(odd))?;
         // Above zero: `is_object` has checked it.
         let depth = self.depth - 1;
-        let mut members = Members { text: rest, odd, cursor, next: None, depth };
+        let mut members = TextMembers { text: rest, odd, cursor, next: None, depth };
         let read = visitor.visit_map(&mut members)?;
         // The visitor must have read all members.
         let more = members.cursor.name().map_err(|_| unusual(odd))?.is_some();
@@ -167,7 +167,7 @@ impl<'de> Deserializer<'de> for &mut Value<'de> {
 }
 
 /// The members of an object.
-struct Members<'de> {
+struct TextMembers<'de> {
     text: &'de str,
     odd: &'de Cell<bool>,
     cursor: Cursor<'de>,
@@ -176,7 +176,7 @@ struct Members<'de> {
     depth: u8,
 }
 
-impl<'de> MapAccess<'de> for &mut Members<'de> {
+impl<'de> MapAccess<'de> for &mut TextMembers<'de> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(

@@ -10,6 +10,8 @@
 //! Not covered: times before the year -9999, which no API server writes; fields behind
 //! `#[serde(flatten)]` or in untagged enums, for which serde does not report the place.
 
+// DESIGN.md, 74: Times after jiff's maximum are read as the latest representable time
+
 use std::borrow::Cow;
 
 use jiff::Timestamp;

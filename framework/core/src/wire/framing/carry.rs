@@ -7,7 +7,7 @@ pub(crate) const KEPT_BEGINNING: usize = 256 * 1024;
 
 /// A piece of a stream: whole, or only the beginning of one that was too large to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum RawItem<'a> {
     /// The piece, complete.
     Whole(&'a [u8]),
     /// The first bytes, at most 256 KiB, of a piece beyond the limit: enough to identify its
@@ -19,7 +19,9 @@ pub enum Part<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Carry {
     bytes: Vec<u8>,
+    /// Largest piece that is kept whole, in bytes.
     limit: usize,
+    /// Whether the current piece is beyond the limit, so that further bytes of it are dropped.
     too_large: bool,
 }
 
@@ -32,6 +34,7 @@ impl Carry {
         self.limit
     }
 
+    /// Whether no piece has begun.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && !self.too_large
     }
@@ -62,15 +65,15 @@ impl Carry {
 
     /// Completes the piece with its `end` and returns it; call `clear` after its use. A piece that
     /// needed no carrying is returned without a copy.
-    pub(crate) fn complete<'a>(&'a mut self, end: &'a [u8]) -> Part<'a> {
+    pub(crate) fn complete<'a>(&'a mut self, end: &'a [u8]) -> RawItem<'a> {
         if self.is_empty() {
             return match end.len() <= self.limit {
-                true => Part::Whole(end),
-                false => Part::TooLarge(&end[..KEPT_BEGINNING.min(self.limit)]),
+                true => RawItem::Whole(end),
+                false => RawItem::TooLarge(&end[..KEPT_BEGINNING.min(self.limit)]),
             };
         }
         self.extend(end);
-        if self.too_large { Part::TooLarge(&self.bytes) } else { Part::Whole(&self.bytes) }
+        if self.too_large { RawItem::TooLarge(&self.bytes) } else { RawItem::Whole(&self.bytes) }
     }
 
     /// Prepares for the next piece.
@@ -93,20 +96,19 @@ mod tests {
             carry.extend(&vec![b'x'; size]);
             assert!(carry.bytes.capacity() <= 1000, "{} bytes", carry.bytes.capacity());
         }
-        assert!(matches!(carry.complete(b""), Part::TooLarge(kept) if kept.len() == 1000));
+        assert!(matches!(carry.complete(b""), RawItem::TooLarge(kept) if kept.len() == 1000));
         carry.clear();
         assert!(carry.is_empty());
-        assert_eq!(carry.complete(b"y"), Part::Whole(b"y"));
+        assert_eq!(carry.complete(b"y"), RawItem::Whole(b"y"));
     }
 
     #[test]
     fn what_came_in_one_piece_is_not_copied() {
         let piece = vec![b'x'; KEPT_BEGINNING + 7];
         let mut carry = Carry::new(KEPT_BEGINNING);
-        assert!(
-            matches!(carry.complete(&piece[..5]), Part::Whole(part) if part.as_ptr() == piece.as_ptr())
-        );
-        let Part::TooLarge(part) = carry.complete(&piece) else { panic!("it is too large") };
+        let whole = carry.complete(&piece[..5]);
+        assert!(matches!(whole, RawItem::Whole(bytes) if bytes.as_ptr() == piece.as_ptr()));
+        let RawItem::TooLarge(part) = carry.complete(&piece) else { panic!("it is too large") };
         assert_eq!((part.as_ptr(), part.len()), (piece.as_ptr(), KEPT_BEGINNING));
     }
 
@@ -115,6 +117,6 @@ mod tests {
         let mut carry = Carry::new(0);
         carry.extend(b"x");
         assert!(!carry.is_empty());
-        assert_eq!(carry.complete(b""), Part::TooLarge(b""));
+        assert_eq!(carry.complete(b""), RawItem::TooLarge(b""));
     }
 }

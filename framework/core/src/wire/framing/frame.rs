@@ -5,9 +5,11 @@
 //! and the next watch delivers it again. The reader decides for how long a frame may take: see
 //! [`FrameDecoder::is_inside`].
 
+// DESIGN.md, 24: A watch frame ends at the end of its line
+
 use memchr::memchr;
 
-use super::carry::{Carry, MAX_PIECE, Part};
+use super::carry::{Carry, MAX_PIECE, RawItem};
 use crate::error::ApiStatus;
 use crate::wire::metadata_scan::MetadataScan;
 use crate::wire::scanner::members::{members, object_at_path, text};
@@ -42,6 +44,7 @@ const TYPES: [(&[u8], EventType); 5] = [
 ];
 
 impl EventType {
+    /// Reads the type with its quotes; an escaped spelling is [`Unknown`](Self::Unknown).
     fn of(value: &[u8]) -> Self {
         let known = |value: &[u8]| TYPES.iter().find(|(name, _)| *name == value);
         known(value).map_or(Self::Unknown, |(_, event)| *event)
@@ -49,6 +52,16 @@ impl EventType {
 }
 
 /// One frame of a watch: the type of the event, and the object's bytes.
+///
+/// ```
+/// # extern crate windlass_core as windlass;
+/// use windlass::wire::{EventType, Frame};
+///
+/// let line = br#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#;
+/// let frame = Frame::of(line).expect("a frame");
+/// assert_eq!(frame.event, EventType::Added);
+/// assert_eq!(frame.object, br#"{"metadata":{"name":"a"}}"#.as_slice());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The type of the event.
@@ -234,13 +247,13 @@ fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
 ///
 /// ```
 /// # extern crate windlass_core as windlass;
-/// use windlass::wire::{EventType, Frame, FrameDecoder, Part};
+/// use windlass::wire::{EventType, Frame, FrameDecoder, RawItem};
 ///
 /// let mut decoder = FrameDecoder::new();
 /// let mut seen = Vec::new();
 /// for piece in ["{\"type\":\"ADDED\",\"obj", "ect\":{\"a\":1}}\r\n\n{\"type\":\"DELE"] {
 ///     decoder.push(piece.as_bytes(), &mut |part| {
-///         let Part::Whole(line) = part else { return };
+///         let RawItem::Whole(line) = part else { return };
 ///         let frame = Frame::of(line).expect("a frame");
 ///         seen.push((frame.event, String::from_utf8_lossy(frame.object).into_owned()));
 ///     });
@@ -276,11 +289,11 @@ impl FrameDecoder {
     }
 
     /// Takes the next piece and calls `each` for every frame that ends in it, in order.
-    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Part<'_>)) {
+    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(RawItem<'_>)) {
         while let Some(end) = memchr(b'\n', piece) {
             let part = self.carry.complete(&piece[..end]);
             // Blank lines keep connections open; they are no frames.
-            if !matches!(part, Part::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
+            if !matches!(part, RawItem::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
                 each(part);
             }
             self.carry.clear();

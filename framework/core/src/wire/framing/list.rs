@@ -1,6 +1,6 @@
 //! Splitting of a LIST body into its items while it streams; holds one unfinished item at most.
 
-use super::carry::{Carry, Part};
+use super::carry::{Carry, RawItem};
 use crate::wire::scanner::members::{object_at_path, text};
 use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 
@@ -15,7 +15,7 @@ pub struct ListMeta {
 
 /// The position of the splitter: the token that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum SplitterState {
     Start,
     FirstName,
     Name,
@@ -39,7 +39,7 @@ enum Field {
 /// The splitter of one list; feed it the body's pieces in order, then `finish`.
 #[derive(Debug)]
 pub struct ListSplitter {
-    at: At,
+    at: SplitterState,
     field: Field,
     scan: Option<ValueScan>,
     carry: Carry,
@@ -57,7 +57,7 @@ impl ListSplitter {
     #[doc(hidden)]
     pub fn with_limit(limit: usize) -> Self {
         Self {
-            at: At::Start,
+            at: SplitterState::Start,
             field: Field::Other,
             scan: None,
             carry: Carry::new(limit),
@@ -68,7 +68,11 @@ impl ListSplitter {
 
     /// Takes the next piece and calls `each` for every item that ends in it.
     #[doc(hidden)]
-    pub fn push(&mut self, piece: &[u8], each: &mut dyn FnMut(Part<'_>)) -> Result<(), Malformed> {
+    pub fn push(
+        &mut self,
+        piece: &[u8],
+        each: &mut dyn FnMut(RawItem<'_>),
+    ) -> Result<(), Malformed> {
         let mut at = 0;
         while at < piece.len() {
             if let Some(scan) = &mut self.scan {
@@ -97,25 +101,33 @@ impl ListSplitter {
     /// Handles a byte between values; returns 0 when it begins a value.
     fn punctuation(&mut self, byte: u8) -> Result<usize, Malformed> {
         let (next, used) = match (self.at, byte) {
-            (At::Start, b'{') => (At::FirstName, 1),
-            (At::FirstName | At::AfterValue, b'}') => (At::End, 1),
-            (At::FirstName | At::Name, b'"') => (At::Name, 0),
-            (At::Colon, b':') => (At::Value, 1),
-            (At::Value, b'[') if self.field == Field::Items => (At::FirstItem, 1),
-            (At::Value, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => (At::Value, 0),
-            (At::AfterValue, b',') => (At::Name, 1),
-            (At::FirstItem | At::AfterItem, b']') => (At::AfterValue, 1),
-            // A value that is no object is an item nevertheless: one bad item does not end a list.
-            (At::FirstItem | At::Item, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => {
-                (At::Item, 0)
+            (SplitterState::Start, b'{') => (SplitterState::FirstName, 1),
+            (SplitterState::FirstName | SplitterState::AfterValue, b'}') => (SplitterState::End, 1),
+            (SplitterState::FirstName | SplitterState::Name, b'"') => (SplitterState::Name, 0),
+            (SplitterState::Colon, b':') => (SplitterState::Value, 1),
+            (SplitterState::Value, b'[') if self.field == Field::Items => {
+                (SplitterState::FirstItem, 1)
             }
-            (At::AfterItem, b',') => (At::Item, 1),
+            (SplitterState::Value, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => {
+                (SplitterState::Value, 0)
+            }
+            (SplitterState::AfterValue, b',') => (SplitterState::Name, 1),
+            (SplitterState::FirstItem | SplitterState::AfterItem, b']') => {
+                (SplitterState::AfterValue, 1)
+            }
+            // A value that is no object is an item nevertheless: one bad item does not end a list.
+            (SplitterState::FirstItem | SplitterState::Item, byte)
+                if !matches!(byte, b',' | b':' | b']' | b'}') =>
+            {
+                (SplitterState::Item, 0)
+            }
+            (SplitterState::AfterItem, b',') => (SplitterState::Item, 1),
             (at, byte) => {
                 let byte = char::from(byte).escape_default().to_string();
                 return Err(Malformed::new(format!("unexpected `{byte}` in a list at {at:?}")));
             }
         };
-        self.has_items |= next == At::FirstItem;
+        self.has_items |= next == SplitterState::FirstItem;
         self.at = next;
         // The byte begins a value: the scan receives it again.
         if used == 0 {
@@ -125,35 +137,39 @@ impl ListSplitter {
     }
 
     /// Handles a complete name, item or value.
-    fn token(&mut self, part: Part<'_>, each: &mut dyn FnMut(Part<'_>)) -> Result<(), Malformed> {
+    fn token(
+        &mut self,
+        part: RawItem<'_>,
+        each: &mut dyn FnMut(RawItem<'_>),
+    ) -> Result<(), Malformed> {
         match self.at {
-            At::Name => {
+            SplitterState::Name => {
                 self.field = match part {
-                    Part::Whole(b"\"items\"") => Field::Items,
-                    Part::Whole(b"\"metadata\"") => Field::Metadata,
+                    RawItem::Whole(b"\"items\"") => Field::Items,
+                    RawItem::Whole(b"\"metadata\"") => Field::Metadata,
                     _ => Field::Other,
                 };
-                self.at = At::Colon;
+                self.at = SplitterState::Colon;
             }
-            At::Item => {
+            SplitterState::Item => {
                 each(part);
-                self.at = At::AfterItem;
+                self.at = SplitterState::AfterItem;
             }
             _ => {
                 self.value(part)?;
-                self.at = At::AfterValue;
+                self.at = SplitterState::AfterValue;
             }
         }
         Ok(())
     }
 
     /// Handles the value of a member beside the items.
-    fn value(&mut self, part: Part<'_>) -> Result<(), Malformed> {
+    fn value(&mut self, part: RawItem<'_>) -> Result<(), Malformed> {
         match (self.field, part) {
             // Go writes a nil slice as null.
-            (Field::Items, Part::Whole(b"null")) => self.has_items = true,
+            (Field::Items, RawItem::Whole(b"null")) => self.has_items = true,
             (Field::Items, _) => return Err(Malformed::new("items is not an array")),
-            (Field::Metadata, Part::Whole(metadata)) => {
+            (Field::Metadata, RawItem::Whole(metadata)) => {
                 let field = |name| {
                     object_at_path(metadata, &[name])
                         .and_then(text)
@@ -172,7 +188,7 @@ impl ListSplitter {
     /// Returns the members beside the items; an error when the body ended early or was no list.
     #[doc(hidden)]
     pub fn finish(self) -> Result<ListMeta, Malformed> {
-        if self.at != At::End {
+        if self.at != SplitterState::End {
             return Err(Malformed::new("the list ended before its closing brace"));
         }
         if !self.has_items {
@@ -200,8 +216,8 @@ mod tests {
         let mut from = 0;
         for cut in cuts.iter().copied().chain([body.len()]) {
             splitter.push(&body[from..cut.max(from)], &mut |part| match part {
-                Part::Whole(item) => items.push(serde_json::from_slice(item).unwrap()),
-                Part::TooLarge(_) => panic!("nothing here is large"),
+                RawItem::Whole(item) => items.push(serde_json::from_slice(item).unwrap()),
+                RawItem::TooLarge(_) => panic!("nothing here is large"),
             })?;
             from = cut.max(from);
         }
@@ -276,8 +292,8 @@ mod tests {
                 splitter
                     .push(piece, &mut |part| {
                         seen.push(match part {
-                            Part::Whole(item) => String::from_utf8_lossy(item).into_owned(),
-                            Part::TooLarge(item) => {
+                            RawItem::Whole(item) => String::from_utf8_lossy(item).into_owned(),
+                            RawItem::TooLarge(item) => {
                                 assert!(item.starts_with(br#"{"n":"big""#));
                                 "large".to_owned()
                             }

@@ -5,6 +5,6 @@ mod frame;
 mod list;
 
 pub use carry::MAX_PIECE;
-pub use carry::Part;
+pub use carry::RawItem;
 pub use frame::{EventType, Frame, FrameDecoder};
 pub use list::{ListMeta, ListSplitter};

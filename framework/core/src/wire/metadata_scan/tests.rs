@@ -23,18 +23,18 @@ fn the_head_holds_what_the_metadata_say() {
     })
     .to_string();
     let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
-    let (outline, kept) = (skim.outline(), skim.compact());
-    let head = outline.head(&kept);
-    assert_eq!((head.uid(), head.resource_version(), head.generation()), ("u", "7", 3));
-    assert!(head.is_terminating());
-    assert_eq!(head.label("b\""), Some("2"));
-    assert_eq!(head.labels().collect::<Vec<_>>(), [("b\"", "2"), ("z", "1")]);
-    assert_eq!(head.finalizers().collect::<Vec<_>>(), ["f/1", "f/2"]);
-    assert_eq!(head.controller().unwrap().kind, "ReplicaSet");
-    assert_eq!(head.owners().count(), 2);
+    let (offsets, kept) = (skim.offsets(), skim.compact());
+    let view = offsets.metadata(&kept);
+    assert_eq!((view.uid(), view.resource_version(), view.generation()), ("u", "7", 3));
+    assert!(view.is_terminating());
+    assert_eq!(view.label("b\""), Some("2"));
+    assert_eq!(view.labels().collect::<Vec<_>>(), [("b\"", "2"), ("z", "1")]);
+    assert_eq!(view.finalizers().collect::<Vec<_>>(), ["f/1", "f/2"]);
+    assert_eq!(view.controller().unwrap().kind, "ReplicaSet");
+    assert_eq!(view.owners().count(), 2);
 }
 
-/// A head that reads the bytes in place equals the copied one.
+/// Metadata that are read in place equal the copied ones.
 #[test]
 fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
     let inner = r#""labels": {"a":"1","z":"2"}, "finalizers":["f/1" , "f/2"],"ownerReferences":
@@ -49,20 +49,20 @@ fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
     ] {
         let bytes = format!(r#"{{"kind":"K","metadata":{{{metadata}}},"apiVersion":"v1"}}"#);
         let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
-        let (outline, kept) = (skim.outline(), skim.compact());
-        assert!(outline.plain.is_none());
-        let head = outline.head(&kept);
-        let copied = HeadOffsets {
+        let (offsets, kept) = (skim.offsets(), skim.compact());
+        assert!(offsets.plain.is_none());
+        let view = offsets.metadata(&kept);
+        let copied = MetadataOffsets {
             plain: Some(Box::new(skim.copied())),
             state: Revision::new(4, false),
-            ..HeadOffsets::default()
+            ..MetadataOffsets::default()
         };
-        assert_eq!(head, copied.head(&[]), "{bytes}");
-        assert_eq!((head.uid(), head.resource_version()), ("u-1", "17"));
-        assert_eq!(head.label("z"), Some("2"));
-        assert_eq!(head.owners().count(), 2, "one has no text for a uid");
-        assert_eq!(head.annotation("n").as_deref(), Some("a\nb"));
-        let metadata: Value = serde_json::from_slice(outline.metadata.of(&kept)).unwrap();
+        assert_eq!(view, copied.metadata(&[]), "{bytes}");
+        assert_eq!((view.uid(), view.resource_version()), ("u-1", "17"));
+        assert_eq!(view.label("z"), Some("2"));
+        assert_eq!(view.owners().count(), 2, "one has no text for a uid");
+        assert_eq!(view.annotation("n").as_deref(), Some("a\nb"));
+        let metadata: Value = serde_json::from_slice(offsets.metadata.of(&kept)).unwrap();
         assert_eq!((&metadata["name"], metadata.get("managedFields")), (&json!("a"), None));
     }
 }
@@ -71,8 +71,8 @@ fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
 fn labels_out_of_order_or_twice_are_sorted_and_the_last_counts() {
     let bytes = br#"{"metadata":{"name":"a","labels":{"b":"1","a":"2","b":"3","n":7}}}"#;
     let skim = MetadataScan::of(bytes).unwrap();
-    let (outline, kept) = (skim.outline(), skim.compact());
-    let labels: Vec<_> = outline.head(&kept).labels().collect();
+    let (offsets, kept) = (skim.offsets(), skim.compact());
+    let labels: Vec<_> = offsets.metadata(&kept).labels().collect();
     assert_eq!(labels, [("a", "2"), ("b", "3")]);
 }
 
@@ -100,7 +100,7 @@ fn an_object_cut_off_after_its_metadata_still_shows_its_name() {
     .unwrap();
     assert_eq!((&*skim.name, &*skim.uid), ("a", "u"));
     assert_eq!(&*skim.compact(), b"{}");
-    assert_eq!(skim.outline().head(b"{}").uid(), "u");
+    assert_eq!(skim.offsets().metadata(b"{}").uid(), "u");
     assert!(MetadataScan::of_beginning(br#"{"metadata":{"name":"a","#).is_err());
 }
 
@@ -176,10 +176,10 @@ proptest! {
 }
 
 fn look(skim: &MetadataScan<'_>) {
-    let (outline, kept) = (skim.outline(), skim.compact());
-    let head = outline.head(&kept);
-    assert_eq!((head.uid(), head.resource_version()), (&*skim.uid, &*skim.resource_version));
-    let _ = (head.labels().count(), head.finalizers().count(), head.owners().count());
+    let (offsets, kept) = (skim.offsets(), skim.compact());
+    let view = offsets.metadata(&kept);
+    assert_eq!((view.uid(), view.resource_version()), (&*skim.uid, &*skim.resource_version));
+    let _ = (view.labels().count(), view.finalizers().count(), view.owners().count());
     assert_eq!(kept.len(), skim.compact_len());
 }
 
@@ -219,8 +219,8 @@ proptest! {
             }
         }
         let skim = MetadataScan::of(object.as_bytes()).unwrap();
-        let (outline, kept) = (skim.outline(), skim.compact());
-        let found: Vec<_> = outline.head(&kept).labels().collect();
+        let (offsets, kept) = (skim.offsets(), skim.compact());
+        let found: Vec<_> = offsets.metadata(&kept).labels().collect();
         prop_assert_eq!(&*skim.name, format!("n{behind}"));
         prop_assert_eq!(found, wanted.into_iter().collect::<Vec<_>>(), "{}", object);
     }

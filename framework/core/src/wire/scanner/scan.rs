@@ -134,6 +134,8 @@ impl ValueScan {
         None
     }
 
+    /// Scans one stretch, block by block; returns the length up to the closing bracket, if it is
+    /// there.
     fn stretch(&mut self, stretch: &[u8], has_escapes: bool) -> Option<usize> {
         let (blocks, tail) = stretch.as_chunks::<BLOCK>();
         for (at, block) in blocks.iter().enumerate() {
@@ -204,6 +206,8 @@ impl ValueScan {
         self.brackets_one_by_one(opens.in_order(), closes.in_order())
     }
 
+    /// Walks the brackets of a block in their order; returns the position at which the depth is
+    /// zero again.
     fn brackets_one_by_one(&mut self, opens: u64, closes: u64) -> Option<usize> {
         let mut brackets = opens | closes;
         while brackets != 0 {
@@ -285,11 +289,13 @@ fn ends_a_word(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':')
 }
 
+/// Whether a byte is a blank of JSON (RFC 8259), which is less than the ASCII blanks.
 #[inline]
 pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
+/// Returns the position of the first byte from `at` on that is no blank.
 #[inline]
 pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).copied().is_some_and(is_space) {
@@ -359,6 +365,7 @@ fn escaped_text_end(bytes: &[u8], at: usize) -> Option<TextEnd> {
     Some(TextEnd { end: at + 1, is_plain: false })
 }
 
+/// The error of a value whose end is missing. Cold: kept out of the loop of the scanner.
 #[cold]
 fn endless() -> Malformed {
     Malformed::new("a value does not end")

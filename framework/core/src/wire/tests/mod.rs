@@ -146,7 +146,7 @@ fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, rng: &Rng) {
     assert_eq!((&*skim.name, &*skim.uid), (text("name"), text("uid")), "{}", shown(bytes));
     assert_eq!(skim.namespace.as_deref().unwrap_or_default(), text("namespace"));
     assert_eq!(skim.resource_version, text("resourceVersion"));
-    let (outline, compact) = (skim.outline(), skim.compact());
+    let (offsets, compact) = (skim.offsets(), skim.compact());
     assert_eq!(
         serde_json::from_slice::<Value>(&compact).ok(),
         Some(kept(value)),
@@ -154,12 +154,12 @@ fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, rng: &Rng) {
         shown(bytes)
     );
     let metadata = metadata.expect("a name stands in it");
-    let head = outline.head(&compact);
-    head_agrees(&head, metadata, bytes);
+    let view = offsets.metadata(&compact);
+    metadata_agrees(&view, metadata, bytes);
     let marks = metadata["annotations"]["k8s.io/initial-events-end"] == "true";
     assert_eq!(skim.ends_initial_events(), marks, "{}", shown(bytes));
     paths_agree(bytes, value);
-    known_places_agree(&compact, &outline);
+    known_places_agree(&compact, &offsets);
     let path = PATHS[rng.below(PATHS.len() as u64) as usize];
     let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
     let mut expected = value.clone();
@@ -171,13 +171,13 @@ fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, rng: &Rng) {
     }
 }
 
-fn head_agrees(head: &Head<'_>, metadata: &Value, bytes: &[u8]) {
-    let labels: Vec<_> = head.labels().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+fn metadata_agrees(view: &MetadataRef<'_>, metadata: &Value, bytes: &[u8]) {
+    let labels: Vec<_> = view.labels().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
     assert_eq!(labels, texts(metadata.get("labels")), "{}", shown(bytes));
     let list = |name: &str| metadata[name].as_array().cloned().unwrap_or_default();
     let finalizers: Vec<_> =
         list("finalizers").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-    assert_eq!(head.finalizers().collect::<Vec<_>>(), finalizers, "{}", shown(bytes));
+    assert_eq!(view.finalizers().collect::<Vec<_>>(), finalizers, "{}", shown(bytes));
     let uid = |owner: &Value| {
         let text = |name: &str| owner.get(name).map_or(Some(""), Value::as_str);
         let is_owner = owner.is_object()
@@ -187,23 +187,23 @@ fn head_agrees(head: &Head<'_>, metadata: &Value, bytes: &[u8]) {
     };
     let owners: Vec<_> = list("ownerReferences").iter().filter_map(uid).collect();
     assert_eq!(
-        head.owners().map(|owner| owner.uid).collect::<Vec<_>>(),
+        view.owners().map(|owner| owner.uid).collect::<Vec<_>>(),
         owners,
         "{}",
         shown(bytes)
     );
-    assert_eq!(head.generation(), metadata["generation"].as_i64().unwrap_or(0), "{}", shown(bytes));
-    assert_eq!(head.is_terminating(), !metadata["deletionTimestamp"].is_null(), "{}", shown(bytes));
+    assert_eq!(view.generation(), metadata["generation"].as_i64().unwrap_or(0), "{}", shown(bytes));
+    assert_eq!(view.is_terminating(), !metadata["deletionTimestamp"].is_null(), "{}", shown(bytes));
     let note = metadata["annotations"]["note"].as_str();
-    assert_eq!(head.annotation("note").as_deref(), note, "{}", shown(bytes));
+    assert_eq!(view.annotation("note").as_deref(), note, "{}", shown(bytes));
 }
 
 /// The shortcut finds the same values as a scan of everything.
-fn known_places_agree(compact: &[u8], outline: &HeadOffsets) {
+fn known_places_agree(compact: &[u8], offsets: &MetadataOffsets) {
     let mut tree = PathTree::default();
     PATHS.iter().enumerate().for_each(|(number, path)| tree.add(path, number));
     let (mut known, mut whole) = (Vec::new(), Vec::new());
-    tree.visit_known(compact, outline, &mut |at, scalar| known.push((at, scalar.to_string())));
+    tree.visit_known(compact, offsets, &mut |at, scalar| known.push((at, scalar.to_string())));
     tree.visit(compact, &mut |at, scalar| whole.push((at, scalar.to_string())));
     known.sort();
     whole.sort();
@@ -233,13 +233,13 @@ fn survives(bytes: &[u8]) {
     .into_iter()
     .flatten()
     {
-        let (outline, compact) = (skim.outline(), skim.compact());
+        let (offsets, compact) = (skim.offsets(), skim.compact());
         assert_eq!(compact.len(), skim.compact_len());
-        let head = outline.head(&compact);
-        assert_eq!((head.uid(), head.resource_version()), (&*skim.uid, &*skim.resource_version));
+        let view = offsets.metadata(&compact);
+        assert_eq!((view.uid(), view.resource_version()), (&*skim.uid, &*skim.resource_version));
         let mut text = String::new();
-        head.labels().for_each(|(key, value)| write!(text, "{key}{value}").expect("a text"));
-        let _ = (head.finalizers().count(), head.owners().count(), head.annotation("note"));
+        view.labels().for_each(|(key, value)| write!(text, "{key}{value}").expect("a text"));
+        let _ = (view.finalizers().count(), view.owners().count(), view.annotation("note"));
     }
     for path in PATHS {
         values_at(bytes, path, &mut Vec::new());
@@ -259,10 +259,10 @@ fn pieces<'a>(bytes: &'a [u8], rng: &Rng) -> Vec<&'a [u8]> {
     ends.map(|end| &bytes[std::mem::replace(&mut from, end)..end]).collect()
 }
 
-fn told(part: Part<'_>) -> (bool, Vec<u8>) {
+fn told(part: RawItem<'_>) -> (bool, Vec<u8>) {
     match part {
-        Part::Whole(bytes) => (true, bytes.to_vec()),
-        Part::TooLarge(bytes) => (false, bytes.to_vec()),
+        RawItem::Whole(bytes) => (true, bytes.to_vec()),
+        RawItem::TooLarge(bytes) => (false, bytes.to_vec()),
     }
 }
 
@@ -350,9 +350,9 @@ fn of_two_metadata_the_first_counts_and_is_not_mixed_with_the_second() {
         let first = r#"{"metadata":{"name":"a","namespace":"n","uid":"u"}"#;
         let object = format!(r#"{first},"metadata":{{"name":"b","labels":{{"x":"y"}}}}{tail}}}"#);
         let skim = MetadataScan::of(object.as_bytes()).expect("an object");
-        let (outline, compact) = (skim.outline(), skim.compact());
+        let (offsets, compact) = (skim.offsets(), skim.compact());
         assert_eq!((&*skim.name, skim.namespace.as_deref(), &*skim.uid), ("a", Some("n"), "u"));
-        assert_eq!(outline.head(&compact).label("x"), None);
+        assert_eq!(offsets.metadata(&compact).label("x"), None);
         let mut found = Vec::new();
         values_at(object.as_bytes(), &["metadata", "name"], &mut found);
         assert_eq!(found, ["a"]);

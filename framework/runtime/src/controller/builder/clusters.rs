@@ -13,6 +13,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// manager was not given the cluster, too, by
     /// [`Manager::cluster`](crate::manager::Manager::cluster), the controller does not start.
     ///
+    /// The mapper returns keys of the operator's own cluster: the cluster part of a returned key is
+    /// replaced. The caches of that cluster count among those that must be filled before the first
+    /// reconcile, so an unreachable cluster keeps this controller from starting, and no other one.
+    ///
     /// # Panics
     /// When the kind is known at run time only.
     #[track_caller]

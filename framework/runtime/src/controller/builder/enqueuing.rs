@@ -1,11 +1,15 @@
 //! Settings of a builder for the causes of reconciles, and their filters.
+//!
+//! Three groups: filters (`when`, `owns_when`, …) drop changes before they become keys; sources
+//! (`triggered_by`, `polls`, `timer`, `resync`) add keys without a change; `debounce` delays keys
+//! that were added.
 
 use std::time::Duration;
 
 use super::{ControllerBuilder, static_info};
 use crate::controller::Reconciler;
 use crate::controller::source::{
-    BackgroundSource, Polled, Predicate, Resync, Timer, TimerSource, Trigger, watches,
+    BackgroundSource, PollHandle, Predicate, Resync, Timer, TimerSource, Trigger, watches,
 };
 use windlass_cache::store::{Cached, Index, IndexValue};
 use windlass_core::error::{Error, ErrorKind};
@@ -21,6 +25,24 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// an object whose [pause](crate::controller::PAUSED) begins or ends; the task of a deleted
     /// object ends. Resyncs, timers and polls apply to the objects that pass as found at the start,
     /// or as shown once more unchanged. Triggers, children and watched objects are not filtered.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// use windlass::controller::predicates::{annotations_changed, generation_changed};
+    ///
+    /// let builder = ControllerBuilder::<Sites>::new()
+    ///     .when(generation_changed().or(annotations_changed()));
+    /// # let _ = builder;
+    /// ```
     pub fn when(mut self, predicate: Predicate<C::Object>) -> Self {
         self.when = Some(match self.when.take() {
             Some(before) => before.and(predicate),
@@ -30,6 +52,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// As [`owns`](Self::owns), for changes that pass `predicate`.
+    ///
+    /// The predicate filters changes, not ownership: a child of another owner never passes.
+    /// Deletions of children have to pass it, too, or a deleted child is not made again until the
+    /// next reconcile.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -43,6 +69,9 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// As [`watches`](Self::watches), for changes that pass `predicate`.
+    ///
+    /// An update passes or fails as a whole; if it passes, the mapper runs for the old and the new
+    /// state.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -74,6 +103,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Reconciles the keys that are sent to `trigger`.
+    ///
+    /// One trigger may serve several controllers of its kind, and one controller several triggers.
     pub fn triggered_by(mut self, trigger: &Trigger<C::Object>) -> Self {
         let reason = self.names.add(format!("trigger {}", trigger.name()));
         let target = trigger.target(reason);
@@ -87,7 +118,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Reconciles objects whose value in `polled` appears, changes or disappears. A poll has one
     /// controller: a second controller that is wired to it does not start.
-    pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &Polled<V>) -> Self {
+    pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &PollHandle<V>) -> Self {
         let reason = self.names.add(format!("poll {}", polled.name()));
         match polled.background_source(reason) {
             Some(source) => self.background_sources.push(source),
@@ -95,8 +126,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
                 // A builder method cannot fail: the error is returned when the sources are
                 // attached.
                 let text = format!(
-                    "poll {} is wired to a controller already: share its `Polled`, and wake the other \
-                     controller by a `Trigger`",
+                    "poll {} is wired to a controller already: share its `PollHandle`, and wake the \
+                     other controller by a `Trigger`",
                     polled.name()
                 );
                 self.sources
@@ -107,6 +138,28 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Reconciles each object at intervals, whether anything changed or not.
+    ///
+    /// May be called several times: each timer has an interval of its own and a reason `timer
+    /// NAME`.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// use std::time::Duration;
+    /// use windlass::controller::Timer;
+    ///
+    /// let probe = Timer::every(Duration::from_secs(60), "probe").idle(Duration::from_secs(10));
+    /// let builder = ControllerBuilder::<Sites>::new().timer(probe);
+    /// # let _ = builder;
+    /// ```
     pub fn timer(mut self, timer: Timer) -> Self {
         let reason = self.names.add_quiet(format!("timer {}", timer.name()));
         let timer_source = TimerSource::new(timer, reason);
@@ -119,12 +172,18 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Reconciles every object once per `period` (at least 1 s) without a change: spread over the
     /// period, and at a lower priority than changes. Default: 10 h, controller-runtime's
     /// `SyncPeriod`.
+    ///
+    /// A resync repairs drift that no watch shows, such as a deleted record of an external system.
+    /// It costs one reconcile for each object and period; reconciles whose writes would change
+    /// nothing send no request.
     pub fn resync(mut self, period: Duration) -> Self {
         self.resync = Some(Resync::every(period));
         self
     }
 
     /// Disables the periodic resync.
+    ///
+    /// For reconcilers whose results depend on watched objects only.
     pub fn without_resync(mut self) -> Self {
         self.resync = None;
         self
@@ -134,6 +193,25 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// after `most`: a burst of changes is one reconcile. Objects found at the start, retries,
     /// requeues and timers start no such wait; if they are due during one, they join it. Default:
     /// no wait.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// use std::time::Duration;
+    ///
+    /// // One reconcile for a rollout that changes ten Pods within two seconds.
+    /// let builder = ControllerBuilder::<Sites>::new()
+    ///     .debounce(Duration::from_millis(500), Duration::from_secs(5));
+    /// # let _ = builder;
+    /// ```
     pub fn debounce(mut self, quiet: Duration, most: Duration) -> Self {
         self.debounce = Some((quiet, most));
         self

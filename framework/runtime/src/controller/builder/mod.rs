@@ -1,4 +1,9 @@
 //! Builder of a controller: watched and owned kinds, permissions, settings.
+//!
+//! A builder only collects: no request is sent and no cache is asked for before the manager
+//! attaches the built controller. Its methods cannot fail, so an invalid combination is returned as
+//! an error when the controller is attached, except for mistakes in types, which panic where they
+//! are written.
 
 mod clusters;
 mod reconciling;
@@ -10,7 +15,7 @@ use std::time::Duration;
 use crate::controller::plan::{Cleanup, ControllerSpec, Finalizer, ReconcileOptions};
 use crate::controller::run::{ErasedController, Handle};
 use crate::controller::source::{
-    BackgroundSource, Names, Predicate, RESYNC_PERIOD, Reason, Resync, Source, watches,
+    BackgroundSource, Predicate, RESYNC_PERIOD, Reason, ReasonNames, Resync, Source, watches,
 };
 use crate::controller::{Context, Finalize, Reconciler};
 use crate::workqueue::RetryPolicy;
@@ -42,21 +47,48 @@ pub const MOST_WORKERS: usize = 65_536;
 /// let controller = builder.build(Sites);
 /// assert_eq!(controller.name(), "configmap");
 /// ```
+///
+/// Defaults, and the settings of controller-runtime with the same meaning:
+///
+/// | setting | default | controller-runtime |
+/// |---|---|---|
+/// | [`name`](Self::name) | the kind in lower case | the same |
+/// | [`workers`](Self::workers) | 4 | `MaxConcurrentReconciles`: 1 |
+/// | [`reconcile_timeout`](Self::reconcile_timeout) | 5 min | `ReconciliationTimeout`: none |
+/// | [`retry`](Self::retry) | for ever, 5 ms to 5 min | `RateLimiter`: 5 ms to 1000 s |
+/// | [`resync`](Self::resync) | 10 h | `SyncPeriod`: 10 h |
+/// | [`debounce`](Self::debounce), [`rate_limit`](Self::rate_limit) | none | none |
+/// | [`loop_guard`](Self::loop_guard) | 50 a minute | none |
+/// | [`after_max_retries`](Self::after_max_retries) | no further attempt | none |
 #[must_use = "a builder does nothing until its `build` is called"]
 pub struct ControllerBuilder<C: Reconciler> {
+    /// The reconciled kind.
     info: ResourceInfo,
+    /// Name in metrics, logs, Events and `managedFields`.
     name: String,
+    /// Number of worker tasks, from 1 to [`MOST_WORKERS`].
     workers: usize,
+    /// Deadline of one reconcile; at least a millisecond.
     timeout: Duration,
+    /// Backoff of failed keys.
     retry: RetryPolicy,
+    /// The finalizer and its clean-up.
     finalizer: Option<Finalizer<C>>,
+    /// Watches that turn changes into keys.
     sources: Vec<Source>,
+    /// Permissions, not merged yet.
     rules: Vec<Rule>,
+    /// Settings that each reconcile reads.
     options: ReconcileOptions<C>,
-    names: Names,
+    /// Names of the reasons; a source takes its bit when it is added.
+    names: ReasonNames,
+    /// Filter of the reconciled kind's changes.
     when: Option<Predicate<C::Object>>,
+    /// Triggers, polls and timers.
     background_sources: Vec<Arc<dyn BackgroundSource>>,
+    /// Kept apart from `background_sources` because a later call may replace it.
     resync: Option<Resync>,
+    /// Quiet time and longest wait of a burst.
     debounce: Option<(Duration, Duration)>,
 }
 
@@ -98,7 +130,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
             options: ReconcileOptions::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
-            names: Names::default(),
+            names: ReasonNames::default(),
             when: None,
             background_sources: Vec::new(),
             resync: Some(Resync::every(RESYNC_PERIOD)),
@@ -109,6 +141,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the controller's name. The name labels metrics and logs, is the reporter of Events and
     /// the owner of applied fields. At most 63 ASCII letters, digits, `-`, `_` and `.`, with a
     /// letter or a digit first and last: the operator does not start with any other name.
+    ///
+    /// Two controllers of one manager cannot share a name. Changing the name of a deployed
+    /// controller changes the field manager: fields that were applied under the old name are not
+    /// removed when a later apply leaves them out.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -116,6 +152,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Sets the number of objects that are reconciled at once: at least 1, at most 65 536. Each
     /// worker is a task, also while it is idle. Failing objects get at most half of the workers.
+    ///
+    /// Default: 4. Reconciles of one object never overlap, however many workers there are. More
+    /// workers help reconciles that wait for requests; the client's limit of requests applies to
+    /// all of them together.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.clamp(1, MOST_WORKERS);
         self
@@ -124,12 +164,41 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the deadline of one reconcile, after which it is dropped and counted as a failure. At
     /// least a millisecond: zero, which means no deadline in controller-runtime, would let no
     /// reconcile run. `Duration::MAX` means no deadline.
+    ///
+    /// Default: 5 min. The deadline covers reads, writes and the code of the reconciler up to its
+    /// `await`s; code that blocks its thread is dropped only when it yields. The
+    /// [`cancellation`](Context::cancellation) token is cancelled at the same moment.
     pub fn reconcile_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
     /// Sets the retry policy of failed reconciles.
+    ///
+    /// Default: [`RetryPolicy::forever`], a random delay below a bound that grows from 5 ms to 5
+    /// min.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// use std::time::Duration;
+    /// use windlass::controller::{AfterMaxRetries, RetryPolicy};
+    ///
+    /// let policy = RetryPolicy::at_most(10)
+    ///     .between(Duration::from_millis(100), Duration::from_secs(60));
+    /// let builder = ControllerBuilder::<Sites>::new()
+    ///     .retry(policy)
+    ///     .after_max_retries(AfterMaxRetries::Every(Duration::from_secs(3600)));
+    /// # let _ = builder;
+    /// ```
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
@@ -137,6 +206,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Watches children of kind `K`: a change or the deletion of a child reconciles the object that
     /// its controller owner reference names.
+    ///
+    /// controller-runtime's `Owns`. Adds the permissions to read, create, patch and delete the
+    /// kind, and starts its cache. Children are made by [`Context::apply_owned`] and
+    /// [`Context::create_owned`].
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -152,6 +225,32 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Watches objects of kind `K`: a change reconciles the objects whose keys `mapper` returns for
     /// the old and for the new state.
     ///
+    /// controller-runtime's `Watches` with `EnqueueRequestsFromMapFunc`. The mapper must not block
+    /// and sees cached state only; it runs once for each of the two states, and duplicate keys are
+    /// one. Keys of objects that do not exist are dropped by the reconcile.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # use windlass::resource::ObjectKey;
+    /// # use windlass::store::Cached;
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// /// The map of the same name as the Secret.
+    /// fn map_of(secret: &Cached<Secret>) -> Vec<ObjectKey> {
+    ///     vec![secret.key().clone()]
+    /// }
+    ///
+    /// let builder = ControllerBuilder::<Sites>::new().watches::<Secret>(map_of);
+    /// # let _ = builder;
+    /// ```
+    ///
     /// # Panics
     /// When the kind is known at run time only.
     #[track_caller]
@@ -164,6 +263,9 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Watches objects of kind `K`: a change reconciles the objects that refer to it by the values
     /// of `index`, in the same namespace if both kinds are namespaced. When the index cannot be
     /// built, the controller does not start.
+    ///
+    /// Instead of a mapper that lists all objects: with an index of the references, a change of one
+    /// `K` costs one lookup.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -184,6 +286,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Builds an index of the reconciled kind before the first reconcile instead of at its first
     /// use. When the index cannot be built, the controller does not start.
+    ///
+    /// Lookups by the index are made by `Context::store().by_index(…)`.
     pub fn index<V: IndexValue>(mut self, index: Index<C::Object, V>) -> Self {
         self.sources.push(watches::indexed(index));
         self
@@ -191,6 +295,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Puts a finalizer on every object before its first reconcile, and removes the finalizer once
     /// [`Finalize::cleanup`] has succeeded. The name is qualified by a domain: `example.dev/dns`.
+    ///
+    /// The finalizer is a patch of its own, before the first reconcile of an object. Removing this
+    /// setting from a deployed controller leaves the finalizer on existing objects, which then
+    /// cannot be deleted: keep the setting with an empty clean-up until none carries it.
     pub fn finalizer(mut self, name: impl Into<String>) -> Self
     where
         C: Finalize,
@@ -202,6 +310,9 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Adds the permission to use verb `V` on kind `K`; the matching grant is `C:`
     /// [`Can`](windlass_core::rbac::Can)`<V, K>`.
     ///
+    /// Owned and watched kinds have their permissions already. The rule appears in the manifests;
+    /// nothing is checked against the API server.
+    ///
     /// # Panics
     /// When the kind is known at run time only.
     #[track_caller]
@@ -211,6 +322,11 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Builds the controller, ready for a manager.
+    ///
+    /// The result is shared by all terms of leadership; it is given to
+    /// [`Manager::erased_controller`](crate::manager::Manager::erased_controller), which
+    /// [`Manager::controller`](crate::manager::Manager::controller) and its siblings do by
+    /// themselves.
     pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
         // A resync is a background source like a trigger or a poll; it is added last because
         // `resync` and `without_resync` may still replace it.
@@ -236,6 +352,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 }
 
+/// Boxes the clean-up, so that only controllers with a finalizer require [`Finalize`].
 fn boxed_cleanup<'a, C: Finalize>(
     controller: &'a C,
     object: &'a C::Object,

@@ -1,4 +1,7 @@
 //! Settings of a builder that concern each reconcile: reports, conditions, limits, tasks.
+//!
+//! Each setting changes a field of `ReconcileOptions`; the reports, conditions and tasks that a
+//! controller does not ask for cost nothing.
 
 use std::time::Duration;
 
@@ -18,6 +21,8 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Calls [`OnFailure::failed`] when a reconcile failed: at the first failure in a row, when the
     /// error text changes, and when the object is given up.
+    ///
+    /// The call is made before the next attempt, with a limit of 10 s, and holds the key meanwhile.
     pub fn report_failures(mut self) -> Self
     where
         C: OnFailure,
@@ -44,6 +49,21 @@ impl<C: Reconciler> ControllerBuilder<C> {
     ///
     /// The kind's status needs `conditions` ([`Conditions`](windlass_core::conditions::Conditions)). For a
     /// kind that is cached as a projection, the status is read before each such comparison.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// let builder = ControllerBuilder::<Sites>::new().outcome_condition("Reconciled");
+    /// # let _ = builder;
+    /// ```
     pub fn outcome_condition(mut self, type_: impl Into<String>) -> Self {
         self.options.outcome = Some(type_.into());
         self
@@ -56,6 +76,10 @@ impl<C: Reconciler> ControllerBuilder<C> {
     ///
     /// The reconciler's future is dropped at an `await`: the reconciler must tolerate that as it
     /// must tolerate a crash there.
+    ///
+    /// For long reconciles whose object changes often. Default: a superseded reconcile runs to its
+    /// end, and [`Context::superseded`](crate::controller::Context::superseded) lets it end early
+    /// by itself.
     pub fn cancel_superseded(mut self) -> Self {
         self.options.drops_superseded = true;
         self
@@ -64,11 +88,15 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Keeps each object's state at its last reconcile, so that
     /// [`Context::changes`](crate::controller::Context::changes) can return the difference. At most
     /// 64 MiB of such states, in JSON; the state that was reconciled longest ago is evicted first.
+    ///
+    /// States that are evicted read as unknown: the reconcile then treats everything as changed.
     pub fn track_changes(self) -> Self {
         self.track_changes_within(64 << 20)
     }
 
     /// As [`track_changes`](Self::track_changes), with at most `bytes` bytes.
+    ///
+    /// Zero keeps no states. Each state counts with its JSON and about 256 bytes.
     pub fn track_changes_within(mut self, bytes: usize) -> Self {
         self.options.tracked_bytes = bytes;
         self
@@ -77,6 +105,25 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// Sets the limit beyond which an object counts as reconciled endlessly and is slowed down.
     /// Default: 50 reconciles within a minute without a change of its spec are free, then one a
     /// second.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// use std::time::Duration;
+    /// use windlass::controller::LoopGuard;
+    ///
+    /// let guard = LoopGuard::new(200, Duration::from_secs(60)).spacing(Duration::from_secs(2));
+    /// let builder = ControllerBuilder::<Sites>::new().loop_guard(guard);
+    /// # let _ = builder;
+    /// ```
     pub fn loop_guard(mut self, guard: LoopGuard) -> Self {
         self.options.guard = guard;
         self
@@ -86,6 +133,27 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// s), whatever the cause: changes, retries, requeues, clean-ups. The interval begins with the
     /// first reconcile; all further causes wait for its end and lead to one reconcile then.
     /// Default: no limit.
+    ///
+    /// Unlike [`loop_guard`](Self::loop_guard) it applies to intended reconciles, too, and logs
+    /// nothing.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// use std::time::Duration;
+    ///
+    /// // A provider that bills each call: at most 10 reconciles of one object an hour.
+    /// let builder = ControllerBuilder::<Sites>::new().rate_limit(10, Duration::from_secs(3600));
+    /// # let _ = builder;
+    /// ```
     pub fn rate_limit(mut self, most: u32, within: Duration) -> Self {
         self.options.rate = Some(Rate::new(most, within));
         self
@@ -93,6 +161,9 @@ impl<C: Reconciler> ControllerBuilder<C> {
 
     /// Runs [`ObjectTask::run`] beside each object, from its first successful reconcile until its
     /// deletion.
+    ///
+    /// A controller has at most one kind of task; the number of running ones is a metric. See
+    /// [`ObjectTask`] for its life.
     pub fn task_per_object(mut self) -> Self
     where
         C: ObjectTask,

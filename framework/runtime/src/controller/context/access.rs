@@ -1,4 +1,8 @@
 //! Reads and writes of other objects, limited to the controller's grants.
+//!
+//! The bounds (`CanGet`, `CanList`, …) are implemented by the derive from the controller's
+//! attributes, so a request without a permission does not compile. Each method boxes its future:
+//! the type of the future then depends on the kind only, and not on the controller.
 
 use super::{is_controlled_by, is_namespaced};
 use crate::controller::state::{WriteEffect, WrittenKind};
@@ -22,8 +26,13 @@ impl<C: Reconciler> Context<C> {
 
     /// Reads an object in the object's namespace from the API server.
     ///
+    /// For objects that must be read as the API server has them now; [`store_of`](Self::store_of)
+    /// and [`watched`](Self::watched) read caches without a request.
+    ///
     /// # Errors
     /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    /// # Cancel safety
+    /// Dropping the future cancels the request; nothing is written.
     pub fn get<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, K>
     where
         C: CanGet<K>,
@@ -37,6 +46,8 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// Any error of the API server.
+    /// # Cancel safety
+    /// As [`get`](Self::get).
     pub fn get_opt<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, Option<K>>
     where
         C: CanGet<K>,
@@ -46,8 +57,13 @@ impl<C: Reconciler> Context<C> {
 
     /// Lists the objects in the object's namespace that `labels` matches, from the API server.
     ///
+    /// The empty selector lists all. The whole list is in memory at once; for very large ones use
+    /// [`api`](Self::api) and its pages.
+    ///
     /// # Errors
     /// Any error of the API server.
+    /// # Cancel safety
+    /// As [`get`](Self::get).
     pub fn list<'a, K: Resource>(&'a self, labels: &'a Selector) -> ApiFuture<'a, Vec<K>>
     where
         C: CanList<K>,
@@ -64,9 +80,14 @@ impl<C: Reconciler> Context<C> {
     /// Creates an object in the object's namespace, without making it a child (see
     /// [`create_owned`](Self::create_owned)).
     ///
+    /// The created object is visible in the caches at once and counts among the
+    /// [`expectations`](Self::expectations) until the watch has shown it.
+    ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`](windlass_core::ErrorKind::AlreadyExists), and any error of the API
     /// server.
+    /// # Cancel safety
+    /// Dropping the future cancels the request; the object may have been created.
     pub fn create<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
         C: CanCreate<K>,
@@ -78,9 +99,14 @@ impl<C: Reconciler> Context<C> {
     /// resourceVersion that it was derived from. Its status is not written where that is a
     /// subresource.
     ///
+    /// A replace of the reconciled object does not cause another reconcile by itself, because the
+    /// version under it is known.
+    ///
     /// # Errors
     /// [`ErrorKind::Conflict`](windlass_core::ErrorKind::Conflict) when another client wrote since, and any
     /// error of the API server.
+    /// # Cancel safety
+    /// Dropping the future cancels the request; the write may have been executed.
     pub fn replace<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
         C: CanUpdate<K>,
@@ -133,6 +159,8 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](windlass_core::ErrorKind::NotFound), and any error of the API server.
+    /// # Cancel safety
+    /// Dropping the future cancels the request; the patch may have been executed.
     pub fn patch<'a, K: Resource>(&'a self, name: &'a str, patch: Patch) -> ApiFuture<'a, K>
     where
         C: CanPatch<K>,
@@ -146,8 +174,13 @@ impl<C: Reconciler> Context<C> {
 
     /// Deletes an object in the object's namespace; a missing object is no error.
     ///
+    /// An object with finalizers is marked for deletion and stays until they are removed. For
+    /// children use [`delete_owned`](Self::delete_owned), which checks the owner first.
+    ///
     /// # Errors
     /// Any error of the API server.
+    /// # Cancel safety
+    /// Dropping the future cancels the request; the object may be gone.
     pub fn delete<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
     where
         C: CanDelete<K>,
@@ -196,6 +229,9 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// The cache of an owned kind.
+    ///
+    /// The kind needs `owns(…)`, which also starts its cache before the first reconcile. Shows
+    /// children of all objects: filter them by [`Store::owned_by`].
     pub fn store_of<K: Resource>(&self) -> Store<K>
     where
         C: OwnsCache<K>,
@@ -206,6 +242,8 @@ impl<C: Reconciler> Context<C> {
     /// The cache of a kind that the controller watches, by `watches(…)` or by
     /// `can(list watch …)`, in all namespaces of the operator. The cache is filled before the
     /// first reconcile. Without `watches(…)` changes of these objects reconcile nothing.
+    ///
+    /// Own writes to these objects are visible at once.
     pub fn watched<K: Resource>(&self) -> Store<K>
     where
         C: CanList<K> + CanWatch<K>,

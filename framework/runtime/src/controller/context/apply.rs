@@ -5,6 +5,14 @@
 //! the cache shows as owned is applied upon the cached version. A child that is not cached is
 //! applied upon a version that no object ever has: API servers ignore it when there is no such
 //! object, and answer 409 when there is one.
+//!
+//! A run of an apply has at most `TRIES` rounds. Each round knows an assumption about the child's
+//! place (nothing, an owned child at a version, another object) and sends a request that the API
+//! server refuses if the assumption is wrong; a 409 leads to a read, and that to the next
+//! assumption. So no round can overwrite an object that appeared between the look and the request.
+
+// DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
+// DESIGN.md, 76: `apply_owned` sends uid and resourceVersion as preconditions
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -14,7 +22,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Value, json};
 
 use super::is_controlled_by;
-use crate::controller::state::{Found, WriteEffect, content, fingerprint};
+use crate::controller::state::{ChildVersion, WriteEffect, content, fingerprint};
 use crate::controller::{Context, Reconciler};
 use crate::events::{Normal, Warning};
 use windlass_cache::store::Cached;
@@ -31,10 +39,16 @@ const NO_VERSION: &str = "9223372036854775807";
 type MayAdopt<'a, K> = Box<dyn Fn(&K) -> bool + Send + Sync + 'a>;
 
 /// A child about to be applied, from [`Context::apply_owned`]; await it for the stored child.
+///
+/// Created by [`Context::apply_owned`], which describes the effects and errors.
 #[must_use = "nothing is applied until it is awaited"]
 pub struct ApplyOwned<'a, C: Reconciler, K> {
+    /// The reconcile that applies the child.
     cx: &'a Context<C>,
+    /// The child as the reconciler wants it.
     child: K,
+    /// Condition under which an object of another owner becomes the child; none was given by
+    /// default.
     may_adopt: Option<MayAdopt<'a, K>>,
 }
 
@@ -102,18 +116,24 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
 
 /// The object found in the place of the child.
 enum There<K> {
+    /// No object of that name.
     Nothing,
+    /// A child of the reconciled object, by uid.
     Ours(Version),
+    /// An object that the reconciled object does not control.
     Other(Box<K>),
 }
 
 /// Identity and version of an owned child.
 struct Version {
+    /// Guards against a successor of the same name.
     uid: String,
+    /// Guards against changes since the look.
     resource_version: String,
 }
 
 impl Version {
+    /// Returns the identity of a child that was read.
     fn of<K: Resource>(child: &K) -> Self {
         let (uid, resource_version) = (child.uid().into(), child.resource_version().into());
         Self { uid, resource_version }
@@ -123,9 +143,13 @@ impl Version {
 /// One apply of a child, through all its tries.
 struct Apply<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
+    /// Kind and key, under which the memory of applies keeps the child.
     child: (ResourceInfo, ObjectKey),
+    /// The body of the request, with kind, namespace and owner.
     intent: Value,
+    /// The reconciled object, as the child's controller.
     owner: OwnerReference,
+    /// Hash of the intent: an equal one that was applied before needs no request.
     hash: u64,
     may_adopt: Option<MayAdopt<'a, K>>,
 }
@@ -140,8 +164,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
                 Some(child) => return Ok(child),
                 None => There::Ours(Version {
-                    uid: cached.head().uid().to_owned(),
-                    resource_version: cached.head().resource_version().to_owned(),
+                    uid: cached.metadata().uid().to_owned(),
+                    resource_version: cached.metadata().resource_version().to_owned(),
                 }),
             },
             // Applied before, but not cached: the cache is limited to other objects, or lags
@@ -187,8 +211,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     /// Returns the cached child, if the same intent was applied before and the child is unchanged
     /// since.
     fn unchanged(&self, cached: &Cached<K>) -> Option<K> {
-        let head = cached.head();
-        let found = Found { uid: head.uid(), resource_version: head.resource_version() };
+        let metadata = cached.metadata();
+        let found =
+            ChildVersion { uid: metadata.uid(), resource_version: metadata.resource_version() };
         let holds = || content(&*cached.get().ok()?);
         let applied = &self.cx.shared.memory.applied;
         if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, holds)) {
@@ -199,7 +224,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
 
     /// As [`unchanged`](Self::unchanged), for the object in the API server.
     fn is_current(&self, live: &K) -> bool {
-        let found = Found { uid: live.uid(), resource_version: live.resource_version() };
+        let found = ChildVersion { uid: live.uid(), resource_version: live.resource_version() };
         let applied = &self.cx.shared.memory.applied;
         applied.is_current(&self.cx.key, &self.child, self.hash, (found, || content(live)))
     }
@@ -250,7 +275,8 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let write = self.api().apply(self.child.1.name(), &self.intent);
         let (child, answer) = cx.answered(write.manager(&cx.shared.controller).force()).await?;
         if let Some(content) = content(&child) {
-            let found = Found { uid: child.uid(), resource_version: child.resource_version() };
+            let found =
+                ChildVersion { uid: child.uid(), resource_version: child.resource_version() };
             cx.shared.memory.applied.note(&cx.key, &self.child, (self.hash, content), found);
         }
         cx.wrote(what, &child, &answer);

@@ -2,6 +2,10 @@
 //!
 //! An owner reference is only a claim: every user who may create an object can write one. So all
 //! consequences of an owner reference are limited to the object that carries it.
+//!
+//! Reads of a child go to the cache first. The cache may be older than the API server, so every
+//! write that follows carries the uid and the version of the child that was checked, and a cache
+//! without the child is followed by a read.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
@@ -17,6 +21,9 @@ use windlass_core::rbac::Owns;
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 
 /// Metadata that the API server fills in, or refuses in an apply.
+///
+/// A child that was read and is applied again must not carry them: an apply with `managedFields` is
+/// refused, and one with a `resourceVersion` would conflict.
 const SERVER_FIELDS: [&str; 7] = [
     "managedFields",
     "resourceVersion",
@@ -46,6 +53,26 @@ impl<C: Reconciler> Context<C> {
     ///
     /// Leave out fields that another controller decides on, as an autoscaler on `spec.replicas`:
     /// every field that a child names is reset whenever others change it.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use std::collections::BTreeMap;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, Reconciler, Result};
+    /// # use windlass::prelude::*;
+    /// # struct Sites;
+    /// # impl windlass::rbac::Owns<ConfigMap> for Sites {}
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+    ///     let mut page = ConfigMap::default();
+    ///     page.metadata.name = Some(format!("{}-page", site.name()));
+    ///     page.data = Some(BTreeMap::from([("index.html".into(), "<h1>Welcome</h1>".into())]));
+    ///     cx.apply_owned(page).await?;
+    ///     Ok(Action::done())
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the child has no name, or lies in a place where the object cannot
@@ -118,10 +145,15 @@ impl<C: Reconciler> Context<C> {
     /// that this process applied, or the only one that this controller applied by its
     /// `managedFields`.
     ///
+    /// The deletion is in the background: the request returns when the child is marked, and garbage
+    /// collection deletes what the child owns.
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`] when children of that name are in several namespaces and the meant one
     /// cannot be determined; [`ErrorKind::Conflict`] when others keep writing to it; any error of
     /// the API server.
+    /// # Cancel safety
+    /// Dropping it cancels the request; the child may be gone. A repetition is harmless.
     pub fn delete_owned<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
     where
         C: Owns<K>,
@@ -145,6 +177,8 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::Usage`] when `K` is cluster-scoped, or the object lies in another namespace;
     /// otherwise as [`delete_owned`](Self::delete_owned).
+    /// # Cancel safety
+    /// As [`delete_owned`](Self::delete_owned).
     pub fn delete_owned_in<'a, K: Resource>(
         &'a self,
         namespace: &'a str,
@@ -173,8 +207,8 @@ impl<C: Reconciler> Context<C> {
         let mut found = match self.cached::<K>(key) {
             Some(child) if !self.controls(&child) => None,
             Some(child) => {
-                let head = child.head();
-                Some((head.uid().to_owned(), head.resource_version().to_owned()))
+                let metadata = child.metadata();
+                Some((metadata.uid().to_owned(), metadata.resource_version().to_owned()))
             }
             // The cache may lag behind the API server.
             None => self.live_child(&api, key.name()).await?,
@@ -251,7 +285,7 @@ impl<C: Reconciler> Context<C> {
     fn has_applied<K: Resource>(&self, child: &Cached<K>) -> bool {
         let Some(info) = K::static_info() else { return false };
         let uid = self.shared.memory.applied.uid_of(&self.key, &(info, child.key().clone()));
-        uid.as_deref() == Some(child.head().uid())
+        uid.as_deref() == Some(child.metadata().uid())
     }
 
     /// Whether `managedFields` show an apply by this controller.
@@ -265,7 +299,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Whether the reconciled object is the child's controller owner.
     pub(super) fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
-        let mut owners = child.head().owners();
+        let mut owners = child.metadata().owners();
         owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 

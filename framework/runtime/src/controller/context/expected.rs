@@ -42,12 +42,16 @@ use windlass_core::resource::{Resource, ResourceExt};
 /// selector is expected for the whole 5 min.
 #[derive(Debug)]
 pub struct Expectations<'a, C: Reconciler> {
+    /// The reconcile that asks.
     cx: &'a Context<C>,
 }
 
 impl<C: Reconciler> Context<C> {
     /// Returns the creates and deletes of this process for the object that the caches do not show.
     /// Nothing is expected after a restart: first views are complete.
+    ///
+    /// client-go's `ControllerExpectations`, without the bookkeeping by hand: writes through the
+    /// context count by themselves.
     pub fn expectations(&self) -> Expectations<'_, C> {
         Expectations { cx: self }
     }
@@ -66,6 +70,8 @@ impl<C: Reconciler> Expectations<'_, C> {
     }
 
     /// Returns the missing creates and deletes.
+    ///
+    /// `expires_in` is the time after which the oldest expectation is given up; see [`Pending`].
     pub fn pending(&self) -> Pending {
         let shared = &self.cx.shared;
         let expectations = &shared.memory.applied.expectations;
@@ -96,7 +102,7 @@ impl<C: Reconciler> Expectations<'_, C> {
     where
         C: Owns<K>,
     {
-        self.cx.sent::<K>(WriteEffect::Deleted, child.key(), child.head().uid());
+        self.cx.sent::<K>(WriteEffect::Deleted, child.key(), child.metadata().uid());
     }
 
     /// Adds to the number of announced children, or subtracts from it.

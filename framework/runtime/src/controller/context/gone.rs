@@ -2,6 +2,13 @@
 //!
 //! Caches of two kinds lag independently. When an object is deleted, garbage collection deletes its
 //! children, and their events may arrive before the object's own.
+//!
+//! Without this lookup a reconcile would make the children of a deleted object again: it still sees
+//! the object in its cache, and its children as missing. The children would live until garbage
+//! collection finds them, and their controllers would start work for nothing.
+
+// DESIGN.md, 77: A parent that lost a child is read before the child is made again
+// DESIGN.md, 78: A reconcile that fails because its object is gone is not a failure
 
 use std::sync::atomic::Ordering;
 
@@ -10,8 +17,12 @@ use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::ResourceExt;
 
 /// State of the object by a consistent read.
+///
+/// Read by name, compared by uid.
 enum Life {
+    /// The object exists and is not marked for deletion.
     Alive,
+    /// The object is marked for deletion.
     Terminating,
     /// Gone, or replaced by another object of the same name.
     Gone,

@@ -1,4 +1,12 @@
 //! The context of a reconcile: reads, writes, events, requeues and grants.
+//!
+//! A context is made for one attempt and dropped with it. It has three groups of methods: reads of
+//! caches, which cost nothing; requests, each behind a bound on `C` that names its grant; and
+//! effects on the controller itself, such as requeues and Events. Every write passes `wrote` or one
+//! of its siblings, which put the API server's answer into the caches, so that the next reconcile
+//! sees it.
+//!
+//! Locks: `latest` is held for a copy only, never across an `await`.
 
 mod access;
 mod apply;
@@ -44,6 +52,8 @@ use windlass_core::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, Resou
 use windlass_core::rng::Rng;
 
 /// The part of the answer to a deletion that is evaluated.
+///
+/// The API server answers with a `Status`, or with the object in its last or present state.
 #[derive(Deserialize)]
 struct Deleted {
     #[serde(default)]
@@ -62,14 +72,23 @@ struct Details {
 /// State that all reconciles of one run share; each worker has its own clone.
 #[derive(Clone)]
 pub(super) struct ControllerShared {
+    /// The controller's name.
     pub(super) controller: Arc<str>,
+    /// The reconciled kind.
     pub(super) info: ResourceInfo,
+    /// Client of this run; its writes ask the lease.
     pub(super) client: Client,
+    /// The operator's caches.
     pub(super) informers: InformerRegistry,
+    /// Queue of Events to write.
     pub(super) recorder: Recorder,
+    /// The controller's queue, for requeues.
     pub(super) queue: WorkQueue<ObjectKey>,
+    /// State of each object between its reconciles.
     pub(super) memory: Arc<ObjectMemory>,
+    /// Names of the reasons, and the filters that apply at the time of a reconcile.
     pub(super) trigger_names: Arc<TriggerNames>,
+    /// Clock, randomness and metrics.
     pub(super) environment: Environment,
 }
 
@@ -78,17 +97,50 @@ pub(super) struct ControllerShared {
 ///
 /// Writes through the context carry the controller's name as field manager, and are refused once
 /// this process has lost its lease.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+/// # struct Sites;
+/// # impl Reconciler for Sites {
+/// #     type Object = ConfigMap;
+/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+/// #         Ok(Action::done())
+/// #     }
+/// # }
+/// # async fn body(map: &ConfigMap, cx: &Context<Sites>) -> Result {
+/// use std::time::Duration;
+/// use windlass::events::Normal;
+///
+/// // Other objects of the same kind, from the cache.
+/// let all = cx.store().len();
+/// cx.event(Normal, "Counted", format!("{all} maps exist"));
+/// // Again in about an hour, not at the same moment as all others.
+/// Ok(Action::requeue_after(cx.spread(Duration::from_secs(3600))))
+/// # }
+/// ```
 pub struct Context<C: Reconciler> {
+    /// State of the run.
     shared: Arc<ControllerShared>,
+    /// Cache of the reconciled kind.
     store: Arc<Store<C::Object>>,
+    /// The object that the reconciler is given; newer than `cached_at_start` once a finalizer was
+    /// added.
     object: Arc<C::Object>,
+    /// The object's key, with its cluster.
     key: ObjectKey,
+    /// Number, reasons and cancellation of this attempt.
     attempt: ReconcileAttempt,
+    /// The newest status that this reconcile has read or written, upon which the next status write
+    /// is based.
     latest: Mutex<Option<Latest>>,
     /// The object as it was cached when the reconcile began.
     cached_at_start: Cached<C::Object>,
     /// The object at its last successful reconcile, if that state is kept.
     before: Option<Cached<C::Object>>,
+    /// Registration for `until_superseded`; made at the first call, because most reconciles never
+    /// wait.
     watch: OnceLock<Watch>,
     /// Client for users' tasks that may outlive the reconcile; made at the first request.
     detached_client: OnceLock<Client>,
@@ -98,8 +150,11 @@ pub struct Context<C: Reconciler> {
 
 /// The object of a context, in its several states.
 pub(super) struct ReconcileSubject<K> {
+    /// As cached when the attempt began.
     pub(super) cached_at_start: Cached<K>,
+    /// As the reconciler is given it.
     pub(super) object: Arc<K>,
+    /// As of the last successful reconcile, if that is kept.
     pub(super) before: Option<Cached<K>>,
 }
 
@@ -125,6 +180,7 @@ impl<C: Reconciler> fmt::Debug for Context<C> {
 }
 
 impl<C: Reconciler> Context<C> {
+    /// Creates the context of one attempt.
     pub(super) fn new(
         shared: Arc<ControllerShared>,
         store: Arc<Store<C::Object>>,
@@ -156,6 +212,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// The reconciled object, to keep or to send to a task.
+    ///
+    /// The same value that [`Reconciler::reconcile`] is given by reference.
     pub fn object(&self) -> &Arc<C::Object> {
         &self.object
     }
@@ -178,12 +236,17 @@ impl<C: Reconciler> Context<C> {
     /// long as this process leads. When the reconcile is dropped (at its deadline, at the end of
     /// the drain, or superseded), writes of the clone are refused with
     /// [`ErrorKind::Cancelled`](windlass_core::ErrorKind::Cancelled) from then on.
+    ///
+    /// Requests of the clone carry the controller's name as field manager and count towards the
+    /// client's limit of requests.
     pub fn client(&self) -> &Client {
         self.detached_client
             .get_or_init(|| self.attempt.cancel.gated(&self.shared.client, &self.key))
     }
 
     /// The cache of the reconciled kind.
+    ///
+    /// Reads cost no request and show own writes at once.
     pub fn store(&self) -> &Store<C::Object> {
         &self.store
     }
@@ -194,13 +257,19 @@ impl<C: Reconciler> Context<C> {
     /// object may cause 25 different events at once and one more each 5 min, so that no object
     /// fills the cluster with Events: further events are dropped, with a line in the log at the
     /// level debug.
+    ///
+    /// The same Event within 6 minutes grows a series instead of making another object.
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
         self.shared.recorder.event(&self.object_ref(), kind, reason, note);
     }
 
     /// Enqueues another object of the reconciled kind, or this one again.
+    ///
+    /// The key is added at once, with the reason `asked by another reconcile`. The key of this
+    /// object is reconciled again after the present reconcile has ended. A key of an object that
+    /// does not exist is dropped.
     pub fn requeue(&self, key: ObjectKey) {
-        self.shared.queue.add_with(key, Reason::ASKED.adding());
+        self.shared.queue.add_with(key, Reason::ASKED.add_options());
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
@@ -210,6 +279,30 @@ impl<C: Reconciler> Context<C> {
     /// A task that the reconcile spawned is not dropped with it: give the task a clone of the
     /// token, and let it end. Its later writes through a clone of [`client`](Self::client) are
     /// refused.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// # async fn copy_part(_: usize) {}
+    /// # async fn body(cx: &Context<Sites>) -> Result {
+    /// for part in 0..1000 {
+    ///     if cx.cancellation().is_cancelled() {
+    ///         // The next reconcile continues, in this process or in the next leader.
+    ///         return Ok(Action::done());
+    ///     }
+    ///     copy_part(part).await;
+    /// }
+    /// Ok(Action::done())
+    /// # }
+    /// ```
     pub fn cancellation(&self) -> &CancellationToken {
         self.attempt.cancel.token()
     }
@@ -227,12 +320,36 @@ impl<C: Reconciler> Context<C> {
     /// the object was marked for deletion, or it is gone. Further work would be for an outdated
     /// state, and the object is reconciled again at once after this reconcile. A change of the spec
     /// by this reconcile itself counts, too.
+    ///
+    /// A comparison of two versions in the cache: cheap enough for each step of a loop.
     pub fn superseded(&self) -> bool {
         let cached_at_start = SpecVersion::of(&self.cached_at_start);
         self.store.get(&self.key).is_none_or(|now| SpecVersion::of(&now) != cached_at_start)
     }
 
     /// Waits until this reconcile is [superseded](Self::superseded).
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// # async fn build_image() {}
+    /// # async fn body(cx: &Context<Sites>) -> Result {
+    /// tokio::select! {
+    ///     biased;
+    ///     () = cx.until_superseded() => return Ok(Action::done()),
+    ///     () = build_image() => {}
+    /// }
+    /// Ok(Action::done())
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     /// Safe.
@@ -252,6 +369,26 @@ impl<C: Reconciler> Context<C> {
     ///
     /// `None` when the last state is not known: at the first reconcile, after a restart or a change
     /// of leaders, or because it did not fit the byte limit. Treat everything as changed then.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// # async fn restart() {}
+    /// # async fn body(cx: &Context<Sites>) -> Result {
+    /// if cx.changes().is_none_or(|changes| changes.touches("spec.image")) {
+    ///     restart().await;
+    /// }
+    /// Ok(Action::done())
+    /// # }
+    /// ```
     pub fn changes(&self) -> Option<Changes<C::Object>> {
         let before = self.before.clone()?;
         Some(Changes::between(before, self.cached_at_start.clone()))
@@ -259,12 +396,17 @@ impl<C: Reconciler> Context<C> {
 
     /// The number of failed reconciles of this object in a row before this one, without those that
     /// have a [delay of their own](super::Failure::retry_after).
+    ///
+    /// Zero for the first attempt. Starts again at zero when an object that was given up changes.
     pub fn attempt(&self) -> u32 {
         self.attempt.number
     }
 
     /// Returns the reasons of this reconcile: all causes since the object was last reconciled. For
     /// logs, and for work that only one source makes necessary; see [`Reasons`] for the limits.
+    ///
+    /// A reconcile must be correct without them: a restart loses reasons, and two causes may be one
+    /// reconcile.
     pub fn reasons(&self) -> Reasons {
         self.shared.trigger_names.named(self.attempt.reasons)
     }
@@ -279,17 +421,24 @@ impl<C: Reconciler> Context<C> {
     /// Whether a reconcile of this object wrote, more than 10 s ago, to the object itself or to
     /// another cached object, and the watch has not shown the write yet. Reads of that object are
     /// then older than the write.
+    ///
+    /// For reconciles that would do harm on an old state; return an action with a short delay then.
+    /// It is false while the watch keeps up, which it mostly does within milliseconds.
     pub fn stale(&self) -> bool {
         let expectations = &self.shared.memory.applied.expectations;
         self.store.is_stale(&self.key) || expectations.is_stale(&self.key, &self.shared.informers)
     }
 
     /// The clock of the operator.
+    ///
+    /// Use it instead of the system's clock, so that tests can pause time.
     pub fn clock(&self) -> &Clock {
         &self.shared.environment.clock
     }
 
     /// The source of randomness of the operator.
+    ///
+    /// Use it instead of a generator of your own, so that a test with a seed repeats exactly.
     pub fn rng(&self) -> &Rng {
         &self.shared.environment.rng
     }
@@ -386,7 +535,7 @@ impl<C: Reconciler> Context<C> {
     fn cached_uid<K: Resource>(&self, key: &ObjectKey) -> Option<String> {
         let caches = self.shared.informers.caches_of::<K>();
         let cached = caches.iter().find_map(|cache| cache.store().get(key));
-        cached.map(|cached| cached.head().uid().to_owned())
+        cached.map(|cached| cached.metadata().uid().to_owned())
     }
 
     /// Applies the API server's answer to an own deletion to the caches.

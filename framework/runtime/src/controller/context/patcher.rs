@@ -13,8 +13,12 @@ use windlass_core::resource::{Resource, ResourceExt, Whole};
 /// A copy of an object, to be changed freely; [`send`](Self::send) sends the difference. As
 /// [`Patcher`], and the caches show the written state at once.
 pub struct ContextPatcher<'a, C: Reconciler, K> {
+    /// The reconcile whose caches show the result.
     cx: &'a Context<C>,
+    /// The copy, and the state from which it was made.
     patcher: Patcher<K>,
+    /// Whether the object is the reconciled one: its patch upon a known version is a known echo,
+    /// which enqueues nothing.
     is_own: bool,
 }
 
@@ -67,6 +71,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Returns a copy of another object to be changed, as [`patcher`](Self::patcher).
+    ///
+    /// The object's own namespace counts, not that of the reconciled object.
     pub fn patcher_of<K: Whole>(&self, object: &K) -> ContextPatcher<'_, C, K>
     where
         C: CanPatch<K>,
@@ -89,6 +95,8 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     }
 
     /// As [`Patcher::is_changed`].
+    ///
+    /// Compares the copy with the state that it was made of; costs no request.
     pub fn is_changed(&self) -> bool {
         self.patcher.is_changed()
     }
@@ -105,7 +113,7 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     pub async fn send(&mut self) -> Result<bool, Error> {
         let (cx, is_own) = (self.cx, self.is_own);
         self.patcher
-            .send_telling(|from, written, answer| match from {
+            .send_with_callback(|from, written, answer| match from {
                 Some(from) if is_own => cx.wrote_upon(from, written, answer),
                 // Without a version check the result may contain another client's change, so it
                 // must still enqueue the object: it is no known echo.

@@ -4,6 +4,12 @@
 //! difference as a merge patch that carries the resourceVersion, and on 409 read the object and try
 //! again. A merge patch, not a server-side apply, because it works for every kind, whether or not
 //! its schema declares `conditions` as a map; the resourceVersion guards the list as a whole.
+//!
+//! The newest known status lives in the context: a reconcile that sets three conditions sends three
+//! small patches without a read in between. For a kind that is cached as a projection the whole
+//! status is read from the API server first, because a merge of a part would remove the rest.
+
+// DESIGN.md, 9: Status is written as a merge patch guarded by the resourceVersion
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -21,11 +27,14 @@ const TRIES: u32 = 5;
 /// The newest known status and its version.
 #[derive(Clone, Debug)]
 pub(super) struct Latest {
+    /// Version that the next patch carries.
     resource_version: String,
+    /// The whole status; an empty object when there is none.
     status: Value,
 }
 
 impl Latest {
+    /// Returns the status of an object that was read whole.
     fn of<K: Resource>(object: &K) -> Result<Self, Error> {
         let mut value = serde_json::to_value(object).map_err(|error| {
             let text = format!("cannot turn \"{}\" into JSON to read its status", object.key());
@@ -41,6 +50,21 @@ impl<C: Reconciler> Context<C> {
     /// Puts `condition` into `status.conditions`, replacing the condition of the same type. It is
     /// stamped with the reconciled generation (unless it names one), and with the time of its last
     /// transition, which moves only when its status changes. Writes nothing when nothing changes.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # use windlass::controller::{Action, Context, Reconciler, Result};
+    /// # use windlass::prelude::*;
+    /// # struct Rollouts;
+    /// # impl Reconciler for Rollouts {
+    /// #     type Object = Deployment;
+    /// async fn reconcile(&self, _: &Deployment, cx: &Context<Self>) -> Result {
+    ///     cx.set_condition(met("example.dev/Checked", "Passed", "all probes answer")).await?;
+    ///     Ok(Action::done())
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the object is gone, or has no status subresource;
@@ -81,6 +105,9 @@ impl<C: Reconciler> Context<C> {
     /// Replaces the status by `status`. Conditions stay as they are unless `status` contains some.
     /// Writes nothing when nothing changes.
     ///
+    /// Writing the same status again costs no request. Fields that the given status lacks are
+    /// removed; [`patch_status`](Self::patch_status) leaves them.
+    ///
     /// # Errors
     /// As [`set_condition`](Self::set_condition); [`ErrorKind::Usage`] when `status` does not
     /// become a JSON object.
@@ -110,6 +137,23 @@ impl<C: Reconciler> Context<C> {
 
     /// Merges `patch` into the status (RFC 7386: `null` removes, lists are replaced). Writes
     /// nothing when nothing changes.
+    ///
+    /// ```
+    /// # extern crate windlass_runtime as windlass;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+    /// # struct Sites;
+    /// # impl Reconciler for Sites {
+    /// #     type Object = ConfigMap;
+    /// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+    /// #         Ok(Action::done())
+    /// #     }
+    /// # }
+    /// # async fn body(cx: &Context<Sites>) -> Result {
+    /// cx.patch_status(serde_json::json!({ "replicas": 3, "lastError": null })).await?;
+    /// # Ok(Action::done())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`set_condition`](Self::set_condition).
@@ -208,6 +252,7 @@ fn read_conditions(value: &Value) -> Result<Option<Conditions>, Error> {
     })
 }
 
+/// The error for a status whose `conditions` have another shape.
 fn unreadable_conditions(error: Undecodable) -> Error {
     let text = "cannot read `status.conditions` as Kubernetes conditions; \
                 use `windlass::conditions::Conditions` in the status";

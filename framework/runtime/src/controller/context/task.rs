@@ -1,4 +1,8 @@
 //! The context of an object's task.
+//!
+//! The context outlives the reconcile that started the task, and has no grants of its own: it
+//! borrows nothing from a reconcile. Versions arrive through a watch channel, which keeps the
+//! newest only.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +21,16 @@ use windlass_core::resource::{ObjectKey, ObjectRef};
 use windlass_core::rng::Rng;
 
 /// Context of one object's task: its object, its cancellation, events, the client.
+///
+/// Given to [`ObjectTask::run`](crate::controller::ObjectTask::run), which has an example.
 pub struct TaskContext<C: Reconciler> {
+    /// State of the run.
     shared: Arc<ControllerShared>,
+    /// The version that was reconciled last.
     latest: watch::Receiver<Cached<C::Object>>,
+    /// The object's key.
     key: ObjectKey,
+    /// Cancelled when the task should end.
     stop: CancellationToken,
 }
 
@@ -59,6 +69,8 @@ impl<C: Reconciler> TaskContext<C> {
 
     /// Returns the version that was reconciled last.
     ///
+    /// The version at the time of the call: two calls may return two versions.
+    ///
     /// # Errors
     /// [`Invalid`] when the object does not decode.
     pub fn object(&self) -> std::result::Result<Arc<C::Object>, Invalid> {
@@ -67,6 +79,8 @@ impl<C: Reconciler> TaskContext<C> {
 
     /// Waits for a version that this method did not report before; several versions at once are
     /// reported as one. False when the task should end: `while task.changed().await { … }`.
+    ///
+    /// The version at the start of the task counts as reported.
     ///
     /// # Cancel safety
     /// Safe: no version is missed when it is dropped.
@@ -93,19 +107,23 @@ impl<C: Reconciler> TaskContext<C> {
     }
 
     /// Enqueues the object.
+    ///
+    /// For a task that has found a difference: the reconcile, which has the grants, repairs it.
     pub fn requeue(&self) {
-        self.shared.queue.add_with(self.key.clone(), Reason::ASKED.adding());
+        self.shared.queue.add_with(self.key.clone(), Reason::ASKED.add_options());
     }
 
     /// Reports an Event about the object; as [`Context::event`](crate::controller::Context::event).
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
-        let uid = Some(self.latest.borrow().head().uid().to_owned());
+        let uid = Some(self.latest.borrow().metadata().uid().to_owned());
         let object = ObjectRef { info: self.shared.info.clone(), key: self.key.clone(), uid };
         self.shared.recorder.event(&object, kind, reason, note);
     }
 
     /// The controller's client, gated by leadership. No grant is checked at compile time: its use
     /// has to be listed in `can(…)` to be in the manifest.
+    ///
+    /// Writes are refused once the lease is lost, also when the task has not ended yet.
     pub fn client(&self) -> &Client {
         &self.shared.client
     }

@@ -7,6 +7,10 @@
 //! with backoff and affects nothing else.
 //!
 //! Absent: state. After a restart or a change of leaders every task starts anew.
+//!
+//! The map of tasks is locked for single operations only. `reconciled` and `end` of one key never
+//! run at the same time, because one worker at a time holds the key; `end_all` runs after the
+//! workers.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -39,6 +43,45 @@ const LONGEST_RESTART: Duration = Duration::from_secs(300);
 
 /// Runs a task beside each object, for as long as the object lives; enabled by
 /// [`ControllerBuilder::task_per_object`](crate::controller::ControllerBuilder::task_per_object).
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use std::time::Duration;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::controller::{ObjectTask, TaskContext};
+/// use windlass::prelude::*;
+///
+/// struct Sites;
+///
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+///         Ok(Action::done())
+///     }
+/// }
+///
+/// # async fn answers(_: &ConfigMap) -> bool { true }
+/// impl ObjectTask for Sites {
+///     /// Probes the site every ten seconds, and has it reconciled when it does not answer.
+///     async fn run(&self, mut task: TaskContext<Self>) -> Result<()> {
+///         let clock = task.clock().clone();
+///         loop {
+///             if !answers(&*task.object()?).await {
+///                 task.requeue();
+///             }
+///             tokio::select! {
+///                 biased;
+///                 alive = task.changed() => if !alive { return Ok(()) },
+///                 () = clock.sleep(Duration::from_secs(10)) => {}
+///             }
+///         }
+///     }
+/// }
+///
+/// let builder = ControllerBuilder::<Sites>::new().task_per_object();
+/// # let _ = builder;
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no task per object",
     note = "implement `windlass::controller::ObjectTask`: `async fn run(&self, task)`"
@@ -50,6 +93,8 @@ pub trait ObjectTask: Reconciler {
     ///
     /// # Cancel safety
     /// The future is dropped when it does not end in time.
+    /// # Errors
+    /// Any error; it is logged and counted, and the task starts again.
     fn run(&self, task: TaskContext<Self>) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -60,8 +105,11 @@ pub(crate) fn boxed_task<C: ObjectTask>(controller: &C, task: TaskContext<C>) ->
 
 /// One object's task, running or ended by itself.
 struct Task<K> {
+    /// Distinguishes the object from a successor of the same name, which gets a task of its own.
     uid: String,
+    /// Child of the controller's token, so that the end of the controller ends the task.
     stop: CancellationToken,
+    /// Sender of the reconciled versions.
     latest: watch::Sender<Cached<K>>,
     /// Aborts the task when it is dropped: a dropped wait for the task's end must not leave the
     /// task running beside the object's clean-up.
@@ -70,16 +118,25 @@ struct Task<K> {
 
 /// The tasks of one run of a controller.
 pub(crate) struct Tasks<C: Reconciler> {
+    /// The reconciler, which runs the tasks.
     controller: Arc<C>,
+    /// Constructor of a task's future.
     make: MakeTask<C>,
+    /// State of the run.
     shared: Arc<ControllerShared>,
+    /// Cancelled when the controller stops or loses its lease.
     stop: Arc<CancellationToken>,
+    /// Number of running tasks.
     running: GaugeSeries,
+    /// Number of restarts.
     restarts: CounterSeries,
+    /// The tasks by object. Ended tasks stay until their object ends, so that an `Ok` is no
+    /// restart.
     tasks: Mutex<BTreeMap<ObjectKey, Task<C::Object>>>,
 }
 
 impl<C: Reconciler> Tasks<C> {
+    /// Creates an empty set for one run of the controller.
     pub(crate) fn new(
         controller: Arc<C>,
         make: MakeTask<C>,
@@ -95,7 +152,7 @@ impl<C: Reconciler> Tasks<C> {
 
     /// Starts the task of a reconciled object, or passes the new version to it.
     pub(crate) async fn reconciled(&self, object: &Cached<C::Object>) {
-        let uid = object.head().uid().to_owned();
+        let uid = object.metadata().uid().to_owned();
         // The lock is not held across the wait for a predecessor's end.
         let known = self.tasks.lock().get(object.key()).map(|task| task.uid == uid);
         match known {
@@ -126,7 +183,7 @@ impl<C: Reconciler> Tasks<C> {
             make: self.make,
             environment: self.shared.environment.clone(),
             restarts: self.restarts.clone(),
-            _running: Running::new(&self.running),
+            _running: RunningGauge::new(&self.running),
         };
         let task = TaskContext::new(Arc::clone(&self.shared), receiver, key.clone(), stop.clone());
         let span = tracing::info_span!(
@@ -200,16 +257,16 @@ impl<C: Reconciler> Drop for Tasks<C> {
 }
 
 /// Guard that counts one task as running.
-struct Running(GaugeSeries);
+struct RunningGauge(GaugeSeries);
 
-impl Running {
+impl RunningGauge {
     fn new(gauge: &GaugeSeries) -> Self {
         gauge.add(1.0);
         Self(gauge.clone())
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGauge {
     fn drop(&mut self) {
         self.0.add(-1.0);
     }
@@ -221,7 +278,7 @@ struct Supervisor<C: Reconciler> {
     make: MakeTask<C>,
     environment: Environment,
     restarts: CounterSeries,
-    _running: Running,
+    _running: RunningGauge,
 }
 
 impl<C: Reconciler> Supervisor<C> {

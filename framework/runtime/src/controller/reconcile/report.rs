@@ -4,6 +4,8 @@
 //! a status that is written every second causes work for all its watchers. Reports are limited in
 //! time, and their errors have no effect.
 
+// DESIGN.md, 49: Failure reports are sent on change only
+
 use std::future::Future;
 
 use crate::controller::worker::{REASONS, RECONCILED, ReportFuture, ReportedFailure};
@@ -14,6 +16,35 @@ use windlass_core::error::Error;
 
 /// Handler of failed reconciles; enabled by
 /// [`ControllerBuilder::report_failures`](crate::controller::ControllerBuilder::report_failures).
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use windlass::controller::{Failure, OnFailure};
+/// use windlass::prelude::*;
+///
+/// struct Sites;
+///
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///
+///     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+///         Ok(Action::done())
+///     }
+/// }
+///
+/// impl OnFailure for Sites {
+///     async fn failed(&self, failure: &Failure, cx: &Context<Self>) -> Result<()> {
+///         if failure.gave_up() {
+///             cx.event(Warning, "PageOperator", failure);
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let builder = ControllerBuilder::<Sites>::new().report_failures();
+/// # let _ = builder;
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say what to do at failures",
     note = "implement `windlass::controller::OnFailure`: `async fn failed(&self, failure, cx)`"
@@ -29,6 +60,8 @@ pub trait OnFailure: Reconciler {
     ///
     /// # Cancel safety
     /// The future is dropped after 10 s, and at the end of a drain.
+    /// # Errors
+    /// Any error; it is logged and does not change the retry.
     fn failed(
         &self,
         failure: &Failure,
@@ -36,6 +69,7 @@ pub trait OnFailure: Reconciler {
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
+/// Boxes the call, so that only controllers with reports require [`OnFailure`].
 pub(crate) fn boxed_report<'a, C: OnFailure>(
     controller: &'a C,
     failure: &'a Failure,

@@ -1,5 +1,12 @@
 //! One reconcile of one object: looks it up, decodes it, handles its finalizer, calls the
 //! reconciler.
+//!
+//! Order of one step: pause, decoding, the memory of own writes, finalizer or clean-up, reconciler,
+//! condition, task. The finalizer is added before user code runs, so that no effect outside of the
+//! cluster can exist without it; the task starts after the first success, so that it never works on
+//! an object that was not set up.
+
+// DESIGN.md, 65: Rare branches of the reconcile future are boxed
 
 use std::sync::Arc;
 
@@ -8,7 +15,7 @@ use crate::controller::context::{Context, ControllerShared, ReconcileSubject};
 use crate::controller::plan::{ControllerSpec, Finalizer};
 use crate::controller::state::{FollowUp, LastReconciled, ParentRef, SpecVersion};
 use crate::controller::worker::{
-    Outcome, ReconcileAttempt, ReportFuture, ReportedFailure, Step, StepFuture,
+    KeyHandler, ReconcileAttempt, ReconcileOutcome, ReportFuture, ReportedFailure, StepFuture,
 };
 use crate::controller::{Action, Failure, Reconciler};
 use crate::events::Warning;
@@ -19,9 +26,13 @@ use windlass_core::resource::{ObjectKey, ObjectRef, ResourceExt};
 
 /// Reason for which a step stopped early.
 enum Stopped {
+    /// An error of user code or of a request; retried by its schedule.
     Failed(Failure),
+    /// The cached bytes are no object of the type; nothing helps but a change.
     Undecodable(Failure),
+    /// The object changed while a reconcile ran that may be dropped.
     Superseded,
+    /// The object carries the annotation that pauses it.
     Paused,
     /// The object is gone, or being deleted, and the cache does not show it yet.
     Ended(Failure),
@@ -35,32 +46,37 @@ impl From<Failure> for Stopped {
 
 /// The step of a controller for one kind of objects.
 pub(crate) struct ObjectStep<C: Reconciler> {
+    /// The reconciler.
     pub(crate) controller: Arc<C>,
+    /// Cache of the reconciled kind.
     pub(crate) store: Arc<Store<C::Object>>,
+    /// State of the run; a clone for each worker, so that workers do not share reference counts.
     pub(crate) shared: Arc<ControllerShared>,
+    /// Settings of the builder.
     pub(crate) plan: Arc<ControllerSpec<C>>,
     /// The objects at their last reconcile, if changes are tracked.
     pub(crate) kept: Option<Arc<LastReconciled<C::Object>>>,
+    /// The tasks of objects, for a controller that has tasks.
     pub(crate) tasks: Option<Arc<Tasks<C>>>,
 }
 
-impl<C: Reconciler> Step for ObjectStep<C> {
+impl<C: Reconciler> KeyHandler for ObjectStep<C> {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             match self.step(key, attempt).await {
-                Ok(Some(action)) => Outcome::Done(action),
-                Ok(None) => Outcome::Absent,
-                Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
-                Err(Stopped::Paused) => Outcome::Paused,
-                Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
-                Err(Stopped::Superseded) => Outcome::Superseded,
-                Err(Stopped::Ended(failure)) => Outcome::Ended(failure),
+                Ok(Some(action)) => ReconcileOutcome::Done(action),
+                Ok(None) => ReconcileOutcome::Absent,
+                Err(Stopped::Undecodable(failure)) => ReconcileOutcome::Undecodable(failure),
+                Err(Stopped::Paused) => ReconcileOutcome::Paused,
+                Err(Stopped::Failed(failure)) => ReconcileOutcome::Failed(failure),
+                Err(Stopped::Superseded) => ReconcileOutcome::Superseded,
+                Err(Stopped::Ended(failure)) => ReconcileOutcome::Ended(failure),
             }
         })
     }
 
     fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp> {
-        let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
+        let version = || Some(self.store.get(key)?.metadata().resource_version().to_owned());
         self.shared.memory.echoes.is_own_echo(key, version)
     }
 
@@ -86,7 +102,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
         wanted.then(|| Box::pin(self.report(key, reported, attempt)) as ReportFuture<'a>)
     }
 
-    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+    fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
         let (shared, store) = (ControllerShared::clone(&self.shared), Store::clone(&self.store));
         Some(Arc::new(Self {
             controller: Arc::clone(&self.controller),
@@ -157,7 +173,7 @@ impl<C: Reconciler> ObjectStep<C> {
         // writes.
         let version = cx.object().resource_version();
         let seen = self.store.get(cx.cached_at_start().key());
-        let seen = seen.filter(|cached| cached.head().resource_version() == version);
+        let seen = seen.filter(|cached| cached.metadata().resource_version() == version);
         self.reconcile(&cx, seen).await.map(Some)
     }
 
@@ -281,20 +297,20 @@ impl<C: Reconciler> ObjectStep<C> {
     /// Reports an object that does not decode, once per version; it is not retried until it
     /// changes.
     fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
-        let (key, head) = (cached.key(), cached.head());
+        let (key, metadata) = (cached.key(), cached.metadata());
         let info = &self.shared.info;
         let mut advice = "It is left alone until it changes.".to_owned();
-        if head.is_terminating()
+        if metadata.is_terminating()
             && let Some(Finalizer { name, .. }) = &self.plan.finalizer
-            && head.finalizers().any(|finalizer| finalizer == name)
+            && metadata.finalizers().any(|finalizer| finalizer == name)
         {
             advice = format!(
                 "Its clean-up cannot run: correct it, or remove the finalizer {name} by hand."
             );
         }
         let text = format!("cannot decode {} \"{key}\": {}. {advice}", info.kind, invalid.message);
-        if self.shared.memory.first_report(key, head.resource_version()) {
-            let uid = Some(head.uid().to_owned());
+        if self.shared.memory.first_report(key, metadata.resource_version()) {
+            let uid = Some(metadata.uid().to_owned());
             let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
             self.shared.recorder.event(&object, Warning, "Undecodable", &text);
         }

@@ -48,6 +48,30 @@ use windlass_core::error::Error;
 use windlass_core::panics::{caught, panic_text};
 
 /// Continuation of a sequence after a step.
+///
+/// Most steps return `()` or an [`Action`], which become a flow; the enum itself is for steps that
+/// may end the reconcile:
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::controller::{Action, Context, ControllerBuilder, Reconciler, Result};
+/// # struct Sites;
+/// # impl Reconciler for Sites {
+/// #     type Object = ConfigMap;
+/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result {
+/// #         Ok(Action::done())
+/// #     }
+/// # }
+/// use windlass::controller::Flow;
+///
+/// /// Waits for a certificate, and lets no later step run without one.
+/// fn flow(is_issued: bool) -> Flow {
+///     let again = Action::requeue_after(std::time::Duration::from_secs(5));
+///     if is_issued { Flow::Continue } else { Flow::Stop(again) }
+/// }
+/// assert_eq!(flow(true), Flow::Continue);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Flow {
@@ -76,17 +100,22 @@ impl From<Action> for Flow {
 type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Flow>> + Send + 'a>>;
 
 /// A named step with its condition.
-struct Step<'a> {
+struct NamedStep<'a> {
+    /// Name in the texts of errors and panics.
     name: &'a str,
+    /// The work, not polled before its group runs.
     work: StepFuture<'a>,
+    /// Type of the condition that shows the outcome.
     condition: Option<&'a str>,
 }
 
 /// Steps of one reconcile, in order; the steps of one group run at the same time.
 #[must_use = "steps do nothing before `run`"]
 pub struct Steps<'a, C: Reconciler> {
+    /// The reconcile, which writes the conditions.
     cx: &'a Context<C>,
-    groups: Vec<Vec<Step<'a>>>,
+    /// Groups in order; the steps of one group run at the same time.
+    groups: Vec<Vec<NamedStep<'a>>>,
 }
 
 impl<C: Reconciler> fmt::Debug for Steps<'_, C> {
@@ -98,12 +127,17 @@ impl<C: Reconciler> fmt::Debug for Steps<'_, C> {
 
 impl<'a, C: Reconciler> Steps<'a, C> {
     /// Creates an empty sequence.
+    ///
+    /// A sequence without steps runs to [`Action::done`].
     pub fn new(cx: &'a Context<C>) -> Self {
         Self { cx, groups: Vec::new() }
     }
 
     /// Adds a step that starts when the steps before have ended. Its name is part of its errors. It
     /// returns `()`, an [`Action`] or a [`Flow`].
+    ///
+    /// The future is created here and polled by [`run`](Self::run): code before its first `await`
+    /// does not run when an earlier step stops or fails.
     pub fn step<F>(
         mut self,
         name: &'a str,
@@ -118,6 +152,9 @@ impl<'a, C: Reconciler> Steps<'a, C> {
 
     /// Adds a step that runs at the same time as the step before it. The next [`step`](Self::step)
     /// starts when all of them have ended; all run to their end, also when one fails or stops.
+    ///
+    /// For steps that wait for different systems. They run on one task, so code without `await`
+    /// runs one after the other. The first `beside` of a sequence is a group of its own.
     pub fn beside<F>(
         mut self,
         name: &'a str,
@@ -174,7 +211,7 @@ impl<'a, C: Reconciler> Steps<'a, C> {
 fn step<'a, F: Into<Flow>>(
     name: &'a str,
     work: impl Future<Output = Result<F>> + Send + 'a,
-) -> Step<'a> {
+) -> NamedStep<'a> {
     let work = Box::pin(async move {
         match caught(work).await {
             Ok(end) => end.map(Into::into),
@@ -184,15 +221,19 @@ fn step<'a, F: Into<Flow>>(
             }
         }
     });
-    Step { name, work, condition: None }
+    NamedStep { name, work, condition: None }
 }
 
+/// Returns the shorter of two delays; `None` is no delay.
 fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
     a.into_iter().chain(b).min()
 }
 
 /// Runs the steps of a group, and writes their conditions.
-async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> Result<Flow> {
+///
+/// All steps have ended when the first condition is written, so a condition never shows a step that
+/// is still running.
+async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<NamedStep<'_>>) -> Result<Flow> {
     let ends = all_ended(&mut group).await;
     let mut flow = Flow::Continue;
     let mut failures = Vec::new();
@@ -233,7 +274,7 @@ fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
 }
 
 /// Runs futures at the same time, each to its end.
-async fn all_ended(group: &mut [Step<'_>]) -> Vec<Result<Flow>> {
+async fn all_ended(group: &mut [NamedStep<'_>]) -> Vec<Result<Flow>> {
     let mut ends: Vec<Option<Result<Flow>>> = group.iter().map(|_| None).collect();
     poll_fn(|task| {
         // All unfinished futures are polled at each wake-up: they share the task's waker.

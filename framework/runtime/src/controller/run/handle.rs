@@ -20,7 +20,7 @@ use crate::controller::context::ControllerShared;
 use crate::controller::plan::ControllerSpec;
 use crate::controller::reconcile::{ObjectStep, Tasks};
 use crate::controller::source::{
-    Allowed, Attach, BackgroundRun, Enqueuer, Opened, Reason, TriggerNames, background, watches,
+    Allowed, Attach, BackgroundRun, Enqueuer, Reason, RunGuard, TriggerNames, background, watches,
 };
 use crate::controller::state::{LastErrors, LastReconciled, ObjectMemory};
 use crate::controller::worker::{
@@ -121,7 +121,7 @@ impl<C: Reconciler> Handle<C> {
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
-            sources.iter().for_each(Registration::is_awaited);
+            sources.iter().for_each(Registration::mark_awaited);
             let informers = informers.clone();
             Attached { queue, enqueuer, meter, informers, sources, refused }
         })
@@ -192,14 +192,14 @@ impl<C: Reconciler> Handle<C> {
     /// the queue holds all objects, unless it dropped some. In later runs all objects that the
     /// predicate lets pass are enqueued, as after a start: another process may have led meanwhile
     /// and stopped halfway, and each object's task has ended.
-    fn open(&self, run: &ControllerRun) -> Opened {
+    fn open(&self, run: &ControllerRun) -> RunGuard {
         let enqueuer = &self.attached(&run.informers).enqueuer;
         let (opened, has_dropped) = enqueuer.open();
         if self.has_run.swap(true, Ordering::SeqCst) || has_dropped {
             let mut objects = run.informers.informer::<C::Object>().store().list();
             objects.retain(|object| {
                 let when = self.plan.when.as_ref();
-                object.head().is_terminating() || when.is_none_or(|when| when.allows(object))
+                object.metadata().is_terminating() || when.is_none_or(|when| when.allows(object))
             });
             let keys = objects.iter().map(|object| (object.key().clone(), Duration::ZERO));
             enqueuer.enqueue_later(keys.collect(), Reason::STARTED);

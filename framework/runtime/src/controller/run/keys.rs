@@ -1,6 +1,6 @@
 //! Queue of a controller: its keys remember their slots.
 
-use crate::workqueue::{Notes, QueueSettings, WorkQueue};
+use crate::workqueue::{QueueSettings, SlotHint, WorkQueue};
 use windlass_core::environment::Environment;
 use windlass_core::resource::ObjectKey;
 
@@ -21,15 +21,15 @@ impl WorkQueue<ObjectKey> {
     /// assert_eq!(queue.counts().queued, 1);
     /// ```
     pub fn of_objects(settings: QueueSettings, environment: &Environment) -> Self {
-        let notes = Notes { read: ObjectKey::place, write: ObjectKey::note_place };
-        Self::noting(settings, environment, Some(notes))
+        let slot_hint = SlotHint { read: ObjectKey::place, write: ObjectKey::note_place };
+        Self::with_slot_hint(settings, environment, Some(slot_hint))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workqueue::Adding;
+    use crate::workqueue::AddOptions;
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey::new(Some("team"), name)
@@ -53,7 +53,7 @@ mod tests {
                 order.rotate_left(at + round);
                 queue.add_all(order.clone());
                 order.iter().for_each(|key| queue.add(key.clone()));
-                queue.add_each(["x", "y", "z"].map(|name| (key(name), Adding::new())));
+                queue.add_each(["x", "y", "z"].map(|name| (key(name), AddOptions::new())));
                 assert_eq!(queue.counts().queued, 3);
             }
         }
@@ -70,7 +70,7 @@ mod tests {
         let (first, second) = (key("first"), key("second"));
         queue.add(first.clone());
         queue.try_get().expect("a key").gone();
-        // It gets the place that the first one still has noted.
+        // The second key gets the slot whose number the first one still stores.
         queue.add_all([second.clone(), first.clone(), second.clone(), first.clone()]);
         assert_eq!(names(&queue), ["second", "first"]);
     }

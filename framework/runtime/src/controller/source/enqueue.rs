@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::debounce::Debounce;
 use super::reasons::Reason;
-use crate::workqueue::{Adding, Priority, WorkQueue};
+use crate::workqueue::{AddOptions, Priority, WorkQueue};
 use windlass_cache::store::Store;
 use windlass_core::clock::Clock;
 use windlass_core::resource::{ObjectKey, Resource};
@@ -47,9 +47,9 @@ impl EnqueueReason {
     }
 
     /// Returns reason and priority as the queue takes them.
-    fn adding(self) -> Adding {
+    fn add_options(self) -> AddOptions {
         let priority = if self.is_change { Priority::NORMAL } else { Priority::LOW };
-        self.reason.adding().priority(priority)
+        self.reason.add_options().priority(priority)
     }
 }
 
@@ -64,9 +64,9 @@ pub(crate) struct Enqueuer {
 
 /// Guard of a run: workers take keys until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Opened(Arc<Standby>);
+pub(crate) struct RunGuard(Arc<Standby>);
 
-impl Drop for Opened {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.0.is_running.store(false, Ordering::SeqCst);
     }
@@ -82,12 +82,12 @@ impl Enqueuer {
     }
 
     /// Starts a run. Returns whether all objects have to be enqueued, because keys were dropped.
-    pub(crate) fn open(&self) -> (Opened, bool) {
+    pub(crate) fn open(&self) -> (RunGuard, bool) {
         // Under the lock: a source either sees the run, or has noted its drop before this takes the
         // note.
         let mut has_dropped = self.standby.has_dropped.lock();
         self.standby.is_running.store(true, Ordering::SeqCst);
-        (Opened(Arc::clone(&self.standby)), std::mem::take(&mut *has_dropped))
+        (RunGuard(Arc::clone(&self.standby)), std::mem::take(&mut *has_dropped))
     }
 
     /// Whether more keys may be added. Their objects are in the cache already: a run that begins
@@ -119,7 +119,7 @@ impl Enqueuer {
                 !cause.is_change || debounce.is_first(key, cause.reason.bit(), now)
             });
         }
-        self.queue.add_each(keys.into_iter().map(|(key, cause)| (key, cause.adding())));
+        self.queue.add_each(keys.into_iter().map(|(key, cause)| (key, cause.add_options())));
     }
 
     /// Enqueues all of these objects for a change.
@@ -132,13 +132,13 @@ impl Enqueuer {
         if !self.has_room() {
             return;
         }
-        self.queue.add_each(keys.into_iter().map(|key| (key, reason.adding())));
+        self.queue.add_each(keys.into_iter().map(|key| (key, reason.add_options())));
     }
 
     /// Enqueues these objects after their delays, without a change and at low priority.
     pub(crate) fn enqueue_later(&self, keys: Vec<(ObjectKey, Duration)>, reason: Reason) {
-        let adding = EnqueueReason::periodic(reason).adding();
-        self.queue.add_each(keys.into_iter().map(|(key, delay)| (key, adding.after(delay))));
+        let options = EnqueueReason::periodic(reason).add_options();
+        self.queue.add_each(keys.into_iter().map(|(key, delay)| (key, options.after(delay))));
     }
 }
 

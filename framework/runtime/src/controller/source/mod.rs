@@ -16,12 +16,12 @@ pub(super) mod watches;
 
 pub(super) use self::background::{BackgroundRun, BackgroundSource};
 pub(super) use self::debounce::Quiet;
-pub(super) use self::enqueue::{Enqueuer, Opened};
+pub(super) use self::enqueue::{Enqueuer, RunGuard};
 pub use self::paused::PAUSED;
-pub use self::polls::{Poll, Polled};
+pub use self::polls::{Poll, PollHandle};
 pub use self::predicates::Predicate;
 pub use self::reasons::Reasons;
-pub(super) use self::reasons::{Names, Reason};
+pub(super) use self::reasons::{Reason, ReasonNames};
 pub(super) use self::resync::{Allowed, RESYNC_PERIOD, Resync};
 pub use self::timers::Timer;
 pub(super) use self::timers::TimerSource;

@@ -1,5 +1,7 @@
 //! Pausing: an annotation excludes an object from reconciling.
 
+// DESIGN.md, 40: `windlass.dev/paused: "true"` stops clean-up as well
+
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 

@@ -2,8 +2,8 @@
 //!
 //! A [`Poll`] calls your function every interval, keeps the returned values, and enqueues the
 //! objects whose value appeared, changed or disappeared. A reconcile reads the values from the
-//! [`Polled`] handle without a request: a thousand objects cost the external system one request per
-//! interval. Absent: writes to the system, and values of single objects fetched one by one.
+//! [`PollHandle`] without a request: a thousand objects cost the external system one request
+//! per interval. Absent: writes to the system, and values of single objects fetched one by one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +32,7 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// Longest delay after failures, or the interval if that is longer.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 
-/// Interval and deadline for listing an external system. See [`Polled`] for an example.
+/// Interval and deadline for listing an external system. See [`PollHandle`] for an example.
 #[derive(Clone, Debug)]
 #[must_use = "a poll does nothing before `list` is called and a controller is wired to it"]
 pub struct Poll {
@@ -66,7 +66,7 @@ impl Poll {
     /// their keys. It is called by one task, never twice at once. Its errors are reported in the
     /// log and in `windlass_polls_total`; the next attempt comes after a delay that doubles from
     /// the interval to 5 min.
-    pub fn list<V, F>(self, list: impl Fn() -> F + Send + Sync + 'static) -> Polled<V>
+    pub fn list<V, F>(self, list: impl Fn() -> F + Send + Sync + 'static) -> PollHandle<V>
     where
         V: PartialEq + Send + Sync + 'static,
         F: Future<Output = Result<BTreeMap<ObjectKey, V>, BoxError>> + Send + 'static,
@@ -78,7 +78,7 @@ impl Poll {
             is_wired: AtomicBool::new(false),
             asked: Notify::new(),
         };
-        Polled { shared: Arc::new(shared) }
+        PollHandle { shared: Arc::new(shared) }
     }
 }
 
@@ -87,12 +87,13 @@ impl Poll {
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// # use std::{collections::BTreeMap, time::Duration};
-/// # use windlass::controller::{Action, Context, Poll, Polled, Reconciler, Result, ControllerBuilder};
+/// # use windlass::controller::{Action, Context, ControllerBuilder, Poll, PollHandle};
+/// # use windlass::controller::{Reconciler, Result};
 /// # use windlass::resource::{ObjectKey, ResourceExt};
 /// # use k8s_openapi::api::core::v1::ConfigMap;
 /// # type Records = BTreeMap<ObjectKey, String>;
 /// # async fn all_records() -> std::result::Result<Records, std::io::Error> { Ok(Records::new()) }
-/// struct Sites { dns: Polled<String> }
+/// struct Sites { dns: PollHandle<String> }
 ///
 /// impl Reconciler for Sites {
 ///     type Object = ConfigMap;
@@ -113,7 +114,7 @@ impl Poll {
 ///   from an earlier term of this replica: do not take them for the system's current state.
 /// - An error clears nothing: the last values stay.
 /// - The system is polled while the poll's one controller runs: not on replicas that do not lead.
-pub struct Polled<V> {
+pub struct PollHandle<V> {
     shared: Arc<Shared<V>>,
 }
 
@@ -142,22 +143,22 @@ impl<V> Default for State<V> {
     }
 }
 
-impl<V> Clone for Polled<V> {
+impl<V> Clone for PollHandle<V> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<V> fmt::Debug for Polled<V> {
+impl<V> fmt::Debug for PollHandle<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Polled")
+        f.debug_struct("PollHandle")
             .field("poll", &self.shared.poll)
             .field("values", &self.shared.state.lock().values.len())
             .finish_non_exhaustive()
     }
 }
 
-impl<V> Polled<V> {
+impl<V> PollHandle<V> {
     /// The poll's name.
     pub fn name(&self) -> &str {
         &self.shared.poll.name
@@ -197,7 +198,7 @@ impl<V> Polled<V> {
     }
 }
 
-impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
+impl<V: PartialEq + Send + Sync + 'static> PollHandle<V> {
     /// Returns the background source for a controller; `None` when the poll has a controller
     /// already.
     pub(crate) fn background_source(&self, reason: Reason) -> Option<Arc<dyn BackgroundSource>> {

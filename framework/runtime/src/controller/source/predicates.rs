@@ -35,6 +35,8 @@
 //! reconciled. Operators that share a kind among them need a selector on the cache, too: see
 //! [`CacheOptions::labels`](windlass_cache::informer::CacheOptions::labels).
 
+// DESIGN.md, 39: Predicates are not asked about deletions and the pause annotation
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -196,17 +198,17 @@ impl<K: Resource> Predicate<K> {
 /// drops all of theirs. Resyncs that were requested of a cache are dropped, as nothing changed.
 pub fn generation_changed<K: Resource>() -> Predicate<K> {
     Predicate::on_update("generation_changed", |old, new| {
-        let generation = new.head().generation();
+        let generation = new.metadata().generation();
         // Without a generation every change passes but a resync.
         let has_none = generation == 0 && !old.is_same(new);
-        has_none || generation != old.head().generation() || !is_one(old, new)
+        has_none || generation != old.metadata().generation() || !is_one(old, new)
     })
 }
 
 /// Passes updates with other labels.
 pub fn labels_changed<K: Resource>() -> Predicate<K> {
     Predicate::on_update("labels_changed", |old, new| {
-        !old.head().labels().eq(new.head().labels()) || !is_one(old, new)
+        !old.metadata().labels().eq(new.metadata().labels()) || !is_one(old, new)
     })
 }
 
@@ -219,7 +221,7 @@ pub fn annotations_changed<K: Resource>() -> Predicate<K> {
 /// Passes updates with another resourceVersion: all but resyncs.
 pub fn resource_version_changed<K: Resource>() -> Predicate<K> {
     Predicate::on_update("resource_version_changed", |old, new| {
-        old.head().resource_version() != new.head().resource_version()
+        old.metadata().resource_version() != new.metadata().resource_version()
     })
 }
 
@@ -236,9 +238,10 @@ pub fn field_changed<K: Resource>(path: &'static [&'static str]) -> Predicate<K>
 /// Passes only deletions: the object is marked for deletion, is first seen so, or is gone.
 pub fn deletion<K: Resource>() -> Predicate<K> {
     Predicate::quick("deletion", |change| match change {
-        Change::Added { new, .. } => new.head().is_terminating(),
+        Change::Added { new, .. } => new.metadata().is_terminating(),
         Change::Updated { old, new } => {
-            new.head().is_terminating() && !(old.head().is_terminating() && is_one(old, new))
+            new.metadata().is_terminating()
+                && !(old.metadata().is_terminating() && is_one(old, new))
         }
         Change::Deleted { .. } => true,
     })
@@ -263,8 +266,8 @@ pub fn name<K: Resource>(name: impl Into<String>) -> Predicate<K> {
 /// filters changes and hides nothing: see the [module](self).
 pub fn labelled<K: Resource>(selector: Selector) -> Predicate<K> {
     Predicate::on_state(format!("labelled({selector})"), move |object| {
-        let head = object.head();
-        selector.matches_with(&|key| head.label(key))
+        let metadata = object.metadata();
+        selector.matches_with(&|key| metadata.label(key))
     })
 }
 
@@ -282,7 +285,7 @@ fn differs_at<K: Resource>(text: String, path: &'static [&'static str]) -> Predi
 
 /// Whether both states belong to one object, and not to a successor of the same name.
 fn is_one<K: Resource>(old: &Cached<K>, new: &Cached<K>) -> bool {
-    old.head().uid() == new.head().uid()
+    old.metadata().uid() == new.metadata().uid()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::workqueue::Adding;
+use crate::workqueue::AddOptions;
 
 /// Most reasons of a controller; further sources share the last one.
 const MOST: usize = 64;
@@ -58,14 +58,14 @@ impl Reason {
     }
 
     /// Returns an add for this reason.
-    pub(crate) fn adding(self) -> Adding {
-        Adding::new().reasons(self.bit())
+    pub(crate) fn add_options(self) -> AddOptions {
+        AddOptions::new().reasons(self.bit())
     }
 }
 
 /// The names of one controller's reasons.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
+pub(crate) struct ReasonNames {
     names: Vec<String>,
     /// Reasons that are no change: the object is merely due by time.
     quiet: u64,
@@ -73,7 +73,7 @@ pub(crate) struct Names {
     timed: u64,
 }
 
-impl Default for Names {
+impl Default for ReasonNames {
     fn default() -> Self {
         let names = Reason::FIXED.map(str::to_owned).into();
         let quiet = [Reason::STARTED, Reason::RESYNC, Reason::REQUEUE, Reason::RETRY];
@@ -82,7 +82,7 @@ impl Default for Names {
     }
 }
 
-impl Names {
+impl ReasonNames {
     /// Returns a new reason of that name; the existing one if the name is known.
     pub(crate) fn add(&mut self, name: impl Into<String>) -> Reason {
         let name = name.into();
@@ -137,11 +137,11 @@ impl Names {
 #[derive(Clone)]
 pub struct Reasons {
     bits: u64,
-    names: Arc<Names>,
+    names: Arc<ReasonNames>,
 }
 
 impl Reasons {
-    pub(crate) fn of(bits: u64, names: &Arc<Names>) -> Self {
+    pub(crate) fn of(bits: u64, names: &Arc<ReasonNames>) -> Self {
         Self { bits, names: Arc::clone(names) }
     }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn reasons_are_named_in_the_order_of_their_sources() {
-        let mut names = Names::default();
+        let mut names = ReasonNames::default();
         let owned = names.add("owned deployments.apps");
         let watched = names.add("watched configmaps");
         let bits = watched.bit() | Reason::CHANGED.bit() | owned.bit();
@@ -214,14 +214,14 @@ mod tests {
 
     #[test]
     fn one_name_is_one_reason() {
-        let mut names = Names::default();
+        let mut names = ReasonNames::default();
         assert_eq!(names.add("watched secrets"), names.add("watched secrets"));
         assert_eq!(names.add("retry"), Reason::RETRY);
     }
 
     #[test]
     fn time_is_no_change_and_everything_else_may_be_one() {
-        let mut names = Names::default();
+        let mut names = ReasonNames::default();
         let timer = names.add_quiet("timer probe").bit();
         let owned = names.add("owned configmaps").bit();
         let quiet = timer | Reason::RETRY.bit() | Reason::RESYNC.bit() | Reason::REQUEUE.bit();
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn sources_beyond_the_last_bit_share_it() {
-        let mut names = Names::default();
+        let mut names = ReasonNames::default();
         let reasons: Vec<_> = (0..100).map(|n| names.add(format!("trigger {n}"))).collect();
         let all = reasons.iter().fold(0, |bits, reason| bits | reason.bit());
         assert_eq!(all.count_ones() as usize, MOST - Reason::FIXED.len());

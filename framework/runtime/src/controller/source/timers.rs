@@ -132,10 +132,10 @@ impl TimerSource {
                     times.set(new.key(), Entry { due, changed: now });
                 }
                 Event::Updated { old, new } => {
-                    let (old, head) = (old.head(), new.head());
-                    let has_none =
-                        head.generation() == 0 && old.resource_version() != head.resource_version();
-                    if (has_none || old.generation() != head.generation())
+                    let (old, metadata) = (old.metadata(), new.metadata());
+                    let has_none = metadata.generation() == 0
+                        && old.resource_version() != metadata.resource_version();
+                    if (has_none || old.generation() != metadata.generation())
                         && let Some(entry) = times.objects.get_mut(new.key())
                     {
                         entry.changed = now;

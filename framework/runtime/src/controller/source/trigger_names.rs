@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use super::debounce::{Debounce, Quiet};
 use super::paused::Paused;
-use super::reasons::{Names, Reasons};
+use super::reasons::{ReasonNames, Reasons};
 use windlass_core::resource::ObjectKey;
 
 /// Names of reasons, debouncing and pauses of a controller.
 #[derive(Debug, Default)]
 pub(crate) struct TriggerNames {
-    names: Arc<Names>,
+    names: Arc<ReasonNames>,
     debounce: Option<Arc<Debounce>>,
     pub(crate) paused: Paused,
 }
@@ -21,7 +21,7 @@ pub(crate) struct TriggerNames {
 impl TriggerNames {
     /// Creates the state with the names of reasons and, if debouncing, the quiet time and its
     /// limit.
-    pub(crate) fn new(names: Names, debounce: Option<(Duration, Duration)>) -> Self {
+    pub(crate) fn new(names: ReasonNames, debounce: Option<(Duration, Duration)>) -> Self {
         let debounce = debounce.map(|(quiet, most)| Arc::new(Debounce::new(quiet, most)));
         Self { names: Arc::new(names), debounce, paused: Paused::default() }
     }

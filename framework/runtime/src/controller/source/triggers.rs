@@ -7,6 +7,8 @@
 //! payloads. A key names an object, and the reconcile reads the data; values from outside are kept
 //! by a [`Poll`](crate::controller::Poll).
 
+// DESIGN.md, 41: A `Trigger` adds keys to the queue directly
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;

@@ -4,6 +4,9 @@
 //! with the old and the new state at hand: the queue of keys is the only buffer. Mappers are user
 //! code: each runs on a task of its own, and a slow one delays no other source.
 
+// DESIGN.md, 39: Predicates are not asked about deletions and the pause annotation
+// DESIGN.md, 55: An event of a child wakes the owner even after an own write
+
 use std::sync::Arc;
 
 use super::enqueue::{EnqueueReason, Enqueuer};
@@ -40,7 +43,7 @@ pub(crate) fn main<K: Resource>(
         Event::Added { .. } | Event::Deleted { .. } => true,
         Event::Updated { old, new } => {
             // A successor of the same name is never an echo.
-            !old.head().has_uid_of(&new.head())
+            !old.metadata().has_uid_of(&new.metadata())
                 || !echoes.is_echo(new.key(), || (old.version(), new.version()))
         }
     };
@@ -123,9 +126,10 @@ fn cause_for(event: &Event, reason: Reason) -> EnqueueReason {
 /// that was paused; and per-object state has to end with the object.
 fn must_pass(event: &Event) -> bool {
     match event {
-        Event::Added { new, .. } => new.head().is_terminating(),
+        Event::Added { new, .. } => new.metadata().is_terminating(),
         Event::Updated { old, new } => {
-            new.head().is_terminating() && !old.head().is_terminating() || is_switched(event)
+            new.metadata().is_terminating() && !old.metadata().is_terminating()
+                || is_switched(event)
         }
         Event::Deleted { .. } => true,
     }
@@ -174,7 +178,7 @@ fn concerned<'a>(
 
 /// Returns the parents that a change of a child concerns: both, if the child changed its owner.
 fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
-    let owner = |child: &Object| controller_key(child.head().owners(), parent, child.key());
+    let owner = |child: &Object| controller_key(child.metadata().owners(), parent, child.key());
     match event {
         Event::Added { new, .. } => [owner(new), None],
         Event::Updated { old, new } => {
@@ -194,17 +198,17 @@ fn observe<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Apply
             Event::Updated { .. } => continue,
             Event::Deleted { last, .. } => (last, true),
         };
-        let Some(owner) = controller_key(object.head().owners(), parent, object.key()) else {
+        let Some(owner) = controller_key(object.metadata().owners(), parent, object.key()) else {
             continue;
         };
         let Some(info) = K::static_info() else { continue };
         if is_gone {
             applied.child_ended(&owner, &(info.clone(), object.key().clone()));
         } else {
-            applied.expectations.observe_new(&owner, &info, object.head().uid());
+            applied.expectations.observe_new(&owner, &info, object.metadata().uid());
         }
-        let head = object.head();
-        let child = ObservedChild { key: object.key(), uid: head.uid(), is_gone };
+        let metadata = object.metadata();
+        let child = ObservedChild { key: object.key(), uid: metadata.uid(), is_gone };
         applied.expectations.observe(&owner, &info, child);
     }
 }

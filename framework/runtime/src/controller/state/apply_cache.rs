@@ -4,6 +4,9 @@
 //! expectations and the parents that lost a child, because all three are updated by the same events
 //! of children.
 
+// DESIGN.md, 13: `apply_owned` skips applies whose intent hash is unchanged
+// DESIGN.md, 77: A parent that lost a child is read before the child is made again
+
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -35,7 +38,7 @@ struct Last {
 
 /// Identity of a child as found: its uid and its resourceVersion.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct ChildVersion<'a> {
     pub(crate) uid: &'a str,
     pub(crate) resource_version: &'a str,
 }
@@ -65,7 +68,7 @@ impl ApplyCache {
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
         intent: u64,
-        (found, holds): (Found<'_>, impl FnOnce() -> Option<u64>),
+        (found, holds): (ChildVersion<'_>, impl FnOnce() -> Option<u64>),
     ) -> bool {
         // Released before `holds`, which decodes and hashes the child.
         let left = {
@@ -95,7 +98,7 @@ impl ApplyCache {
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
         (intent, content): (u64, u64),
-        Found { uid, resource_version }: Found<'_>,
+        ChildVersion { uid, resource_version }: ChildVersion<'_>,
     ) {
         let (uid, resource_version) = (uid.into(), resource_version.into());
         let last = Last { intent, uid, resource_version, content };
@@ -203,8 +206,8 @@ mod tests {
 
     use super::*;
 
-    fn at<'a>(uid: &'a str, resource_version: &'a str) -> Found<'a> {
-        Found { uid, resource_version }
+    fn at<'a>(uid: &'a str, resource_version: &'a str) -> ChildVersion<'a> {
+        ChildVersion { uid, resource_version }
     }
 
     #[test]

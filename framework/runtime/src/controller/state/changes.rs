@@ -193,7 +193,7 @@ impl<K: Resource> LastReconciled<K> {
         let inner = self.inner.lock();
         let entry = inner.objects.get(now.key())?;
         // Another uid is another object of the same name: none of its changes are known.
-        (entry.object.head().uid() == now.head().uid()).then(|| entry.object.clone())
+        (entry.object.metadata().uid() == now.metadata().uid()).then(|| entry.object.clone())
     }
 
     /// Keeps this state as the last reconciled one.

@@ -7,6 +7,8 @@
 //!
 //! Nothing here survives the process: the first view of a new process is complete.
 
+// DESIGN.md, 50: `Context::expectations` counts writes that a cache does not show yet
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -503,14 +505,14 @@ fn check_cache<K: Resource>(
 /// Returns the state of a write in one cache.
 fn look_at<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
     let store = cache.store();
-    let seen = || store.get_seen(key).filter(|seen| seen.head().uid() == sent.uid);
+    let seen = || store.get_seen(key).filter(|seen| seen.metadata().uid() == sent.uid);
     match (store.unseen(key), sent.what) {
         (Some(Unconfirmed::Shown), _) => View::Shown,
         // The watch does not show the object either: the deletion is confirmed.
         (Some(Unconfirmed::Expired), WriteEffect::Deleted) if seen().is_none() => View::Confirmed,
         (Some(Unconfirmed::Expired), _) => View::Expired,
         (None, WriteEffect::Deleted)
-            if seen().is_some_and(|seen| !seen.head().is_terminating()) =>
+            if seen().is_some_and(|seen| !seen.metadata().is_terminating()) =>
         {
             View::Missing
         }

@@ -11,7 +11,7 @@ mod sparse_lock;
 mod spec_version;
 mod superseded;
 
-pub(super) use self::apply_cache::{ApplyCache, Found, content, fingerprint};
+pub(super) use self::apply_cache::{ApplyCache, ChildVersion, content, fingerprint};
 pub use self::changes::Changes;
 pub(super) use self::changes::LastReconciled;
 pub use self::expectations::Pending;

@@ -9,6 +9,8 @@
 //! holds for a failed reconcile that wrote its failure to the status: the object keeps the time of
 //! its retry.
 
+// DESIGN.md, 48: A reconcile attempt caused only by an own write is skipped
+
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;

@@ -7,6 +7,8 @@
 //!
 //! Absent: the content of a change; see [`changes`](super::changes).
 
+// DESIGN.md, 47: Spec changes are detected by `metadata.generation` or a content hash
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -14,7 +16,7 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use foldhash::fast::FixedState;
 use serde_json::value::RawValue;
 
-use windlass_cache::store::{Cached, Head, Object};
+use windlass_cache::store::{Cached, MetadataRef, Object};
 
 /// Version of one object's spec: a hash of its uid, its deletion mark, and its generation or its
 /// content.
@@ -23,18 +25,18 @@ pub(crate) struct SpecVersion(u64);
 
 impl SpecVersion {
     pub(crate) fn of<K: windlass_core::resource::Resource>(object: &Cached<K>) -> Self {
-        Self::new(&object.head(), || object.raw())
+        Self::new(&object.metadata(), || object.raw())
     }
 
     pub(crate) fn of_object(object: &Object) -> Self {
-        Self::new(&object.head(), || object.body())
+        Self::new(&object.metadata(), || object.body())
     }
 
-    fn new<'a>(head: &Head<'_>, body: impl FnOnce() -> Cow<'a, [u8]>) -> Self {
+    fn new<'a>(metadata: &MetadataRef<'_>, body: impl FnOnce() -> Cow<'a, [u8]>) -> Self {
         let mut hasher = FixedState::with_seed(0).build_hasher();
-        (head.uid(), head.is_terminating(), head.generation()).hash(&mut hasher);
+        (metadata.uid(), metadata.is_terminating(), metadata.generation()).hash(&mut hasher);
         // Servers count generations from 1, so 0 means that the kind has none.
-        if head.generation() == 0 {
+        if metadata.generation() == 0 {
             hash_content(&body(), &mut hasher);
         }
         Self(hasher.finish())

@@ -25,7 +25,7 @@ const IN_A_ROW: u32 = 5;
 
 /// A registered reconcile: the spec that it began with, and the token to cancel.
 #[derive(Debug)]
-struct Asked {
+struct RegisteredReconcile {
     spec_version: SpecVersion,
     token: CancellationToken,
 }
@@ -33,7 +33,7 @@ struct Asked {
 /// The reconciles that wait for a notification.
 #[derive(Debug)]
 pub(crate) struct Superseded {
-    asked: Mutex<HashMap<ObjectKey, Asked, FixedState>>,
+    asked: Mutex<HashMap<ObjectKey, RegisteredReconcile, FixedState>>,
     /// Length of `asked`, so that changes cost no lock while it is empty.
     count: AtomicUsize,
     /// Number of dropped reconciles in a row, by object.
@@ -58,7 +58,7 @@ impl Superseded {
     pub(crate) fn watch(self: &Arc<Self>, key: &ObjectKey, spec_version: SpecVersion) -> Watch {
         let token = CancellationToken::new();
         let mut asked = self.asked.lock();
-        asked.insert(key.clone(), Asked { spec_version, token: token.clone() });
+        asked.insert(key.clone(), RegisteredReconcile { spec_version, token: token.clone() });
         self.count.store(asked.len(), Ordering::SeqCst);
         Watch { all: Arc::clone(self), key: key.clone(), token }
     }

@@ -1,11 +1,13 @@
 //! Handling of a failed reconcile: report, retry, give-up.
 
+// DESIGN.md, 49: Failure reports are sent on change only
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::Worker;
 use super::attempt::AttemptCancel;
-use super::meter::Ended;
+use super::meter::ReconcileResult;
 use super::reported_failure::ReportedFailure;
 use crate::controller::Failure;
 use crate::controller::failure::Retry;
@@ -27,7 +29,7 @@ const RACE_LIMIT: Duration = Duration::from_secs(1);
 const ON_TIME: Duration = Duration::from_millis(1);
 
 /// Schedule of the next attempt after a failure.
-enum Next {
+enum NextAttempt {
     /// Not before a change.
     Never,
     After(Duration),
@@ -53,21 +55,21 @@ impl Worker {
         &self,
         work: Work<ObjectKey>,
         cancel: &AttemptCancel,
-        (mut failure, how): (Failure, Ended),
-    ) -> Ended {
+        (mut failure, how): (Failure, ReconcileResult),
+    ) -> ReconcileResult {
         self.namespaces.failed(work.key(), &failure);
         let is_anew = self.is_anew(work.key(), work.reasons());
         let record = self.last.note(work.key(), failure.to_string(), self.environment.clock.wall());
         let failures = if is_anew { 1 } else { work.failures().saturating_add(1) };
         let next = self.what_next(&failure, (failures, is_anew), (&work, record));
-        failure.gave_up = matches!(next, Next::GiveUp(_));
+        failure.gave_up = matches!(next, NextAttempt::GiveUp(_));
         let gave_up_now = failure.gave_up && !record.had_given_up;
-        if failure.gave_up || matches!(next, Next::Never) {
-            let is_for_good = matches!(next, Next::Never);
+        if failure.gave_up || matches!(next, NextAttempt::Never) {
+            let is_for_good = matches!(next, NextAttempt::Never);
             self.last.gave_up(work.key(), self.step.spec_version(work.key()), is_for_good);
         }
         // A lost race is part of ordinary work: it is not reported.
-        if !matches!(next, Next::LostRace) {
+        if !matches!(next, NextAttempt::LostRace) {
             let is_new = record.is_new || gave_up_now;
             let reported =
                 ReportedFailure { failure: &failure, failures, is_new, gave_up: gave_up_now };
@@ -81,18 +83,20 @@ impl Worker {
     }
 
     /// Notes the time of the next attempt, before another worker can take the key.
-    fn settle(&self, work: &Work<ObjectKey>, next: &Next, record: FailureRecord) {
+    fn settle(&self, work: &Work<ObjectKey>, next: &NextAttempt, record: FailureRecord) {
         let after = |delay| self.environment.clock.after(delay);
         let again = match *next {
             // The winner's write is a change that must be reconciled, so nothing is noted that
             // could skip it.
-            Next::LostRace => return,
-            Next::Never | Next::GiveUp(None) => None,
-            Next::After(delay) | Next::GiveUp(Some(delay)) => Some(after(delay)),
-            Next::AsPromised(delay) => record.promised.or_else(|| Some(after(delay))),
-            Next::Backoff { delay, .. } => Some(after(delay)),
+            NextAttempt::LostRace => return,
+            NextAttempt::Never | NextAttempt::GiveUp(None) => None,
+            NextAttempt::After(delay) | NextAttempt::GiveUp(Some(delay)) => Some(after(delay)),
+            NextAttempt::AsPromised(delay) => record.promised.or_else(|| Some(after(delay))),
+            NextAttempt::Backoff { delay, .. } => Some(after(delay)),
         };
-        if let (Next::AsPromised(_) | Next::Backoff { .. }, Some(again)) = (next, again) {
+        if let (NextAttempt::AsPromised(_) | NextAttempt::Backoff { .. }, Some(again)) =
+            (next, again)
+        {
             self.last.promise(work.key(), again);
         }
         self.step.finish(work.key(), FollowUp { again, has_failed: true });
@@ -117,25 +121,27 @@ impl Worker {
         failure: &Failure,
         (failures, is_anew): (u32, bool),
         (work, record): (&Work<ObjectKey>, FailureRecord),
-    ) -> Next {
+    ) -> NextAttempt {
         let now = self.environment.clock.now();
         let left = record.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
-            Retry::Never => Next::Never,
-            Retry::After(delay) => Next::After(delay),
-            Retry::Backoff if record.count <= RACES && failure.lost_a_race() => Next::LostRace,
-            Retry::Backoff if left > ON_TIME => Next::AsPromised(left),
+            Retry::Never => NextAttempt::Never,
+            Retry::After(delay) => NextAttempt::After(delay),
+            Retry::Backoff if record.count <= RACES && failure.lost_a_race() => {
+                NextAttempt::LostRace
+            }
+            Retry::Backoff if left > ON_TIME => NextAttempt::AsPromised(left),
             Retry::Backoff => match self.retry.bound(failures) {
                 // An attempt without a change, on an object that was given up, does not restart its
                 // retries.
                 Some(bound) if !record.rests => {
                     let draw = work.draw();
-                    Next::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
+                    NextAttempt::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
                 }
                 _ => {
                     // The function is the user's code and may panic: then the object rests.
                     let delay = || self.then.delay(failure, failures);
-                    Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
+                    NextAttempt::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
                 }
             },
         }
@@ -173,22 +179,22 @@ impl Worker {
 fn verdict(
     work: Work<ObjectKey>,
     (failure, failures): (&Failure, u32),
-    next: Next,
-    how: Ended,
-) -> Ended {
+    next: NextAttempt,
+    how: ReconcileResult,
+) -> ReconcileResult {
     let retry_in = match next {
-        Next::Never => {
+        NextAttempt::Never => {
             work.done();
             tracing::error!(error = %failure, "the reconcile failed for good");
-            return Ended::Terminal;
+            return ReconcileResult::Terminal;
         }
-        Next::LostRace => {
+        NextAttempt::LostRace => {
             // The winner's change is on its way through the watch, and makes the key due earlier.
             work.retry_after(RACE_LIMIT);
             tracing::debug!(error = %failure, "another writer was first: waiting for its write to appear");
             return how;
         }
-        Next::GiveUp(again_in) => {
+        NextAttempt::GiveUp(again_in) => {
             match again_in {
                 Some(delay) => work.retry_after(delay),
                 None => work.done(),
@@ -196,19 +202,19 @@ fn verdict(
             tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
             return how;
         }
-        Next::After(delay) => {
+        NextAttempt::After(delay) => {
             work.retry_after(delay);
             tracing::warn!(error = %failure, failures, retry_in = ?delay, "the reconcile failed");
             return how;
         }
-        Next::AsPromised(delay) => {
+        NextAttempt::AsPromised(delay) => {
             work.retry_after(delay);
             Some(delay)
         }
-        Next::Backoff { draw, is_anew, .. } => work.retry_drawn(draw, is_anew),
+        NextAttempt::Backoff { draw, is_anew, .. } => work.retry_drawn(draw, is_anew),
     };
     match how {
-        Ended::Panic | Ended::Timeout => {
+        ReconcileResult::Panic | ReconcileResult::Timeout => {
             tracing::error!(error = %failure, failures, ?retry_in, "the reconcile was ended");
         }
         _ => tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed"),

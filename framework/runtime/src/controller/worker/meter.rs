@@ -3,12 +3,14 @@
 //! Each worker counts its reconciles for itself; the counts become metrics when the metrics are
 //! read. A number that all workers change would move between processors with each reconcile.
 
+// DESIGN.md, 69: Workers share few cache lines beside those of the queue
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use windlass_core::metrics::{
-    CounterSeries, Durations, Gathers, GaugeSeries, HistogramSeries, Metrics, names,
+    CounterSeries, Durations, GaugeSeries, HistogramSeries, MetricSource, Metrics, names,
 };
 use windlass_core::sync::{CachePadded, Mutex};
 
@@ -17,7 +19,7 @@ const SHARDS: usize = 16;
 
 /// End of a reconcile, as `controller_runtime_reconcile_total` labels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ReconcileResult {
     Success,
     RequeueAfter,
     /// The reconcile was dropped, and starts again at once.
@@ -39,7 +41,7 @@ pub(crate) struct Meter {
 /// State that the recorders of all workers share.
 #[derive(Debug)]
 struct All {
-    series: Series,
+    series: ControllerSeries,
     shards: Box<[CachePadded<Shard>]>,
     /// The shard of the next worker.
     next: AtomicUsize,
@@ -67,7 +69,7 @@ struct Ends {
 
 /// Metric series of one controller.
 #[derive(Debug)]
-struct Series {
+struct ControllerSeries {
     success: CounterSeries,
     error: CounterSeries,
     requeue: CounterSeries,
@@ -88,7 +90,7 @@ impl Meter {
         let result = |result| metrics.counter(&names::RECONCILE, &[controller, result]);
         let counter = |def| metrics.counter(def, &[controller]);
         metrics.set(&names::MAX_CONCURRENT_RECONCILES, &[controller], workers as f64);
-        let series = Series {
+        let series = ControllerSeries {
             success: result("success"),
             error: result("error"),
             requeue: result("requeue"),
@@ -106,7 +108,7 @@ impl Meter {
         let (shards, next) = (shards.collect(), AtomicUsize::new(0));
         let all = Arc::new(All { series, shards, next, reported_busy: Mutex::default() });
         let source: Weak<All> = Arc::downgrade(&all);
-        metrics.gather_from(source);
+        metrics.register_source(source);
         Self { all, shard: 0 }
     }
 
@@ -149,23 +151,23 @@ impl Meter {
     }
 
     /// Records the end of a reconcile that took `took`.
-    pub(crate) fn ended(&self, how: Ended, took: Duration) {
+    pub(crate) fn ended(&self, how: ReconcileResult, took: Duration) {
         let series = &self.all.series;
         let mut ends = self.shard().ends.lock();
         ends.took.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         match how {
-            Ended::Success => ends.success += 1,
-            Ended::RequeueAfter => ends.requeue_after += 1,
-            Ended::Superseded => series.requeue.count(1),
-            Ended::Error => series.failed(),
-            Ended::Terminal => series.failed_by(&series.terminal),
-            Ended::Panic => series.failed_by(&series.panics),
-            Ended::Timeout => series.failed_by(&series.timeouts),
+            ReconcileResult::Success => ends.success += 1,
+            ReconcileResult::RequeueAfter => ends.requeue_after += 1,
+            ReconcileResult::Superseded => series.requeue.count(1),
+            ReconcileResult::Error => series.failed(),
+            ReconcileResult::Terminal => series.failed_by(&series.terminal),
+            ReconcileResult::Panic => series.failed_by(&series.panics),
+            ReconcileResult::Timeout => series.failed_by(&series.timeouts),
         }
     }
 }
 
-impl Series {
+impl ControllerSeries {
     fn failed(&self) {
         self.error.count(1);
         self.errors.count(1);
@@ -178,15 +180,15 @@ impl Series {
 }
 
 impl Shard {
-    fn new(series: &Series) -> Self {
+    fn new(series: &ControllerSeries) -> Self {
         let ends = Ends { took: series.seconds.gathering(), ..Ends::default() };
         let (busy, reconciles) = (AtomicUsize::new(0), AtomicU64::new(0));
         Self { ends: Mutex::new(ends), busy, reconciles }
     }
 }
 
-impl Gathers for All {
-    fn tell(&self) {
+impl MetricSource for All {
+    fn collect(&self) {
         let mut reported = self.reported_busy.lock();
         let mut busy = 0;
         for shard in &self.shards {
@@ -211,7 +213,7 @@ impl Gathers for All {
 impl Drop for All {
     fn drop(&mut self) {
         // Counts since the last reading are not lost.
-        self.tell();
+        self.collect();
     }
 }
 
@@ -245,10 +247,15 @@ mod tests {
         drop(busy);
         for round in 1..=3 {
             for worker in &workers {
-                for how in [Ended::Success, Ended::RequeueAfter, Ended::Error, Ended::Panic] {
+                for how in [
+                    ReconcileResult::Success,
+                    ReconcileResult::RequeueAfter,
+                    ReconcileResult::Error,
+                    ReconcileResult::Panic,
+                ] {
                     worker.ended(how, Duration::from_millis(20));
                 }
-                worker.ended(Ended::Success, Duration::from_millis(20));
+                worker.ended(ReconcileResult::Success, Duration::from_millis(20));
                 worker.over();
             }
             assert_eq!(success(), 2 * round * workers.len() as u64);
@@ -281,7 +288,7 @@ mod tests {
     fn unread_counts_are_added_when_the_controller_is_dropped() {
         let metrics = Metrics::new();
         let meter = Meter::new(&metrics, "shop", 1);
-        meter.for_one_worker().ended(Ended::RequeueAfter, Duration::ZERO);
+        meter.for_one_worker().ended(ReconcileResult::RequeueAfter, Duration::ZERO);
         drop(meter);
         assert_eq!(metrics.counted(&names::RECONCILE, &["shop", "requeue_after"]), 1);
     }

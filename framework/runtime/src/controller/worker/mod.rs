@@ -4,6 +4,8 @@
 //! Faults inside a step stay inside: a panic, a deadline and an error differ in metrics and logs
 //! only.
 
+// DESIGN.md, 69: Workers share few cache lines beside those of the queue
+
 mod attempt;
 mod failing;
 mod limits;
@@ -37,7 +39,7 @@ use tracing::Instrument;
 
 use self::attempt::AttemptCancel;
 use self::loop_guard::ThrottleDecision;
-use self::meter::Ended;
+use self::meter::ReconcileResult;
 use self::namespaces::Namespaces;
 use self::yield_budget::{PollCount, YieldBudget};
 use crate::controller::source::{Quiet, Reason, TriggerNames};
@@ -56,7 +58,7 @@ const ENDED_LIMIT: Duration = Duration::from_secs(10);
 
 /// Outcome of one step.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ReconcileOutcome {
     /// There is no such object: the key can be forgotten.
     Absent,
     /// Reconciled.
@@ -74,13 +76,13 @@ pub(super) enum Outcome {
 }
 
 /// A boxed future of a step.
-pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = ReconcileOutcome> + Send + 'a>>;
 
 /// A boxed report of a failure.
 pub(super) type ReportFuture<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
 
 /// Handles a key; the worker's view of a controller.
-pub(super) trait Step: Send + Sync + 'static {
+pub(super) trait KeyHandler: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a>;
 
@@ -104,7 +106,7 @@ pub(super) trait Step: Send + Sync + 'static {
 
     /// Returns a copy for one worker whose `Arc`s are not shared with other workers, so that
     /// reference counts do not contend. `None` if sharing is fine.
-    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+    fn for_one_worker(&self) -> Option<Arc<dyn KeyHandler>> {
         None
     }
 }
@@ -114,7 +116,7 @@ pub(super) trait Step: Send + Sync + 'static {
 pub(super) struct Worker {
     pub(super) controller: Arc<str>,
     pub(super) queue: WorkQueue<ObjectKey>,
-    pub(super) step: Arc<dyn Step>,
+    pub(super) step: Arc<dyn KeyHandler>,
     pub(super) timeout: Duration,
     pub(super) retry: RetryPolicy,
     pub(super) then: AfterMaxRetries,
@@ -128,8 +130,8 @@ pub(super) struct Worker {
 }
 
 /// End of a guarded step.
-enum End {
-    Outcome(Outcome),
+enum GuardedOutcome {
+    Outcome(ReconcileOutcome),
     Panicked(String),
     TimedOut,
 }
@@ -155,15 +157,16 @@ impl Worker {
         let ids = self.environment.rng.next_u64();
         let mut attempts = 0_u64;
         let mut next = self.next().await;
-        let mut streak = YieldBudget::new(polls, self.environment.clock.now());
+        let mut budget = YieldBudget::new(polls, self.environment.clock.now());
         while let Some(work) = next {
-            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken()) {
+            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken_at())
+            {
                 Quiet::Now(reasons) => reasons,
-                // The burst is not over: the key goes back until its quiet time ends.
+                // The burst is not over: the queue holds the key until the quiet time ends.
                 Quiet::In(delay) => {
                     work.hold(delay);
                     let now = self.environment.clock.now();
-                    next = self.follow(None, streak.goes_on(now), now).await;
+                    next = self.next_after(None, budget.may_continue(now), now).await;
                     continue;
                 }
             };
@@ -176,29 +179,29 @@ impl Worker {
                 reconcile_id = format_args!("{:016x}", reconcile_id(ids, attempts)),
                 reasons = %self.trigger_names.named(reasons),
             );
-            let (left, now) = self.attempt(work, reasons).instrument(span).await;
-            next = self.follow(left, streak.goes_on(now), now).await;
+            let (finished, now) = self.attempt(work, reasons).instrument(span).await;
+            next = self.next_after(finished, budget.may_continue(now), now).await;
         }
     }
 
-    /// Returns the next key after an attempt that ended at `now`. `left` is finished work whose
-    /// verdict is still to be given: one pass through the queue's lock is enough for both.
-    async fn follow(
+    /// Returns the next key after an attempt that ended at `now`. `finished` is work whose verdict
+    /// is still to be given: one pass through the queue's lock is enough for both.
+    async fn next_after(
         &self,
-        left: Option<Work<ObjectKey>>,
-        goes_on: bool,
+        finished: Option<Work<ObjectKey>>,
+        may_continue: bool,
         now: Instant,
     ) -> Option<Work<ObjectKey>> {
-        if !goes_on {
+        if !may_continue {
             // The verdict is given before yielding: the worker holds no key while other tasks run.
-            drop(left);
+            drop(finished);
             yield_now().await;
             return self.next().await;
         }
         // After a stop `next` returns `None`, so the verdict must be given by dropping the work.
-        let left = left.filter(|_| !self.stop.is_cancelled());
-        let Some(work) = left else { return self.next().await };
-        match work.next(now) {
+        let finished = finished.filter(|_| !self.stop.is_cancelled());
+        let Some(work) = finished else { return self.next().await };
+        match work.finish_then_next(now) {
             Some(work) => Some(work),
             None => self.wait().await,
         }
@@ -233,18 +236,18 @@ impl Worker {
         work: Work<ObjectKey>,
         mut reasons: u64,
     ) -> (Option<Work<ObjectKey>>, Instant) {
-        let started = work.taken();
+        let started = work.taken_at();
         if let Some((again_in, has_failed)) = self.is_own_echo(reasons, work.key(), started) {
             // The watch delivered an own write before it was answered: nothing is left to
             // reconcile.
-            let left = match again_in {
+            let finished = match again_in {
                 Some(delay) if has_failed => {
                     work.retry_after(delay);
                     None
                 }
-                _ => Some(work.succeeded(again_in)),
+                _ => Some(work.with_success(again_in)),
             };
-            return (left, self.environment.clock.now());
+            return (finished, self.environment.clock.now());
         }
         let is_timed = self.trigger_names.is_timed(reasons);
         let spec_version = || self.step.spec_version(work.key());
@@ -259,13 +262,13 @@ impl Worker {
                 );
             }
             ThrottleDecision::Wait(delay) => {
-                work.because(reasons).hold(delay);
+                work.with_reasons(reasons).hold(delay);
                 return (None, self.environment.clock.now());
             }
         }
         // The reasons of a burst are known here only; an attempt that is dropped must return them
         // to the queue.
-        let work = work.because(reasons).kept();
+        let work = work.with_reasons(reasons).hold_on_drop();
         let busy = self.meter.busy();
         let attempt = self.new_attempt(&work, reasons);
         let cancel = attempt.cancel.clone();
@@ -273,24 +276,24 @@ impl Worker {
         let now = self.environment.clock.now();
         let took = now.saturating_duration_since(started);
         self.meter.over();
-        let (ended, left) = match end {
-            End::Outcome(Outcome::Failed(failure)) => {
-                (self.fail(work, &cancel, (failure, Ended::Error)).await, None)
+        let (ended, finished) = match end {
+            GuardedOutcome::Outcome(ReconcileOutcome::Failed(failure)) => {
+                (self.fail(work, &cancel, (failure, ReconcileResult::Error)).await, None)
             }
-            End::Panicked(text) => {
+            GuardedOutcome::Panicked(text) => {
                 let failure = Failure::from(format!("the reconciler panicked: {text}"));
-                (self.fail(work, &cancel, (failure, Ended::Panic)).await, None)
+                (self.fail(work, &cancel, (failure, ReconcileResult::Panic)).await, None)
             }
-            End::TimedOut => {
+            GuardedOutcome::TimedOut => {
                 let limit = self.timeout;
                 let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
-                (self.fail(work, &cancel, (failure, Ended::Timeout)).await, None)
+                (self.fail(work, &cancel, (failure, ReconcileResult::Timeout)).await, None)
             }
-            End::Outcome(outcome) => self.conclude(work, outcome),
+            GuardedOutcome::Outcome(outcome) => self.conclude(work, outcome),
         };
         drop(busy);
         self.meter.ended(ended, took);
-        (left, now)
+        (finished, now)
     }
 
     /// Returns the remaining delay of the last reconcile's requeue, and whether that reconcile
@@ -324,11 +327,16 @@ impl Worker {
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
-    async fn guarded(&self, key: &ObjectKey, attempt: ReconcileAttempt, started: Instant) -> End {
+    async fn guarded(
+        &self,
+        key: &ObjectKey,
+        attempt: ReconcileAttempt,
+        started: Instant,
+    ) -> GuardedOutcome {
         let ending = attempt.cancel.at_end();
         let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, attempt))) {
             Ok(step) => step,
-            Err(panic) => return End::Panicked(panic_text(&*panic)),
+            Err(panic) => return GuardedOutcome::Panicked(panic_text(&*panic)),
         };
         let mut step = pin!(caught(step));
         // Rebound after `step`, so that it is dropped before `step`: the token is cancelled and the
@@ -344,19 +352,19 @@ impl Worker {
             tokio::select! {
                 biased;
                 end = step.as_mut() => {
-                    if !matches!(end, Ok(Outcome::Superseded)) {
+                    if !matches!(end, Ok(ReconcileOutcome::Superseded)) {
                         ending.finished();
                     }
                     return match end {
-                        Ok(outcome) => End::Outcome(outcome),
-                        Err(panic) => End::Panicked(panic_text(&*panic)),
+                        Ok(outcome) => GuardedOutcome::Outcome(outcome),
+                        Err(panic) => GuardedOutcome::Panicked(panic_text(&*panic)),
                     };
                 }
                 // Polled, and so armed, only when the step is pending.
                 () = self.environment.clock.sleep_until(tick) => self.queue.observe(),
             }
         }
-        End::TimedOut
+        GuardedOutcome::TimedOut
     }
 
     /// Logs an outcome that is no failure, and chooses the verdict, which is given with the next
@@ -364,49 +372,49 @@ impl Worker {
     fn conclude(
         &self,
         work: Work<ObjectKey>,
-        outcome: Outcome,
-    ) -> (Ended, Option<Work<ObjectKey>>) {
+        outcome: ReconcileOutcome,
+    ) -> (ReconcileResult, Option<Work<ObjectKey>>) {
         self.namespaces.ended(work.key());
         let (ended, again_in) = match outcome {
-            Outcome::Absent => {
+            ReconcileOutcome::Absent => {
                 self.loop_guard.forget(work.key());
                 self.last.forget(work.key());
-                return (Ended::Success, Some(work.ended_for_good()));
+                return (ReconcileResult::Success, Some(work.with_gone()));
             }
-            Outcome::Paused => {
+            ReconcileOutcome::Paused => {
                 tracing::debug!("not reconciled: paused");
-                (Ended::Success, None)
+                (ReconcileResult::Success, None)
             }
-            Outcome::Done(action) => {
+            ReconcileOutcome::Done(action) => {
                 self.last.succeeded(work.key());
                 match action.requeue_after {
                     None => {
                         tracing::debug!("reconciled");
-                        (Ended::Success, None)
+                        (ReconcileResult::Success, None)
                     }
                     Some(delay) => {
                         tracing::debug!(again_in = ?delay, "reconciled");
-                        (Ended::RequeueAfter, Some(delay))
+                        (ReconcileResult::RequeueAfter, Some(delay))
                     }
                 }
             }
-            Outcome::Ended(failure) => {
+            ReconcileOutcome::Ended(failure) => {
                 tracing::debug!(why = %failure, "not reconciled: the object has ended");
-                (Ended::Success, Some(ENDED_LIMIT))
+                (ReconcileResult::Success, Some(ENDED_LIMIT))
             }
-            Outcome::Superseded => {
+            ReconcileOutcome::Superseded => {
                 // Neither success nor failure: the key is due again at once, and its backoff is
                 // unchanged.
                 work.hold(Duration::ZERO);
                 tracing::debug!("dropped: the object changed meanwhile");
-                return (Ended::Superseded, None);
+                return (ReconcileResult::Superseded, None);
             }
-            Outcome::Failed(failure) | Outcome::Undecodable(failure) => {
+            ReconcileOutcome::Failed(failure) | ReconcileOutcome::Undecodable(failure) => {
                 tracing::debug!(error = %failure, "not reconciled");
-                (Ended::Terminal, None)
+                (ReconcileResult::Terminal, None)
             }
         };
-        (ended, Some(work.succeeded(again_in)))
+        (ended, Some(work.with_success(again_in)))
     }
 }
 

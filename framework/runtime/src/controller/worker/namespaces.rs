@@ -8,6 +8,8 @@
 //! A namespace that merely changes causes no retry, and one state of it causes at most one retry of
 //! a key: a server whose cache of namespaces lags is not queried in a loop.
 
+// DESIGN.md, 32: Keys that failed because of a namespace wait for this namespace
+
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -47,14 +49,14 @@ enum Door {
 /// The keys of one controller that wait for a namespace.
 #[derive(Default)]
 pub(crate) struct Namespaces {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingKeys>,
     /// Whether any key waits, so that other reconciles take no lock.
     is_waited_for: AtomicBool,
     changed: Notify,
 }
 
 /// By namespace, the waiting keys, each with the state for which it was last tried.
-type Waiting = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
+type WaitingKeys = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
 
 /// A watched namespace.
 struct Watched {
@@ -183,8 +185,8 @@ impl Namespaces {
         }
         tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
         // The keys go on waiting until their reconciles end.
-        let adding = Reason::NAMESPACE.adding();
-        queue.add_each(due.into_iter().map(|key| (key, adding)));
+        let options = Reason::NAMESPACE.add_options();
+        queue.add_each(due.into_iter().map(|key| (key, options)));
     }
 }
 
@@ -197,8 +199,8 @@ impl Watched {
         // The watch selects a single namespace.
         match self.informer.store().select(None, &Selector::everything()).first() {
             None => Door::Absent,
-            Some(found) if found.head().is_terminating() => Door::Closing,
-            Some(found) => Door::Open(found.head().uid().to_owned()),
+            Some(found) if found.metadata().is_terminating() => Door::Closing,
+            Some(found) => Door::Open(found.metadata().uid().to_owned()),
         }
     }
 }
@@ -228,7 +230,7 @@ async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
 }
 
 /// Removes a key from every namespace that it waits for.
-fn remove(waiting: &mut Waiting, key: &ObjectKey) {
+fn remove(waiting: &mut WaitingKeys, key: &ObjectKey) {
     waiting.retain(|_, keys| {
         keys.remove(key);
         !keys.is_empty()

@@ -35,38 +35,38 @@ impl Script {
         self.now.lock().1
     }
 
-    async fn play(&self, name: &str, attempt: &ReconcileAttempt) -> Outcome {
+    async fn play(&self, name: &str, attempt: &ReconcileAttempt) -> ReconcileOutcome {
         match name.split('-').next().unwrap_or_default() {
             "panics" => panic!("no such luck"),
             "hangs" => std::future::pending().await,
-            "fails" => Outcome::Failed(Failure::from("on purpose")),
-            "terminal" => Outcome::Failed(Failure::terminal("on purpose")),
-            "later" => Outcome::Done(Action::requeue_after(Duration::from_secs(60))),
+            "fails" => ReconcileOutcome::Failed(Failure::from("on purpose")),
+            "terminal" => ReconcileOutcome::Failed(Failure::terminal("on purpose")),
+            "later" => ReconcileOutcome::Done(Action::requeue_after(Duration::from_secs(60))),
             "slow" => {
                 tokio::time::sleep(Duration::from_secs(10)).await;
-                Outcome::Done(Action::done())
+                ReconcileOutcome::Done(Action::done())
             }
             "minds" => {
                 attempt.cancel.token().cancelled().await;
-                Outcome::Done(Action::done())
+                ReconcileOutcome::Done(Action::done())
             }
             "poison" => {
                 if attempt.number > 0 {
                     tokio::time::sleep(Duration::from_secs(100)).await;
                 }
-                Outcome::Failed(Failure::from("on purpose"))
+                ReconcileOutcome::Failed(Failure::from("on purpose"))
             }
             "gated" => {
                 let gate = self.gate.as_ref().expect("a gate");
                 gate.acquire().await.expect("open").forget();
-                Outcome::Done(Action::done())
+                ReconcileOutcome::Done(Action::done())
             }
-            _ => Outcome::Done(Action::done()),
+            _ => ReconcileOutcome::Done(Action::done()),
         }
     }
 }
 
-impl Step for Script {
+impl KeyHandler for Script {
     fn run<'a>(&'a self, key: &'a ObjectKey, attempt: ReconcileAttempt) -> StepFuture<'a> {
         Box::pin(async move {
             let name = key.name();
@@ -128,7 +128,7 @@ impl Stage {
         let worker = Worker {
             controller: "test".into(),
             queue: WorkQueue::new(QueueSettings::new("test").workers(workers), &environment),
-            step: Arc::clone(&script) as Arc<dyn Step>,
+            step: Arc::clone(&script) as Arc<dyn KeyHandler>,
             timeout: Duration::from_secs(300),
             retry: RetryPolicy::forever(),
             then: AfterMaxRetries::Rest,
@@ -151,8 +151,12 @@ impl Stage {
         self.worker.queue.add(ObjectKey::new(Some("shop"), name));
     }
 
-    fn counted(&self, def: &windlass_core::metrics::Def, labels: &[&str]) -> u64 {
-        self.worker.environment.metrics.counted(def, labels)
+    fn counted(
+        &self,
+        definition: &windlass_core::metrics::MetricDefinition,
+        labels: &[&str],
+    ) -> u64 {
+        self.worker.environment.metrics.counted(definition, labels)
     }
 
     async fn stop(self) -> bool {

@@ -5,6 +5,8 @@
 //! that costs as much as dozens of queue operations. So attempts and their time are counted here
 //! instead.
 
+// DESIGN.md, 98: A worker's yield budget is 4096 turns or a millisecond
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +17,7 @@ use tokio::time::Instant;
 
 /// Most attempts in a row: where time stands still, as in tests, nothing else ends them.
 const MOST: u32 = 4096;
-/// An attempt that begins later than this ends the streak. A tenth of the time slice of a goroutine
+/// An attempt that begins later than this exhausts the budget. A tenth of the time slice of a goroutine
 /// in Go.
 const LONGEST: Duration = Duration::from_millis(1);
 
@@ -47,27 +49,27 @@ impl PollCount {
 pub(super) struct YieldBudget<'a> {
     polls: &'a PollCount,
     seen: u32,
-    turns: u32,
+    attempts: u32,
     since: Instant,
 }
 
 impl<'a> YieldBudget<'a> {
-    /// An empty streak.
+    /// Returns a budget of which nothing is used.
     pub(super) fn new(polls: &'a PollCount, now: Instant) -> Self {
-        Self { polls, seen: polls.now(), turns: 0, since: now }
+        Self { polls, seen: polls.now(), attempts: 0, since: now }
     }
 
-    /// Notes the end of an attempt; returns whether another may follow at once.
-    pub(super) fn goes_on(&mut self, now: Instant) -> bool {
+    /// Counts the end of an attempt; returns whether another may begin without a yield.
+    pub(super) fn may_continue(&mut self, now: Instant) -> bool {
         let polls = self.polls.now();
-        // Polled again, so the task has waited: a new streak begins.
+        // Polled again, so the task has waited: the budget is full again.
         if polls != self.seen {
-            *self = Self { polls: self.polls, seen: polls, turns: 0, since: now };
+            *self = Self { polls: self.polls, seen: polls, attempts: 0, since: now };
         }
-        self.turns += 1;
+        self.attempts += 1;
         let took = now.saturating_duration_since(self.since);
         // Without budget the next operation yields in any case.
-        self.turns < MOST && took < LONGEST && has_budget_remaining()
+        self.attempts < MOST && took < LONGEST && has_budget_remaining()
     }
 }
 
@@ -78,14 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_streak_ends_after_so_many_turns_or_so_much_time() {
+    fn a_budget_ends_after_so_many_attempts_or_so_much_time() {
         let (polls, start) = (PollCount::default(), Instant::now());
-        let mut streak = YieldBudget::new(&polls, start);
-        let turns = (0..).take_while(|_| streak.goes_on(start)).count();
-        assert_eq!(turns, MOST as usize - 1);
-        let mut streak = YieldBudget::new(&polls, start);
-        assert!(streak.goes_on(start + LONGEST / 2));
-        assert!(!streak.goes_on(start + LONGEST));
+        let mut budget = YieldBudget::new(&polls, start);
+        let attempts = (0..).take_while(|_| budget.may_continue(start)).count();
+        assert_eq!(attempts, MOST as usize - 1);
+        let mut budget = YieldBudget::new(&polls, start);
+        assert!(budget.may_continue(start + LONGEST / 2));
+        assert!(!budget.may_continue(start + LONGEST));
     }
 
     #[test]
@@ -93,14 +95,14 @@ mod tests {
         let (polls, start) = (PollCount::default(), Instant::now());
         let mut context = Context::from_waker(Waker::noop());
         let mut task = pin!(polls.count(async {
-            let mut streak = YieldBudget::new(&polls, start);
+            let mut budget = YieldBudget::new(&polls, start);
             let mut waits = 0;
             poll_fn(|_| {
                 waits += 1;
                 if waits < 3 { Poll::Pending } else { Poll::Ready(()) }
             })
             .await;
-            (streak.goes_on(start + 9 * LONGEST), streak.goes_on(start + 10 * LONGEST))
+            (budget.may_continue(start + 9 * LONGEST), budget.may_continue(start + 10 * LONGEST))
         }));
         assert!(task.as_mut().poll(&mut context).is_pending());
         assert!(task.as_mut().poll(&mut context).is_pending());

@@ -1,40 +1,44 @@
 //! Handing a lease over on request: a process asks, the holder lends.
 //!
-//! The machine knows no requests. [`Handover`] looks at the records that the machine has seen and
-//! at the requests that it makes. It sends a request for the lease when the machine has nothing
-//! more to send, declines a lease that the machine may take, and sets the field `requested_by`,
-//! which no decision of the machine reads. So whatever it does, two processes lead at once only if
-//! their machines allow it.
+//! The machine does not handle requests for the lease. [`Handover`] reads the records that the
+//! machine has seen and the requests that it makes. It sends a request for the lease when the
+//! machine has nothing more to send, declines a lease that the machine may take, and sets the field
+//! `requested_by`, which no decision of the machine reads. So whatever it does, two processes lead
+//! at once only if their machines allow it.
+
+// DESIGN.md, 115: Handing over wraps the election machine
 
 use jiff::Timestamp;
 
-use super::machine::{Concern, LockRequest, LockResponse, Machine, Next};
+use super::machine::{LockRequest, LockResponse, Machine, Next, Reaction};
 use crate::leader::lock::{LeaderElectionRecord, ObservedRecord};
 use windlass_core::clock::ClockReading;
 
-/// Policy of handing the lease over on request, beside the race itself.
+/// Policy of handing the lease over on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::leader) struct HandoverPolicy {
+pub struct HandoverPolicy {
     /// Asks a holder for the lease.
-    pub(in crate::leader) asks: bool,
+    pub asks: bool,
     /// Gives the lease to a process that asks, and lets it have the lease first.
-    pub(in crate::leader) lends: bool,
+    pub lends: bool,
 }
 
 /// A machine whose process asks for the lease, or lends it.
 #[derive(Debug)]
-pub(in crate::leader) struct Handover {
-    pub(in crate::leader) machine: Machine,
+pub struct Handover {
+    #[doc(hidden)]
+    pub machine: Machine,
     policy: HandoverPolicy,
 }
 
 impl Handover {
-    pub(in crate::leader) fn new(machine: Machine, policy: HandoverPolicy) -> Self {
+    #[doc(hidden)]
+    pub fn new(machine: Machine, policy: HandoverPolicy) -> Self {
         Self { machine, policy }
     }
 
     /// While leading: whether another process asks for the lease, and this one lends it.
-    pub(in crate::leader) fn is_asked(&self) -> bool {
+    pub fn is_asked(&self) -> bool {
         self.machine.held().is_some() && self.lends_to().is_some()
     }
 
@@ -51,30 +55,26 @@ impl Handover {
     }
 
     /// While leading: returns the reaction to a record that the lock reported, as
-    /// [`Machine::concern`]. A new request is a reason to look at the lock.
-    pub(in crate::leader) fn concern(&self, reported: &ObservedRecord) -> Concern {
+    /// [`Machine::reaction`]. A new request is a reason to read the lock.
+    pub(in crate::leader) fn reaction(&self, reported: &ObservedRecord) -> Reaction {
         let is_new = self.requester(&reported.record).is_some() && !self.is_asked();
-        match self.machine.concern(reported) {
-            Concern::Renewed if self.policy.lends && is_new => Concern::Look,
-            Concern::Renewed => Concern::Nothing,
-            concern => concern,
+        match self.machine.reaction(reported) {
+            Reaction::Renewed if self.policy.lends && is_new => Reaction::Read,
+            Reaction::Renewed => Reaction::Nothing,
+            reaction => reaction,
         }
     }
 
     /// Begins an attempt.
-    pub(in crate::leader) fn attempt(
-        &mut self,
-        now: &ClockReading,
-        wall: Timestamp,
-    ) -> LockRequest {
+    pub fn attempt(&mut self, now: &ClockReading, wall: Timestamp) -> LockRequest {
         self.machine.attempt(now, wall)
     }
 
-    /// Takes in the answer to `ask`, as [`Machine::answered`]. Returns the next request of this
+    /// Takes in the answer to `request`, as [`Machine::answered`]. Returns the next request of this
     /// attempt, if there is one.
-    pub(in crate::leader) fn answered(
+    pub fn answered(
         &mut self,
-        ask: &LockRequest,
+        request: &LockRequest,
         answer: LockResponse,
         sent: &ClockReading,
         now: &ClockReading,
@@ -83,24 +83,24 @@ impl Handover {
         // A leader that finds another holder has lost the lease; it asks for it in a later attempt.
         let was_held = self.machine.held().is_some();
         let is_seen = matches!(answer, LockResponse::Lease(_));
-        let was_read = *ask == LockRequest::Read;
-        match self.machine.answered(ask, answer, sent, now, wall) {
+        let was_read = *request == LockRequest::Read;
+        match self.machine.answered(request, answer, sent, now, wall) {
             Next::Send(next) => Some(next),
             Next::Take(_) if self.declines(now) => None,
             Next::Take(permit) => self.machine.take(permit, wall),
             Next::End if is_seen && was_read && !was_held => self.request(),
             Next::End => {
                 if is_seen && !was_read {
-                    self.check_place();
+                    self.stop_asking_if_unsupported();
                 }
                 None
             }
         }
     }
 
-    /// Stops to ask if the lock has no place for a request: repeated requests would only keep it
-    /// changing.
-    fn check_place(&mut self) {
+    /// Stops asking if the lock does not store requests: repeated requests would only change it
+    /// again and again.
+    fn stop_asking_if_unsupported(&mut self) {
         let Some(ObservedRecord { record, .. }) = self.machine.seen() else { return };
         let is_ours = record.holder.as_deref() == Some(self.machine.identity());
         if !is_ours && record.requested_by.is_none() {
@@ -146,9 +146,9 @@ impl Handover {
 
     /// Returns the request that gives the Lease back, as [`Machine::release`]. A request for the
     /// lease stays in the released record: it says which process comes next.
-    pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
-        let ask = self.machine.release(wall)?;
-        let LockRequest::Replace { version, record } = ask else { return Some(ask) };
+    pub fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
+        let request = self.machine.release(wall)?;
+        let LockRequest::Replace { version, record } = request else { return Some(request) };
         let requested_by = self.lends_to().map(str::to_owned);
         Some(LockRequest::Replace {
             version,

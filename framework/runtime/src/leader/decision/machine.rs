@@ -6,6 +6,11 @@
 //! period. Every decision that safety rests on is here, so that a simulation can run it a million
 //! times.
 
+// DESIGN.md, 67: A candidate whose answers are lost yields the lease
+// DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
+// DESIGN.md, 100: A leader recreates its deleted lock without the creation wait
+// DESIGN.md, 115: Handing over wraps the election machine
+
 use std::cmp::Ordering;
 use std::time::Duration;
 
@@ -14,12 +19,13 @@ use jiff::Timestamp;
 use super::own_records::{OwnRecords, Wait};
 use crate::leader::gate::remaining;
 use crate::leader::lock::{LeaderElectionRecord, ObservedRecord, RELEASED};
-use crate::leader::settings::{JITTER, Timing};
+use crate::leader::settings::{JITTER, LeaseDurations};
 use windlass_core::clock::ClockReading;
 
 /// A request of an attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::leader) enum LockRequest {
+#[doc(hidden)]
+pub enum LockRequest {
     Read,
     Create(LeaderElectionRecord),
     Replace { version: String, record: LeaderElectionRecord },
@@ -27,7 +33,7 @@ pub(in crate::leader) enum LockRequest {
 
 /// Outcome of a request.
 #[derive(Clone, Debug)]
-pub(in crate::leader) enum LockResponse {
+pub enum LockResponse {
     /// The Lease as it was read, or as it is after our write.
     Lease(ObservedRecord),
     /// There is no Lease.
@@ -67,19 +73,19 @@ pub(super) struct Permit(());
 
 /// Reaction of a leader to a record that the lock reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::leader) enum Concern {
+pub(in crate::leader) enum Reaction {
     Nothing,
     /// A newer record of this process: it still leads.
     Renewed,
     /// Read the lock: it may have changed hands.
-    Look,
+    Read,
     /// Another process holds the lock.
-    Over,
+    Overtaken,
 }
 
 /// The lock as it was last seen.
 #[derive(Debug)]
-struct Sight {
+struct Observation {
     lease: ObservedRecord,
     /// When this version was first seen.
     first: ClockReading,
@@ -89,11 +95,11 @@ struct Sight {
 
 /// State of one process in an election.
 #[derive(Debug)]
-pub(in crate::leader) struct Machine {
+pub struct Machine {
     identity: String,
-    timing: Timing,
-    written: OwnRecords,
-    sight: Option<Sight>,
+    timing: LeaseDurations,
+    own_records: OwnRecords,
+    observation: Option<Observation>,
     /// While leading: the time just before the last successful request was sent.
     held: Option<ClockReading>,
     /// While leading: the start of the first attempt that failed after the last success.
@@ -116,12 +122,13 @@ pub(in crate::leader) struct Machine {
 }
 
 impl Machine {
-    pub(in crate::leader) fn new(identity: String, timing: Timing, written: OwnRecords) -> Self {
+    #[doc(hidden)]
+    pub fn new(identity: String, timing: LeaseDurations, own_records: OwnRecords) -> Self {
         Self {
             identity,
             timing,
-            written,
-            sight: None,
+            own_records,
+            observation: None,
             held: None,
             failing: None,
             lost: None,
@@ -141,39 +148,42 @@ impl Machine {
 
     /// The record as it was last seen.
     pub(super) fn seen(&self) -> Option<&ObservedRecord> {
-        self.sight.as_ref().map(|sight| &sight.lease)
+        self.observation.as_ref().map(|observation| &observation.lease)
     }
 
     /// The record as it was last seen, if it is, as far as this process knows, still stored.
     pub(super) fn current(&self) -> Option<&ObservedRecord> {
-        self.sight.as_ref().filter(|sight| sight.current).map(|sight| &sight.lease)
+        self.observation
+            .as_ref()
+            .filter(|observation| observation.current)
+            .map(|observation| &observation.lease)
     }
 
     /// While leading: the time just before the last successful request was sent.
-    pub(in crate::leader) fn held(&self) -> Option<ClockReading> {
+    pub fn held(&self) -> Option<ClockReading> {
         self.held
     }
 
     /// The last holder seen; `None` when the Lease was free or has not been seen.
     pub(in crate::leader) fn holder(&self) -> Option<&str> {
-        self.sight.as_ref()?.lease.record.holder.as_deref()
+        self.observation.as_ref()?.lease.record.holder.as_deref()
     }
 
     /// Returns the time for which this process must not write yet although it holds the lock,
     /// because it created it; `None` when it holds no such lock.
     pub(in crate::leader) fn wait_left(&self, now: &ClockReading) -> Option<Duration> {
-        let sight = self.sight.as_ref().filter(|_| self.held.is_none())?;
-        if !self.is_ours(&sight.lease.record) || self.missing.is_some() {
+        let observation = self.observation.as_ref().filter(|_| self.held.is_none())?;
+        if !self.is_ours(&observation.lease.record) || self.missing.is_some() {
             return None;
         }
-        let wait = self.written.wait(&sight.lease.record)?.seen(sight.first);
+        let wait = self.own_records.wait(&observation.lease.record)?.seen(observation.first);
         Some(wait.left(now).unwrap_or_default())
     }
 
     /// While leading: returns the reaction to a record that the lock reported. The record may be an
     /// old one.
-    pub(in crate::leader) fn concern(&self, reported: &ObservedRecord) -> Concern {
-        let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
+    pub(in crate::leader) fn reaction(&self, reported: &ObservedRecord) -> Reaction {
+        let seen = self.observation.as_ref().map(|observation| observation.lease.version.as_str());
         // Versions of API objects are numbers; those of other locks say nothing about order.
         let order = seen.and_then(|seen| {
             let (reported, seen) =
@@ -182,25 +192,25 @@ impl Machine {
         });
         // A reported record may be older than the one that this process read or wrote itself.
         if matches!(order, Some(Ordering::Less | Ordering::Equal)) {
-            return Concern::Nothing;
+            return Reaction::Nothing;
         }
         match reported.record.holder.as_deref() {
-            Some(holder) if holder != self.identity && order.is_some() => Concern::Over,
-            Some(_) if self.is_ours(&reported.record) => Concern::Renewed,
-            _ => Concern::Look,
+            Some(holder) if holder != self.identity && order.is_some() => Reaction::Overtaken,
+            Some(_) if self.is_ours(&reported.record) => Reaction::Renewed,
+            _ => Reaction::Read,
         }
     }
 
     /// Ends leadership because another holds the lock.
     pub(in crate::leader) fn overtaken(&mut self, reported: &ObservedRecord) {
         let holder = reported.record.holder.clone().unwrap_or_default();
-        self.stale();
-        self.lose(Loss::Taken(holder));
+        self.mark_stale();
+        self.end_leadership(Loss::Taken(holder));
     }
 
     /// For a candidate: whether a reported record is worth an attempt at once.
-    pub(in crate::leader) fn is_chance(&self, reported: &ObservedRecord) -> bool {
-        let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
+    pub(in crate::leader) fn is_worth_attempt(&self, reported: &ObservedRecord) -> bool {
+        let seen = self.observation.as_ref().map(|observation| observation.lease.version.as_str());
         reported.record.holder.is_none() && seen != Some(reported.version.as_str())
     }
 
@@ -211,7 +221,7 @@ impl Machine {
 
     /// Returns the time that leadership lasts if no further request succeeds; `None` when not
     /// leading.
-    pub(in crate::leader) fn time_left(&self, now: &ClockReading) -> Option<Duration> {
+    pub fn time_left(&self, now: &ClockReading) -> Option<Duration> {
         let valid = remaining(&self.timing, &self.held?, now)?;
         let Some(failing) = self.failing else { return Some(valid) };
         // After a failure the renew deadline counts, too, and may end before the validity.
@@ -220,10 +230,10 @@ impl Machine {
     }
 
     /// Ends leadership whose time is up; returns whether it did.
-    pub(in crate::leader) fn expire(&mut self, now: &ClockReading) -> bool {
+    pub fn expire(&mut self, now: &ClockReading) -> bool {
         let over = self.held.is_some() && self.time_left(now).is_none();
         if over {
-            self.lose(Loss::NotRenewed);
+            self.end_leadership(Loss::NotRenewed);
         }
         over
     }
@@ -238,18 +248,19 @@ impl Machine {
         self.reads = 0;
         // A leader that knows the stored version renews without a read.
         if self.held.is_some()
-            && let Some(sight) = self.sight.as_ref().filter(|sight| sight.current)
+            && let Some(observation) =
+                self.observation.as_ref().filter(|observation| observation.current)
         {
-            return self.write(sight, wall);
+            return self.write(observation, wall);
         }
         self.read()
     }
 
-    /// Takes in the answer to `ask`; `sent` was read before the request left. Returns the next
+    /// Takes in the answer to `request`; `sent` was read before the request left. Returns the next
     /// step of this attempt.
     pub(super) fn answered(
         &mut self,
-        ask: &LockRequest,
+        request: &LockRequest,
         answer: LockResponse,
         sent: &ClockReading,
         now: &ClockReading,
@@ -257,23 +268,23 @@ impl Machine {
     ) -> Next {
         match answer {
             LockResponse::Lease(lease) => {
-                self.see(lease, now);
-                if *ask == LockRequest::Read {
-                    self.find();
+                self.observe(lease, now);
+                if *request == LockRequest::Read {
+                    self.count_own_record();
                     return self.decide(now);
                 }
-                self.written(ask, sent, now);
+                self.confirm_write(request, sent, now);
                 Next::End
             }
             LockResponse::Missing => self.missing(now, wall).map_or(Next::End, Next::Send),
             LockResponse::Conflict => {
-                self.stale();
+                self.mark_stale();
                 // One more read shows the winner; a second conflict waits for the next attempt.
                 if self.reads < 2 { Next::Send(self.read()) } else { Next::End }
             }
             LockResponse::Failed => {
                 // The write may have been executed: the next attempt reads first.
-                self.stale();
+                self.mark_stale();
                 if self.held.is_some() {
                     self.failing = self.failing.or(self.began);
                 }
@@ -284,7 +295,7 @@ impl Machine {
 
     /// Returns the write that takes or renews the lease.
     pub(super) fn take(&self, _: Permit, wall: Timestamp) -> Option<LockRequest> {
-        self.sight.as_ref().map(|sight| self.write(sight, wall))
+        self.observation.as_ref().map(|observation| self.write(observation, wall))
     }
 
     /// Returns the request that gives the Lease back, if it is ours; the record must be current
@@ -292,12 +303,15 @@ impl Machine {
     pub(in crate::leader) fn release(&mut self, wall: Timestamp) -> Option<LockRequest> {
         self.held = None;
         self.failing = None;
-        let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
+        let Some(observation) = self.observation.as_ref().filter(|observation| observation.current)
+        else {
             return Some(LockRequest::Read);
         };
         // A process that finds the lock released writes at once, so a wait that is not over must
         // not be shortened by a release.
-        if !self.is_ours(&sight.lease.record) || self.written.wait(&sight.lease.record).is_some() {
+        if !self.is_ours(&observation.lease.record)
+            || self.own_records.wait(&observation.lease.record).is_some()
+        {
             return None;
         }
         let record = LeaderElectionRecord {
@@ -307,28 +321,28 @@ impl Machine {
             renewed: Some(wall),
             // A request is made to one holder, and ends with its term.
             requested_by: None,
-            ..sight.lease.record.clone()
+            ..observation.lease.record.clone()
         };
-        Some(LockRequest::Replace { version: sight.lease.version.clone(), record })
+        Some(LockRequest::Replace { version: observation.lease.version.clone(), record })
     }
 
     /// Takes in the answer to a request outside of an attempt, such as one of
     /// [`release`](Self::release); returns true when nothing is left to do.
     pub(in crate::leader) fn released(
         &mut self,
-        ask: &LockRequest,
+        request: &LockRequest,
         answer: LockResponse,
         now: &ClockReading,
     ) -> bool {
         match answer {
             LockResponse::Lease(lease) => {
-                self.see(lease, now);
-                *ask != LockRequest::Read
+                self.observe(lease, now);
+                *request != LockRequest::Read
             }
             // Without a Lease there is nothing to give back.
             LockResponse::Missing => true,
             LockResponse::Conflict | LockResponse::Failed => {
-                self.stale();
+                self.mark_stale();
                 false
             }
         }
@@ -340,30 +354,33 @@ impl Machine {
         LockRequest::Read
     }
 
-    /// Takes in a record that was read or written.
-    fn see(&mut self, lease: ObservedRecord, now: &ClockReading) {
+    /// Stores a record that was read or written as the observed one.
+    fn observe(&mut self, lease: ObservedRecord, now: &ClockReading) {
         self.missing = None;
-        if self.written.take_unheld(self.timing.lease_duration, now) && self.is_ours(&lease.record)
+        if self.own_records.take_unheld(self.timing.lease_duration, now)
+            && self.is_ours(&lease.record)
         {
-            self.written.set_wait(&lease.record, None);
+            self.own_records.set_wait(&lease.record, None);
         }
-        match &mut self.sight {
-            // The same version was seen before: its time of first sight stays, because the wait of
-            // a candidate counts from there.
-            Some(sight) if sight.lease.version == lease.version => sight.current = true,
-            sight => *sight = Some(Sight { lease, first: *now, current: true }),
+        match &mut self.observation {
+            // The same version was seen before: its time of first observation stays, because the
+            // wait of a candidate counts from there.
+            Some(observation) if observation.lease.version == lease.version => {
+                observation.current = true
+            }
+            observation => *observation = Some(Observation { lease, first: *now, current: true }),
         }
     }
 
     /// Notes that the stored version may no longer be the one that was seen.
-    pub(in crate::leader) fn stale(&mut self) {
-        if let Some(sight) = &mut self.sight {
-            sight.current = false;
+    pub(in crate::leader) fn mark_stale(&mut self) {
+        if let Some(observation) = &mut self.observation {
+            observation.current = false;
         }
     }
 
     /// Ends leadership, and keeps the reason for [`take_loss`](Self::take_loss).
-    fn lose(&mut self, loss: Loss) {
+    fn end_leadership(&mut self, loss: Loss) {
         self.held = None;
         self.failing = None;
         self.tenure = None;
@@ -371,7 +388,7 @@ impl Machine {
     }
 
     /// Takes in the answer to a write of ours that was stored.
-    fn written(&mut self, ask: &LockRequest, sent: &ClockReading, now: &ClockReading) {
+    fn confirm_write(&mut self, request: &LockRequest, sent: &ClockReading, now: &ClockReading) {
         if self.holder() != Some(&self.identity) {
             // Something between us and the store changed the holder, or the write left it as it
             // was.
@@ -380,18 +397,18 @@ impl Machine {
         // A write of another origin may leave the holder as it is, and the holder may be another
         // process of this name: only a record that this process sent as its own makes it the
         // leader.
-        let record = match ask {
+        let record = match request {
             LockRequest::Create(record) | LockRequest::Replace { record, .. } => record,
             LockRequest::Read => return,
         };
-        if !self.written.contains(record) {
+        if !self.own_records.contains(record) {
             return;
         }
-        if let Some(sight) = &self.sight
-            && !self.is_ours(&sight.lease.record)
+        if let Some(observation) = &self.observation
+            && !self.is_ours(&observation.lease.record)
         {
             // The store may normalize a record: the stored form counts as ours, too.
-            self.written.add(&sight.lease.record, self.written.wait(record));
+            self.own_records.add(&observation.lease.record, self.own_records.wait(record));
         }
         let is_over = self.is_wait_over(now);
         // An answer that took longer than the lease lasts gives nothing; the next attempt renews.
@@ -399,7 +416,7 @@ impl Machine {
             (self.failing, self.unacknowledged) = (None, 0);
             if is_over {
                 self.held = Some(*sent);
-                let record = self.sight.as_ref().map(|sight| &sight.lease.record);
+                let record = self.observation.as_ref().map(|observation| &observation.lease.record);
                 self.tenure = record.and_then(|it| Some((it.acquired?, it.transitions)));
             }
         }
@@ -407,24 +424,27 @@ impl Machine {
 
     /// Whether the holder of a record of ours that was just stored may write.
     fn is_wait_over(&self, now: &ClockReading) -> bool {
-        let Some(sight) = &self.sight else { return false };
-        let record = &sight.lease.record;
-        let Some(wait) = self.written.wait(record).map(|wait| wait.seen(sight.first)) else {
+        let Some(observation) = &self.observation else { return false };
+        let record = &observation.lease.record;
+        let Some(wait) = self.own_records.wait(record).map(|wait| wait.seen(observation.first))
+        else {
             return true;
         };
         // A leader that recreates its lock while its validity lasts held it all the time: no other
         // process can have waited for long enough meanwhile.
         let is_led = self.held.is_some_and(|held| remaining(&self.timing, &held, now).is_some());
         let is_over = is_led || wait.left(now).is_none();
-        self.written.set_wait(record, Some(wait).filter(|_| !is_over));
+        self.own_records.set_wait(record, Some(wait).filter(|_| !is_over));
         is_over
     }
 
     /// Counts the record that was read if it is ours and this process does not lead by it.
-    fn find(&mut self) {
-        let Some(sight) = self.sight.as_ref().filter(|_| self.held.is_none()) else { return };
-        let version = &sight.lease.version;
-        if !self.is_ours(&sight.lease.record) {
+    fn count_own_record(&mut self) {
+        let Some(observation) = self.observation.as_ref().filter(|_| self.held.is_none()) else {
+            return;
+        };
+        let version = &observation.lease.version;
+        if !self.is_ours(&observation.lease.record) {
             // The lock passed on, or may.
             self.unacknowledged = 0;
         } else if self.found.as_ref() != Some(version) {
@@ -437,14 +457,14 @@ impl Machine {
     fn decide_loss(&mut self) {
         if self.held.is_some() {
             let holder = self.holder().unwrap_or_default().to_owned();
-            self.lose(Loss::Taken(holder));
+            self.end_leadership(Loss::Taken(holder));
         }
     }
 
     /// Decides, after the Lease was read, whether it may be renewed or taken.
     fn decide(&mut self, now: &ClockReading) -> Next {
-        let Some(sight) = &self.sight else { return Next::End };
-        let record = &sight.lease.record;
+        let Some(observation) = &self.observation else { return Next::End };
+        let record = &observation.lease.record;
         let is_free = match record.holder.as_deref() {
             None => true,
             Some(_) if self.is_ours(record) => !self.yields_after_lost_answers(now),
@@ -479,7 +499,9 @@ impl Machine {
     /// Time for which the record was seen unchanged, by a clock that does not count the machine's
     /// sleep.
     pub(super) fn unchanged(&self, now: &ClockReading) -> Duration {
-        self.sight.as_ref().map_or(Duration::ZERO, |sight| sight.first.steady_until(now))
+        self.observation
+            .as_ref()
+            .map_or(Duration::ZERO, |observation| observation.first.steady_until(now))
     }
 
     /// Handles a Lease that does not exist: creates one, unless its last holder is likely to do so.
@@ -488,7 +510,7 @@ impl Machine {
     fn missing(&mut self, now: &ClockReading, wall: Timestamp) -> Option<LockRequest> {
         let since = *self.missing.get_or_insert(*now);
         let mut lasts = self.timing.lease_duration;
-        if let Some(Sight { lease: ObservedRecord { record, .. }, .. }) = &self.sight {
+        if let Some(Observation { lease: ObservedRecord { record, .. }, .. }) = &self.observation {
             let is_of_another = record.holder.is_some() && !self.is_ours(record);
             // The last holder, if it lives, recreates its lock within a retry period.
             if is_of_another && since.steady_until(now) < self.timing.retry_period {
@@ -503,7 +525,7 @@ impl Machine {
             renewed: Some(wall),
             ..LeaderElectionRecord::default()
         };
-        self.written.add(&record, Some(Wait::new(lasts)));
+        self.own_records.add(&record, Some(Wait::new(lasts)));
         Some(LockRequest::Create(record))
     }
 
@@ -512,7 +534,7 @@ impl Machine {
         // Another process of this name would have acquired the lock at another time.
         let tenure = record.acquired.map(|acquired| (acquired, record.transitions));
         let is_edited = self.tenure.is_some() && self.tenure == tenure;
-        let is_known = self.written.contains(record) || is_edited;
+        let is_known = self.own_records.contains(record) || is_edited;
         record.holder.as_deref() == Some(&self.identity) && is_known
     }
 
@@ -522,8 +544,8 @@ impl Machine {
     }
 
     /// Returns the write that takes or renews the lease.
-    fn write(&self, sight: &Sight, wall: Timestamp) -> LockRequest {
-        let old = &sight.lease.record;
+    fn write(&self, observation: &Observation, wall: Timestamp) -> LockRequest {
+        let old = &observation.lease.record;
         let ours = self.is_ours(old);
         let record = LeaderElectionRecord {
             holder: Some(self.identity.clone()),
@@ -536,16 +558,16 @@ impl Machine {
             ..old.clone()
         };
         let wait = match ours {
-            true => self.written.wait(old).map(|wait| wait.seen(sight.first)),
+            true => self.own_records.wait(old).map(|wait| wait.seen(observation.first)),
             // The lock was not given back: it was created, or emptied by hand, and its last holder
             // may still write.
             false if old.holder.is_none() && !old.is_released() => Some(self.wait()),
             false => None,
         };
         // The missing part of the lock is created, so the wait of a new lock applies.
-        let wait = wait.or_else(|| sight.lease.is_partial.then(|| self.wait()));
-        self.written.add(&record, wait);
-        LockRequest::Replace { version: sight.lease.version.clone(), record }
+        let wait = wait.or_else(|| observation.lease.is_partial.then(|| self.wait()));
+        self.own_records.add(&record, wait);
+        LockRequest::Replace { version: observation.lease.version.clone(), record }
     }
 }
 

@@ -5,6 +5,7 @@ mod handover;
 mod machine;
 mod own_records;
 
-pub(super) use handover::{Handover, HandoverPolicy};
-pub(super) use machine::{Concern, LockRequest, LockResponse, Loss, Machine};
-pub(super) use own_records::OwnRecords;
+pub use handover::{Handover, HandoverPolicy};
+pub use machine::{LockRequest, LockResponse, Machine};
+pub(super) use machine::{Loss, Reaction};
+pub use own_records::OwnRecords;

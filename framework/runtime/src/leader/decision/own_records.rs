@@ -11,6 +11,8 @@
 //! it inherits the rest of that wait. Absent: the decision which records those are; it is the
 //! machine's.
 
+// DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +25,11 @@ use windlass_core::clock::ClockReading;
 
 /// Records of ours that may be stored.
 #[derive(Clone, Debug, Default)]
-pub(in crate::leader) struct OwnRecords(Arc<Mutex<Past>>);
+pub struct OwnRecords(Arc<Mutex<Records>>);
 
 /// The kept records, oldest first.
 #[derive(Debug, Default)]
-struct Past {
+struct Records {
     kept: VecDeque<(Fingerprint, Option<Wait>)>,
     /// Time since which no other process is known to have held the lock; until a record was seen.
     unheld: Option<ClockReading>,
@@ -103,7 +105,7 @@ impl OwnRecords {
     }
 
     /// Notes that no other process has held the lock at `at`.
-    pub(in crate::leader) fn is_unheld_since(&self, at: ClockReading) {
+    pub fn set_unheld_since(&self, at: ClockReading) {
         self.0.lock().unheld = Some(at);
     }
 

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use windlass_core::error::{Error, ErrorKind};
 
-/// Result of the attempts so far, as far as it concerns the lock itself.
+/// Result of the attempts so far, as far as it depends on the lock itself.
 #[derive(Debug, Default)]
 pub(in crate::leader) struct LockAccess(Mutex<State>);
 
@@ -56,7 +56,7 @@ impl LockAccess {
 
     /// Returns the reason why this process could not lead; `None` when it could, for all that is
     /// known.
-    pub(in crate::leader) fn trouble(&self) -> Option<String> {
+    pub(in crate::leader) fn failure(&self) -> Option<String> {
         match &*self.0.lock() {
             State::Answered => None,
             State::Unknown(why) | State::Refused(why) => Some(why.clone()),
@@ -70,14 +70,14 @@ mod tests {
 
     #[test]
     fn a_refusal_is_trouble_until_an_answer_and_silence_only_before_the_first_one() {
-        let reach = LockAccess::default();
-        assert!(reach.trouble().is_some(), "nothing is known yet");
-        let failed = |kind| reach.failed(&Error::new(kind, format!("{kind:?}")));
+        let access = LockAccess::default();
+        assert!(access.failure().is_some(), "nothing is known yet");
+        let failed = |kind| access.failed(&Error::new(kind, format!("{kind:?}")));
         failed(ErrorKind::Timeout);
-        assert_eq!(reach.trouble().as_deref(), Some("Timeout"));
-        reach.answered();
+        assert_eq!(access.failure().as_deref(), Some("Timeout"));
+        access.answered();
         failed(ErrorKind::Connect);
-        assert_eq!(reach.trouble(), None, "the API server is away");
+        assert_eq!(access.failure(), None, "the API server is away");
         for kind in [
             ErrorKind::Unauthorized,
             ErrorKind::Forbidden,
@@ -87,8 +87,8 @@ mod tests {
         ] {
             failed(kind);
             failed(ErrorKind::Connect);
-            assert_eq!(reach.trouble(), Some(format!("{kind:?}")));
-            reach.answered();
+            assert_eq!(access.failure(), Some(format!("{kind:?}")));
+            access.answered();
         }
     }
 }

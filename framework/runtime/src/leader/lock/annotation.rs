@@ -4,6 +4,8 @@
 //! the record, so that their writes neither extend nor break a lease. The write itself is guarded
 //! by the object's resourceVersion.
 
+// DESIGN.md, 106: Locks accept undecodable times and keep unknown Lease fields
+
 use std::fmt;
 use std::time::Duration;
 

@@ -7,7 +7,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use windlass_client::client::Client;
 
 /// Returns an event with the reason `LeaderElection`, as client-go records it.
-pub(super) fn about(client: &Client, regarding: ObjectReference, who: &str, note: String) -> Event {
+pub(super) fn about(
+    client: &Client,
+    regarding: ObjectReference,
+    identity: &str,
+    note: String,
+) -> Event {
     let environment = client.environment();
     let suffix = environment.rng.next_u64();
     let name = regarding.name.clone().unwrap_or_default();
@@ -23,16 +28,16 @@ pub(super) fn about(client: &Client, regarding: ObjectReference, who: &str, note
         reason: Some("LeaderElection".to_owned()),
         regarding: Some(regarding),
         reporting_controller: Some("windlass/leader-election".to_owned()),
-        reporting_instance: Some(instance(who)),
+        reporting_instance: Some(instance(identity)),
         type_: Some("Normal".to_owned()),
         ..Event::default()
     }
 }
 
 /// Cuts an identity to 128 bytes, the limit of the API server.
-fn instance(who: &str) -> String {
+fn instance(identity: &str) -> String {
     let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= 128;
-    who.char_indices().take_while(fits).map(|(_, letter)| letter).collect()
+    identity.char_indices().take_while(fits).map(|(_, letter)| letter).collect()
 }
 
 #[cfg(test)]

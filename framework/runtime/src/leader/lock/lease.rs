@@ -1,5 +1,7 @@
 //! The standard lock: a `coordination.k8s.io/v1` Lease.
 
+// DESIGN.md, 106: Locks accept undecodable times and keep unknown Lease fields
+
 use std::time::Duration;
 
 use jiff::Timestamp;

@@ -41,6 +41,9 @@ pub type LockListener<'a> = &'a (dyn Fn(ObservedRecord) + Send + Sync);
 /// `resourcelock.Interface`.
 ///
 /// A lock of your own must refuse a write whose version is not the stored one, or two may lead.
+///
+/// The answers of all methods decide who leads, so errors must be honest: a write whose fate is not
+/// known is an error that is none of the two that are named, and the election then reads again.
 pub trait ResourceLock: Debug + Send + Sync + 'static {
     /// Returns the name of this process in the record.
     fn identity(&self) -> &str;
@@ -88,6 +91,17 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
 }
 
 /// Kind of lock that an election uses, by client-go's names (`--leader-elect-resource-lock`).
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::leader::LockKind;
+///
+/// let kind: LockKind = "configmapsleases".parse()?;
+/// assert_eq!(kind, LockKind::ConfigMapsLeases);
+/// assert_eq!(LockKind::default().as_str(), "leases");
+/// assert!("secrets".parse::<LockKind>().is_err());
+/// # Ok::<(), windlass::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LockKind {
     /// `leases`: a `coordination.k8s.io/v1` Lease.
@@ -154,6 +168,10 @@ impl LockKind {
 impl FromStr for LockKind {
     type Err = Error;
 
+    /// Reads client-go's name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] with the known names.
     fn from_str(name: &str) -> Result<Self, Error> {
         const ALL: [LockKind; 5] = [
             LockKind::Leases,

@@ -8,6 +8,8 @@
 //! it. So the lock that refused last is written first: while it refuses, the other is left alone
 //! and runs out.
 
+// DESIGN.md, 96: `MultiLock`: the lock that refused last is written first
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,9 +22,15 @@ use windlass_core::error::{Error, ErrorKind};
 pub const UNKNOWN_LEADER: &str = "leaderelection.k8s.io/unknown";
 
 /// A primary and a secondary lock; both must be won.
+///
+/// client-go's `MultiLock`. To migrate, run every replica with both locks first, and with the new
+/// one alone afterwards: a replica with only the old lock and one with only the new lock would both
+/// lead.
 #[derive(Debug)]
 pub struct MultiLock {
+    /// Lock whose record counts.
     primary: Arc<dyn ResourceLock>,
+    /// Lock that must name the same holder.
     secondary: Arc<dyn ResourceLock>,
     /// Whether the secondary is written first.
     second_first: AtomicBool,
@@ -33,6 +41,7 @@ pub struct MultiLock {
 /// A joined version, and the versions of the two locks behind it.
 #[derive(Clone, Debug)]
 struct Parts {
+    /// Version that was handed out for both.
     joined: String,
     primary: String,
     secondary: Option<String>,

@@ -4,6 +4,8 @@
 //! legacy locks cannot be followed. An election that never receives any reads once in a retry
 //! period and is as safe.
 
+// DESIGN.md, 45: Lock watches only make an election look earlier
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -6,8 +6,8 @@ use super::*;
 struct Log(Mutex<Vec<String>>);
 
 impl Log {
-    fn add(&self, what: impl Into<String>) {
-        self.0.lock().push(what.into());
+    fn add(&self, line: impl Into<String>) {
+        self.0.lock().push(line.into());
     }
 
     fn all(&self) -> Vec<String> {
@@ -17,7 +17,7 @@ impl Log {
 
 /// Returns callbacks whose work ends `delay` after its cancellation.
 fn callbacks(log: &Arc<Log>, delay: Duration) -> LeaderCallbacks {
-    let (started, stopped, heard) = (log.clone(), log.clone(), log.clone());
+    let (started, stopped, leaders) = (log.clone(), log.clone(), log.clone());
     LeaderCallbacks::new(
         move |gate, end| async move {
             started.add(format!("started, may write: {}", gate.validity().is_some()));
@@ -27,7 +27,7 @@ fn callbacks(log: &Arc<Log>, delay: Duration) -> LeaderCallbacks {
         },
         move || stopped.add("stopped"),
     )
-    .new_leader(move |who| heard.add(format!("{who} leads")))
+    .new_leader(move |leader| leaders.add(format!("{leader} leads")))
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ fn renewals_differ_even_when_the_wall_clock_is_set_back() {
     let machine = Machine::new("ann".to_owned(), timing, written.clone());
     let mut handover = Handover::new(machine, HandoverPolicy::default());
     let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
-    written.is_unheld_since(clock.mark());
+    written.set_unheld_since(clock.mark());
     let (mark, wall) = (clock.mark(), Timestamp::from_second(3600).unwrap());
     assert_eq!(handover.attempt(&mark, wall), LockRequest::Read);
     let ask =
@@ -282,11 +282,11 @@ async fn work_goes_on_for_two_seconds_at_most_after_leadership_was_lost() {
 async fn callbacks_that_panic_end_the_work_and_nothing_else() {
     let bench = Bench::new();
     let (elector, _) = bench.elector("ann");
-    let (told, count) = (Arc::new(Log::default()), Arc::new(AtomicU64::new(0)));
+    let (calls, count) = (Arc::new(Log::default()), Arc::new(AtomicU64::new(0)));
     let callbacks =
         LeaderCallbacks::new(|_, _| -> std::future::Ready<()> { panic!("a planted panic") }, {
-            let told = told.clone();
-            move || told.add("stopped")
+            let calls = calls.clone();
+            move || calls.add("stopped")
         })
         .new_leader({
             let count = count.clone();
@@ -296,6 +296,6 @@ async fn callbacks_that_panic_end_the_work_and_nothing_else() {
             }
         });
     assert_eq!(elector.run(callbacks, &bench.stop).await, Outcome::Failed);
-    assert_eq!((told.all().len(), count.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!((calls.all().len(), count.load(Ordering::Relaxed)), (1, 1));
     assert_eq!(bench.store.holder(), None, "given back");
 }

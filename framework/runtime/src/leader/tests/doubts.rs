@@ -4,10 +4,10 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Lets a write out whose timeout at the server is `told`, and gives it up.
-fn give_up(gate: &LeaseGate, told: Duration) {
+/// Lets a write out whose timeout at the server is `server_timeout`, and gives it up.
+fn give_up(gate: &LeaseGate, server_timeout: Duration) {
     let mut out = gate.begin_write().unwrap();
-    out.sent(Instant::now() + told);
+    out.sent(Instant::now() + server_timeout);
 }
 
 impl Bench {

@@ -1,7 +1,7 @@
 //! The election without I/O, at the very end of each of its waits.
 
 use super::super::decision::{
-    Concern, Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
+    Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords, Reaction,
 };
 use super::super::settings::JITTER;
 use super::*;
@@ -87,7 +87,7 @@ async fn a_lender_lets_the_asker_have_the_free_lock_first_for_two_of_its_waits()
 async fn who_knows_that_nobody_held_the_lock_knows_it_for_less_than_a_lease_duration() {
     for (waits, leads) in [(15_000 * MILLI - MILLI, true), (15_000 * MILLI, false)] {
         let mut probe = Probe::new(HandoverPolicy::default());
-        probe.written.is_unheld_since(probe.clock.mark());
+        probe.written.set_unheld_since(probe.clock.mark());
         tokio::time::advance(waits).await;
         let make = probe.reads(LockResponse::Missing).unwrap();
         probe.stores(&make);
@@ -155,42 +155,42 @@ impl Probe {
 #[tokio::test(start_paused = true)]
 async fn a_leader_looks_at_what_may_end_its_term_and_at_nothing_else() {
     let (probe, ours) = Probe::leading(HandoverPolicy::default());
-    let concern = |record: &LeaderElectionRecord, version: &str| {
-        probe.handover.concern(&ObservedRecord::new(record.clone(), version))
+    let reaction = |record: &LeaderElectionRecord, version: &str| {
+        probe.handover.reaction(&ObservedRecord::new(record.clone(), version))
     };
     let other = held_by("bob").record;
     for (version, expected) in [
-        ("4", Concern::Nothing),
-        ("5", Concern::Nothing),
-        ("6", Concern::Over),
-        ("10", Concern::Over),
-        ("of another kind", Concern::Look),
+        ("4", Reaction::Nothing),
+        ("5", Reaction::Nothing),
+        ("6", Reaction::Overtaken),
+        ("10", Reaction::Overtaken),
+        ("of another kind", Reaction::Read),
     ] {
-        assert_eq!(concern(&other, version), expected, "{version}");
+        assert_eq!(reaction(&other, version), expected, "{version}");
     }
     for version in ["6", "of another kind"] {
-        assert_eq!(concern(&ours, version), Concern::Nothing, "{version}");
-        assert_eq!(concern(&released(), version), Concern::Look, "it is free: {version}");
-        assert_eq!(concern(&held_by("ann").record, version), Concern::Look, "a namesake");
+        assert_eq!(reaction(&ours, version), Reaction::Nothing, "{version}");
+        assert_eq!(reaction(&released(), version), Reaction::Read, "it is free: {version}");
+        assert_eq!(reaction(&held_by("ann").record, version), Reaction::Read, "a namesake");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_a_lender_looks_at_a_request_and_once() {
     for (lends, by, expected) in [
-        (true, "bob", Concern::Look),
-        (true, "ann", Concern::Nothing),
-        (false, "bob", Concern::Nothing),
+        (true, "bob", Reaction::Read),
+        (true, "ann", Reaction::Nothing),
+        (false, "bob", Reaction::Nothing),
     ] {
         let (mut probe, ours) = Probe::leading(HandoverPolicy { asks: false, lends });
         let asked = LeaderElectionRecord { requested_by: Some(by.to_owned()), ..ours };
-        let told = |version| ObservedRecord::new(asked.clone(), version);
-        assert_eq!(probe.handover.concern(&told("6")), expected, "{lends} {by}");
+        let reported = |version| ObservedRecord::new(asked.clone(), version);
+        assert_eq!(probe.handover.reaction(&reported("6")), expected, "{lends} {by}");
         assert!(!probe.handover.is_asked());
-        probe.handover.machine.stale();
-        probe.reads(LockResponse::Lease(told("6")));
+        probe.handover.machine.mark_stale();
+        probe.reads(LockResponse::Lease(reported("6")));
         assert_eq!(probe.handover.is_asked(), lends && by == "bob", "{lends} {by}");
-        assert_eq!(probe.handover.concern(&told("7")), Concern::Nothing, "it knows");
+        assert_eq!(probe.handover.reaction(&reported("7")), Reaction::Nothing, "it knows");
     }
 }
 
@@ -198,13 +198,13 @@ async fn only_a_lender_looks_at_a_request_and_once() {
 async fn a_candidate_tries_at_once_when_it_is_notified_of_a_free_lock_that_it_has_not_seen() {
     let mut probe = Probe::new(HandoverPolicy::default());
     let free = |version| ObservedRecord::new(released(), version);
-    assert!(probe.handover.machine.is_chance(&free("1")));
-    assert!(!probe.handover.machine.is_chance(&held_by("bob")));
+    assert!(probe.handover.machine.is_worth_attempt(&free("1")));
+    assert!(!probe.handover.machine.is_worth_attempt(&held_by("bob")));
     probe.reads(LockResponse::Lease(free("1")));
-    assert!(!probe.handover.machine.is_chance(&free("1")), "it has had that one");
-    assert!(probe.handover.machine.is_chance(&free("2")));
+    assert!(!probe.handover.machine.is_worth_attempt(&free("1")), "it has had that one");
+    assert!(probe.handover.machine.is_worth_attempt(&free("2")));
     let held = ObservedRecord { version: "2".to_owned(), ..held_by("bob") };
-    assert!(!probe.handover.machine.is_chance(&held));
+    assert!(!probe.handover.machine.is_worth_attempt(&held));
 }
 
 #[test]

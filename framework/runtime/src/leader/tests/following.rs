@@ -34,17 +34,17 @@ impl ResourceLock for Followed {
         self.handle.update(version, record)
     }
 
-    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+    fn follow<'a>(&'a self, listener: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
         Some(Box::pin(async move {
             if !self.is_allowed {
                 return Err(Error::new(ErrorKind::Forbidden, "no right to watch"));
             }
-            let mut told = self.handle.store.told.subscribe();
+            let mut reports = self.handle.store.reports.subscribe();
             loop {
-                if let Some(record) = told.borrow_and_update().clone() {
-                    tell(record);
+                if let Some(record) = reports.borrow_and_update().clone() {
+                    listener(record);
                 }
-                if told.changed().await.is_err() {
+                if reports.changed().await.is_err() {
                     return Ok(());
                 }
             }
@@ -126,7 +126,7 @@ async fn an_old_record_that_is_reported_late_ends_no_term() {
     *bench.store.stored.lock() = None;
     let term = bench.ops("a").campaign(&bench.stop).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
-    bench.store.told.send_replace(old);
+    bench.store.reports.send_replace(old);
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert!(!term.lost().is_cancelled());
 }
@@ -144,8 +144,8 @@ async fn a_lease_that_is_free_over_and_over_is_asked_about_some_times_a_second_a
     let before = bench.store.reads.load(Ordering::Relaxed);
     for version in 1_000..2_000 {
         let record = LeaderElectionRecord::default();
-        let told = ObservedRecord::new(record, version.to_string());
-        bench.store.told.send_replace(Some(told));
+        let reported = ObservedRecord::new(record, version.to_string());
+        bench.store.reports.send_replace(Some(reported));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let reads = bench.store.reads.load(Ordering::Relaxed) - before;
@@ -188,11 +188,11 @@ impl ResourceLock for Failing {
         self.handle.update(version, record)
     }
 
-    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+    fn follow<'a>(&'a self, listener: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
         self.tried.lock().push(Instant::now());
         Some(Box::pin(async move {
             if self.tells {
-                tell(ObservedRecord::new(released(), "7"));
+                listener(ObservedRecord::new(released(), "7"));
             }
             match self.error {
                 Some(kind) => Err(Error::new(kind, "as told")),
@@ -223,9 +223,9 @@ async fn a_lock_that_reports_nothing_is_followed_again_ever_more_seldom_and_hard
         let lock = Arc::new(Failing { handle, error, tells, tried: Mutex::default() });
         let environment =
             Environment { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Environment::system() };
-        let news = super::super::lock::LockWatch::of(lock.clone(), environment);
+        let lock_watch = super::super::lock::LockWatch::of(lock.clone(), environment);
         tokio::time::sleep(Duration::from_secs(1_800)).await;
-        drop(news);
+        drop(lock_watch);
         let tried = lock.tried.lock().clone();
         let gaps: Vec<f64> =
             tried.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();

@@ -11,7 +11,7 @@ impl Bench {
         // Reports the deletion as a lock does that can be followed.
         let version = self.store.version.fetch_add(1, Ordering::Relaxed).to_string();
         let nothing = ObservedRecord::new(LeaderElectionRecord::default(), version);
-        self.store.told.send_replace(Some(nothing));
+        self.store.reports.send_replace(Some(nothing));
     }
 
     /// Campaigns, and returns the time that it took.

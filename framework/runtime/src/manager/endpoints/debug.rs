@@ -8,13 +8,15 @@
 //!
 //! Absent: profiles, and any operation that changes state.
 
+// DESIGN.md, 38: The debug page shares the port of the metrics, on loopback
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::health::OperatorStatus;
 use crate::leader::Leadership;
-use crate::manager::runnable::{Runnable, State, When};
+use crate::manager::runnable::{Runnable, Stage, State};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 
 /// Entries of each list by default; and the largest number that a request may ask for.
@@ -22,22 +24,22 @@ pub(crate) const LIMIT: usize = 100;
 pub(crate) const MOST: usize = 10_000;
 
 /// Returns the whole document.
-pub(crate) fn dump(vitals: &OperatorStatus, limit: usize) -> Value {
+pub(crate) fn dump(status: &OperatorStatus, limit: usize) -> Value {
     let limit = limit.min(MOST);
-    let clock = vitals.client.environment().clock.clone();
-    let up = clock.now().saturating_duration_since(vitals.began);
-    let readiness = vitals.ready();
-    let clusters: serde_json::Map<String, Value> = vitals
+    let clock = status.client.environment().clock.clone();
+    let up = clock.now().saturating_duration_since(status.began);
+    let readiness = status.ready();
+    let clusters: serde_json::Map<String, Value> = status
         .registries()
         .into_iter()
         .map(|(place, informers)| (place.unwrap_or("local").to_owned(), caches(informers, limit)))
         .collect();
     json!({
-        "operator": vitals.name,
+        "operator": status.name,
         "framework": concat!("windlass ", env!("CARGO_PKG_VERSION")),
         "time": clock.wall().to_string(),
         "uptimeSeconds": seconds(up),
-        "stopping": vitals.stop.is_cancelled(),
+        "stopping": status.stop.is_cancelled(),
         "ready": readiness.is_ready(),
         "notReady": readiness
             .checks
@@ -45,10 +47,10 @@ pub(crate) fn dump(vitals: &OperatorStatus, limit: usize) -> Value {
             .filter(|check| !check.ok)
             .map(|check| format!("{}: {}", check.name, check.detail))
             .collect::<Vec<_>>(),
-        "leadership": leadership(vitals),
-        "controllers": vitals.controllers.iter().map(|one| one.dump(limit)).collect::<Vec<_>>(),
+        "leadership": leadership(status),
+        "controllers": status.controllers.iter().map(|one| one.dump(limit)).collect::<Vec<_>>(),
         "informers": clusters,
-        "runnables": vitals.runnables.iter().map(|one| runnable(one)).collect::<Vec<_>>(),
+        "runnables": status.runnables.iter().map(|one| runnable(one)).collect::<Vec<_>>(),
     })
 }
 
@@ -58,17 +60,17 @@ fn seconds(duration: Duration) -> f64 {
 }
 
 /// Returns the state of the election; null without one.
-fn leadership(vitals: &OperatorStatus) -> Value {
-    let Some(elector) = &vitals.elector else { return Value::Null };
-    let (state, holder) = match vitals.leadership() {
+fn leadership(status: &OperatorStatus) -> Value {
+    let Some(elector) = &status.elector else { return Value::Null };
+    let (state, holder) = match status.leadership() {
         Some(Leadership::Leading) => ("leading", Some(elector.identity().to_owned())),
         Some(Leadership::Holding) => ("holding", Some(elector.identity().to_owned())),
         Some(Leadership::Candidate { holder }) => ("candidate", holder),
         Some(Leadership::Ended) | None => ("ended", None),
     };
-    let validity = vitals.gate.lock().as_ref().and_then(|gate| gate.validity());
+    let validity = status.gate.lock().as_ref().and_then(|gate| gate.validity());
     json!({
-        "lease": vitals.lease,
+        "lease": status.lease,
         "identity": elector.identity(),
         "state": state,
         "holder": holder,
@@ -109,10 +111,10 @@ fn cache(status: &InformerStatus, limit: usize) -> Value {
 /// Returns the state of one runnable.
 fn runnable(runnable: &Runnable) -> Value {
     let record = runnable.record.lock().clone();
-    let when = match runnable.when() {
-        When::BeforeCaches => "before caches",
-        When::Always => "always",
-        When::Leading => "leading",
+    let stage = match runnable.stage() {
+        Stage::BeforeCaches => "before caches",
+        Stage::Always => "always",
+        Stage::Leading => "leading",
     };
     let state = match record.state {
         State::Waiting => "waiting",
@@ -122,7 +124,7 @@ fn runnable(runnable: &Runnable) -> Value {
     };
     json!({
         "name": runnable.name(),
-        "when": when,
+        "when": stage,
         "state": state,
         "failures": record.failures,
         "lastError": record.last_error,

@@ -1,5 +1,10 @@
 //! Liveness and readiness: the checks, and the missing condition and its reason for each that
 //! fails.
+//!
+//! A check is computed when it is asked for, from state that the parts of the operator publish:
+//! nothing is cached, so an answer is never older than its request. A failing readiness check takes
+//! the Pod out of its Services; only a check of `/healthz` has the kubelet restart it, so that page
+//! has the few states that a restart repairs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::{Cluster, ErasedController};
 use crate::leader::{Elector, Leadership, LeaseGate};
-use crate::manager::install::LeftAlone;
+use crate::manager::install::KeptDefinition;
 use crate::manager::runnable::{Runnable, State as RunState};
 use windlass_cache::informer::{InformerRegistry, InformerStatus};
 use windlass_cache::reflector::State;
@@ -25,6 +30,9 @@ const LAGS: Duration = Duration::from_secs(180);
 const STUCK: Duration = Duration::from_secs(20);
 
 /// One condition of being alive or ready.
+///
+/// A line of `/healthz` or `/readyz`: `[+]` for a condition that holds, `[-]` for one that does
+/// not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The condition: `cache websites.example.dev`.
@@ -36,6 +44,14 @@ pub struct Check {
 }
 
 /// All conditions of being ready.
+///
+/// ```
+/// # extern crate windlass_runtime as windlass;
+/// use windlass::manager::{Check, Readiness};
+///
+/// let cache = Check { name: "cache pods".into(), ok: false, detail: "not started".into() };
+/// assert!(!Readiness { checks: vec![cache] }.is_ready());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// The conditions.
@@ -44,6 +60,8 @@ pub struct Readiness {
 
 impl Readiness {
     /// Whether all conditions hold.
+    ///
+    /// Without checks it is ready.
     pub fn is_ready(&self) -> bool {
         self.checks.iter().all(|check| check.ok)
     }
@@ -66,7 +84,7 @@ pub(crate) struct OperatorStatus {
     /// The resources whose definitions this program installs.
     pub(crate) installs: BTreeSet<String>,
     /// Definitions of others that this program does not replace.
-    pub(crate) left_alone: Mutex<Vec<LeftAlone>>,
+    pub(crate) kept_definitions: Mutex<Vec<KeptDefinition>>,
     /// Step that the start is still waiting for, before the caches fill.
     pub(crate) starting: Mutex<Option<String>>,
     pub(crate) gate: Mutex<Option<LeaseGate>>,
@@ -141,7 +159,7 @@ impl OperatorStatus {
             checks.push(failed("start", waiting));
         }
         // The versions that this program needs are served, so controllers of the kind work.
-        for LeftAlone { name, text } in self.left_alone.lock().iter() {
+        for KeptDefinition { name, text } in self.kept_definitions.lock().iter() {
             checks.push(passed(&format!("definition {name}"), text));
         }
         for informer in self.registries().into_iter().flat_map(|(_, caches)| caches.status()) {
@@ -178,7 +196,7 @@ impl OperatorStatus {
             };
             let waits = matches!(leadership, Leadership::Candidate { .. } | Leadership::Holding);
             let elector = self.elector.as_ref().filter(|_| waits);
-            // A replica that waits with warm caches is ready, if it could lead.
+            // A replica whose caches are filled is ready, if it could lead.
             checks.push(match elector.and_then(Elector::unreachable) {
                 Some(why) => failed("leaderElection", format!("cannot lead: {why}")),
                 None => passed("leaderElection", &detail),
@@ -262,8 +280,8 @@ pub(crate) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]
         .collect()
 }
 
-/// State from which the probe and metrics servers answer.
-pub(crate) type SharedVitals = Arc<OperatorStatus>;
+/// State that the probe and metrics servers read.
+pub(crate) type SharedStatus = Arc<OperatorStatus>;
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,10 @@
 //! change the `Host` header, which has that name. So over loopback the debug page, the metrics and
 //! the details of probes are for clients that name an IP address or `localhost`.
 
+// DESIGN.md, 80: Probe details are visible only over loopback
+// DESIGN.md, 102: Over loopback the debug page requires an IP address or `localhost` as `Host`
+// DESIGN.md, 103: At most eight connections are answered with metrics or the debug page
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
@@ -37,7 +41,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tracing::warn;
 
 use super::debug;
-use super::health::{Check, OperatorStatus, SharedVitals, chosen, print};
+use super::health::{Check, OperatorStatus, SharedStatus, chosen, print};
 use super::process;
 use windlass_client::client::Io;
 use windlass_core::clock::Clock;
@@ -63,7 +67,7 @@ const BACKLOG: i32 = 1024;
 /// Endpoints that one server answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoints {
-    pub(crate) vitals: SharedVitals,
+    pub(crate) status: SharedStatus,
     pub(crate) clock: Clock,
     /// Serves `/healthz` and `/readyz`.
     pub(crate) probes: bool,
@@ -274,13 +278,13 @@ impl Endpoints {
         let in_detail = state.is_local && is_by_address(request);
         let probe = |endpoint, checks| probe(endpoint, checks, only.as_deref(), uri, in_detail);
         match (endpoint.as_str(), &self.metrics) {
-            ("healthz" | "livez", _) if self.probes => probe("healthz", self.vitals.alive()),
-            ("readyz", _) if self.probes => probe("readyz", self.vitals.ready().checks),
+            ("healthz" | "livez", _) if self.probes => probe("healthz", self.status.alive()),
+            ("readyz", _) if self.probes => probe("readyz", self.status.ready().checks),
             ("metrics", Some(metrics)) if only.is_none() => {
                 long(state, in_detail, || exposition(metrics))
             }
             ("debug", _) if self.debug && only.is_none() => {
-                long(state, in_detail, || inside(&self.vitals, uri))
+                long(state, in_detail, || inside(&self.status, uri))
             }
             _ => text(StatusCode::NOT_FOUND, format!("nothing is served at {path}\n")),
         }
@@ -361,7 +365,7 @@ fn parameters(uri: &Uri) -> Vec<(String, String)> {
 }
 
 /// Returns the debug page.
-fn inside(vitals: &OperatorStatus, uri: &Uri) -> FullResponse {
+fn inside(status: &OperatorStatus, uri: &Uri) -> FullResponse {
     let asked = parameters(uri).into_iter().find(|(key, _)| key == "limit");
     let limit = match asked.map(|(_, value)| value.parse::<usize>()) {
         None => debug::LIMIT,
@@ -370,7 +374,7 @@ fn inside(vitals: &OperatorStatus, uri: &Uri) -> FullResponse {
             return text(StatusCode::BAD_REQUEST, "limit must be a number\n".to_owned());
         }
     };
-    let body = format!("{:#}\n", debug::dump(vitals, limit));
+    let body = format!("{:#}\n", debug::dump(status, limit));
     typed(StatusCode::OK, body, "application/json")
 }
 

@@ -14,29 +14,29 @@ use std::time::Duration;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
-use super::health::{OperatorStatus, SharedVitals};
+use super::health::{OperatorStatus, SharedStatus};
 use super::process;
 use windlass_core::clock::Clock;
 use windlass_core::metrics::names;
 
-/// Part of the budget from which on a warning is logged.
-const MUCH: f64 = 0.8;
-/// Part of the budget below which a further warning becomes possible.
-const LITTLE: f64 = 0.7;
-/// Time between two looks: a first list of a large cluster takes longer.
+/// Used part of the budget from which on a warning is logged.
+const WARN_FROM: f64 = 0.8;
+/// Used part of the budget below which a further warning may be logged.
+const REARM_BELOW: f64 = 0.7;
+/// Time between two checks: a first list of a large cluster takes longer.
 const PERIOD: Duration = Duration::from_secs(10);
 /// Number of caches that the warning names, the largest first.
-const NAMED: usize = 3;
+const MOST_NAMED: usize = 3;
 /// Paths of the limit of a control group: of version 2, of version 1.
 const LIMITS: [&str; 2] =
     ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
 /// Version 1 writes a number that no machine has when there is no limit.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// Returns the bytes that the process may use, `said` by the program first; `None` when there is no
-/// limit.
-pub(crate) fn budget(said: Option<u64>) -> Option<u64> {
-    said.or_else(limit).filter(|bytes| *bytes > 0)
+/// Returns the bytes that the process may use: those that the program `configured`, else the limit
+/// of its control group; `None` when there is no limit.
+pub(crate) fn budget(configured: Option<u64>) -> Option<u64> {
+    configured.or_else(limit).filter(|bytes| *bytes > 0)
 }
 
 /// Returns the limit of this process's control group in bytes; `None` when there is none.
@@ -50,15 +50,15 @@ fn bytes_of(text: &str) -> Option<u64> {
 }
 
 /// Publishes the budget, and watches its use until the handle is dropped.
-pub(crate) fn mind(budget: u64, vitals: &SharedVitals) -> AbortOnDropHandle<()> {
-    let environment = vitals.client.environment();
-    environment.metrics.set(&names::MEMORY_BUDGET, &[&vitals.name], budget as f64);
-    let (clock, vitals) = (environment.clock.clone(), SharedVitals::clone(vitals));
+pub(crate) fn watch_budget(budget: u64, status: &SharedStatus) -> AbortOnDropHandle<()> {
+    let environment = status.client.environment();
+    environment.metrics.set(&names::MEMORY_BUDGET, &[&status.name], budget as f64);
+    let (clock, status) = (environment.clock.clone(), SharedStatus::clone(status));
     let warn = move |used| {
         warn!(
             used_mib = mebibytes(used),
             budget_mib = mebibytes(budget),
-            largest = %largest(&vitals),
+            largest = %largest(&status),
             "memory is nearly used up; give the process more, or cache less: selectors, metadata only, \
              projections, compressed kinds"
         );
@@ -72,11 +72,11 @@ async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, warn: 
     let mut has_warned = false;
     while let Some(bytes) = used() {
         let part = bytes as f64 / budget as f64;
-        // Two thresholds: use that swings around a single one would be logged at each look.
-        if part >= MUCH && !has_warned {
+        // Two thresholds: use that swings around a single one would be logged at each check.
+        if part >= WARN_FROM && !has_warned {
             warn(bytes);
             has_warned = true;
-        } else if part < LITTLE {
+        } else if part < REARM_BELOW {
             has_warned = false;
         }
         clock.sleep(PERIOD).await;
@@ -84,8 +84,8 @@ async fn watch(clock: Clock, budget: u64, used: impl Fn() -> Option<u64>, warn: 
 }
 
 /// Names the largest caches and their sizes: `pods 310 MiB, secrets 12 MiB`.
-fn largest(vitals: &OperatorStatus) -> String {
-    let mut caches: Vec<(usize, String)> = vitals
+fn largest(status: &OperatorStatus) -> String {
+    let mut caches: Vec<(usize, String)> = status
         .registries()
         .into_iter()
         .flat_map(|(_, informers)| informers.status())
@@ -94,7 +94,7 @@ fn largest(vitals: &OperatorStatus) -> String {
     // By name among equals, so that the order is the same each time.
     caches.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     let mut text = String::new();
-    for (bytes, name) in caches.iter().take(NAMED) {
+    for (bytes, name) in caches.iter().take(MOST_NAMED) {
         let comma = if text.is_empty() { "" } else { ", " };
         let _ = write!(text, "{comma}{name} {} MiB", mebibytes(*bytes as u64));
     }

@@ -8,4 +8,4 @@ pub(super) mod memory;
 mod process;
 
 pub use self::health::{Check, Readiness};
-pub(super) use self::health::{OperatorStatus, SharedVitals};
+pub(super) use self::health::{OperatorStatus, SharedStatus};

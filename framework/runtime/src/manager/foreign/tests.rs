@@ -35,17 +35,17 @@ fn object(properties: Value) -> Value {
 }
 
 /// Returns the losses of `stored`'s `spec` under the schema `own`.
-fn lost_of(own: &Value, stored: &Value) -> Vec<String> {
-    lost(&read(&definition(own)), &read(&definition(stored)))
+fn losses_of(own: &Value, stored: &Value) -> Vec<String> {
+    losses(&read(&definition(own)), &read(&definition(stored)))
 }
 
 /// `own` loses `losses` of `stored`, and `stored` loses nothing of `own`.
 #[track_caller]
 fn widens(own: &Value, stored: &Value, losses: &[&str]) {
-    assert_eq!(lost_of(own, stored), losses);
-    assert_eq!(lost_of(stored, own), [""; 0]);
-    assert_eq!(lost_of(own, own), [""; 0]);
-    assert_eq!(lost_of(stored, stored), [""; 0]);
+    assert_eq!(losses_of(own, stored), losses);
+    assert_eq!(losses_of(stored, own), [""; 0]);
+    assert_eq!(losses_of(own, own), [""; 0]);
+    assert_eq!(losses_of(stored, stored), [""; 0]);
 }
 
 #[test]
@@ -63,14 +63,14 @@ fn rules_and_defaults_that_only_the_stored_schema_has_are_named_and_no_loss() {
         "host": { "type": "string" },
         "ports": { "type": "array", "items": { "type": "integer" } },
     }));
-    assert_eq!(lost_of(&own, &stored), [""; 0]);
+    assert_eq!(losses_of(&own, &stored), [""; 0]);
     let [own, stored] = [own, stored].map(|spec| read(&definition(&spec)));
     assert_eq!(
-        loosened(&own, &stored),
+        removed_rules(&own, &stored),
         [r#"the rule "self.host != 'a'" on .spec of v1"#, "the default of .spec.ports[] of v1"]
     );
-    assert_eq!(loosened(&stored, &own), [""; 0]);
-    assert_eq!(loosened(&stored, &stored), [""; 0]);
+    assert_eq!(removed_rules(&stored, &own), [""; 0]);
+    assert_eq!(removed_rules(&stored, &stored), [""; 0]);
 }
 
 #[test]
@@ -109,16 +109,16 @@ fn a_schema_that_keeps_any_field_loses_nothing_and_its_end_is_a_loss() {
     let closed = object(json!({ "a": text }));
     let lost = [".spec.* (fields of any name) of v1"];
     widens(&closed, &any, &lost);
-    assert_eq!(lost_of(&closed, &map), lost);
-    assert_eq!(lost_of(&any, &map), [""; 0]);
-    assert_eq!(lost_of(&map, &any), lost);
-    assert_eq!(lost_of(&any, &closed), [""; 0]);
+    assert_eq!(losses_of(&closed, &map), lost);
+    assert_eq!(losses_of(&any, &map), [""; 0]);
+    assert_eq!(losses_of(&map, &any), lost);
+    assert_eq!(losses_of(&any, &closed), [""; 0]);
     // Fields in the schema are pruned by it, though other fields are kept.
     let mut known = any.clone();
     known["properties"] = json!({ "tls": object(json!({})) });
     let stored = object(json!({ "tls": object(json!({ "issuer": text })), "other": text }));
-    assert_eq!(lost_of(&known, &stored), [".spec.tls.issuer of v1"]);
-    assert_eq!(lost_of(&known, &any), [""; 0]);
+    assert_eq!(losses_of(&known, &stored), [".spec.tls.issuer of v1"]);
+    assert_eq!(losses_of(&known, &any), [""; 0]);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_field_of_an_open_map_that_gets_a_schema_of_its_own_is_compared_with_the_map
     let map = json!({ "type": "object", "additionalProperties": object(json!({ "a": { "type": "string" } })) });
     let mut named = map.clone();
     named["properties"] = json!({ "x": object(json!({})) });
-    assert_eq!(lost_of(&named, &map), [".spec.x.a of v1"]);
+    assert_eq!(losses_of(&named, &map), [".spec.x.a of v1"]);
 }
 
 #[test]
@@ -141,10 +141,10 @@ fn another_type_is_a_loss_unless_it_is_wider() {
         &typed("number"),
         &[".spec.port as number (here it is integer) of v1"],
     );
-    assert_eq!(lost_of(&typed("boolean"), &typed("string")).len(), 1);
+    assert_eq!(losses_of(&typed("boolean"), &typed("string")).len(), 1);
     let anything = of(json!({ "x-kubernetes-preserve-unknown-fields": true }));
-    assert_eq!(lost_of(&anything, &typed("string")), [""; 0]);
-    assert!(lost_of(&typed("string"), &anything)[0].contains("as any"));
+    assert_eq!(losses_of(&anything, &typed("string")), [""; 0]);
+    assert!(losses_of(&typed("string"), &anything)[0].contains("as any"));
 }
 
 #[test]
@@ -154,12 +154,12 @@ fn an_embedded_object_keeps_its_head_without_naming_it() {
     });
     let plain = object(json!({ "spec": { "type": "object" } }));
     let heads = [".spec.apiVersion of v1", ".spec.kind of v1", ".spec.metadata of v1"];
-    assert_eq!(lost_of(&plain, &embedded), heads);
+    assert_eq!(losses_of(&plain, &embedded), heads);
     let with_head = object(json!({
         "apiVersion": { "type": "string" }, "kind": { "type": "string" },
         "metadata": { "type": "object" }, "spec": { "type": "object" },
     }));
-    assert_eq!(lost_of(&embedded, &with_head), [""; 0]);
+    assert_eq!(losses_of(&embedded, &with_head), [""; 0]);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_stricter_or_otherwise_described_schema_loses_nothing() {
         object(json!({ "host": { "type": "string", "nullable": true, "description": "a" } }));
     let mut own = object(json!({ "host": { "type": "string", "maxLength": 3, "default": "x" } }));
     own["required"] = json!(["host"]);
-    assert_eq!(lost_of(&own, &stored), [""; 0]);
+    assert_eq!(losses_of(&own, &stored), [""; 0]);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn versions_names_subresources_and_conversion_are_losses() {
     let with = |change: &dyn Fn(&mut Value)| {
         let mut stored = own.clone();
         change(&mut stored);
-        lost(&read(&own), &read(&stored))
+        losses(&read(&own), &read(&stored))
     };
     let version = |name: &str, served: bool| {
         let schema = json!({ "openAPIV3Schema": { "type": "object" } });
@@ -228,7 +228,7 @@ fn a_version_that_is_served_no_more_is_a_loss() {
     let stored = definition(&object(json!({})));
     let mut own = stored.clone();
     own["spec"]["versions"][0]["served"] = json!(false);
-    assert_eq!(lost(&read(&own), &read(&stored)), ["the served version v1"]);
+    assert_eq!(losses(&read(&own), &read(&stored)), ["the served version v1"]);
 }
 
 #[test]
@@ -236,8 +236,29 @@ fn fields_that_the_stored_schema_lacks_would_be_pruned() {
     let text = json!({ "type": "string" });
     let own = read(&definition(&object(json!({ "host": text, "new": text }))));
     let stored = read(&definition(&object(json!({ "host": text, "old": text }))));
-    assert_eq!(pruned(&own, &stored), [".spec.new of v1"]);
-    assert_eq!(lost(&own, &stored), [".spec.old of v1"]);
+    let expected = MissingParts { pruned: vec![".spec.new of v1".to_owned()], absent: Vec::new() };
+    assert_eq!(missing(&own, &stored), expected);
+    assert_eq!(losses(&own, &stored), [".spec.old of v1"]);
+}
+
+#[test]
+fn subresources_selectable_fields_and_types_that_the_stored_version_lacks_are_not_pruned() {
+    let port = |name: &str| definition(&object(json!({ "port": { "type": name } })));
+    let (mut own, stored) = (port("integer"), port("string"));
+    let version = &mut own["spec"]["versions"][0];
+    version["subresources"]["scale"] =
+        json!({ "specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n" });
+    version["selectableFields"] = json!([{ "jsonPath": ".spec.port" }]);
+    let missing = missing(&read(&own), &read(&stored));
+    assert_eq!(missing.pruned, [""; 0]);
+    let absent = [
+        "the subresource scale of v1",
+        "the selectable field .spec.port of v1",
+        ".spec.port as integer (there it is string) of v1",
+    ];
+    assert_eq!(missing.absent, absent);
+    assert_eq!(missing.describe(), format!("; it does not have: {}", absent.join(", ")));
+    assert_eq!(MissingParts::default().describe(), "");
 }
 
 #[test]
@@ -264,6 +285,6 @@ fn only_those_count_as_managers_that_say_something_about_the_spec() {
 #[test]
 fn a_text_names_the_first_losses_and_counts_the_rest() {
     let losses: Vec<String> = (0..25).map(|n| format!(".spec.f{n} of v1")).collect();
-    let text = named(&losses);
+    let text = join(&losses);
     assert!(text.ends_with(".spec.f19 of v1 and 5 more"), "{text}");
 }

@@ -1,8 +1,10 @@
 //! The Pod, its namespace, and the connections it may have: namespace, network policy, Deployment.
 
+// DESIGN.md, 83: Manifests restrict the namespace and the network
+
 use serde_json::{Value, json};
 
-use super::Sheet;
+use super::ManifestBuilder;
 
 /// Names of the container's ports.
 const HEALTH: &str = "health";
@@ -15,9 +17,9 @@ const API_PORTS: [u16; 4] = [443, 6443, 8443, 16443];
 /// Ports of DNS, and the port of `OpenShift`'s DNS behind its Service.
 const DNS_PORTS: [(u16, &str); 4] = [(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")];
 
-impl Sheet<'_> {
+impl ManifestBuilder<'_> {
     /// Returns the namespace, in which only Pods that need no privileges start. A namespace that
-    /// others share has no such rule: it is not the operator's to set.
+    /// others share gets no such label: the label would restrict their Pods, too.
     pub(super) fn own_namespace(&self) -> Value {
         let mut namespace = self.object("v1", "Namespace", json!({}));
         let is_shared = self.namespace == "default" || self.namespace.starts_with("kube-");
@@ -34,10 +36,10 @@ impl Sheet<'_> {
     /// Policies add up: a further policy for the same Pods can allow any other connection of a
     /// runnable or a reconciler.
     ///
-    /// No rule names its peers by their addresses or labels, except that for metrics: kubelets ask
-    /// from addresses of nodes, an API server mostly has one of a node or of none that the cluster
-    /// knows, and DNS may be a cache on the node. Some network plugins see the Service's port of
-    /// the API server, others the port that it listens on.
+    /// No rule names its peers by their addresses or labels, except that for metrics: kubelets send
+    /// probes from addresses of nodes, an API server mostly has the address of a node or one
+    /// outside of the cluster, and DNS may be a cache on the node. Some network plugins see the
+    /// Service's port of the API server, others the port that it listens on.
     pub(super) fn network_policy(&self) -> Value {
         let port = |port: Value, protocol: &str| json!({ "port": port, "protocol": protocol });
         let ingress: Vec<Value> = self

@@ -2,31 +2,32 @@
 
 use std::collections::BTreeSet;
 
-use super::super::manifests::watchable;
+use super::super::manifests::check_namespaces;
 use crate::manager::Manager;
 use windlass_core::error::{Error, ErrorKind};
 
 /// Longest name of the reporter of an Event that Kubernetes allows.
 const LONGEST_NAME: usize = 63;
 
-/// Checks that names are fit and unique: they label metrics, logs and probes.
+/// Checks that names are valid and unique: they label metrics, logs and probes.
 pub(super) fn names(manager: &Manager) -> Result<(), Error> {
-    let twice = |what: &str, names: Vec<&str>| {
+    let check_unique = |parts: &str, names: Vec<&str>| {
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !seen.insert(**name)) {
             None => Ok(()),
             Some(name) => {
-                let text = format!("two {what} are called {name:?}; give one of them another name");
+                let text =
+                    format!("two {parts} are called {name:?}; give one of them another name");
                 Err(Error::new(ErrorKind::Config, text))
             }
         }
     };
-    manager.controllers.iter().try_for_each(|one| fit(one.name()))?;
-    watchable(manager)?;
-    twice("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
-    twice("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
+    manager.controllers.iter().try_for_each(|one| check_controller_name(one.name()))?;
+    check_namespaces(manager)?;
+    check_unique("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
+    check_unique("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
     let clusters = manager.clusters.iter().map(|one| one.name());
-    twice("clusters", clusters.chain(["local"]).collect())?;
+    check_unique("clusters", clusters.chain(["local"]).collect())?;
     let mut numbers = BTreeSet::new();
     match manager.clusters.iter().find(|one| !numbers.insert(one.id())) {
         None => Ok(()),
@@ -42,13 +43,13 @@ pub(super) fn names(manager: &Manager) -> Result<(), Error> {
 
 /// Checks the name of a controller: an API server takes no Event of a controller of another name,
 /// and of some names no apply.
-fn fit(controller: &str) -> Result<(), Error> {
+fn check_controller_name(controller: &str) -> Result<(), Error> {
     let is_plain = |c: char| c.is_ascii_alphanumeric();
-    let is_fit = (1..=LONGEST_NAME).contains(&controller.len())
+    let is_valid = (1..=LONGEST_NAME).contains(&controller.len())
         && controller.chars().all(|c| is_plain(c) || matches!(c, '-' | '_' | '.'))
         && controller.starts_with(is_plain)
         && controller.ends_with(is_plain);
-    if is_fit {
+    if is_valid {
         return Ok(());
     }
     let text = format!(

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::super::runnable::When;
+use super::super::runnable::Stage;
 use super::{GRACE, Operator, ended};
 use crate::controller::ControllerRun;
 use crate::events::{Recorder, Warning};
@@ -34,12 +34,12 @@ impl Operator {
         // Ends with the operator, and can end with a term alone.
         let stop = self.stop.child_token();
         let mut reporting = self.report_invalid(&client, stop.clone());
-        let beside = self.crew(When::Leading, &client, stop.child_token());
+        let runnables = self.start_runnables(Stage::Leading, &client, stop.child_token());
         let mut running = JoinSet::new();
-        for controller in &self.vitals.controllers {
+        for controller in &self.status.controllers {
             let run = ControllerRun {
                 client: client.clone(),
-                informers: self.vitals.informers.clone(),
+                informers: self.status.informers.clone(),
                 stop: stop.clone(),
                 drain: self.drain,
             };
@@ -58,7 +58,7 @@ impl Operator {
             () = asked.cancelled() => (self.drain, EVENT_FLUSH),
             Some(early) = running.join_next() => {
                 early_ended = matches!(early, Ok((_, true)));
-                self.failed.with(match early {
+                self.first_error.set(match early {
                     Ok((name, _)) => ended(&format!("controller {name:?}")),
                     Err(panic) => ended("a controller").because(panic),
                 });
@@ -69,20 +69,20 @@ impl Operator {
         // Side by side: both have the same deadline.
         let (drained, ended) = tokio::join!(
             self.drained(&mut running, limit.saturating_add(more)),
-            beside.dismiss(limit.saturating_add(more.min(GRACE)))
+            runnables.shutdown(limit.saturating_add(more.min(GRACE)))
         );
         // The recorder's client belongs to this term.
-        self.vitals.informers.report_invalid(None);
+        self.status.informers.report_invalid(None);
         self.clock.timeout(GRACE, reporting.join_next()).await;
         drained && ended && early_ended
     }
 
     /// Cached objects that do not decode get an Event each, by `client`, until `stop`.
     fn report_invalid(&self, client: &Client, stop: CancellationToken) -> JoinSet<()> {
-        let (recorder, writer) = Recorder::new(client.clone(), &self.vitals.name);
+        let (recorder, writer) = Recorder::new(client.clone(), &self.status.name);
         let mut writing = JoinSet::new();
         writing.spawn(writer.run(stop));
-        self.vitals.informers.report_invalid(Some(Arc::new(move |invalid| {
+        self.status.informers.report_invalid(Some(Arc::new(move |invalid| {
             let note = format!("{invalid}. It is skipped until it changes.");
             recorder.event(&invalid.object, Warning, "Undecodable", note);
         })));

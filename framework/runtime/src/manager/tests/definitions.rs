@@ -5,7 +5,7 @@ use std::io;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use parking_lot::Mutex;
 
-use super::super::install::look;
+use super::super::install::check_definitions;
 use super::*;
 use windlass_client::client::{BoxIo, Connect};
 use windlass_core::environment::Environment;
@@ -48,7 +48,8 @@ async fn looked(code: u16) -> (Result<bool, Error>, Vec<String>) {
     let client = Client::over(connector, Environment::system());
     let mut definition = CustomResourceDefinition::default();
     definition.metadata.name = Some("sites.example.dev".to_owned());
-    let outcome = look(&client, &[definition], false).await.map(|look| look.are_served);
+    let outcome =
+        check_definitions(&client, &[definition], false).await.map(|check| check.are_served);
     let seen = seen.lock().clone();
     (outcome, seen)
 }

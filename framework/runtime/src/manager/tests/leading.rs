@@ -52,12 +52,12 @@ async fn liveness_fails_when_a_lease_is_over_and_the_election_does_not_notice() 
     };
     let clock = environment.clock.clone();
     let elector = Elector::over(LeaderElection::new("ops"), Arc::new(Free), environment).unwrap();
-    elector.is_unheld_since(clock.mark());
+    elector.set_unheld_since(clock.mark());
     let term = elector.campaign(&CancellationToken::new()).await.unwrap();
     let mut endpoints = endpoints();
-    let vitals = Arc::get_mut(&mut endpoints.vitals).unwrap();
-    vitals.elector = Some(elector);
-    *vitals.gate.lock() = Some(term.gate());
+    let status = Arc::get_mut(&mut endpoints.status).unwrap();
+    status.elector = Some(elector);
+    *status.gate.lock() = Some(term.gate());
     let answer = ask(&endpoints, &get("/healthz?verbose")).await;
     assert!(answer.contains("[+]leaderElection ok"), "{answer}");
     // Only the monotonic clock wakes the election, and that clock does not count this time.

@@ -40,7 +40,7 @@ async fn the_debug_page_and_metrics_on_loopback_are_refused_to_a_foreign_name() 
 #[tokio::test(start_paused = true)]
 async fn probes_give_reasons_and_identities_over_loopback_only() {
     let endpoints = endpoints();
-    *endpoints.vitals.starting.lock() = Some("forbidden: canary-why".to_owned());
+    *endpoints.status.starting.lock() = Some("forbidden: canary-why".to_owned());
     for path in ["/readyz", "/readyz?verbose", "/readyz/start"] {
         let near = ask(&endpoints, &get(path)).await;
         assert!(near.contains("[-]start failed: forbidden: canary-why\n"), "{near}");
@@ -67,7 +67,7 @@ async fn probes_give_reasons_and_identities_over_loopback_only() {
 #[tokio::test]
 async fn a_connection_over_loopback_gets_details_from_a_server_of_every_interface() {
     let endpoints = endpoints();
-    *endpoints.vitals.starting.lock() = Some("canary-why".to_owned());
+    *endpoints.status.starting.lock() = Some("canary-why".to_owned());
     let listener = bind("[::]:0".parse().unwrap(), "probes").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = tokio::spawn(serve(listener, endpoints));

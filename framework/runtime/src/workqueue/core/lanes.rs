@@ -1,11 +1,13 @@
-//! One line per priority, and the choice of the next key.
+//! Two lanes per priority, and the choice of the next key.
 //!
-//! The line of the highest priority goes first. A flood of urgent keys must not starve other keys,
+//! The lanes of the highest priority go first. A flood of urgent keys must not starve other keys,
 //! so a key that has waited for the ageing time competes again: of [`SHARE`] turns in a row one
 //! goes to the key that has waited the longest, whatever its priority (G-Q7: no ready key starves
 //! behind others of higher priority).
 
-use super::ready::{Lane, LaneEntry};
+// DESIGN.md, 42: Aged low-priority keys get every fourth turn
+
+use super::lane::{Lane, LaneEntry};
 use super::slot::{Again, Nanos, Stage};
 use super::slots::{Slots, Ticket};
 use crate::workqueue::Priority;
@@ -14,15 +16,15 @@ use crate::workqueue::Priority;
 /// quarter of the turns at most, and an aged key with `n` aged ones before it waits for at most
 /// `4 * (n + 1)` turns.
 const SHARE: u32 = 4;
-/// Outdated places, beyond the number in use, that do not justify a sweep.
+/// Outdated entries, beyond the number of live ones, that do not justify a sweep.
 const SLACK: usize = 64;
 
 /// Ready keys of every priority.
 #[derive(Debug)]
 pub(super) struct PriorityLanes {
-    /// Highest priority first.
-    lines: Vec<Line>,
-    /// The line that was used last: most often it is the next one too.
+    /// One pair of lanes per priority, the highest first.
+    pairs: Vec<LanePair>,
+    /// Index of the pair that was used last: most often it is the next one too.
     last: usize,
     ageing: Nanos,
     /// Turns in a row for which an aged key was passed over.
@@ -33,25 +35,26 @@ pub(super) struct PriorityLanes {
     pub(super) failing_ready: usize,
 }
 
-/// The ready keys of one priority.
+/// The two lanes of one priority.
 #[derive(Debug)]
-struct Line {
+struct LanePair {
     priority: Priority,
-    /// Places of keys whose last work succeeded, and of keys in work.
+    /// Entries of keys whose last work succeeded, and of keys in work.
     healthy: Lane,
-    /// Places of keys whose last work failed.
+    /// Entries of keys whose last work failed.
     failing: Lane,
-    /// Places that are not outdated.
+    /// Number of entries that are not outdated.
     live: usize,
+    /// Number of ready keys.
     ready: usize,
     /// Number of priorities that were seen before this one.
-    met: usize,
+    seen_before: usize,
 }
 
 impl PriorityLanes {
     pub(super) fn new(ageing: Nanos) -> Self {
         Self {
-            lines: Vec::new(),
+            pairs: Vec::new(),
             last: 0,
             ageing,
             passed_over: 0,
@@ -60,85 +63,85 @@ impl PriorityLanes {
         }
     }
 
-    /// Returns the line of a priority, which is created if necessary.
+    /// Returns the lanes of a priority, which are created if necessary.
     #[inline]
-    fn line(&mut self, priority: Priority) -> &mut Line {
-        if self.lines.get(self.last).is_none_or(|line| line.priority != priority) {
+    fn pair(&mut self, priority: Priority) -> &mut LanePair {
+        if self.pairs.get(self.last).is_none_or(|pair| pair.priority != priority) {
             self.last = self.find(priority);
         }
-        &mut self.lines[self.last]
+        &mut self.pairs[self.last]
     }
 
-    /// Returns the index of a priority's line, which is created if necessary.
+    /// Returns the index of a priority's lanes, which are created if necessary.
     #[cold]
     fn find(&mut self, priority: Priority) -> usize {
         // A linear search: there are one or two priorities.
-        let at = self.lines.iter().position(|line| line.priority <= priority);
-        let at = at.unwrap_or(self.lines.len());
-        if self.lines.get(at).is_none_or(|line| line.priority != priority) {
-            self.lines.insert(at, Line::new(priority, self.lines.len()));
+        let at = self.pairs.iter().position(|pair| pair.priority <= priority);
+        let at = at.unwrap_or(self.pairs.len());
+        if self.pairs.get(at).is_none_or(|pair| pair.priority != priority) {
+            self.pairs.insert(at, LanePair::new(priority, self.pairs.len()));
         }
         at
     }
 
-    /// Adds a place at the end of a line.
-    pub(super) fn join(&mut self, priority: Priority, failing: bool, place: LaneEntry) {
-        let line = self.line(priority);
-        line.live += 1;
-        let lane = if failing { &mut line.failing } else { &mut line.healthy };
-        lane.push(place.0, place.1);
+    /// Adds an entry at the end of a lane.
+    pub(super) fn push(&mut self, priority: Priority, failing: bool, entry: LaneEntry) {
+        let pair = self.pair(priority);
+        pair.live += 1;
+        let lane = if failing { &mut pair.failing } else { &mut pair.healthy };
+        lane.push(entry.0, entry.1);
     }
 
-    /// Adds a place by its turn, for a key that was passed over.
-    pub(super) fn rejoin(&mut self, priority: Priority, failing: bool, place: LaneEntry) {
-        let line = self.line(priority);
-        line.live += 1;
-        let lane = if failing { &mut line.failing } else { &mut line.healthy };
-        lane.push_overdue(place.0, place.1);
+    /// Adds an entry by its sequence number, for a key that was passed over.
+    pub(super) fn push_overdue(&mut self, priority: Priority, failing: bool, entry: LaneEntry) {
+        let pair = self.pair(priority);
+        pair.live += 1;
+        let lane = if failing { &mut pair.failing } else { &mut pair.healthy };
+        lane.push_overdue(entry.0, entry.1);
     }
 
-    /// Notes that a key of this line got another place elsewhere.
+    /// Counts one entry of this priority as outdated: its key got another entry.
     pub(super) fn outdate<T>(&mut self, priority: Priority, slots: &Slots<T>) {
-        let line = self.line(priority);
-        line.live -= 1;
-        // Swept when outdated places outnumber the live ones, so that a sweep costs a constant per
-        // place.
-        if line.healthy.len() + line.failing.len() > 2 * line.live + SLACK {
-            let is_live = |place: &LaneEntry| is_live(slots, place);
-            line.healthy.sweep(is_live);
-            line.failing.sweep(is_live);
+        let pair = self.pair(priority);
+        pair.live -= 1;
+        // Swept when outdated entries outnumber the live ones, so that a sweep costs a constant per
+        // entry.
+        if pair.healthy.len() + pair.failing.len() > 2 * pair.live + SLACK {
+            let is_live = |entry: &LaneEntry| is_live(slots, entry);
+            pair.healthy.sweep(is_live);
+            pair.failing.sweep(is_live);
         }
     }
 
     /// Counts a key that became ready, or is no longer.
     #[inline]
     pub(super) fn count(&mut self, priority: Priority, failing: bool, is_ready: bool) {
-        let line = self.line(priority);
+        let pair = self.pair(priority);
         let change = |count: &mut usize| if is_ready { *count += 1 } else { *count -= 1 };
-        change(&mut line.ready);
+        change(&mut pair.ready);
         change(if failing { &mut self.failing_ready } else { &mut self.healthy_ready });
     }
 
-    /// Takes out the next key; `may_fail` says whether keys that keep failing get a turn.
+    /// Takes out the next key; keys that keep failing are skipped unless `may_fail` is true.
     pub(super) fn take<T>(
         &mut self,
         slots: &mut Slots<T>,
         may_fail: bool,
         now: Nanos,
     ) -> Option<Ticket> {
-        if let [line] = &mut self.lines[..] {
+        if let [pair] = &mut self.pairs[..] {
             // One priority: no key is passed over.
-            if let Some(ticket) = line.take_plain(slots) {
+            if let Some(ticket) = pair.take_plain(slots) {
                 return Some(ticket);
             }
-            line.first(slots, may_fail)?;
-            return line.pop(may_fail);
+            pair.first(slots, may_fail)?;
+            return pair.pop(may_fail);
         }
         let mut first = None;
         let mut aged: Option<(u64, usize)> = None;
-        for (at, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| line.live > 0) {
-            let Some((turn, ticket)) = line.first(slots, may_fail) else { continue };
-            // Lines are sorted by priority: the first one with a key is the highest.
+        for (at, pair) in self.pairs.iter_mut().enumerate().filter(|(_, pair)| pair.live > 0) {
+            let Some((seq, ticket)) = pair.first(slots, may_fail) else { continue };
+            // Pairs are sorted by priority: the first one with a key is the highest.
             if first.is_none() {
                 first = Some(at);
                 continue;
@@ -147,13 +150,13 @@ impl PriorityLanes {
                 Stage::Ready { since, .. } => now.saturating_sub(since) >= self.ageing,
                 _ => false,
             };
-            if has_aged && aged.is_none_or(|(oldest, _)| turn < oldest) {
-                aged = Some((turn, at));
+            if has_aged && aged.is_none_or(|(oldest, _)| seq < oldest) {
+                aged = Some((seq, at));
             }
         }
         let at = match aged {
-            // Only turns for which an aged key was passed over count: without one, urgent keys lose
-            // none.
+            // Only turns for which an aged key was passed over count: without one, keys of higher
+            // priority lose no turn.
             Some((_, aged)) if self.passed_over + 1 >= SHARE => {
                 self.passed_over = 0;
                 aged
@@ -164,28 +167,28 @@ impl PriorityLanes {
             }
             None => first?,
         };
-        self.lines[at].pop(may_fail)
+        self.pairs[at].pop(may_fail)
     }
 
     /// Returns the number of ready keys by priority, in the order in which priorities were first
     /// seen.
     pub(super) fn depths(&self) -> Vec<(Priority, usize)> {
-        let mut lines: Vec<&Line> = self.lines.iter().collect();
-        lines.sort_by_key(|line| line.met);
-        lines.into_iter().map(|line| (line.priority, line.ready)).collect()
+        let mut pairs: Vec<&LanePair> = self.pairs.iter().collect();
+        pairs.sort_by_key(|pair| pair.seen_before);
+        pairs.into_iter().map(|pair| (pair.priority, pair.ready)).collect()
     }
 
-    /// Number of places, outdated ones included.
+    /// Number of entries, outdated ones included.
     #[cfg(test)]
-    pub(super) fn places(&self) -> usize {
-        self.lines.iter().map(|line| line.healthy.len() + line.failing.len()).sum()
+    pub(super) fn entry_count(&self) -> usize {
+        self.pairs.iter().map(|pair| pair.healthy.len() + pair.failing.len()).sum()
     }
 }
 
-impl Line {
-    fn new(priority: Priority, met: usize) -> Self {
+impl LanePair {
+    fn new(priority: Priority, seen_before: usize) -> Self {
         let (healthy, failing) = (Lane::default(), Lane::default());
-        Self { priority, healthy, failing, live: 0, ready: 0, met }
+        Self { priority, healthy, failing, live: 0, ready: 0, seen_before }
     }
 
     /// Returns the key at the front in the common case, in which it is certainly next.
@@ -194,33 +197,33 @@ impl Line {
         if !self.failing.is_empty() || self.healthy.has_overdue() {
             return None;
         }
-        let (turn, ticket) = self.healthy.front()?;
+        let (seq, ticket) = self.healthy.front()?;
         let slot = slots.find_slot(ticket)?;
-        if slot.failing || !matches!(slot.stage, Stage::Ready { turn: own, .. } if own == turn) {
+        if slot.failing || !matches!(slot.stage, Stage::Ready { seq: own, .. } if own == seq) {
             return None;
         }
         self.live -= 1;
-        self.healthy.pass();
+        self.healthy.pop_front();
         Some(ticket)
     }
 
-    /// Returns the first place whose key can be taken.
+    /// Returns the first entry whose key can be taken.
     fn first<T>(&mut self, slots: &mut Slots<T>, may_fail: bool) -> Option<LaneEntry> {
         self.tidy_front(slots);
         if self.failing.is_empty() {
             return self.healthy.first();
         }
-        self.failing.drop_outdated(|place| is_live(slots, place));
+        self.failing.drop_outdated(|entry| is_live(slots, entry));
         let healthy = self.healthy.first();
         let failing = self.failing.first().filter(|_| may_fail);
-        // The lower turn became ready earlier, in whichever of the two lanes it is.
+        // The key with the lower sequence number became ready earlier.
         match (healthy, failing) {
             (Some(healthy), Some(failing)) => Some(healthy.min(failing)),
             (healthy, failing) => healthy.or(failing),
         }
     }
 
-    /// Takes out the place that [`first`](Self::first) found.
+    /// Takes out the entry that [`first`](Self::first) returned.
     #[inline]
     fn pop(&mut self, may_fail: bool) -> Option<Ticket> {
         self.live -= 1;
@@ -235,34 +238,34 @@ impl Line {
         }
     }
 
-    /// Passes over places at the front of the healthy lane whose key cannot be taken from there:
-    /// the key is still in work, its work failed, or it has another place.
+    /// Passes over entries at the front of the healthy lane whose key cannot be taken from there:
+    /// the key is still in work, its work failed, or it has another entry.
     #[inline]
     fn tidy_front<T>(&mut self, slots: &mut Slots<T>) {
         if self.healthy.has_overdue() {
-            self.healthy.drop_outdated(|place| is_live(slots, place));
+            self.healthy.drop_outdated(|entry| is_live(slots, entry));
         }
-        while let Some(place) = self.healthy.front() {
-            if is_live(slots, &place) {
-                let slot = slots.get(place.1);
+        while let Some(entry) = self.healthy.front() {
+            if is_live(slots, &entry) {
+                let slot = slots.get(entry.1);
                 match slot.stage {
-                    Stage::Working { spot } => {
-                        if let Again::Now { passed, .. } = &mut slots.working(spot).again {
+                    Stage::Working { index } => {
+                        if let Again::Now { passed, .. } = &mut slots.working(index).again {
                             *passed = true;
                             self.live -= 1;
                         }
                     }
-                    // Sorted by its turn: the place was taken before the failure was known.
-                    _ if slot.failing => self.failing.push_overdue(place.0, place.1),
+                    // Sorted by sequence number: the entry was added before the failure was known.
+                    _ if slot.failing => self.failing.push_overdue(entry.0, entry.1),
                     _ => return,
                 }
             }
-            self.healthy.pass();
+            self.healthy.pop_front();
         }
     }
 }
 
-/// Whether this is still the place of its key.
-fn is_live<T>(slots: &Slots<T>, (turn, ticket): &LaneEntry) -> bool {
-    slots.turn(*ticket) == Some(*turn)
+/// Returns whether this is still the entry of its key.
+fn is_live<T>(slots: &Slots<T>, (seq, ticket): &LaneEntry) -> bool {
+    slots.lane_seq(*ticket) == Some(*seq)
 }

@@ -25,44 +25,48 @@ pub(in crate::workqueue) struct Slot {
     pub(super) priority: Priority,
     /// Whether its last work failed.
     pub(super) failing: bool,
-    /// Whether the key was put off before it was worked on.
-    pub(super) held: bool,
+    /// Whether the key was delayed by a `Hold` before it was worked on.
+    pub(super) on_hold: bool,
 }
 
 impl Slot {
-    /// Returns the state of a key that rests and has no history.
-    pub(super) fn resting() -> Self {
+    /// Returns the state of an idle key without history.
+    pub(super) fn idle() -> Self {
         Self {
-            stage: Stage::Resting,
+            stage: Stage::Idle,
             reasons: 0,
             failures: 0,
             priority: Priority::NORMAL,
             failing: false,
-            held: false,
+            on_hold: false,
         }
     }
 
-    /// Returns whether the key failed or was held back.
+    /// Returns whether the key failed or is on hold.
     pub(super) fn is_backing_off(&self) -> bool {
-        self.failing || self.held
+        self.failing || self.on_hold
     }
 }
 
 /// The stage of a key in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    Resting,
+    /// Neither added nor in work; the slot is kept for the key's next add.
+    Idle,
     Ready {
         since: Nanos,
-        turn: u64,
+        /// Sequence number of the key's entry in its lane.
+        seq: u64,
     },
     Working {
         /// Index among the keys in work.
-        spot: u32,
+        index: u32,
     },
+    /// Delayed until `at`.
     Waiting {
         at: Nanos,
-        turn: u64,
+        /// Sequence number of the key's timer.
+        seq: u64,
     },
 }
 
@@ -77,22 +81,20 @@ pub(super) struct Working {
 /// Adds that arrived while the key was in work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
+    /// Not added.
     No,
-    /// Added without delay: the key took a place in line, which may have been passed over.
-    Now {
-        turn: u64,
-        since: Nanos,
-        passed: bool,
-        priority: Priority,
-    },
-    At {
-        at: Nanos,
-        priority: Priority,
-    },
+    /// Added without delay: the key has an entry in a lane, which may have been passed over.
+    Now { seq: u64, since: Nanos, passed: bool, priority: Priority },
+    /// Added with a delay until `at`.
+    At { at: Nanos, priority: Priority },
 }
 
 /// Records success or failure; returns the delay that follows, if any.
-pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> Option<Duration> {
+pub(super) fn apply_verdict(
+    policy: RetryPolicy,
+    slot: &mut Slot,
+    verdict: Verdict,
+) -> Option<Duration> {
     match verdict {
         Verdict::Done | Verdict::Gone | Verdict::After(_) => {
             (slot.failures, slot.failing) = (0, false)
@@ -103,7 +105,7 @@ pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> O
         }
         Verdict::RetryAnew { .. } => (slot.failures, slot.failing) = (1, true),
         Verdict::RetryAfter(_) => slot.failing = true,
-        Verdict::Hold(_) => slot.held = true,
+        Verdict::Hold(_) => slot.on_hold = true,
     }
     match verdict {
         Verdict::Done | Verdict::Gone => None,
@@ -111,7 +113,7 @@ pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> O
         Verdict::Retry { draw } | Verdict::RetryAnew { draw } => {
             let bound = policy.bound(slot.failures);
             if bound.is_none() {
-                // The policy gave up: the next add begins with a fresh count.
+                // The policy gave up: the next add begins with a count of zero.
                 (slot.failures, slot.failing) = (0, false);
             }
             bound.map(|bound| bound.mul_f64(draw.clamp(0.0, 1.0)))

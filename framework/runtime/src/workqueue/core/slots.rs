@@ -1,25 +1,29 @@
 //! A slab of slots and a hash table that finds a key's slot; the table's order is never visible.
 //! Callers pass the hash of each key: it is computed before the queue's lock is taken.
 //!
-//! A resting key keeps its slot for its next add, which then costs a table look-up and no change of
-//! the table. When there are very many slots, a new key gets the slot of a resting one.
+//! An idle key keeps its slot for its next add, which then costs a table look-up and no change of
+//! the table. When there are very many slots, a new key gets the slot of an idle one.
+
+// DESIGN.md, 64: A worker's turn moves its state once
+// DESIGN.md, 68: A key keeps its queue slot and notes the slot number
+// DESIGN.md, 109: The work queue retains slots of resting keys up to a bound
 
 use hashbrown::HashTable;
 
 use super::slot::{Again, Nanos, Slot, Stage, Working};
 
-/// Number of slots from which a new key gets the slot of a resting one. A key of unknown kind may
-/// never come back.
-const KEPT: usize = 4096;
-/// The same for keys of objects, which come back for as long as the object exists: ten megabytes.
-const KEPT_NOTING: usize = 1 << 17;
-/// Most slots that a search for a resting one looks at; if all of these are in use, a new slot is
-/// added.
-const LOOKS: usize = 16;
+/// Number of slots from which a new key gets the slot of an idle one. A key of unknown kind may
+/// never be added again.
+const RETAINED: usize = 4096;
+/// The same for keys of objects, which are added again for as long as the object exists: ten
+/// megabytes.
+const RETAINED_OF_OBJECTS: usize = 1 << 17;
+/// Most slots that a search for an idle one reads; if all of these are in use, a new slot is added.
+const PROBES: usize = 16;
 
-/// The number of a slot. A ticket names the same key until the key rests.
+/// The number of a slot. A ticket names the same key until the key is idle.
 ///
-/// A ticket carries half of the key's hash, so that the slot's place in the table is found without
+/// A ticket carries half of the key's hash, so that the slot's entry in the table is found without
 /// reading the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::workqueue) struct Ticket {
@@ -36,7 +40,7 @@ impl Ticket {
         self.at as usize
     }
 
-    /// Returns a 64-bit hash for the table, which picks a place by the lower bits and compares the
+    /// Returns a 64-bit hash for the table, which picks a bucket by the lower bits and compares the
     /// upper ones; hence the same 32 bits twice.
     fn hash(self) -> u64 {
         u64::from(self.hash) << 32 | u64::from(self.hash)
@@ -49,31 +53,31 @@ pub(super) struct Slots<T> {
     table: HashTable<u32>,
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
-    /// Slot at which the next search for a resting one begins.
-    next: usize,
-    /// Number of keys that do not rest.
+    /// Slot at which the next search for an idle one begins.
+    next_probe: usize,
+    /// Number of keys that are not idle.
     in_use: usize,
     /// Keys in work, in no order. They are few, so the data that change most lie close together.
     in_work: Vec<Working>,
-    /// Number of slots from which a new key gets the slot of a resting one.
-    kept: usize,
-    notes: Option<Notes<T>>,
+    /// Number of slots from which a new key gets the slot of an idle one.
+    retained: usize,
+    slot_hint: Option<SlotHint<T>>,
 }
 
 /// Accessors of the slot number that a key stores. The number may belong to another queue or be
 /// outdated, so it is checked before use.
 #[derive(Debug)]
-pub(crate) struct Notes<T> {
+pub(crate) struct SlotHint<T> {
     /// Reads the number that was stored last with the key or a clone of it.
     pub(crate) read: fn(&T) -> Option<u32>,
     /// Stores a number with the key.
     pub(crate) write: fn(&T, u32),
 }
 
-/// A number that no slot has.
-pub(in crate::workqueue) const NOWHERE: u32 = u32::MAX;
+/// The number of no slot: the guess for a key without a slot.
+pub(in crate::workqueue) const NO_SLOT: u32 = u32::MAX;
 
-impl<T> Clone for Notes<T> {
+impl<T> Clone for SlotHint<T> {
     fn clone(&self) -> Self {
         Self { read: self.read, write: self.write }
     }
@@ -102,31 +106,32 @@ pub(in crate::workqueue) struct Entry<T> {
 
 impl<T> Slots<T> {
     /// Returns an empty slab.
-    pub(super) fn new(notes: Option<Notes<T>>) -> Self {
-        Self::keeping(if notes.is_some() { KEPT_NOTING } else { KEPT }, notes)
+    pub(super) fn new(slot_hint: Option<SlotHint<T>>) -> Self {
+        let retained = if slot_hint.is_some() { RETAINED_OF_OBJECTS } else { RETAINED };
+        Self::retaining(retained, slot_hint)
     }
 
-    /// Returns an empty slab; from `kept` slots on, a new key gets the slot of a resting one.
-    pub(super) fn keeping(kept: usize, notes: Option<Notes<T>>) -> Self {
+    /// Returns an empty slab; from `retained` slots on, a new key gets the slot of an idle one.
+    pub(super) fn retaining(retained: usize, slot_hint: Option<SlotHint<T>>) -> Self {
         Self {
             table: HashTable::new(),
             entries: Vec::new(),
             free: Vec::new(),
-            next: 0,
+            next_probe: 0,
             in_use: 0,
             in_work: Vec::new(),
-            kept,
-            notes,
+            retained,
+            slot_hint,
         }
     }
 
     /// Number of slots, free ones too.
     #[cfg(test)]
-    pub(super) fn places(&self) -> usize {
+    pub(super) fn slot_count(&self) -> usize {
         self.entries.len()
     }
 
-    /// Number of keys that do not rest.
+    /// Number of keys that are not idle.
     #[cfg(test)]
     pub(super) fn in_use(&self) -> usize {
         self.in_use
@@ -154,12 +159,13 @@ impl<T> Slots<T> {
         (key, &mut entry.slot)
     }
 
-    /// Returns the turn of a key in its line; `None` also when there is no such key any more.
-    pub(super) fn turn(&self, ticket: Ticket) -> Option<u64> {
+    /// Returns the sequence number of a key in its lane; `None` also when there is no such key any
+    /// more.
+    pub(super) fn lane_seq(&self, ticket: Ticket) -> Option<u64> {
         match self.find_slot(ticket)?.stage {
-            Stage::Ready { turn, .. } => Some(turn),
-            Stage::Working { spot } => match self.in_work.get(spot as usize)?.again {
-                Again::Now { turn, passed: false, .. } => Some(turn),
+            Stage::Ready { seq, .. } => Some(seq),
+            Stage::Working { index } => match self.in_work.get(index as usize)?.again {
+                Again::Now { seq, passed: false, .. } => Some(seq),
                 _ => None,
             },
             _ => None,
@@ -172,25 +178,25 @@ impl<T> Slots<T> {
     }
 
     /// Returns the key in work at an index.
-    pub(super) fn working(&mut self, spot: u32) -> &mut Working {
-        &mut self.in_work[spot as usize]
+    pub(super) fn working(&mut self, index: u32) -> &mut Working {
+        &mut self.in_work[index as usize]
     }
 
     /// Adds a key to those in work; returns its index.
     #[inline]
     pub(super) fn begin_work(&mut self, ticket: Ticket, since: Nanos) -> u32 {
-        let spot = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
         self.in_work.push(Working { ticket, since, again: Again::No });
-        spot
+        index
     }
 
     /// Removes the key at an index from those in work.
     #[inline]
-    pub(super) fn end_work(&mut self, spot: u32) -> Working {
-        let ended = self.in_work.swap_remove(spot as usize);
+    pub(super) fn end_work(&mut self, index: u32) -> Working {
+        let ended = self.in_work.swap_remove(index as usize);
         // `swap_remove` moved the last key to this index.
-        if let Some(moved) = self.in_work.get(spot as usize) {
-            self.entries[moved.ticket.index()].slot.stage = Stage::Working { spot };
+        if let Some(moved) = self.in_work.get(index as usize) {
+            self.entries[moved.ticket.index()].slot.stage = Stage::Working { index };
         }
         ended
     }
@@ -206,42 +212,43 @@ impl<T> Slots<T> {
         self.entries[ticket.index()].key.as_ref()
     }
 
-    /// Returns all slots of keys that do not rest, by number.
+    /// Returns all slots of keys that are not idle, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Slot)> {
         let numbered = (0_u32..).zip(&self.entries);
-        let in_use = numbered.filter(|(_, entry)| !matches!(entry.slot.stage, Stage::Resting));
+        let in_use = numbered.filter(|(_, entry)| !matches!(entry.slot.stage, Stage::Idle));
         in_use
             .map(|(at, entry)| (Ticket { at, hash: entry.hash }, &entry.slot))
-            // Stops after the last slot in use: many resting slots may follow.
+            // Stops after the last slot in use: many idle slots may follow.
             .take(self.in_use)
     }
 
-    /// [`rest`](Self::rest) for a key without failures; returns whether that was possible.
+    /// [`make_idle`](Self::make_idle) for a key without failures; returns whether that was
+    /// possible.
     #[inline]
-    pub(super) fn rest_plainly(&mut self, ticket: Ticket) -> bool {
-        if self.in_use == 1 && self.entries.len() > self.kept {
-            // The last key in use: the memory may have to be released, which `rest` does.
+    pub(super) fn make_idle_plain(&mut self, ticket: Ticket) -> bool {
+        if self.in_use == 1 && self.entries.len() > self.retained {
+            // The last key in use: the memory may have to be released, which `make_idle` does.
             return false;
         }
         self.in_use -= 1;
-        self.entries[ticket.index()].slot.stage = Stage::Resting;
+        self.entries[ticket.index()].slot.stage = Stage::Idle;
         true
     }
 
-    /// Lets a key rest in its slot.
-    pub(super) fn rest(&mut self, ticket: Ticket) -> Discarded<T> {
+    /// Makes a key idle, which keeps its slot.
+    pub(super) fn make_idle(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
-        self.entries[ticket.index()].slot = Slot::resting();
-        self.give_back().map_or(Discarded::Nothing, Discarded::Slots)
+        self.entries[ticket.index()].slot = Slot::idle();
+        self.take_unused().map_or(Discarded::Nothing, Discarded::Slots)
     }
 
-    /// Lets a key rest and frees its slot for another key.
+    /// Makes a key idle and frees its slot for another key.
     #[cold]
-    pub(super) fn leave(&mut self, ticket: Ticket) -> Discarded<T> {
+    pub(super) fn release(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
-        self.entries[ticket.index()].slot = Slot::resting();
-        self.forget(ticket);
-        if let Some(all) = self.give_back() {
+        self.entries[ticket.index()].slot = Slot::idle();
+        self.remove_from_table(ticket);
+        if let Some(all) = self.take_unused() {
             return Discarded::Slots(all);
         }
         self.free.push(ticket.at);
@@ -249,41 +256,43 @@ impl<T> Slots<T> {
         self.entries[ticket.index()].key.take().map_or(Discarded::Nothing, Discarded::Key)
     }
 
-    /// Returns all slots for release when no key is in use, after a flood of keys or when most of
-    /// very many keys are gone.
-    fn give_back(&mut self) -> Option<Vec<Entry<T>>> {
+    /// Returns all slots, to release their memory, when no key is in use, after a flood of keys or
+    /// when most of very many keys were released.
+    fn take_unused(&mut self) -> Option<Vec<Entry<T>>> {
         let slots = self.entries.len();
-        if self.in_use > 0 || slots <= self.kept {
+        if self.in_use > 0 || slots <= self.retained {
             return None;
         }
-        // Most slots still have a key that may come back: not worth a release.
-        if slots <= 2 * self.kept && 2 * self.table.len() > slots {
+        // Most slots still have a key that may be added again: not worth a release.
+        if slots <= 2 * self.retained && 2 * self.table.len() > slots {
             return None;
         }
-        let new = Self::keeping(self.kept, self.notes.clone());
+        let new = Self::retaining(self.retained, self.slot_hint.clone());
         Some(std::mem::replace(self, new).entries)
     }
 
     /// Removes a slot from the table.
-    fn forget(&mut self, ticket: Ticket) {
+    fn remove_from_table(&mut self, ticket: Ticket) {
         if let Ok(found) = self.table.find_entry(ticket.hash(), |at| *at == ticket.at) {
             found.remove();
         }
     }
 
-    /// Returns the probable slot of a key. The look-ups of several keys overlap, because none
-    /// depends on the result of another.
+    /// Returns the probable slot of a key: the one that the key stores, otherwise the one that the
+    /// table has for its hash; [`NO_SLOT`] if there is none. The look-ups of several keys overlap,
+    /// because none depends on the result of another.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
-        if let Some(notes) = &self.notes
-            && let Some(noted) = (notes.read)(key)
+        if let Some(hint) = &self.slot_hint
+            && let Some(slot) = (hint.read)(key)
         {
-            return noted;
+            return slot;
         }
-        self.table.find(Ticket::new(0, hash).hash(), |_| true).map_or(NOWHERE, |at| *at)
+        self.table.find(Ticket::new(0, hash).hash(), |_| true).map_or(NO_SLOT, |at| *at)
     }
 
-    /// Returns whether the key in a slot has this hash.
+    /// Returns whether the key in the guessed slot has this hash. Equal hashes do not prove equal
+    /// keys, so [`get_or_insert`](Slots::get_or_insert) compares the keys.
     #[inline]
     pub(super) fn confirm(&self, guess: u32, hash: u64) -> bool {
         let hash = Ticket::new(0, hash).hash;
@@ -292,11 +301,11 @@ impl<T> Slots<T> {
 }
 
 impl<T: Eq> Slots<T> {
-    /// Returns the slot of `key` and whether the key rested until now. The key is taken unless it
-    /// is in use already; the key that is left in its place is to be dropped outside of locks.
-    /// `None` when there is no key.
+    /// Returns the slot of `key` and whether the key was idle until now. The key is taken unless it
+    /// is in use already; the key that replaces it in the argument is to be dropped outside of
+    /// locks. `None` when there is no key.
     #[inline]
-    pub(super) fn enter(
+    pub(super) fn get_or_insert(
         &mut self,
         key: &mut Option<T>,
         hash: u64,
@@ -311,37 +320,37 @@ impl<T: Eq> Slots<T> {
         let at = if is_key(&guess) {
             guess
         } else if let Some(at) = self.table.find(sought.hash(), is_key) {
-            self.note(wanted, *at);
+            self.store_hint(wanted, *at);
             *at
         } else {
-            return Some((self.make(key, sought), true));
+            return Some((self.insert(key, sought), true));
         };
         let entry = &mut self.entries[at as usize];
-        let rested = matches!(entry.slot.stage, Stage::Resting);
-        if rested {
+        let was_idle = matches!(entry.slot.stage, Stage::Idle);
+        if was_idle {
             self.in_use += 1;
             // The newer of two equal keys is stored, since equal keys may differ in other fields.
             // Keys that store their slot do not differ, so the newer one becomes the spare and
             // saves a clone.
-            let place = if self.notes.is_some() { &mut entry.spare } else { &mut entry.key };
-            std::mem::swap(place, key);
+            let stored = if self.slot_hint.is_some() { &mut entry.spare } else { &mut entry.key };
+            std::mem::swap(stored, key);
         }
-        Some((Ticket { at, ..sought }, rested))
+        Some((Ticket { at, ..sought }, was_idle))
     }
 
     /// Stores a slot's number with the key, whose next add then needs no search of the table.
-    fn note(&self, key: &T, at: u32) {
-        if let Some(notes) = &self.notes {
-            (notes.write)(key, at);
+    fn store_hint(&self, key: &T, at: u32) {
+        if let Some(hint) = &self.slot_hint {
+            (hint.write)(key, at);
         }
     }
 
     /// Creates a slot for a key that has none.
     #[cold]
-    fn make(&mut self, key: &mut Option<T>, sought: Ticket) -> Ticket {
+    fn insert(&mut self, key: &mut Option<T>, sought: Ticket) -> Ticket {
         let free = self.free.pop();
-        let new = Entry { hash: sought.hash, key: key.take(), spare: None, slot: Slot::resting() };
-        let at = match free.or_else(|| self.take_resting(key)) {
+        let new = Entry { hash: sought.hash, key: key.take(), spare: None, slot: Slot::idle() };
+        let at = match free.or_else(|| self.reuse_idle(key)) {
             Some(at) => {
                 self.entries[at as usize] = new;
                 at
@@ -353,7 +362,7 @@ impl<T: Eq> Slots<T> {
         };
         let entries = &self.entries;
         if let Some(key) = &entries[at as usize].key {
-            self.note(key, at);
+            self.store_hint(key, at);
         }
         let hash_of = |at: &u32| Ticket { at: *at, hash: entries[*at as usize].hash }.hash();
         self.table.insert_unique(sought.hash(), at, hash_of);
@@ -361,20 +370,19 @@ impl<T: Eq> Slots<T> {
         Ticket { at, ..sought }
     }
 
-    /// Returns the slot of a resting key when there are very many slots; its key is moved into
-    /// `old`.
-    fn take_resting(&mut self, old: &mut Option<T>) -> Option<u32> {
-        if self.entries.len() < self.kept {
+    /// Returns the slot of an idle key when there are very many slots; its key is moved into `old`.
+    fn reuse_idle(&mut self, old: &mut Option<T>) -> Option<u32> {
+        if self.entries.len() < self.retained {
             return None;
         }
-        for _ in 0..LOOKS.min(self.entries.len()) {
-            let at = self.next % self.entries.len();
-            self.next = at + 1;
+        for _ in 0..PROBES.min(self.entries.len()) {
+            let at = self.next_probe % self.entries.len();
+            self.next_probe = at + 1;
             let entry = &mut self.entries[at];
-            if matches!(entry.slot.stage, Stage::Resting) && entry.key.is_some() {
+            if matches!(entry.slot.stage, Stage::Idle) && entry.key.is_some() {
                 *old = entry.key.take();
                 let ticket = Ticket { at: u32::try_from(at).ok()?, hash: entry.hash };
-                self.forget(ticket);
+                self.remove_from_table(ticket);
                 return Some(ticket.at);
             }
         }
@@ -395,12 +403,12 @@ mod tests {
 
     const MANY: usize = 100;
 
-    fn enter<T: Eq>(slots: &mut Slots<T>, key: T, hash: u64) -> (Ticket, bool) {
+    fn add<T: Eq>(slots: &mut Slots<T>, key: T, hash: u64) -> (Ticket, bool) {
         let guess = slots.guess(&key, hash);
-        let (ticket, rested) = slots.enter(&mut Some(key), hash, guess).expect("a key");
-        // A key with another place than `Resting` is in use.
-        slots.get_mut(ticket).stage = Stage::Waiting { at: 0, turn: 0 };
-        (ticket, rested)
+        let (ticket, was_idle) = slots.get_or_insert(&mut Some(key), hash, guess).expect("a key");
+        // A key in another stage than `Idle` is in use.
+        slots.get_mut(ticket).stage = Stage::Waiting { at: 0, seq: 0 };
+        (ticket, was_idle)
     }
 
     fn hash_of(key: usize) -> u64 {
@@ -410,110 +418,113 @@ mod tests {
 
     /// Slots of the keys 0, 1, 2, …, all in use.
     fn slots_of(keys: usize) -> (Slots<usize>, Vec<Ticket>) {
-        let mut slots = Slots::keeping(MANY, None);
-        let tickets = (0..keys).map(|key| enter(&mut slots, key, hash_of(key)).0).collect();
+        let mut slots = Slots::retaining(MANY, None);
+        let tickets = (0..keys).map(|key| add(&mut slots, key, hash_of(key)).0).collect();
         (slots, tickets)
     }
 
     #[test]
-    fn a_key_that_rests_keeps_its_slot_and_one_that_is_gone_leaves_it_to_others() {
-        let mut slots = Slots::keeping(MANY, None);
-        let (first, rested) = enter(&mut slots, "a", 7);
-        assert!(rested);
+    fn an_idle_key_keeps_its_slot_and_a_released_slot_is_reused() {
+        let mut slots = Slots::retaining(MANY, None);
+        let (first, was_idle) = add(&mut slots, "a", 7);
+        assert!(was_idle);
         let mut again = Some("a");
-        assert_eq!(slots.enter(&mut again, 7, 0), Some((first, false)));
+        assert_eq!(slots.get_or_insert(&mut again, 7, 0), Some((first, false)));
         assert_eq!(again, Some("a"), "a key that has a slot is not taken");
-        assert_eq!(slots.rest(first), Discarded::Nothing);
-        assert_eq!((slots.in_use(), enter(&mut slots, "a", 7)), (0, (first, true)));
-        assert_eq!(slots.leave(first), Discarded::Key("a"));
-        assert_eq!(enter(&mut slots, "b", 7), (first, true));
+        assert_eq!(slots.make_idle(first), Discarded::Nothing);
+        assert_eq!((slots.in_use(), add(&mut slots, "a", 7)), (0, (first, true)));
+        assert_eq!(slots.release(first), Discarded::Key("a"));
+        assert_eq!(add(&mut slots, "b", 7), (first, true));
         assert_eq!((slots.find(&"a", 7), slots.find(&"b", 7)), (None, Some(first)));
         assert_eq!(slots.in_use(), 1);
     }
 
     #[test]
     fn a_wrong_guess_finds_the_right_slot() {
-        let mut slots = Slots::keeping(MANY, None);
-        let tickets = ["a", "b", "c"].map(|key| enter(&mut slots, key, 7).0);
-        for guess in [0, 1, 2, 3, NOWHERE] {
+        let mut slots = Slots::retaining(MANY, None);
+        let tickets = ["a", "b", "c"].map(|key| add(&mut slots, key, 7).0);
+        for guess in [0, 1, 2, 3, NO_SLOT] {
             for (key, ticket) in ["a", "b", "c"].into_iter().zip(tickets) {
-                assert_eq!(slots.enter(&mut Some(key), 7, guess), Some((ticket, false)));
+                assert_eq!(slots.get_or_insert(&mut Some(key), 7, guess), Some((ticket, false)));
             }
         }
     }
 
     #[test]
-    fn what_a_key_notes_is_guessed_first_and_noted_when_it_is_found_elsewhere() {
-        thread_local!(static NOTED: std::cell::Cell<Option<u32>> = const { std::cell::Cell::new(None) });
-        let notes = Notes { read: |_| NOTED.get(), write: |_, at| NOTED.set(Some(at)) };
-        let mut slots = Slots::keeping(MANY, Some(notes));
-        assert_eq!(slots.guess(&"a", 7), NOWHERE);
-        let first = enter(&mut slots, "a", 7).0;
-        assert_eq!(NOTED.get(), Some(first.at));
-        NOTED.set(Some(9));
+    fn a_stored_hint_is_guessed_first_and_replaced_when_the_key_is_in_another_slot() {
+        use std::cell::Cell;
+        thread_local!(static STORED: Cell<Option<u32>> = const { Cell::new(None) });
+        let hint = SlotHint { read: |_| STORED.get(), write: |_, at| STORED.set(Some(at)) };
+        let mut slots = Slots::retaining(MANY, Some(hint));
+        assert_eq!(slots.guess(&"a", 7), NO_SLOT);
+        let first = add(&mut slots, "a", 7).0;
+        assert_eq!(STORED.get(), Some(first.at));
+        STORED.set(Some(9));
         assert_eq!((slots.guess(&"a", 7), slots.confirm(9, 7)), (9, false));
-        assert_eq!(enter(&mut slots, "a", 7), (first, false));
-        assert_eq!((NOTED.get(), slots.confirm(first.at, 7)), (Some(first.at), true));
+        assert_eq!(add(&mut slots, "a", 7), (first, false));
+        assert_eq!((STORED.get(), slots.confirm(first.at, 7)), (Some(first.at), true));
     }
 
     #[test]
-    fn after_a_flood_of_keys_the_memory_is_given_back() {
+    fn after_a_flood_of_keys_the_memory_is_released() {
         let (mut slots, tickets) = slots_of(2 * MANY + 1);
         let (last, others) = tickets.split_last().expect("some");
         for ticket in others {
-            assert!(slots.rest_plainly(*ticket));
+            assert!(slots.make_idle_plain(*ticket));
         }
-        assert!(!slots.rest_plainly(*last), "the last one looks whether to give back");
-        assert!(matches!(slots.rest(*last), Discarded::Slots(all) if all.len() == 2 * MANY + 1));
+        assert!(!slots.make_idle_plain(*last), "the last key may release the memory");
+        assert!(
+            matches!(slots.make_idle(*last), Discarded::Slots(all) if all.len() == 2 * MANY + 1)
+        );
         assert_eq!((slots.in_use(), slots.entries.capacity(), slots.free.capacity()), (0, 0, 0));
         assert_eq!(slots.find(&0, 0), None);
     }
 
     #[test]
-    fn when_most_of_very_many_keys_are_gone_their_memory_is_given_back_with_their_keys() {
+    fn when_most_of_very_many_keys_are_released_so_is_their_memory() {
         let (mut slots, tickets) = slots_of(MANY + 20);
         for (key, ticket) in tickets.iter().enumerate().skip(1) {
-            assert_eq!(slots.leave(*ticket), Discarded::Key(key));
+            assert_eq!(slots.release(*ticket), Discarded::Key(key));
         }
         // The last key is among the slots that the caller drops.
-        let Discarded::Slots(all) = slots.leave(tickets[0]) else { panic!("kept") };
+        let Discarded::Slots(all) = slots.release(tickets[0]) else { panic!("not released") };
         assert_eq!(all.into_iter().filter_map(|entry| entry.key).collect::<Vec<_>>(), [0]);
     }
 
     #[test]
-    fn of_very_many_keys_a_new_one_gets_the_slot_of_one_that_rests() {
+    fn of_very_many_keys_a_new_one_gets_the_slot_of_an_idle_one() {
         let (mut slots, tickets) = slots_of(MANY);
         for key in [5, 7] {
-            assert_eq!(slots.rest(tickets[key]), Discarded::Nothing);
+            assert_eq!(slots.make_idle(tickets[key]), Discarded::Nothing);
         }
         for (new, old) in [(MANY, 5), (MANY + 1, 7)] {
             let mut key = Some(new);
-            let (ticket, _) = slots.enter(&mut key, hash_of(new), NOWHERE).expect("a key");
-            slots.get_mut(ticket).stage = Stage::Waiting { at: 0, turn: 0 };
-            assert_eq!((ticket.at, key), (tickets[old].at, Some(old)), "who had it is handed out");
+            let (ticket, _) = slots.get_or_insert(&mut key, hash_of(new), NO_SLOT).expect("a key");
+            slots.get_mut(ticket).stage = Stage::Waiting { at: 0, seq: 0 };
+            assert_eq!((ticket.at, key), (tickets[old].at, Some(old)), "the old key is returned");
             assert_eq!(slots.find(&old, hash_of(old)), None);
         }
         // All slots are in use: a new one is added.
-        assert_eq!(enter(&mut slots, MANY + 2, hash_of(MANY + 2)).0.at as usize, MANY);
+        assert_eq!(add(&mut slots, MANY + 2, hash_of(MANY + 2)).0.at as usize, MANY);
         assert_eq!((slots.in_use(), slots.table.len()), (MANY + 1, MANY + 1));
     }
 
     #[test]
-    fn slots_are_as_many_as_were_in_use_at_once_or_as_are_kept() {
-        // One key never rests, like a key with a delay.
+    fn slots_are_as_many_as_were_in_use_at_once_or_as_are_retained() {
+        // One key is never idle, like a key with a delay.
         let (mut slots, tickets) = slots_of(MANY + MANY / 2);
-        tickets.iter().skip(1).for_each(|ticket| drop(slots.rest(*ticket)));
+        tickets.iter().skip(1).for_each(|ticket| drop(slots.make_idle(*ticket)));
         for key in 0..20 * MANY {
-            let ticket = enter(&mut slots, 1000 + key, hash_of(key)).0;
-            assert_eq!(slots.rest(ticket), Discarded::Nothing);
+            let ticket = add(&mut slots, 1000 + key, hash_of(key)).0;
+            assert_eq!(slots.make_idle(ticket), Discarded::Nothing);
         }
         assert_eq!(slots.entries.len(), MANY + MANY / 2);
     }
 
     #[test]
-    fn who_lists_what_is_in_use_does_not_look_at_what_rests_behind_it() {
+    fn a_listing_of_keys_in_use_ends_before_the_idle_slots_behind_them() {
         let (mut slots, tickets) = slots_of(MANY);
-        tickets.iter().skip(3).for_each(|ticket| drop(slots.rest(*ticket)));
+        tickets.iter().skip(3).for_each(|ticket| drop(slots.make_idle(*ticket)));
         assert_eq!(slots.iter().map(|(ticket, _)| ticket).collect::<Vec<_>>(), tickets[..3]);
         slots.in_use = 0;
         assert_eq!(slots.iter().count(), 0);

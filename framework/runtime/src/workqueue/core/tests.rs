@@ -8,37 +8,37 @@ mod priorities;
 
 const SECOND: Duration = Duration::from_secs(1);
 const AGEING: Duration = Duration::from_millis(250);
-/// Reason of keys that come back, in these tests.
+/// Reason of requeued keys, in these tests.
 const BACK: u64 = 1 << 63;
 
-/// Accessors of keys that note a slot which is seldom the right one.
-fn notes() -> Notes<u8> {
-    Notes { read: |key| key.is_multiple_of(3).then_some(u32::from(*key) / 3), write: |_, _| {} }
+/// Accessors of keys that store a slot which is seldom the right one.
+fn slot_hint() -> SlotHint<u8> {
+    SlotHint { read: |key| key.is_multiple_of(3).then_some(u32::from(*key) / 3), write: |_, _| {} }
 }
 
-/// Keys with equal hashes must be told apart, too.
+/// Some keys share a hash and must be distinguished all the same.
 fn hash_of(key: u64) -> u64 {
     (key % 7).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl<T: Copy + Eq + Into<u64>> Core<T> {
-    /// Number of keys that do not rest, of those in work, and of delays.
+    /// Number of keys that are not idle, of those in work, and of delays.
     fn in_use(&self) -> (usize, usize, usize) {
         (self.slots.in_use(), self.slots.in_work().len(), self.timers.len())
     }
 
-    fn add(&mut self, key: T, adding: Adding, now: Duration) {
-        self.add_hashed(&mut (hash_of(key.into()), Some(key)), adding, nanos(now));
+    fn add(&mut self, key: T, options: AddOptions, now: Duration) {
+        self.add_hashed(&mut (hash_of(key.into()), Some(key)), options, nanos(now));
     }
 }
 
 impl Core<u8> {
     fn plain(&mut self, key: u8, now: Duration) {
-        self.add(key, Adding::new(), now);
+        self.add(key, AddOptions::new(), now);
     }
 
     fn plain_at(&mut self, key: u8, at: Duration, now: Duration) {
-        self.add(key, Adding::new().after(at.saturating_sub(now)), now);
+        self.add(key, AddOptions::new().after(at.saturating_sub(now)), now);
     }
 }
 
@@ -52,7 +52,7 @@ fn core(workers: usize) -> Core<u8> {
 
 fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
     core.promote(nanos(now));
-    core.take(nanos(now)).map(|taken| taken.key)
+    core.take(nanos(now)).map(|claim| claim.key)
 }
 
 fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Option<Finished<u8>> {
@@ -60,7 +60,7 @@ fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Opti
     // As the asynchronous queue does.
     let plainly = (verdict == Verdict::Done).then(|| core.finish_plain(ticket, nanos(now)));
     if let Some(worked) = plainly.flatten() {
-        return Some(Finished { worked, retry: None, left: Discarded::Nothing });
+        return Some(Finished { worked, retry: None, discarded: Discarded::Nothing });
     }
     core.finish(ticket, verdict, BACK, nanos(now))
 }
@@ -84,11 +84,11 @@ fn g_q4_a_key_added_while_in_work_keeps_the_place_it_then_took() {
 #[test]
 fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
     let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, None);
-    queue.slots = Slots::keeping(1000, None);
-    // Enough that the slots are given back with the last key, and each with an outdated delay.
+    queue.slots = Slots::retaining(1000, None);
+    // Enough that the slots are released with the last key, and each with an outdated delay.
     for again in [20, 10] {
-        let adding = Adding::new().after(again * SECOND);
-        (0..6000).for_each(|key| queue.add(key, adding, at(0)));
+        let options = AddOptions::new().after(again * SECOND);
+        (0..6000).for_each(|key| queue.add(key, options, at(0)));
     }
     drop(queue.close());
     assert_eq!(queue.counts(), QueueCounts::default());
@@ -96,24 +96,25 @@ fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
 }
 
 #[test]
-fn a_rested_key_leaves_nothing_behind_but_its_slot() {
-    for (verdict, left) in [(Verdict::Done, Discarded::Nothing), (Verdict::Gone, Discarded::Key(1))]
-    {
+fn an_idle_key_keeps_its_slot_and_nothing_else() {
+    let verdicts = [(Verdict::Done, Discarded::Nothing), (Verdict::Gone, Discarded::Key(1))];
+    for (verdict, discarded) in verdicts {
         let mut queue = core(1);
         queue.plain(1, at(0));
         take(&mut queue, at(0));
-        assert_eq!(finish(&mut queue, 1, verdict, at(1)).map(|end| end.left), Some(left));
+        let finished = finish(&mut queue, 1, verdict, at(1));
+        assert_eq!(finished.map(|end| end.discarded), Some(discarded));
         assert_eq!(queue.in_use(), (0, 0, 0));
         assert_eq!(queue.describe(9, nanos(at(1))), []);
     }
 }
 
 #[test]
-fn what_was_known_of_a_key_is_forgotten_when_it_rests() {
+fn the_state_of_a_key_is_reset_when_it_becomes_idle() {
     for verdict in [Verdict::Done, Verdict::Gone, Verdict::After(Duration::ZERO)] {
         let mut queue = core(1);
         let (high, low) = (Priority::new(9), Priority::LOW);
-        queue.add(1, Adding::new().priority(high).reasons(2), at(0));
+        queue.add(1, AddOptions::new().priority(high).reasons(2), at(0));
         take(&mut queue, at(0));
         finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
         take(&mut queue, at(0));
@@ -122,24 +123,24 @@ fn what_was_known_of_a_key_is_forgotten_when_it_rests() {
             take(&mut queue, at(0));
             finish(&mut queue, 1, Verdict::Done, at(0));
         }
-        queue.add(1, Adding::new().priority(low).reasons(4), at(0));
-        let taken = queue.take(nanos(at(0))).map(|taken| taken.facts).expect("a key");
-        assert_eq!((taken.failures, taken.priority, taken.reasons), (0, low, 4), "{verdict:?}");
+        queue.add(1, AddOptions::new().priority(low).reasons(4), at(0));
+        let info = queue.take(nanos(at(0))).map(|claim| claim.info).expect("a key");
+        assert_eq!((info.failures, info.priority, info.reasons), (0, low, 4), "{verdict:?}");
     }
 }
 
 #[test]
-fn a_queue_keeps_the_slots_of_many_keys_and_more_where_keys_are_those_of_objects() {
-    let notes = Notes { read: |_| None, write: |_, _| {} };
-    for (notes, kept) in [(None, 4096), (Some(notes), 131_072)] {
-        let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, notes);
+fn a_queue_retains_the_slots_of_many_keys_and_more_where_keys_are_those_of_objects() {
+    let slot_hint = SlotHint { read: |_| None, write: |_, _| {} };
+    for (slot_hint, retained) in [(None, 4096), (Some(slot_hint), 131_072)] {
+        let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, slot_hint);
         for key in 0..140_000 {
             let hash = u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            queue.add_hashed(&mut (hash, Some(key)), Adding::new(), 0);
-            let ticket = queue.take(0).expect("a key").facts.ticket;
+            queue.add_hashed(&mut (hash, Some(key)), AddOptions::new(), 0);
+            let ticket = queue.take(0).expect("a key").info.ticket;
             assert_eq!(queue.finish_plain(ticket, 0), Some(0));
         }
-        assert_eq!(queue.slots.places(), kept);
+        assert_eq!(queue.slots.slot_count(), retained);
     }
 }
 
@@ -183,7 +184,7 @@ fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
     assert_eq!(retry_in(finish(&mut queue, 1, fail, SECOND)), None);
     assert_eq!(queue.counts(), QueueCounts::default());
     queue.plain(1, SECOND);
-    assert_eq!(queue.take(nanos(SECOND)).map(|taken| taken.facts.failures), Some(0));
+    assert_eq!(queue.take(nanos(SECOND)).map(|claim| claim.info.failures), Some(0));
 }
 
 #[test]
@@ -226,7 +227,7 @@ fn after_closing_a_key_added_again_in_work_is_still_handed_out() {
     assert_eq!(take(&mut queue, 2 * SECOND), Some(1));
     assert!(queue.exhausted());
     finish(&mut queue, 1, Verdict::Retry { draw: 1.0 }, at(0));
-    assert!(queue.quiet() && queue.counts() == QueueCounts::default());
+    assert!(queue.is_drained() && queue.counts() == QueueCounts::default());
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn delays_that_were_overtaken_leave_no_growing_heap() {
         take(&mut queue, at(round));
         finish(&mut queue, 1, Verdict::Done, at(round));
     }
-    assert!(queue.timers.size() < 100, "{}", queue.timers.size());
+    assert!(queue.timers.entry_count() < 100, "{}", queue.timers.entry_count());
     assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
 }
 
@@ -250,8 +251,8 @@ fn keys_in_work_that_fail_again_and_again_keep_their_order() {
     (0..4).for_each(|key| queue.plain(key, at(0)));
     (0..4).for_each(|key| assert_eq!(take(&mut queue, at(0)), Some(key)));
     (0..4).for_each(|key| assert!(finish(&mut queue, key, fail, at(0)).is_some()));
-    // The failing keys hold half of the workers; each is added again while in work, others come
-    // between.
+    // The failing keys hold half of the workers; each is added again while in work, and
+    // other keys are added in between.
     for key in 0..4 {
         assert_eq!(take(&mut queue, at(1)), Some(key));
         queue.plain(key, at(1));
@@ -279,16 +280,16 @@ struct Entry {
     key: u8,
     failures: u32,
     failing: bool,
-    held: bool,
+    on_hold: bool,
     working: bool,
     /// Priority of its next turn; of a key in work, of this turn.
     priority: Priority,
     /// Priority of the next turn, when the key was added while in work.
-    asked: Option<Priority>,
+    requested: Option<Priority>,
     reasons: u64,
-    /// Added: its place in line, and since when.
+    /// Added: its sequence number, and since when.
     wanted: Option<(u64, Duration)>,
-    /// Delayed: due time, and place in line among equal times.
+    /// Delayed: due time, and sequence number among equal times.
     due: Option<(Duration, u64)>,
 }
 
@@ -302,17 +303,17 @@ impl Naive {
         (found.expect("just made sure"), self.added)
     }
 
-    fn add(&mut self, key: u8, adding: Adding, now: Duration) {
-        let Adding { priority, reasons, delay } = adding;
+    fn add(&mut self, key: u8, options: AddOptions, now: Duration) {
+        let AddOptions { priority, reasons, delay } = options;
         if self.closed {
             return;
         }
         let (entry, place) = self.entry(key);
         entry.reasons |= reasons;
-        let before = if entry.working { entry.asked } else { Some(entry.priority) };
+        let before = if entry.working { entry.requested } else { Some(entry.priority) };
         let after = before.unwrap_or(priority).max(priority);
         if entry.working {
-            entry.asked = Some(after);
+            entry.requested = Some(after);
         } else {
             entry.priority = after;
         }
@@ -368,7 +369,7 @@ impl Naive {
         };
         next.wanted = None;
         next.working = true;
-        next.held = false;
+        next.on_hold = false;
         Some((next.key, next.priority, std::mem::take(&mut next.reasons)))
     }
 
@@ -391,7 +392,7 @@ impl Naive {
             }
         };
         match verdict {
-            Verdict::Hold(_) => entry.held = true,
+            Verdict::Hold(_) => entry.on_hold = true,
             Verdict::Retry { .. } | Verdict::RetryAnew { .. } | Verdict::RetryAfter(_) => {
                 entry.failing = true;
             }
@@ -399,15 +400,15 @@ impl Naive {
                 (entry.failing, entry.failures) = (false, 0);
             }
         }
-        let (own, asked, due) = (entry.priority, entry.asked.take(), entry.due.take());
-        entry.priority = asked.unwrap_or(Priority::new(i8::MIN));
-        // First the adds that came meanwhile, and then the verdict's own.
-        let adding = Adding::new().priority(entry.priority);
+        let (own, requested, due) = (entry.priority, entry.requested.take(), entry.due.take());
+        entry.priority = requested.unwrap_or(Priority::new(i8::MIN));
+        // First the adds during the work, and then the verdict's own.
+        let options = AddOptions::new().priority(entry.priority);
         if let Some((at, _)) = due.filter(|_| !closed) {
-            self.add(key, adding.after(at.saturating_sub(now)), now);
+            self.add(key, options.after(at.saturating_sub(now)), now);
         }
         if let Some(delay) = delay {
-            self.add(key, Adding::new().priority(own).reasons(BACK).after(delay), now);
+            self.add(key, AddOptions::new().priority(own).reasons(BACK).after(delay), now);
         }
         self.entries.retain(|e| e.working || e.wanted.is_some() || e.due.is_some());
     }
@@ -438,15 +439,15 @@ impl Naive {
         QueueCounts {
             queued: idle().filter(|e| e.wanted.is_some()).count(),
             working: self.entries.iter().filter(|e| e.working).count(),
-            backing_off: idle().filter(|e| e.due.is_some() && (e.failing || e.held)).count(),
-            delayed: idle().filter(|e| e.due.is_some() && !e.failing && !e.held).count(),
+            backing_off: idle().filter(|e| e.due.is_some() && (e.failing || e.on_hold)).count(),
+            delayed: idle().filter(|e| e.due.is_some() && !e.failing && !e.on_hold).count(),
         }
     }
 }
 
 #[derive(Clone, Debug)]
 enum Step {
-    Add(u8, Adding),
+    Add(u8, AddOptions),
     Take,
     Finish(usize, Verdict),
     Pass(u64),
@@ -467,18 +468,18 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     ]
 }
 
-fn adding() -> impl Strategy<Value = Adding> {
+fn add_options() -> impl Strategy<Value = AddOptions> {
     let delay = prop_oneof![2 => Just(0), 1 => 0_u64..300];
     (prop_oneof![3 => Just(0_i8), 1 => Just(-100), 1 => -3_i8..3], 0_u32..8, delay).prop_map(
         |(priority, reason, ms)| {
-            Adding::new().priority(Priority::new(priority)).reasons(1 << reason).after(at(ms))
+            AddOptions::new().priority(Priority::new(priority)).reasons(1 << reason).after(at(ms))
         },
     )
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        6 => (0_u8..6, adding()).prop_map(|(key, adding)| Step::Add(key, adding)),
+        6 => (0_u8..6, add_options()).prop_map(|(key, options)| Step::Add(key, options)),
         5 => Just(Step::Take),
         4 => (0_usize..8, verdict()).prop_map(|(which, verdict)| Step::Finish(which, verdict)),
         2 => (1_u64..100).prop_map(Step::Pass),
@@ -503,10 +504,13 @@ proptest! {
     /// exclusive work, no lost or repeated keys, order, delays, shutdown and backoff).
     #[test]
     fn g_q1_to_g_q6_the_queue_agrees_with_a_naive_one(
-        workers in 1_usize..6, kept in 0_usize..8, noting in any::<bool>(), steps in steps_and_end(),
+        workers in 1_usize..6,
+        retained in 0_usize..8,
+        has_hint in any::<bool>(),
+        steps in steps_and_end(),
     ) {
         let mut queue = core(workers);
-        queue.slots = Slots::keeping(kept, noting.then(notes));
+        queue.slots = Slots::retaining(retained, has_hint.then(slot_hint));
         let mut naive = Naive { limit: (workers / 2).max(1), ..Naive::default() };
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
@@ -514,13 +518,13 @@ proptest! {
             queue.promote(nanos(now));
             naive.promote(now);
             match step {
-                Step::Add(key, adding) => {
-                    queue.add(key, adding, now);
-                    naive.add(key, adding, now);
+                Step::Add(key, options) => {
+                    queue.add(key, options, now);
+                    naive.add(key, options, now);
                 }
                 Step::Take => {
                     let taken = queue.take(nanos(now));
-                    let taken = taken.map(|taken| (taken.key, taken.facts.priority, taken.facts.reasons));
+                    let taken = taken.map(|Claim { key, info }| (key, info.priority, info.reasons));
                     prop_assert_eq!(taken, naive.take(now));
                     if let Some((key, ..)) = taken {
                         prop_assert!(!in_work.contains(&key), "handed out twice");
@@ -555,16 +559,19 @@ proptest! {
     /// wake-up is lost).
     #[test]
     fn every_added_key_is_handed_out_and_then_nothing_is_left(
-        workers in 1_usize..6, kept in 0_usize..8, noting in any::<bool>(), steps in steps(),
+        workers in 1_usize..6,
+        retained in 0_usize..8,
+        has_hint in any::<bool>(),
+        steps in steps(),
     ) {
         let mut queue = core(workers);
-        queue.slots = Slots::keeping(kept, noting.then(notes));
+        queue.slots = Slots::retaining(retained, has_hint.then(slot_hint));
         let mut owed = BTreeSet::new();
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
             match step {
-                Step::Add(key, adding) => {
-                    queue.add(key, adding, now);
+                Step::Add(key, options) => {
+                    queue.add(key, options, now);
                     owed.insert(key);
                 }
                 Step::Take => in_work.extend(take(&mut queue, now).inspect(|key| {

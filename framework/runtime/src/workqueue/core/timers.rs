@@ -8,7 +8,7 @@ use super::slots::Ticket;
 /// Outdated entries, beyond the number in use, that do not justify a sweep.
 const SLACK: usize = 64;
 
-/// An entry: due time, turn among equal times, key.
+/// An entry: due time, sequence number among equal times, key.
 pub(super) type Timer = (u64, u64, Ticket);
 
 /// The delayed keys' due times.
@@ -26,7 +26,7 @@ impl Timers {
         self.live += 1;
     }
 
-    /// Notes that one entry is outdated; `is_live` says which entries are not.
+    /// Counts one entry as outdated; `is_live` selects the entries that are not.
     pub(super) fn outdate(&mut self, is_live: impl Fn(&Timer) -> bool) {
         self.live -= 1;
         // Swept when outdated entries outnumber the live ones, so that a sweep costs a constant per
@@ -45,7 +45,7 @@ impl Timers {
         self.heap.peek().map(|Reverse(timer)| *timer)
     }
 
-    /// Takes out the next entry for good; `is_live` says which of the others count.
+    /// Takes out the next entry for good; `is_live` selects the others that are not outdated.
     pub(super) fn pop(&mut self, is_live: impl Fn(&Timer) -> bool) {
         self.heap.pop();
         self.outdate(is_live);
@@ -63,7 +63,7 @@ impl Timers {
     }
 
     #[cfg(test)]
-    pub(super) fn size(&self) -> usize {
+    pub(super) fn entry_count(&self) -> usize {
         self.heap.len()
     }
 }

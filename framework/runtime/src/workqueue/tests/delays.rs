@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Bytes per delayed key of 4 bytes: its slot, its place in the table and its timer, each with room
-/// to grow.
+/// Bytes per delayed key of 4 bytes: its slot, its entry in the table and its timer, each with
+/// space to grow.
 const MOST_BYTES: u64 = 200;
 
 fn due(key: u32) -> Duration {

@@ -27,7 +27,7 @@ impl<P> Hash for Key<P> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_equal_keys_the_one_that_was_added_after_a_rest_is_worked_on_and_retried() {
+async fn of_equal_keys_the_one_that_was_added_while_idle_is_worked_on_and_retried() {
     let queue = WorkQueue::new(QueueSettings::new("q"), &environment());
     let order = |more| Key { number: 1, more };
     queue.add(order("old"));
@@ -42,19 +42,19 @@ async fn of_equal_keys_the_one_that_was_added_after_a_rest_is_worked_on_and_retr
 
 /// A key that locks its queue when it is dropped: under the queue's lock that would be a deadlock.
 #[derive(Clone)]
-struct Nosy(Option<WorkQueue<Key<Nosy>>>);
+struct LocksOnDrop(Option<WorkQueue<Key<LocksOnDrop>>>);
 
-impl Drop for Nosy {
+impl Drop for LocksOnDrop {
     fn drop(&mut self) {
         let _ = self.0.take().map(|queue| queue.counts());
     }
 }
 
-/// More than twice as many keys as keep their slots.
+/// More than twice as many keys as the queue retains slots.
 const FLOOD: u32 = 9000;
 
-fn drop_keys_in_every_way(queue: &WorkQueue<Key<Nosy>>) {
-    let key = |number| Key { number, more: Nosy(Some(queue.clone())) };
+fn drop_keys_in_every_way(queue: &WorkQueue<Key<LocksOnDrop>>) {
+    let key = |number| Key { number, more: LocksOnDrop(Some(queue.clone())) };
     // Known keys, singly and in lists; new keys in the slots of old ones.
     for from in [0, 0, 3000] {
         queue.add(key(from));
@@ -65,11 +65,11 @@ fn drop_keys_in_every_way(queue: &WorkQueue<Key<Nosy>>) {
             next = work.done_then_next();
         }
     }
-    // A flood that is given back: with its last key, which is gone, and by a shutdown.
+    // The memory of a flood is released: with its last key, by `gone`, and by a shutdown.
     queue.add_all((0..FLOOD).map(key));
-    for left in (0..FLOOD).rev() {
+    for others in (0..FLOOD).rev() {
         let work = queue.try_get().expect("a key");
-        if left == 0 { work.gone() } else { work.done() }
+        if others == 0 { work.gone() } else { work.done() }
     }
     (0..FLOOD).for_each(|number| queue.add_after(key(number), Duration::from_secs(60)));
     queue.shutdown();
@@ -84,5 +84,9 @@ fn keys_are_dropped_outside_of_the_queues_lock() {
         drop_keys_in_every_way(&WorkQueue::new(QueueSettings::new("q"), &environment()));
         let _ = done.send(());
     });
-    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(()), "a key waits for itself");
+    assert_eq!(
+        ended.recv_timeout(Duration::from_secs(60)),
+        Ok(()),
+        "a key is dropped under the lock"
+    );
 }

@@ -40,7 +40,7 @@ async fn a_burst_of_adds_wakes_one_worker_for_each_doubling_and_not_one_for_each
         settle().await;
         assert_eq!(queue.counts(), QueueCounts::default());
         // One wake-up for the first key, one each when the backlog reaches 2, 4, 8, 16, 32, 64 and
-        // 128 keys, and one when the first worker comes.
+        // 128 keys, and one when the first worker takes a key.
         assert!(woken.load(Ordering::SeqCst) <= 9 * burst, "{woken:?} after {burst} bursts");
     }
 }
@@ -56,7 +56,7 @@ async fn park(get: std::pin::Pin<&mut impl Future>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_q5_a_worker_that_is_called_and_does_not_come_does_not_hold_up_the_others() {
+async fn g_q5_a_notified_worker_that_is_not_polled_does_not_hold_up_the_others() {
     let queue = queue(8);
     let (_workers, _) = workers(&queue, 3);
     settle().await;
@@ -64,8 +64,8 @@ async fn g_q5_a_worker_that_is_called_and_does_not_come_does_not_hold_up_the_oth
     park(absent.as_mut()).await;
     queue.add(1);
     settle().await;
-    assert_eq!(queue.counts().queued, 1, "the one that lay down last is called first");
-    // One more key: a worker comes and takes all of them.
+    assert_eq!(queue.counts().queued, 1, "the worker that parked last is notified first");
+    // One more key: another worker is notified and takes all of them.
     queue.add(2);
     settle().await;
     assert_eq!(queue.counts(), QueueCounts::default());
@@ -76,7 +76,7 @@ async fn g_q5_a_worker_that_is_called_and_does_not_come_does_not_hold_up_the_oth
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_q5_three_workers_that_do_not_come_hold_up_seven_keys_and_not_the_eighth() {
+async fn g_q5_three_workers_that_are_not_polled_hold_up_seven_keys_and_not_the_eighth() {
     let queue = queue(8);
     let (_workers, _) = workers(&queue, 1);
     settle().await;
@@ -112,7 +112,7 @@ async fn keys_added_one_by_one_get_a_worker_each_when_work_takes_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_that_need_no_timer_wake_nobody_for_one() {
+async fn keys_without_a_delay_do_not_wake_the_timekeeper() {
     let queue = queue(2);
     queue.add_after(1_000, Duration::from_secs(3600));
     let (_workers, woken) = workers(&queue, 2);

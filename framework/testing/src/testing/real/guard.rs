@@ -73,7 +73,7 @@ impl Guard {
 
     /// Sends a command and waits, blocking the thread, until it was obeyed: after
     /// [`Word::Terminate`] and [`Word::Kill`] until the program is gone.
-    pub(super) fn tell(&mut self, word: Word) -> io::Result<()> {
+    pub(super) fn send(&mut self, word: Word) -> io::Result<()> {
         let word = match word {
             Word::Begin => "begin\n",
             Word::Terminate => "TERM\n",

@@ -58,6 +58,7 @@ pub(super) fn as_user(
     Ok(config)
 }
 
+/// An error of the equipment itself.
 fn failed(text: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, text)
 }

@@ -1,4 +1,7 @@
 //! Certificates for the real API server and its clients.
+//!
+//! Keys are made anew for each server and never leave its folder; a certificate of one server is
+//! worth nothing at another.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +33,7 @@ pub(super) struct Authority {
 }
 
 /// A certificate and its key, PEM.
-pub(super) struct Pair {
+pub(super) struct PemIdentity {
     pub(super) certificate: String,
     pub(super) key: String,
 }
@@ -50,7 +53,7 @@ impl Authority {
     }
 
     /// Creates a certificate for a server on loopback.
-    pub(super) fn server(&self) -> Result<Pair, Error> {
+    pub(super) fn server(&self) -> Result<PemIdentity, Error> {
         let hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
         let params = CertificateParams::new(hosts).map_err(unmade)?;
         self.sign(params, ExtendedKeyUsagePurpose::ServerAuth)
@@ -73,15 +76,16 @@ impl Authority {
         Ok(ClientCertificate { certificate: pair.certificate, key: pair.key.into() })
     }
 
+    /// Signs a certificate of a new key for this usage.
     fn sign(
         &self,
         mut params: CertificateParams,
         usage: ExtendedKeyUsagePurpose,
-    ) -> Result<Pair, Error> {
+    ) -> Result<PemIdentity, Error> {
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate().map_err(unmade)?;
         let certificate = params.signed_by(&key, &self.issuer).map_err(unmade)?;
-        Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(PemIdentity { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 }
 
@@ -91,6 +95,7 @@ impl fmt::Debug for Authority {
     }
 }
 
+/// Parameters of a certificate with this common name, which kube-apiserver takes as the user.
 fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     // The default's own common name is replaced.
@@ -98,6 +103,7 @@ fn named(name: &str) -> CertificateParams {
     params
 }
 
+/// The error of a certificate that cannot be made.
 pub(super) fn unmade(error: rcgen::Error) -> Error {
     failed("cannot make a certificate").because(error)
 }

@@ -35,11 +35,32 @@ const USERS: &[(&str, &str, &str)] = &[
 /// `writers`) and `token-of-bob` (no group); no role is granted to the latter two. Dropping it
 /// kills the processes and removes its folder, also when a test panics; so does any end of this
 /// process.
+///
+/// ```no_run
+/// # extern crate windlass_testing as windlass;
+/// use windlass::client::Client;
+/// use windlass::testing::RealServer;
+///
+/// # async fn example() -> Result<(), windlass::Error> {
+/// let server = RealServer::start().await;
+/// let client = Client::new(server.admin())?;
+/// server.kill().await;
+/// assert!(client.get().abs_path(["version"]).send().await.is_err());
+/// server.start_again().await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct RealServer {
+    /// Loopback address; the port was free when the server was made.
     address: SocketAddr,
+    /// Certificates, keys and the data of etcd.
     folder: PathBuf,
+    /// Authority whose client certificates the server accepts.
     clients: Authority,
+    /// Certificate of the CA of the server's own certificate, PEM; replaced by
+    /// [`replace_certificate`](Self::replace_certificate).
     server_ca: Mutex<String>,
+    /// Shell that ends the processes; shared with blocking threads.
     guard: Arc<Mutex<Guard>>,
 }
 
@@ -54,6 +75,8 @@ impl RealServer {
 
     /// Does the same as [`start`](Self::start), with more flags of kube-apiserver.
     ///
+    /// A flag that is given twice counts with its last value.
+    ///
     /// # Panics
     /// When it cannot be started; the text gives the reason and the remedy.
     pub async fn start_with(flags: &[&str]) -> Self {
@@ -61,6 +84,8 @@ impl RealServer {
     }
 
     /// Returns the server that the tests of this process share; started by the first caller.
+    ///
+    /// Never stop it: other tests of the process use it at the same time.
     ///
     /// # Panics
     /// When it cannot be started; the text gives the reason and the remedy.
@@ -122,6 +147,8 @@ impl RealServer {
 
     /// Returns the configuration of a client without credentials.
     ///
+    /// Requests are those of `system:anonymous`, if the server admits them.
+    ///
     /// # Panics
     /// Never on an address that this server has.
     pub fn anonymous(&self) -> ClientConfig {
@@ -132,6 +159,8 @@ impl RealServer {
     }
 
     /// Returns the configuration of a client of one of the users that have a static token.
+    ///
+    /// `admin`, `alice` or `bob`.
     pub fn user(&self, name: &str) -> ClientConfig {
         self.anonymous().with_token(Self::token(name))
     }
@@ -188,7 +217,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn kill(&self) {
-        self.tell(Word::Kill).await;
+        self.send(Word::Kill).await;
     }
 
     /// Asks the server to end, as `kill` does, and waits until it has: it finishes requests and
@@ -197,7 +226,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn terminate(&self) {
-        self.tell(Word::Terminate).await;
+        self.send(Word::Terminate).await;
     }
 
     /// Stops the server's execution: connections stay open, no request is answered.
@@ -205,7 +234,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn freeze(&self) {
-        self.tell(Word::Stop).await;
+        self.send(Word::Stop).await;
     }
 
     /// Lets the server go on after [`freeze`](Self::freeze).
@@ -213,7 +242,7 @@ impl RealServer {
     /// # Panics
     /// When it does not obey.
     pub async fn thaw(&self) {
-        self.tell(Word::Continue).await;
+        self.send(Word::Continue).await;
     }
 
     /// Starts the server again, on the same port, with the same data, and waits until it is ready.
@@ -221,7 +250,7 @@ impl RealServer {
     /// # Panics
     /// When it does not become ready.
     pub async fn start_again(&self) {
-        self.tell(Word::Begin).await;
+        self.send(Word::Begin).await;
         if let Err(error) = self.ready().await {
             cannot("start again", &error);
         }
@@ -280,11 +309,11 @@ impl RealServer {
     }
 
     /// Sends a command to the guard, and panics when it is not obeyed.
-    async fn tell(&self, word: Word) {
+    async fn send(&self, word: Word) {
         // The guard answers over a pipe, which blocks the thread.
         let guard = Arc::clone(&self.guard);
-        let told = tokio::task::spawn_blocking(move || guard.lock().tell(word)).await;
-        match told {
+        let sent = tokio::task::spawn_blocking(move || guard.lock().send(word)).await;
+        match sent {
             Ok(Ok(())) => {}
             other => panic!("the real API server did not obey {word:?}: {other:?}"),
         }
@@ -336,6 +365,7 @@ impl fmt::Debug for RealServer {
     }
 }
 
+/// Fails the test with the attempted action and the error.
 fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
 }
@@ -392,6 +422,7 @@ fn write_server_certificate(folder: &Path) -> Result<String, Error> {
     Ok(authority.certificate)
 }
 
+/// Writes a file of the server.
 fn write(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
     std::fs::write(folder.join(name), text).map_err(|error| {
         failed(format!("cannot write {name} in {}", folder.display())).because(error)

@@ -6,23 +6,23 @@ use super::*;
 fn a_404_is_checked_until_discovery_or_ten_seconds_confirm_it() {
     let start = Instant::now();
     let (first, again) =
-        (NotFound::Doubted { came_twice: false }, NotFound::Doubted { came_twice: true });
+        (NotFound::Unconfirmed { is_repeated: false }, NotFound::Unconfirmed { is_repeated: true });
     // Before the first list, and after it.
     for (mut machine, second) in [
         (listing(&ReflectorOptions::new(), start), again),
         (watching(&ReflectorOptions::new(), start), first),
     ] {
-        for (after, wanted) in [(0, first), (9, second), (10, NotFound::Believed)] {
+        for (after, wanted) in [(0, first), (9, second), (10, NotFound::Confirmed)] {
             assert_eq!(machine.not_found(start + seconds(after)), wanted, "after {after} s");
-            end(&mut machine, AttemptEnd::Doubted(why()), start);
+            end(&mut machine, AttemptEnd::Unconfirmed(why()), start);
         }
         end(&mut machine, absent(), start);
-        assert_eq!(machine.not_found(start + seconds(11)), NotFound::Believed, "it is absent");
+        assert_eq!(machine.not_found(start + seconds(11)), NotFound::Confirmed, "it is absent");
     }
-    let doubted = |served| NotFound::Doubted { came_twice: false }.judge(served, why());
+    let doubted = |served| NotFound::Unconfirmed { is_repeated: false }.judge(served, why());
     assert_eq!(doubted(Some(Served::No)), absent());
     for served in [Some(Served::Yes), Some(Served::Unknown), None] {
-        assert!(matches!(doubted(served), AttemptEnd::Doubted(_)), "{served:?}");
+        assert!(matches!(doubted(served), AttemptEnd::Unconfirmed(_)), "{served:?}");
     }
     for (served, is_absent) in
         [(Some(Served::Yes), false), (Some(Served::Unknown), true), (None, true)]
@@ -36,7 +36,7 @@ fn a_series_of_404_goes_on_after_a_panic_and_ends_with_any_other_end_and_a_compl
     let start = Instant::now();
     let late = start + seconds(10);
     for (between, is_believed) in [
-        (AttemptEnd::Doubted(why()), true),
+        (AttemptEnd::Unconfirmed(why()), true),
         (AttemptEnd::Panicked(why()), true),
         (AttemptEnd::Ended, false),
         (failed(), false),
@@ -45,12 +45,12 @@ fn a_series_of_404_goes_on_after_a_panic_and_ends_with_any_other_end_and_a_compl
         let mut machine = watching(&ReflectorOptions::new(), start);
         machine.not_found(start);
         end(&mut machine, between.clone(), start);
-        assert_eq!(machine.not_found(late) == NotFound::Believed, is_believed, "{between:?}");
+        assert_eq!(machine.not_found(late) == NotFound::Confirmed, is_believed, "{between:?}");
     }
     let mut machine = listing(&ReflectorOptions::new(), start);
     machine.not_found(start);
     complete(&mut machine, "7", start);
-    assert_ne!(machine.not_found(late), NotFound::Believed);
+    assert_ne!(machine.not_found(late), NotFound::Confirmed);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn the_target_of_an_absent_kind_is_emptied_once_and_again_after_objects_or_anoth
 fn b13_an_absent_kind_is_looked_for_within_five_seconds_and_sooner_once_discovery_has_it() {
     let now = Instant::now();
     let mut machine = watching(&ReflectorOptions::new(), now);
-    assert_eq!(machine.looked_for(Some(Served::No)), None, "it is not absent");
+    assert_eq!(machine.discovery_answered(Some(Served::No)), None, "it is not absent");
     for (served, longest) in [
         (Some(Served::No), 5000),
         (None, 5000),
@@ -101,7 +101,7 @@ fn b13_an_absent_kind_is_looked_for_within_five_seconds_and_sooner_once_discover
         (Some(Served::Yes), 500),
         (Some(Served::No), 5000),
     ] {
-        let looked = machine.looked_for(served);
+        let looked = machine.discovery_answered(served);
         assert_eq!(looked.is_some(), machine.is_absent() && served == Some(Served::No));
         let waited = pause(&end(&mut machine, absent(), now));
         let longest = Duration::from_millis(longest);

@@ -135,7 +135,7 @@ fn each_end_of_a_watch_is_answered_by_resuming_or_by_a_list_that_names_the_cause
         (internal(), "retrying", "watch 7", ""),
         (throttled(None), "retrying", "watch 7", ""),
         (refused(), "degraded", "watch 7", ""),
-        (AttemptEnd::Doubted(why()), "retrying", "watch 7", ""),
+        (AttemptEnd::Unconfirmed(why()), "retrying", "watch 7", ""),
         (AttemptEnd::InPart, "at once", "stream -", "in_part"),
         (expired(), "list at once", "stream -", "expired"),
         (stale(), "retrying", "stream -", "refused"),
@@ -158,7 +158,7 @@ fn each_end_of_a_list_is_answered_by_a_list_and_its_cause_stays_unless_the_end_h
         (internal(), "retrying", "initial"),
         (throttled(None), "retrying", "initial"),
         (refused(), "degraded", "initial"),
-        (AttemptEnd::Doubted(why()), "retrying", "initial"),
+        (AttemptEnd::Unconfirmed(why()), "retrying", "initial"),
         (expired(), "retrying", "expired"),
         (stale(), "retrying", "refused"),
         (absent(), "absent, emptied", "absent"),
@@ -282,7 +282,7 @@ fn only_an_unbroken_series_of_internal_errors_leads_to_a_list() {
         (internal(), "stream -"),
         (failed(), "watch 7"),
         (AttemptEnd::Ended, "watch 7"),
-        (AttemptEnd::Doubted(why()), "watch 7"),
+        (AttemptEnd::Unconfirmed(why()), "watch 7"),
     ] {
         let mut machine = watching(&options, start);
         end(&mut machine, internal(), start);
@@ -311,8 +311,8 @@ fn a_pause_grows_with_each_failure_and_adds_what_the_server_asked_for_up_to_a_mi
         assert!((seconds(least)..seconds(least + 1)).contains(&waited), "{after:?}: {waited:?}");
     }
     let mut machine = watching(&options, now);
-    let mut longest = |lived| {
-        (0..99).map(|_| pause(&machine.ended(failed(), lived, now))).max().unwrap_or_default()
+    let mut longest = |open_for| {
+        (0..99).map(|_| pause(&machine.ended(failed(), open_for, now))).max().unwrap_or_default()
     };
     let (failing, healthy) = (longest(Duration::ZERO), longest(seconds(120)));
     assert!((seconds(3)..seconds(4)).contains(&failing), "{failing:?}");
@@ -365,9 +365,9 @@ fn a_list_that_left_out_items_is_degraded_and_made_again_after_five_minutes() {
     machine.count_unreadable();
     let in_part = ListVerdict::Complete(StreamProgress::ListedInPart);
     assert_eq!(machine.judge_list("7", || false), in_part);
-    assert_eq!(machine.list_again_at(), None, "the list is under way");
+    assert_eq!(machine.relist_at(), None, "the list is under way");
     complete(&mut machine, "7", now);
-    assert_eq!(machine.list_again_at(), Some(now + seconds(300)));
+    assert_eq!(machine.relist_at(), Some(now + seconds(300)));
     assert!(matches!(machine.watching_state(), State::Degraded(why) if why.starts_with("1 items")));
     // What a watch leaves out is read by the list that follows.
     machine.count_unreadable();
@@ -375,7 +375,7 @@ fn a_list_that_left_out_items_is_degraded_and_made_again_after_five_minutes() {
     end(&mut machine, AttemptEnd::InPart, now);
     begin(&mut machine, now);
     complete(&mut machine, "8", now);
-    assert_eq!((machine.list_again_at(), machine.watching_state()), (None, State::Watching));
+    assert_eq!((machine.relist_at(), machine.watching_state()), (None, State::Watching));
 }
 
 #[test]
@@ -398,13 +398,13 @@ fn items_are_counted_while_a_list_is_under_way_and_each_of_them_once() {
     let mut machine = listing(&ReflectorOptions::new(), now);
     for items in [0, 3, 0, 2] {
         (0..items).for_each(|_| machine.count_item());
-        assert_eq!(machine.take_uncounted(), items);
+        assert_eq!(machine.take_uncounted_items(), items);
     }
     assert_eq!(machine.items(), 5);
     let figures = machine.list_ended("7", now + seconds(9));
     assert_eq!(figures, Some(ListFigures { items: 5, took: seconds(9) }));
     machine.count_item();
-    assert_eq!((machine.items(), machine.take_uncounted()), (0, 0), "the list has ended");
+    assert_eq!((machine.items(), machine.take_uncounted_items()), (0, 0), "the list has ended");
 }
 
 #[test]

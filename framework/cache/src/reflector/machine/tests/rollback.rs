@@ -24,12 +24,12 @@ fn b8_a_look_that_shows_a_version_below_a_known_one_proves_that_the_store_was_se
         if let Some(had) = had {
             check.notice((now, Arc::from(had)), now, now);
         }
-        assert_eq!((check.due(), check.is_looking()), (Some(now), false));
-        check.begin(position, "look");
-        assert_eq!((check.due(), check.is_looking()), (None, true));
-        assert_eq!(check.look(), Some(&mut "look"));
-        assert_eq!(check.looked(version).as_deref(), wanted, "{position} {had:?} {version}");
-        assert_eq!((check.due(), check.is_looking()), (None, false));
+        assert_eq!((check.due(), check.is_reading()), (Some(now), false));
+        check.begin(position, "read");
+        assert_eq!((check.due(), check.is_reading()), (None, true));
+        assert_eq!(check.read(), Some(&mut "read"));
+        assert_eq!(check.compare(version).as_deref(), wanted, "{position} {had:?} {version}");
+        assert_eq!((check.due(), check.is_reading()), (None, false));
     }
 }
 
@@ -38,17 +38,17 @@ fn b8_a_failed_look_is_repeated_after_a_pause_and_a_lost_connection_voids_the_on
     let now = Instant::now();
     let mut check = check();
     for (asked, least) in [(None, 0), (Some(seconds(20)), 20), (Some(seconds(600)), 60)] {
-        check.begin("9", "look");
+        check.begin("9", "read");
         check.failed(asked, now);
         let due = check.due().expect("it is repeated") - now;
         assert!((seconds(least)..seconds(least + 4)).contains(&due), "{asked:?}: {due:?}");
-        assert!(!check.is_looking());
+        assert!(!check.is_reading());
     }
-    check.begin("9", "look");
+    check.begin("9", "read");
     check.raise(now);
-    assert_eq!((check.due(), check.is_looking()), (Some(now), false));
+    assert_eq!((check.due(), check.is_reading()), (Some(now), false));
     check.settle();
-    assert_eq!((check.due(), check.look()), (None, None));
+    assert_eq!((check.due(), check.read()), (None, None));
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn b8_a_sign_counts_once_in_two_minutes_and_not_while_a_look_is_due_or_under_way
         assert_eq!(check.due().is_some(), is_due, "after {after} s");
         check.settle();
     }
-    check.begin("9", "look");
+    check.begin("9", "read");
     check.sign(start + seconds(400));
-    assert!(check.is_looking(), "it answers this sign, too");
-    check.looked("9");
+    assert!(check.is_reading(), "it answers this sign, too");
+    check.compare("9");
     check.sign(start + seconds(401));
     assert!(check.due().is_some(), "the one before was not heeded");
 }

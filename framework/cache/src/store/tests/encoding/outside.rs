@@ -36,7 +36,7 @@ fn an_own_write_through_a_projection_keeps_the_index_values_of_the_fields_it_doe
     let bytes = serde_json::to_vec(&own).unwrap();
     core.wrote(core.object(&MetadataScan::of(&bytes).unwrap()));
     let found = store.by_index(BY_NODE, "node-0");
-    assert_eq!((names(&found).as_str(), found[0].head().resource_version()), ("p-0001", "9"));
+    assert_eq!((names(&found).as_str(), found[0].metadata().resource_version()), ("p-0001", "9"));
     assert_eq!(names(&store.by_index(by_priority, &50)), "p-0001", "what it has is its own");
     assert_eq!(names(&store.by_index(by_priority, &1)), "");
     // (1 + 10) % 4
@@ -284,7 +284,10 @@ fn g_c5_an_early_index_on_a_field_that_a_kept_type_does_not_have_answers_as_any_
         let bytes = serde_json::to_vec(&own).unwrap();
         core.wrote(core.object(&MetadataScan::of(&bytes).unwrap()));
         let found = store.by_index(by_node, "node-1");
-        assert_eq!((names(&found).as_str(), found[0].head().resource_version()), ("p-0001", "9"));
+        assert_eq!(
+            (names(&found).as_str(), found[0].metadata().resource_version()),
+            ("p-0001", "9")
+        );
     }
     lives::<Whole>();
     lives::<OwnPod>();

@@ -61,6 +61,10 @@ impl<K> Watch<K> {
 }
 
 /// A watch that resumes; see [`Watch::resuming`]. Dropping it ends the request.
+///
+/// Each event comes once, in the order of its version; events that happened during a pause follow
+/// after it. Compared with an informer it keeps no objects, and leaves the list after
+/// [`Expired`](ErrorKind::Expired) to the caller.
 pub struct ResumingWatch<K> {
     watch: Watch<K>,
     /// The version of the last event.
@@ -112,6 +116,8 @@ impl<K: Resource> ResumingWatch<K> {
     }
 
     /// The version at which another watch could continue this one.
+    ///
+    /// Before the first event the version to start after.
     pub fn resource_version(&self) -> &str {
         &self.version
     }

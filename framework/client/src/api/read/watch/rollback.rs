@@ -4,6 +4,8 @@
 //! silence. One object, listed as a consistent read, shows the version of the store. The check runs
 //! beside the watch: a list that fails or is slow delays no event.
 
+// DESIGN.md, 70: After a lost connection one object is listed to detect a restored store
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::future::{Future, pending};

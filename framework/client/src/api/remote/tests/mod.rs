@@ -30,11 +30,11 @@ use windlass_core::rng::Rng;
 const SUCCESS: &str = r#"{"metadata":{},"status":"Success"}"#;
 const CODE_3: &str = r#"{"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: exit status 3","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}"#;
 
-type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
+type ServerFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Opens pipes to a server that is a function.
 struct Door {
-    serve: Box<dyn Fn(BoxIo) -> Serving + Send + Sync>,
+    serve: Box<dyn Fn(BoxIo) -> ServerFuture + Send + Sync>,
     connections: AtomicU32,
     /// Number of connections that are refused first.
     refusals: AtomicU32,

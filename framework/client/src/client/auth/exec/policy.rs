@@ -6,6 +6,8 @@
 //! entry of the list and the plugin's command are both resolved as for running them, and the paths
 //! must be equal; links are not followed, and a part of a path does not match.
 
+// DESIGN.md, 81: Credential plugins have a policy, and run in Pods only by permission
+
 use std::path::{Path, PathBuf};
 
 use super::ExecPlugin;

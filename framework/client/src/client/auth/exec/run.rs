@@ -31,7 +31,7 @@ const INTERACTIVE_TIME_LIMIT: Duration = Duration::from_secs(300);
 const OUTPUT_LIMIT: usize = 1024 * 1024;
 /// Time for the rest of the output once the plugin has ended. A process that it left behind may
 /// keep the pipe open for ever.
-const REST_TIME: Duration = Duration::from_secs(1);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Credentials from a plugin.
 #[derive(Clone, Debug, Default)]
@@ -47,19 +47,19 @@ pub(crate) struct ExecCredential {
 /// Output of a plugin: an `ExecCredential`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct PluginOutput {
     #[serde(default)]
     api_version: String,
     #[serde(default)]
     kind: String,
     #[serde(default)]
-    status: Option<AnswerStatus>,
+    status: Option<ExecCredentialStatus>,
 }
 
 /// The field `status` of an `ExecCredential`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct AnswerStatus {
+struct ExecCredentialStatus {
     token: Option<Secret>,
     client_certificate_data: Option<Secret>,
     client_key_data: Option<Secret>,
@@ -146,7 +146,7 @@ impl ExecPlugin {
                     child.wait().await
                 }
                 status = child.wait() => {
-                    clock.timeout(REST_TIME, reading).await.transpose()?;
+                    clock.timeout(OUTPUT_DRAIN_TIMEOUT, reading).await.transpose()?;
                     status
                 }
             }
@@ -192,20 +192,20 @@ impl ExecPlugin {
     /// Parses the output.
     fn read(&self, output: &[u8]) -> Result<ExecCredential, Error> {
         // serde_json's message may quote the value, so the error contains only the position.
-        let answer: Answer = times::from_slice(output).map_err(|error| {
+        let output: PluginOutput = times::from_slice(output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             self.error(format!(
                 "its output is no ExecCredential (line {line}, column {column}); run it by hand to \
                  see what it prints"
             ))
         })?;
-        if answer.kind != "ExecCredential" || answer.api_version != self.api_version {
+        if output.kind != "ExecCredential" || output.api_version != self.api_version {
             return Err(self.error(format!(
                 "its output is not of kind ExecCredential and apiVersion {}",
                 self.api_version
             )));
         }
-        let status = answer.status.unwrap_or_default();
+        let status = output.status.unwrap_or_default();
         let token = status.token.filter(|token| !token.is_empty());
         let given = |pem: Option<Secret>| pem.filter(|pem| !pem.is_empty());
         let certificate = given(status.client_certificate_data);

@@ -30,10 +30,13 @@ impl Connect for Slow {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
-    fn open(&self) -> Opening<'_> {
+    fn open(&self) -> ConnectFuture<'_> {
         Box::pin(async {
             tokio::time::sleep(self.1).await;
-            Ok(Opened { io: Box::new(Wire(Arc::clone(&self.0)).pipe()?), http2: self.0.http2 })
+            Ok(ConnectedStream {
+                io: Box::new(Wire(Arc::clone(&self.0)).pipe()?),
+                http2: self.0.http2,
+            })
         })
     }
 }
@@ -79,12 +82,12 @@ impl Connect for Storm {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
-    fn open(&self) -> Opening<'_> {
+    fn open(&self) -> ConnectFuture<'_> {
         Box::pin(async {
             if !self.first.swap(false, Ordering::Relaxed) {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 let io = Wire(Arc::clone(&self.server)).pipe()?;
-                return Ok(Opened { io: Box::new(io), http2: true });
+                return Ok(ConnectedStream { io: Box::new(io), http2: true });
             }
             let (ours, mut theirs) = tokio::io::duplex(1 << 20);
             let go = Arc::clone(&self.go);
@@ -110,7 +113,7 @@ impl Connect for Storm {
                 while theirs.read(&mut buffer).await? > 0 {}
                 Ok::<_, io::Error>(())
             });
-            Ok(Opened { io: Box::new(ours), http2: true })
+            Ok(ConnectedStream { io: Box::new(ours), http2: true })
         })
     }
 }
@@ -144,7 +147,7 @@ impl Connect for Narrow {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
-    fn open(&self) -> Opening<'_> {
+    fn open(&self) -> ConnectFuture<'_> {
         let (ours, theirs) = tokio::io::duplex(64 << 10);
         self.0.connections.fetch_add(1, Ordering::Relaxed);
         let server = Arc::clone(&self.0);
@@ -154,7 +157,7 @@ impl Connect for Narrow {
             builder.max_concurrent_streams(1);
             builder.serve_connection(TokioIo::new(theirs), service).await
         });
-        Box::pin(async { Ok(Opened { io: Box::new(ours), http2: true }) })
+        Box::pin(async { Ok(ConnectedStream { io: Box::new(ours), http2: true }) })
     }
 }
 

@@ -210,7 +210,7 @@ impl Connect for Dial {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
-    fn open(&self) -> Opening<'_> {
+    fn open(&self) -> ConnectFuture<'_> {
         Box::pin(async {
             let frozen = Arc::<AtomicBool>::default();
             self.frozen.lock().push(Arc::clone(&frozen));
@@ -222,7 +222,7 @@ impl Connect for Dial {
                 }
                 Some(address) => Box::new(TcpStream::connect(address).await?),
             };
-            Ok(Opened { io: Box::new(Freezing { io, frozen }), http2: self.peer.http2 })
+            Ok(ConnectedStream { io: Box::new(Freezing { io, frozen }), http2: self.peer.http2 })
         })
     }
 }

@@ -72,7 +72,7 @@ impl Connect for Leaver {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
-    fn open(&self) -> Opening<'_> {
+    fn open(&self) -> ConnectFuture<'_> {
         if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
             let next = Dial::pipe(&self.good);
             return Box::pin(async move { next.open().await });
@@ -91,7 +91,7 @@ impl Connect for Leaver {
                 let _ = std::future::poll_fn(|cx| server.poll_closed(cx)).await;
             }
         });
-        Box::pin(async { Ok(Opened { io: Box::new(ours), http2: true }) })
+        Box::pin(async { Ok(ConnectedStream { io: Box::new(ours), http2: true }) })
     }
 }
 

@@ -5,6 +5,8 @@
 //! machine itself (`localhost` and loopback addresses) is never reached through a proxy of the
 //! environment.
 
+// DESIGN.md, 20: Every proxy is used as a tunnel
+
 use std::net::IpAddr;
 
 use http::Uri;

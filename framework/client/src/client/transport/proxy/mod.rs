@@ -19,7 +19,7 @@ use crate::client::secret::Secret;
 use env_vars::Variables;
 use windlass_core::error::Error;
 
-pub(crate) use tunnel::{Failed, open};
+pub(crate) use tunnel::{ProxyError, open};
 
 /// Choice of the proxy of a client.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,8 @@
 //!
 //! Both handshakes are bounded in size by their libraries and in time by the dialer.
 
+// DESIGN.md, 20: Every proxy is used as a tunnel
+
 use std::fmt;
 use std::io;
 use std::pin::pin;
@@ -29,9 +31,9 @@ const SOCKS_ROOM: usize = 240;
 /// Error in which a proxy is involved. Its text is complete, because callers print the innermost
 /// cause; it never contains user or password.
 #[derive(Debug)]
-pub(crate) struct Failed(String);
+pub(crate) struct ProxyError(String);
 
-impl Failed {
+impl ProxyError {
     /// Returns an error with text; `what` describes the proxy's failure, `advice` its remedy.
     pub(crate) fn error(proxy: &Proxy, what: impl fmt::Display, advice: &str) -> io::Error {
         io::Error::other(Self(format!("the proxy {} {what}; {advice}", proxy.described())))
@@ -45,19 +47,19 @@ impl Failed {
     }
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for ProxyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for ProxyError {}
 
 /// Lets `proxy`, at the other end of `io`, connect to `host` (with brackets if it is an IPv6
 /// address).
 ///
 /// # Errors
-/// [`Failed`], within an `io::Error`.
+/// [`ProxyError`], within an `io::Error`.
 pub(crate) async fn open(proxy: &Proxy, io: BoxIo, host: &str, port: u16) -> io::Result<BoxIo> {
     let target = format!("{host}:{port}");
     match proxy.scheme {
@@ -71,7 +73,7 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     let garbled = |why: hyper::Error| {
         let why = crate::client::transport::dial::innermost(&why);
         let advice = "is it an HTTP proxy, and is its scheme (http, https, socks5) the right one?";
-        Failed::error(proxy, format_args!("gave no answer to CONNECT {target}: {why}"), advice)
+        ProxyError::error(proxy, format_args!("gave no answer to CONNECT {target}: {why}"), advice)
     };
     let request = request(proxy, target)?;
     let (mut sender, connection) = http1::Builder::new()
@@ -101,7 +103,11 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
         // In TLS and in HTTP the client speaks first, so these bytes cannot come from the API
         // server.
         let advice = "it may not be an HTTP proxy";
-        return Err(Failed::error(proxy, "sent something behind its answer to CONNECT", advice));
+        return Err(ProxyError::error(
+            proxy,
+            "sent something behind its answer to CONNECT",
+            advice,
+        ));
     }
     Ok(parts.io.into_inner())
 }
@@ -139,7 +145,7 @@ fn refused(proxy: &Proxy, target: &str, status: StatusCode) -> io::Error {
         }
         _ => "ask whoever runs it to allow this destination, or reach it without the proxy",
     };
-    Failed::error(proxy, format_args!("answered {status} to CONNECT {target}"), advice)
+    ProxyError::error(proxy, format_args!("answered {status} to CONNECT {target}"), advice)
 }
 
 /// Opens a tunnel by SOCKS5.
@@ -149,7 +155,11 @@ async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     // Checked here, because the library's buffer has a fixed size.
     if room + target.len() > SOCKS_ROOM {
         let advice = "use shorter ones, or an HTTP proxy";
-        return Err(Failed::error(proxy, "takes no user, password and host name so long", advice));
+        return Err(ProxyError::error(
+            proxy,
+            "takes no user, password and host name so long",
+            advice,
+        ));
     }
     let mut stream = Some(TokioIo::new(io));
     let inner = service_fn(move |_: Uri| {
@@ -168,7 +178,7 @@ async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
             let advice = "check its scheme, the user and password of its URL, and that it may and \
                           can reach the API server";
             let what = format_args!("made no connection to {target}: {error}");
-            Err(Failed::error(proxy, what, advice))
+            Err(ProxyError::error(proxy, what, advice))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::controller::{Poll, Polled, Timer, Trigger};
+use crate::controller::{Poll, PollHandle, Timer, Trigger};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -125,7 +125,7 @@ struct Outside {
 }
 
 impl Outside {
-    fn poll(&self) -> Polled<u32> {
+    fn poll(&self) -> PollHandle<u32> {
         let outside = self.clone();
         Poll::every(30 * SECOND, "outside").deadline(5 * SECOND).list(move || {
             let outside = outside.clone();
@@ -402,7 +402,7 @@ async fn a_poll_whose_values_panic_when_compared_reports_an_error_and_polls_less
     let (world, notes) = (World::start().await, Noting::default());
     world.create("one", "a").await;
     let list = || async { Ok([(key("one"), Picky)].into()) };
-    let polled: Polled<Picky> = Poll::every(30 * SECOND, "picky").list(list);
+    let polled: PollHandle<Picky> = Poll::every(30 * SECOND, "picky").list(list);
     let running =
         world.run(ControllerBuilder::<Noting>::new().polls(&polled).build(notes.clone())).await;
     tokio::time::sleep(1800 * SECOND).await;

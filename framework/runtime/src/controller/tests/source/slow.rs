@@ -65,7 +65,8 @@ async fn g_k2_a_slow_predicate_loses_no_change_however_many_wait() {
     let shown = async |site: Site| {
         let is_shown = || {
             let shown = cached.get(&site.key());
-            shown.is_some_and(|shown| shown.head().resource_version() == site.resource_version())
+            shown
+                .is_some_and(|shown| shown.metadata().resource_version() == site.resource_version())
         };
         until("the cache shows it", is_shown).await;
     };

@@ -45,7 +45,7 @@ impl Reconciler for Writer {
         let services = cx.store_of::<Service>().owned_by(site.uid()).len();
         let seen = format!(
             "{} owned, one: {}, services {services}{}{}",
-            children.owned_by(site.uid()).iter().filter(|c| !c.head().is_terminating()).count(),
+            children.owned_by(site.uid()).iter().filter(|c| !c.metadata().is_terminating()).count(),
             host.map_or("-".into(), |host| host.unwrap_or_default()),
             if cx.stale() { ", stale" } else { "" },
             if cx.expectations().satisfied() { "" } else { ", unsatisfied" },

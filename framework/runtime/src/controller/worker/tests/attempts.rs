@@ -53,7 +53,7 @@ async fn only_a_turn_for_a_change_alone_can_be_the_echo_of_an_own_write() {
 async fn a_change_of_an_object_that_is_still_retried_is_one_more_attempt() {
     let stage = Stage::start(1, LONG);
     for run in 1..=4 {
-        stage.worker.queue.add_with(key("fails"), Reason::CHANGED.adding());
+        stage.worker.queue.add_with(key("fails"), Reason::CHANGED.add_options());
         while stage.script.runs("fails") < run {
             yield_now().await;
         }

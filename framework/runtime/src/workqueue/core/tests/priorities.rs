@@ -3,18 +3,19 @@
 use super::*;
 use crate::workqueue::KeyStage::{BackingOff, Delayed, Queued, Working};
 
-const LOW: Adding = Adding { priority: Priority::LOW, reasons: 0, delay: Duration::ZERO };
-const LIVE: Adding = Adding { priority: Priority::NORMAL, reasons: 0, delay: Duration::ZERO };
+const LOW: AddOptions = AddOptions { priority: Priority::LOW, reasons: 0, delay: Duration::ZERO };
+const LIVE: AddOptions =
+    AddOptions { priority: Priority::NORMAL, reasons: 0, delay: Duration::ZERO };
 
 fn all(queue: &mut Core<u8>, now: Duration) -> Vec<u8> {
     std::iter::from_fn(|| take(queue, now)).collect()
 }
 
 #[test]
-fn changes_go_before_what_a_start_asks_for() {
+fn changes_go_before_the_keys_of_a_start() {
     let mut queue = core(8);
-    for (key, adding) in [(1, LOW), (2, LOW), (3, LIVE), (4, LOW), (5, LIVE)] {
-        queue.add(key, adding, at(0));
+    for (key, options) in [(1, LOW), (2, LOW), (3, LIVE), (4, LOW), (5, LIVE)] {
+        queue.add(key, options, at(0));
     }
     assert_eq!(all(&mut queue, at(0)), [3, 5, 1, 2, 4]);
 }
@@ -30,7 +31,7 @@ fn a_key_keeps_the_highest_priority_that_it_was_added_with() {
 }
 
 #[test]
-fn a_key_whose_priority_rises_goes_to_the_end_of_its_new_line() {
+fn a_key_whose_priority_rises_goes_to_the_end_of_its_new_lane() {
     let mut queue = core(8);
     queue.add(1, LOW, at(0));
     queue.add(2, LOW, at(0));
@@ -64,23 +65,23 @@ fn a_key_that_waits_for_its_time_takes_the_highest_priority_and_the_earliest_tim
 }
 
 #[test]
-fn what_is_asked_for_in_work_holds_for_the_next_turn() {
+fn an_add_in_work_applies_to_the_next_turn() {
     let mut queue = core(8);
     queue.add(1, LIVE.reasons(0b001), at(0));
-    let taken = queue.take(nanos(at(0))).expect("ready");
-    assert_eq!((taken.facts.priority, taken.facts.reasons), (Priority::NORMAL, 0b001));
+    let claim = queue.take(nanos(at(0))).expect("ready");
+    assert_eq!((claim.info.priority, claim.info.reasons), (Priority::NORMAL, 0b001));
     queue.add(1, LOW.reasons(0b010), at(0));
     queue.add(1, LOW.reasons(0b100), at(0));
     finish(&mut queue, 1, Verdict::Done, at(0));
-    let taken = queue.take(nanos(at(0))).expect("added again");
-    assert_eq!((taken.facts.priority, taken.facts.reasons), (Priority::LOW, 0b110));
+    let claim = queue.take(nanos(at(0))).expect("added again");
+    assert_eq!((claim.info.priority, claim.info.reasons), (Priority::LOW, 0b110));
     finish(&mut queue, 1, Verdict::Done, at(0));
     queue.add(1, LIVE, at(0));
-    assert_eq!(queue.take(nanos(at(0))).map(|taken| taken.facts.reasons), Some(0), "they are over");
+    assert_eq!(queue.take(nanos(at(0))).map(|claim| claim.info.reasons), Some(0), "they are over");
 }
 
 #[test]
-fn a_failure_in_work_lifts_what_was_asked_for_to_its_own_priority() {
+fn a_failure_raises_the_priority_of_an_add_in_work_to_its_own() {
     let mut queue = core(8);
     queue.add(1, LIVE, at(0));
     queue.take(nanos(at(0)));
@@ -89,10 +90,10 @@ fn a_failure_in_work_lifts_what_was_asked_for_to_its_own_priority() {
     queue.add(3, LIVE, at(0));
     finish(&mut queue, 1, Verdict::Retry { draw: 1.0 }, at(0));
     let mut taken = std::iter::from_fn(|| queue.take(nanos(at(0))));
-    assert_eq!(taken.next().map(|taken| taken.key), Some(3));
+    assert_eq!(taken.next().map(|claim| claim.key), Some(3));
     let again = taken.next().expect("two more");
     assert_eq!(
-        (again.key, again.facts.priority, again.facts.reasons),
+        (again.key, again.info.priority, again.info.reasons),
         (1, Priority::NORMAL, 1 | BACK)
     );
 }
@@ -139,20 +140,20 @@ fn failing_keys_hold_their_share_whatever_their_priority() {
 }
 
 #[test]
-fn a_key_that_was_held_back_keeps_its_reasons_and_its_priority() {
+fn a_key_on_hold_keeps_its_reasons_and_its_priority() {
     let mut queue = core(1);
     queue.add(1, LOW.reasons(6), at(0));
-    let taken = queue.take(nanos(at(0))).expect("ready");
-    queue.finish(taken.facts.ticket, Verdict::Hold(at(5)), taken.facts.reasons, nanos(at(0)));
+    let claim = queue.take(nanos(at(0))).expect("ready");
+    queue.finish(claim.info.ticket, Verdict::Hold(at(5)), claim.info.reasons, nanos(at(0)));
     queue.promote(nanos(at(5)));
-    let taken = queue.take(nanos(at(5))).expect("due");
-    assert_eq!((taken.facts.reasons, taken.facts.priority), (6, Priority::LOW));
+    let claim = queue.take(nanos(at(5))).expect("due");
+    assert_eq!((claim.info.reasons, claim.info.priority), (6, Priority::LOW));
 }
 
 #[test]
-fn keys_that_rise_again_and_again_leave_no_growing_line() {
+fn keys_that_rise_again_and_again_leave_no_growing_lane() {
     let mut queue = core(8);
-    // The key stays at the front of the low line, and the keys behind it stay there too.
+    // The key stays at the front of the low lane, and the entries behind it stay there too.
     queue.add(1, LOW, at(0));
     for round in 0..10_000 {
         queue.add(9, LOW, at(0));
@@ -160,12 +161,12 @@ fn keys_that_rise_again_and_again_leave_no_growing_line() {
         assert_eq!(take(&mut queue, at(0)), Some(9), "{round}");
         finish(&mut queue, 9, Verdict::Done, at(0));
     }
-    assert!(queue.lines.places() < 100, "{}", queue.lines.places());
+    assert!(queue.lanes.entry_count() < 100, "{}", queue.lanes.entry_count());
     assert_eq!(all(&mut queue, at(0)), [1]);
 }
 
 #[test]
-fn what_is_in_the_queue_is_listed_by_place_and_turn() {
+fn keys_are_listed_by_stage_and_turn() {
     let mut queue = core(2);
     queue.add(1, LIVE, at(0));
     queue.add(2, LIVE, at(0));
@@ -176,15 +177,15 @@ fn what_is_in_the_queue_is_listed_by_place_and_turn() {
     queue.add(5, LIVE.after(at(9)), at(1));
     queue.add(6, LIVE.after(at(8)), at(1));
     queue.add(1, LIVE.reasons(4), at(1));
-    let told = queue.describe(9, nanos(at(3)));
-    let order: Vec<_> = told.iter().map(|state| (state.key, state.stage)).collect();
-    let places =
+    let listed = queue.describe(9, nanos(at(3)));
+    let order: Vec<_> = listed.iter().map(|state| (state.key, state.stage)).collect();
+    let stages =
         [(1, Working), (4, Queued), (3, Queued), (2, BackingOff), (6, Delayed), (5, Delayed)];
-    assert_eq!(order, places);
-    let (working, low, failed) = (&told[0], &told[2], &told[3]);
+    assert_eq!(order, stages);
+    let (working, low, failed) = (&listed[0], &listed[2], &listed[3]);
     assert_eq!((working.again, working.reasons, working.age), (true, 4, Some(at(3))));
     assert_eq!((low.priority, low.reasons, low.age), (Priority::LOW, 1, Some(at(2))));
     assert_eq!((failed.failures, failed.due_in, failed.reasons), (1, Some(at(2)), BACK));
-    assert_eq!(queue.describe(2, nanos(at(3)))[..], told[..2]);
+    assert_eq!(queue.describe(2, nanos(at(3)))[..], listed[..2]);
     assert!(queue.describe(0, nanos(at(3))).is_empty());
 }

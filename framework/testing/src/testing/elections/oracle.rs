@@ -1,4 +1,4 @@
-//! Oracle of simulated elections: knows real time, and counts every violation.
+//! Oracle of simulated elections: reads real time, and counts every violation.
 
 use std::fmt;
 
@@ -16,19 +16,20 @@ pub struct Tally {
     /// Moments at which a write could have begun while a write of another node could have been
     /// executing.
     pub chances: u64,
-    /// Nodes that died, and began again with nothing.
+    /// Nodes that crashed, and restarted without state.
     pub crashes: u64,
-    /// Leases that were given back.
+    /// Leases that were released.
     pub releases: u64,
-    /// Leases that were left to expire, because a write that was given up could still be executed.
+    /// Leases that were not released, because a write that was given up could still be executed.
     pub left: u64,
     /// Leases that were deleted by hand, mostly while their holders hung.
     pub deleted: u64,
-    /// Nodes that stood still for up to 45 s, half of them with some of their clocks.
+    /// Nodes that were frozen for up to 45 s; in half of the cases some of their clocks stopped,
+    /// too.
     pub freezes: u64,
     /// Requests or answers that never arrived.
     pub lost: u64,
-    /// Writes of the lease that the server refused, and writes by strangers.
+    /// Writes of the lease that the server refused with a conflict, and writes by other writers.
     pub conflicts: u64,
     /// Digest of all writes: equal digests mean equal histories.
     pub digest: u64,
@@ -52,7 +53,7 @@ impl Tally {
         self.note(other.digest);
     }
 
-    /// Takes a number into the digest (FNV-1a, eight bytes at a time).
+    /// Adds a number to the digest (FNV-1a, eight bytes at a time).
     pub(super) fn note(&mut self, number: u64) {
         self.digest = (self.digest ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
     }
@@ -86,48 +87,48 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Extent of one node's work at the server.
+/// Times until which writes of one node are executed at the server.
 #[derive(Clone, Copy, Debug, Default)]
-struct Traces {
+struct NodeWrites {
     /// The end of the node's last write.
     until: u64,
     /// The last moment at which a write that it may have admitted can be executing.
     horizon: u64,
 }
 
-/// Watches all nodes of one world.
+/// Checks the writes of all nodes of one world.
 #[derive(Debug)]
 pub(super) struct Oracle {
-    nodes: Vec<Traces>,
+    nodes: Vec<NodeWrites>,
     pub(super) tally: Tally,
 }
 
 impl Oracle {
     pub(super) fn new(nodes: usize) -> Self {
-        Self { nodes: vec![Traces::default(); nodes], tally: Tally::default() }
+        Self { nodes: vec![NodeWrites::default(); nodes], tally: Tally::default() }
     }
 
     /// Notes that the server begins to execute a write.
-    pub(super) fn begins(&mut self, at: u64, node: usize, until: u64) {
+    pub(super) fn write_begins(&mut self, at: u64, node: usize, until: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
-        let overlaps = others.filter(|(_, traces)| traces.until > at).count() as u64;
-        let traces = &mut self.nodes[node];
-        traces.until = traces.until.max(until);
+        let overlaps = others.filter(|(_, writes)| writes.until > at).count() as u64;
+        let writes = &mut self.nodes[node];
+        writes.until = writes.until.max(until);
         self.tally.writes += 1;
         self.tally.overlaps += overlaps;
         self.tally.note(at ^ until.rotate_left(32) ^ node as u64);
     }
 
     /// Notes that a gate is open: a write that it lets out now can be executing until `horizon`.
-    pub(super) fn is_open(&mut self, at: u64, node: usize, horizon: u64) {
+    pub(super) fn gate_is_open(&mut self, at: u64, node: usize, horizon: u64) {
         let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
-        self.tally.chances += others.filter(|(_, traces)| traces.horizon > at).count() as u64;
-        let traces = &mut self.nodes[node];
-        traces.horizon = traces.horizon.max(horizon);
+        self.tally.chances += others.filter(|(_, writes)| writes.horizon > at).count() as u64;
+        let writes = &mut self.nodes[node];
+        writes.horizon = writes.horizon.max(horizon);
     }
 
     /// Notes that all work of the node has ended: no write of it can be executing.
-    pub(super) fn is_quiet(&mut self, at: u64, node: usize) {
+    pub(super) fn work_has_ended(&mut self, at: u64, node: usize) {
         self.nodes[node].horizon = at;
     }
 }

@@ -5,17 +5,16 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::super::decision::{
-    Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords,
-};
-use super::super::elector::WRITE_DRAIN;
-use super::super::gate::{remaining, worth_sending};
-use super::super::lock::ObservedRecord;
-use super::events::{Agenda, Event, What};
+use super::events::{Event, EventKind, EventQueue};
 use super::oracle::{Oracle, Tally};
 use super::{Defect, Elections};
 use windlass_core::clock::{Clock, ClockReading};
 use windlass_core::rng::Rng;
+use windlass_runtime::leader::ObservedRecord;
+use windlass_runtime::leader::simulated::{
+    Handover, HandoverPolicy, LockRequest, LockResponse, Machine, OwnRecords, WRITE_DRAIN,
+    remaining, worth_sending,
+};
 
 /// Microseconds of a second.
 const SECOND: u64 = 1_000_000;
@@ -23,8 +22,8 @@ const SECOND: u64 = 1_000_000;
 /// One process on one machine.
 struct Node {
     handover: Handover,
-    written: OwnRecords,
-    /// Number of restarts so far; events of an earlier life are void.
+    own_records: OwnRecords,
+    /// Number of restarts so far; events of an earlier process are void.
     life: u32,
     /// Rate of its clocks against real time.
     rate: f64,
@@ -32,13 +31,13 @@ struct Node {
     lag: Duration,
     /// Offset of the wall clock, in seconds.
     wall: i64,
-    /// Time until which its process does not run, in microseconds.
+    /// Time until which its process is frozen, in microseconds.
     frozen_until: u64,
     /// Number of the request whose answer it waits for.
     waiting_for: Option<u64>,
-    /// Whether its lease was valid at the last look; a change to that counts as an election.
+    /// Whether its lease was valid at the last check; a change to that counts as an election.
     led: bool,
-    /// Whether the node is to give the lease back: no new writes.
+    /// Whether the node is to release the lease: it begins no new writes.
     drains: bool,
     /// Time at which its work has ended: its last write was answered or given up.
     busy_until: u64,
@@ -48,52 +47,52 @@ struct Node {
 
 /// All state of a simulation.
 struct World {
-    rules: Elections,
+    settings: Elections,
     rng: Rng,
     /// The rate of the server's clock.
     rate: f64,
     origin: Instant,
-    agenda: Agenda,
+    queue: EventQueue,
     nodes: Vec<Node>,
     stored: Option<ObservedRecord>,
     version: u64,
     oracle: Oracle,
 }
 
-/// Holds `elections` in the world of one seed.
-pub(super) fn hold(seed: u64, rules: Elections, elections: u64) -> Tally {
-    let mut world = World::new(seed, rules);
+/// Runs `elections` in the world of one seed.
+pub(super) fn run(seed: u64, settings: Elections, elections: u64) -> Tally {
+    let mut world = World::new(seed, settings);
     while world.oracle.tally.elections < elections {
-        let Some(event) = world.agenda.pop() else { break };
-        world.happen(event);
+        let Some(event) = world.queue.pop() else { break };
+        world.handle(event);
     }
     world.oracle.tally
 }
 
 impl World {
     /// Creates a world of two to five nodes, each with clocks of a rate of its own.
-    fn new(seed: u64, rules: Elections) -> Self {
+    fn new(seed: u64, settings: Elections) -> Self {
         let rng = Rng::seeded(seed);
         let nodes = 2 + rng.below(4) as usize;
-        let slowest = 1.0 / rules.rate;
+        let slowest = 1.0 / settings.rate;
         let rate = || slowest + (1.0 - slowest) * rng.unit();
         let (of_server, of_nodes) = (rate(), [(); 5].map(|()| rate()));
         let mut world = Self {
-            rules,
+            settings,
             rng,
             rate: of_server,
             origin: Clock::system().now(),
-            agenda: Agenda::default(),
+            queue: EventQueue::default(),
             nodes: Vec::new(),
             stored: None,
             version: 0,
             oracle: Oracle::new(nodes),
         };
         for (index, rate) in of_nodes.into_iter().take(nodes).enumerate() {
-            let (handover, written) = world.process(index, 0);
+            let (handover, own_records) = world.new_process(index, 0);
             world.nodes.push(Node {
                 handover,
-                written,
+                own_records,
                 life: 0,
                 rate,
                 lag: Duration::ZERO,
@@ -105,48 +104,48 @@ impl World {
                 busy_until: 0,
                 doubt_until: 0,
             });
-            world.begin_life(0, index, 2 * SECOND);
+            world.start_process(0, index, 2 * SECOND);
         }
         world
     }
 
-    /// Creates a process without a past; some lend the lease, a few ask for it.
-    fn process(&self, node: usize, life: u32) -> (Handover, OwnRecords) {
+    /// Creates a process without state; some lend the lease, a few ask for it.
+    fn new_process(&self, node: usize, life: u32) -> (Handover, OwnRecords) {
         let policy = HandoverPolicy { asks: self.random(8) == 0, lends: self.random(2) == 0 };
-        let (written, identity) = (OwnRecords::default(), format!("{node}.{life}"));
-        let machine = Machine::new(identity, self.rules.timing, written.clone());
-        (Handover::new(machine, policy), written)
+        let (own_records, identity) = (OwnRecords::default(), format!("{node}.{life}"));
+        let machine = Machine::new(identity, self.settings.timing, own_records.clone());
+        (Handover::new(machine, policy), own_records)
     }
 
     /// Schedules the first events of a node that was just started.
-    fn begin_life(&mut self, at: u64, node: usize, spread: u64) {
+    fn start_process(&mut self, at: u64, node: usize, spread: u64) {
         let wake = at + self.random(spread);
-        self.push(wake, node, What::Wake);
-        self.push(wake, node, What::Write);
-        let disturb = at + self.random(40 * SECOND);
-        self.push(disturb, node, What::Disturb);
+        self.push(wake, node, EventKind::Wake);
+        self.push(wake, node, EventKind::Write);
+        let fault = at + self.random(40 * SECOND);
+        self.push(fault, node, EventKind::Fault);
     }
 
     fn random(&self, bound: u64) -> u64 {
         self.rng.below(bound)
     }
 
-    fn push(&mut self, at: u64, node: usize, what: What) {
+    fn push(&mut self, at: u64, node: usize, kind: EventKind) {
         let life = self.nodes[node].life;
-        self.agenda.push(at, node, life, what);
+        self.queue.push(at, node, life, kind);
     }
 
     fn is_broken(&self, defect: Defect) -> bool {
-        self.rules.defect == Some(defect)
+        self.settings.defect == Some(defect)
     }
 
     /// Reads the clocks of a node.
-    fn mark(&self, node: usize, at: u64) -> ClockReading {
+    fn read_clocks(&self, node: usize, at: u64) -> ClockReading {
         let local = self.local(node, at);
         let wall = self.wall(node, at);
-        // Every node has lived long enough before the simulation to have slept, or been set back.
+        // An offset, so that a clock that slept or was set back stays after its origin.
         let steady = self.origin + Duration::from_secs(10_000_000) + local - self.nodes[node].lag;
-        match self.rules.defect {
+        match self.settings.defect {
             Some(Defect::WallClock) => {
                 let moved = Duration::from_secs(self.nodes[node].wall.unsigned_abs());
                 let whole = steady + self.nodes[node].lag;
@@ -169,87 +168,89 @@ impl World {
         Timestamp::UNIX_EPOCH + local + SignedDuration::from_secs(self.nodes[node].wall)
     }
 
-    /// Handles an event: at the server, at a living node, or later at a frozen one.
-    fn happen(&mut self, event: Event) {
-        let Event { at, node, life, what, .. } = event;
-        match what {
-            // The network and the server live on when a node dies; all other events of that life
-            // are void.
-            What::Execute { id, ask, sent } => self.execute(at, node, life, id, ask, sent),
-            What::Begin { until } => self.oracle.begins(at, node, until),
-            _ if life != self.nodes[node].life => {}
-            what if at < self.nodes[node].frozen_until => {
-                self.push(self.nodes[node].frozen_until, node, what);
+    /// Handles an event: at the server, at a running node, or later at a frozen one.
+    fn handle(&mut self, event: Event) {
+        let Event { at, node, life, kind, .. } = event;
+        match kind {
+            // The network and the server are not affected by a crash of the node; all other events
+            // of the crashed process are void.
+            EventKind::Execute { id, request, sent } => {
+                self.execute(at, node, life, id, request, sent)
             }
-            What::Write => self.write(at, node),
-            what => {
-                self.step(at, node, what);
+            EventKind::Begin { until } => self.oracle.write_begins(at, node, until),
+            _ if life != self.nodes[node].life => {}
+            kind if at < self.nodes[node].frozen_until => {
+                self.push(self.nodes[node].frozen_until, node, kind);
+            }
+            EventKind::Write => self.write(at, node),
+            kind => {
+                self.step(at, node, kind);
                 self.observe(at, node);
             }
         }
     }
 
     /// Handles an event of a node's election.
-    fn step(&mut self, at: u64, node: usize, what: What) {
-        let (id, ask, sent, answer) = match what {
-            What::Disturb => return self.disturb(at, node),
-            What::Release => return self.release(at, node),
-            What::Wake => return self.wake(at, node),
-            What::Response { id, ask, sent, answer, conflict } => {
+    fn step(&mut self, at: u64, node: usize, kind: EventKind) {
+        let (id, request, sent, answer) = match kind {
+            EventKind::Fault => return self.inject_fault(at, node),
+            EventKind::Release => return self.release(at, node),
+            EventKind::Wake => return self.wake(at, node),
+            EventKind::Response { id, request, sent, answer, conflict } => {
                 let answer = match answer {
                     _ if conflict => LockResponse::Conflict,
                     Some(lease) => LockResponse::Lease(*lease),
                     None => LockResponse::Missing,
                 };
-                (id, ask, sent, answer)
+                (id, request, sent, answer)
             }
-            What::GiveUp { id, ask, sent } => (id, ask, sent, LockResponse::Failed),
-            What::Execute { .. } | What::Write | What::Begin { .. } => return,
+            EventKind::GiveUp { id, request, sent } => (id, request, sent, LockResponse::Failed),
+            EventKind::Execute { .. } | EventKind::Write | EventKind::Begin { .. } => return,
         };
         // An answer that comes after its timeout, or a timeout after the answer.
         if self.nodes[node].waiting_for != Some(id) {
             return;
         }
         self.nodes[node].waiting_for = None;
-        let (now, wall) = (self.mark(node, at), self.wall(node, at));
+        let (now, wall) = (self.read_clocks(node, at), self.wall(node, at));
         let counted = if self.is_broken(Defect::CountedFromAnswer) { at } else { sent };
-        let sent = self.mark(node, counted);
-        let next = self.nodes[node].handover.answered(&ask, answer, &sent, &now, wall);
+        let sent = self.read_clocks(node, counted);
+        let next = self.nodes[node].handover.answered(&request, answer, &sent, &now, wall);
         self.nodes[node].handover.machine.expire(&now);
         if self.nodes[node].handover.is_asked() {
             self.drain(at, node);
         }
         match next {
-            Some(ask) => self.send(at, node, ask),
-            None => self.rest(at, node, &now),
+            Some(request) => self.send(at, node, request),
+            None => self.schedule_attempt(at, node, &now),
         }
     }
 
     /// Starts an attempt of a node.
     fn wake(&mut self, at: u64, node: usize) {
-        let (now, wall) = (self.mark(node, at), self.wall(node, at));
+        let (now, wall) = (self.read_clocks(node, at), self.wall(node, at));
         self.nodes[node].handover.machine.expire(&now);
         self.observe(at, node);
         if self.is_broken(Defect::MakersDoNotWait) {
-            self.nodes[node].written.is_unheld_since(now);
+            self.nodes[node].own_records.set_unheld_since(now);
         }
-        let ask = self.nodes[node].handover.attempt(&now, wall);
-        self.send(at, node, ask);
+        let request = self.nodes[node].handover.attempt(&now, wall);
+        self.send(at, node, request);
     }
 
     /// Schedules the next attempt of a node, no later than the end of its lease.
-    fn rest(&mut self, at: u64, node: usize, now: &ClockReading) {
-        let pause = self.rules.timing.retry_period.mul_f64(1.0 + 0.2 * self.rng.unit());
+    fn schedule_attempt(&mut self, at: u64, node: usize, now: &ClockReading) {
+        let pause = self.settings.timing.retry_period.mul_f64(1.0 + 0.2 * self.rng.unit());
         let left = self.nodes[node].handover.machine.time_left(now).unwrap_or(pause);
         let pause = pause.min(left).as_micros() as u64;
         let late = self.random(1_000);
-        self.push(at + pause + late, node, What::Wake);
+        self.push(at + pause + late, node, EventKind::Wake);
     }
 
     /// Draws the delay of a message: mostly some milliseconds, sometimes up to twice the lease
     /// duration; `None` when the message is lost.
     fn delay(&mut self) -> Option<u64> {
-        let longest = 2 * self.rules.timing.lease_duration.as_micros() as u64;
+        let longest = 2 * self.settings.timing.lease_duration.as_micros() as u64;
         match self.random(40) {
             0 => {
                 self.oracle.tally.lost += 1;
@@ -262,21 +263,33 @@ impl World {
     }
 
     /// Sends a request about the lease, and schedules its timeout.
-    fn send(&mut self, at: u64, node: usize, ask: LockRequest) {
-        let id = self.agenda.number();
+    fn send(&mut self, at: u64, node: usize, request: LockRequest) {
+        let id = self.queue.number();
         self.nodes[node].waiting_for = Some(id);
-        let limit = self.rules.timing.request_limit().as_micros() as u64;
+        let limit = self.settings.timing.request_limit().as_micros() as u64;
         if let Some(delay) = self.delay() {
-            self.push(at + delay, node, What::Execute { id, ask: ask.clone(), sent: at });
+            self.push(
+                at + delay,
+                node,
+                EventKind::Execute { id, request: request.clone(), sent: at },
+            );
         }
-        self.push(at + limit, node, What::GiveUp { id, ask, sent: at });
+        self.push(at + limit, node, EventKind::GiveUp { id, request, sent: at });
     }
 
     /// Executes a request at the server, and sends the answer.
-    fn execute(&mut self, at: u64, node: usize, life: u32, id: u64, ask: LockRequest, sent: u64) {
+    fn execute(
+        &mut self,
+        at: u64,
+        node: usize,
+        life: u32,
+        id: u64,
+        request: LockRequest,
+        sent: u64,
+    ) {
         let stored = self.stored.as_ref().map(|lease| lease.version.as_str());
         let careless = self.is_broken(Defect::NoVersions);
-        let write = match &ask {
+        let write = match &request {
             LockRequest::Read => None,
             LockRequest::Create(record) => Some((stored.is_none(), record)),
             LockRequest::Replace { version, record } => {
@@ -292,24 +305,24 @@ impl World {
         }
         let answer = self.stored.clone().map(Box::new);
         if let Some(delay) = self.delay() {
-            let what = What::Response { id, ask, sent, answer, conflict };
-            self.agenda.push(at + delay, node, life, what);
+            let kind = EventKind::Response { id, request, sent, answer, conflict };
+            self.queue.push(at + delay, node, life, kind);
         }
     }
 
-    /// Lets the work of a node write, if the gate allows it.
+    /// Attempts a write by the work of a node; the gate admits or refuses it.
     fn write(&mut self, at: u64, node: usize) {
         let next = 1 + self.random(2 * SECOND);
-        self.push(at + next, node, What::Write);
+        self.push(at + next, node, EventKind::Write);
         if self.nodes[node].drains {
             return;
         }
         let held = self.nodes[node].handover.machine.held();
         let left = if self.is_broken(Defect::GateNotAsked) {
-            held.map(|_| self.rules.timing.request_limit())
+            held.map(|_| self.settings.timing.request_limit())
         } else {
-            let now = self.mark(node, at);
-            worth_sending(held.and_then(|sent| remaining(&self.rules.timing, &sent, &now)))
+            let now = self.read_clocks(node, at);
+            worth_sending(held.and_then(|sent| remaining(&self.settings.timing, &sent, &now)))
         };
         let Some(left) = left else {
             self.oracle.tally.refused += 1;
@@ -318,18 +331,18 @@ impl World {
         self.begin_write(at, node, left);
     }
 
-    /// Sends a write that has `left` of the lease by its node's clock: it leaves, arrives, and is
-    /// executed. The server counts its timeout from the arrival, by its own clock.
+    /// Sends a write while `left` of the lease is left by its node's clock, and schedules its
+    /// execution. The server counts the timeout from the arrival, by its own clock.
     fn begin_write(&mut self, at: u64, node: usize, left: Duration) {
         let micros = |time: Duration, rate: f64| (time.as_micros() as f64 / rate) as u64;
         let timeout = Duration::from_secs(left.as_secs().max(1));
-        let longest = micros(self.rules.pause + self.rules.late, 1.0);
+        let longest = micros(self.settings.pause + self.settings.late, 1.0);
         let begin = at + self.random(1 + longest);
         let end = begin + micros(timeout, self.rate);
         // Most writes end at once; some last as long as they may.
         let quick = begin + 1 + self.random(50_000);
         let until = if self.random(4) == 0 { end } else { quick.min(end) };
-        self.push(begin, node, What::Begin { until });
+        self.push(begin, node, EventKind::Begin { until });
         let state = &mut self.nodes[node];
         // No node waits for longer than its lease lasts.
         let waits_until = at + micros(left, state.rate);
@@ -337,16 +350,16 @@ impl World {
         let answered = if given_up { at + self.rng.below(1 + until - at) } else { until };
         state.busy_until = state.busy_until.max(answered.min(waits_until));
         if answered.min(waits_until) < until {
-            let doubt = at + micros(timeout + self.rules.timing.margin, state.rate);
+            let doubt = at + micros(timeout + self.settings.timing.margin, state.rate);
             state.doubt_until = state.doubt_until.max(doubt);
         }
     }
 
-    /// Freezes, puts to sleep, crashes, releases, writes or deletes the lease, or moves a wall
-    /// clock.
-    fn disturb(&mut self, at: u64, node: usize) {
+    /// Injects a random fault: the node freezes, sleeps, crashes, has its wall clock set or
+    /// releases the lease, or another writer changes or deletes the Lease.
+    fn inject_fault(&mut self, at: u64, node: usize) {
         let next = self.random(60 * SECOND);
-        self.push(at + next, node, What::Disturb);
+        self.push(at + next, node, EventKind::Fault);
         let long = self.random(45 * SECOND);
         match self.random(8) {
             0 => self.freeze(at + long, node),
@@ -360,20 +373,20 @@ impl World {
                 self.restart(at, node, long);
             }
             3 => self.nodes[node].wall += self.rng.below(200) as i64 - 100,
-            4 => self.meddle(),
+            4 => self.touch_lease(),
             5 => self.delete(at + long),
             _ => self.drain(at, node),
         }
     }
 
-    /// Stops a node's execution until `until`.
+    /// Freezes a node until `until`.
     fn freeze(&mut self, until: u64, node: usize) {
         self.oracle.tally.freezes += 1;
         self.nodes[node].frozen_until = until;
     }
 
     /// Labels the Lease by hand: the record stays, its version does not.
-    fn meddle(&mut self) {
+    fn touch_lease(&mut self) {
         if let Some(lease) = &mut self.stored {
             self.version += 1;
             lease.version = self.version.to_string();
@@ -392,8 +405,8 @@ impl World {
         }
     }
 
-    /// Starts to stop the node: it writes no more, and gives the lease back when its writes have
-    /// ended.
+    /// Begins the drain of a node: it begins no more writes, and releases the lease when its writes
+    /// have ended.
     fn drain(&mut self, at: u64, node: usize) {
         if self.nodes[node].handover.machine.held().is_none() || self.nodes[node].drains {
             return;
@@ -404,66 +417,66 @@ impl World {
         } else {
             at.max(self.nodes[node].busy_until)
         };
-        self.push(ended, node, What::Release);
+        self.push(ended, node, EventKind::Release);
     }
 
     /// Ends the work of a node. A write that was given up is waited for, unless that takes too
     /// long.
     fn release(&mut self, at: u64, node: usize) {
         let forgets = [Defect::ReleasedEarly, Defect::DroppedWritesForgotten];
-        let is_careful = self.rules.defect.is_none_or(|defect| !forgets.contains(&defect));
+        let is_careful = self.settings.defect.is_none_or(|defect| !forgets.contains(&defect));
         let doubt = self.nodes[node].doubt_until;
         let is_held = self.nodes[node].handover.machine.held().is_some();
         if is_careful && doubt > at {
             if doubt <= at + WRITE_DRAIN.as_micros() as u64 {
-                return self.push(doubt, node, What::Release);
+                return self.push(doubt, node, EventKind::Release);
             }
             self.oracle.tally.left += u64::from(is_held);
         } else if is_held {
             let wall = self.wall(node, at);
             if is_careful {
-                self.oracle.is_quiet(at, node);
+                self.oracle.work_has_ended(at, node);
             }
-            let ask = self.nodes[node].handover.release(wall);
-            if let Some(ask @ LockRequest::Replace { .. }) = ask
+            let request = self.nodes[node].handover.release(wall);
+            if let Some(request @ LockRequest::Replace { .. }) = request
                 && let Some(delay) = self.delay()
             {
                 self.oracle.tally.releases += 1;
                 // No node waits for a request of number 0: the answer to a release changes nothing.
-                self.push(at + delay, node, What::Execute { id: 0, ask, sent: at });
+                self.push(at + delay, node, EventKind::Execute { id: 0, request, sent: at });
             }
         }
         self.restart(at, node, SECOND);
     }
 
-    /// Starts a new process under a new identity, after a while.
+    /// Starts a new process under a new identity, `long` microseconds later.
     fn restart(&mut self, at: u64, node: usize, long: u64) {
-        let process = self.process(node, self.nodes[node].life + 1);
+        let process = self.new_process(node, self.nodes[node].life + 1);
         let state = &mut self.nodes[node];
-        (state.handover, state.written) = process;
+        (state.handover, state.own_records) = process;
         state.life += 1;
         state.waiting_for = None;
         state.led = false;
         state.drains = false;
         (state.busy_until, state.doubt_until) = (0, 0);
-        self.begin_life(at + long, node, 1);
+        self.start_process(at + long, node, 1);
     }
 
     /// Reports to the oracle, after every step of the node, whether its gate is open.
     fn observe(&mut self, at: u64, node: usize) {
-        let now = self.mark(node, at);
+        let now = self.read_clocks(node, at);
         let held = self.nodes[node].handover.machine.held();
-        let Some(left) = held.and_then(|sent| remaining(&self.rules.timing, &sent, &now)) else {
+        let Some(left) = held.and_then(|sent| remaining(&self.settings.timing, &sent, &now)) else {
             self.nodes[node].led = false;
             return;
         };
         if !std::mem::replace(&mut self.nodes[node].led, true) {
             self.oracle.tally.elections += 1;
         }
-        // The server works on no write for longer than was left, and its clock may be the slower
+        // The server executes no write for longer than was left, and its clock may be the slower
         // one.
         let last = (left.as_micros() as f64 / self.rate.min(self.nodes[node].rate)) as u64;
-        let way = (self.rules.pause + self.rules.late).as_micros() as u64;
-        self.oracle.is_open(at, node, at + last + way);
+        let way = (self.settings.pause + self.settings.late).as_micros() as u64;
+        self.oracle.gate_is_open(at, node, at + last + way);
     }
 }

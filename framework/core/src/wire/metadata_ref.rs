@@ -6,6 +6,8 @@
 //!
 //! Annotations are read in place; there is no list of them.
 
+// DESIGN.md, 25: Cached objects are JSON bytes with offsets into them
+
 use std::fmt;
 
 use super::scanner::members::{Cursor, Elements, Member, members, text};
@@ -14,7 +16,9 @@ use super::scanner::members::{Cursor, Elements, Member, members, text};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Span {
+    /// Offset of the first byte.
     pub(crate) start: u32,
+    /// Number of bytes.
     pub(crate) length: u32,
 }
 
@@ -32,6 +36,7 @@ impl Span {
         bytes.get(start..start + self.length as usize).unwrap_or_default()
     }
 
+    /// Returns the text of the range; empty if it is not UTF-8.
     fn text<'a>(&self, bytes: &'a [u8]) -> &'a str {
         std::str::from_utf8(self.of(bytes)).unwrap_or_default()
     }
@@ -39,7 +44,7 @@ impl Span {
 
 /// Offsets of an object's metadata in its stored bytes.
 #[derive(Debug, Default)]
-pub struct HeadOffsets {
+pub struct MetadataOffsets {
     /// Without its quotes.
     pub(crate) uid: Span,
     /// Without its quotes.
@@ -49,7 +54,7 @@ pub struct HeadOffsets {
     pub(crate) annotations: Span,
     pub(crate) finalizers: Span,
     pub(crate) owners: Span,
-    /// All of `metadata`; empty if the bytes are those of the head alone.
+    /// All of `metadata`; empty if the bytes are those of the metadata alone.
     pub(crate) metadata: Span,
     pub(crate) state: Revision,
     /// Copies of the metadata, for bytes that cannot be read in place; replaces the spans of all
@@ -68,29 +73,32 @@ impl Revision {
         Self(generation.wrapping_shl(1) | i64::from(is_terminating))
     }
 
+    /// Returns the generation; the shift keeps its sign.
     fn generation(self) -> i64 {
         self.0 >> 1
     }
 
+    /// Whether the object is marked for deletion.
     fn is_terminating(self) -> bool {
         self.0 & 1 == 1
     }
 }
 
-impl HeadOffsets {
-    /// Returns the head; `bytes` are those that the outline was made for.
+impl MetadataOffsets {
+    /// Returns the metadata; `bytes` are those that the offsets were made for.
     #[doc(hidden)]
-    pub fn head<'a>(&'a self, bytes: &'a [u8]) -> Head<'a> {
-        Head { outline: self, bytes, common: bytes }
+    pub fn metadata<'a>(&'a self, bytes: &'a [u8]) -> MetadataRef<'a> {
+        MetadataRef { offsets: self, bytes, common: bytes }
     }
 
-    /// Returns the head of an object whose labels, finalizers and owners are in other bytes.
+    /// Returns the metadata of an object whose labels, finalizers and owners are in other bytes.
     #[doc(hidden)]
-    pub fn head_apart<'a>(&'a self, bytes: &'a [u8], common: &'a [u8]) -> Head<'a> {
-        Head { outline: self, bytes, common }
+    pub fn metadata_apart<'a>(&'a self, bytes: &'a [u8], common: &'a [u8]) -> MetadataRef<'a> {
+        MetadataRef { offsets: self, bytes, common }
     }
 
-    /// Returns the outline after these ranges, which are in order, were cut from the bytes.
+    /// Returns the offsets in the bytes after these ranges, which are in order, were cut from the
+    /// bytes.
     #[doc(hidden)]
     pub fn without(&self, cuts: &[(usize, usize)]) -> Self {
         let after = |position: u32| {
@@ -115,7 +123,7 @@ impl HeadOffsets {
         }
     }
 
-    /// Bytes on the heap, without the outline's own.
+    /// Bytes on the heap, without the offsets' own.
     #[doc(hidden)]
     pub fn heap(&self) -> usize {
         self.plain.as_ref().map_or(0, |plain| size_of::<Plain>() + plain.heap())
@@ -135,6 +143,7 @@ pub struct Plain {
 }
 
 impl Plain {
+    /// Bytes on the heap: the texts, and the pointers of their boxes.
     fn heap(&self) -> usize {
         let labels = self.labels.iter().map(|(key, value)| 32 + key.len() + value.len());
         let finalizers = self.finalizers.iter().map(|finalizer| 16 + finalizer.len());
@@ -155,10 +164,12 @@ pub(crate) struct PlainOwner {
 }
 
 impl PlainOwner {
+    /// Bytes of the texts.
     fn length(&self) -> usize {
         self.api_version.len() + self.kind.len() + self.name.len() + self.uid.len()
     }
 
+    /// Borrows the reference in the form of one that is read in place.
     fn view(&self) -> OwnerRef<'_> {
         OwnerRef {
             api_version: &self.api_version,
@@ -173,8 +184,8 @@ impl PlainOwner {
 /// The metadata that decide about an object: identity, version, deletion, labels, owners,
 /// finalizers. A view: reading it copies and allocates nothing.
 #[derive(Clone, Copy)]
-pub struct Head<'a> {
-    outline: &'a HeadOffsets,
+pub struct MetadataRef<'a> {
+    offsets: &'a MetadataOffsets,
     /// The bytes of uid, resourceVersion and annotations.
     bytes: &'a [u8],
     /// The bytes of labels, finalizers and owners.
@@ -196,50 +207,50 @@ pub struct OwnerRef<'a> {
     pub controller: bool,
 }
 
-impl<'a> Head<'a> {
+impl<'a> MetadataRef<'a> {
     /// Returns the uid; empty only for servers that set none.
     pub fn uid(&self) -> &'a str {
-        match &self.outline.plain {
+        match &self.offsets.plain {
             Some(plain) => &plain.uid,
-            None => self.outline.uid.text(self.bytes),
+            None => self.offsets.uid.text(self.bytes),
         }
     }
 
     /// Whether the two have the same uid. Cheaper than comparing the texts.
     #[doc(hidden)]
-    pub fn has_uid_of(&self, other: &Head<'_>) -> bool {
-        match (&self.outline.plain, &other.outline.plain) {
+    pub fn has_uid_of(&self, other: &MetadataRef<'_>) -> bool {
+        match (&self.offsets.plain, &other.offsets.plain) {
             // Without copies the bytes have no escapes: equal bytes are equal uids.
-            (None, None) => self.outline.uid.of(self.bytes) == other.outline.uid.of(other.bytes),
+            (None, None) => self.offsets.uid.of(self.bytes) == other.offsets.uid.of(other.bytes),
             _ => self.uid() == other.uid(),
         }
     }
 
     /// Returns the resourceVersion.
     pub fn resource_version(&self) -> &'a str {
-        match &self.outline.plain {
+        match &self.offsets.plain {
             Some(plain) => &plain.resource_version,
-            None => self.outline.resource_version.text(self.bytes),
+            None => self.offsets.resource_version.text(self.bytes),
         }
     }
 
     /// Returns the generation; 0 when the kind has none.
     pub fn generation(&self) -> i64 {
-        self.outline.state.generation()
+        self.offsets.state.generation()
     }
 
     /// Whether the object is marked for deletion.
     pub fn is_terminating(&self) -> bool {
-        self.outline.state.is_terminating()
+        self.offsets.state.is_terminating()
     }
 
     /// Returns the labels, sorted by key.
     pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
-        let plain = self.outline.plain.as_deref();
+        let plain = self.offsets.plain.as_deref();
         let copied = plain.into_iter().flat_map(|plain| &plain.labels);
         copied
             .map(|(key, value)| (&**key, &**value))
-            .chain(Pairs::of(self.part(self.outline.labels)))
+            .chain(Pairs::of(self.part(self.offsets.labels)))
     }
 
     /// Returns a label's value.
@@ -249,17 +260,17 @@ impl<'a> Head<'a> {
 
     /// Returns the finalizers, in the object's order.
     pub fn finalizers(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let plain = self.outline.plain.as_deref();
+        let plain = self.offsets.plain.as_deref();
         let copied = plain.into_iter().flat_map(|plain| &plain.finalizers).map(|text| &**text);
-        let shown = Elements::of(self.part(self.outline.finalizers));
+        let shown = Elements::of(self.part(self.offsets.finalizers));
         copied.chain(shown.filter_map(|(_, value)| plain_text(value)))
     }
 
     /// Returns the owner references, in the object's order.
     pub fn owners(&self) -> impl Iterator<Item = OwnerRef<'a>> + use<'a> {
-        let plain = self.outline.plain.as_deref();
+        let plain = self.offsets.plain.as_deref();
         let copied = plain.into_iter().flat_map(|plain| &plain.owners).map(PlainOwner::view);
-        let shown = Elements::of(self.part(self.outline.owners));
+        let shown = Elements::of(self.part(self.offsets.owners));
         copied.chain(shown.filter_map(|(_, value)| owner(value, &plain_text)))
     }
 
@@ -273,7 +284,7 @@ impl<'a> Head<'a> {
     pub fn annotation(&self, key: &str) -> Option<String> {
         let mut found = None;
         // Members before a fault count even if the rest is malformed.
-        let _ = members(self.outline.annotations.of(self.bytes), &mut |member| {
+        let _ = members(self.offsets.annotations.of(self.bytes), &mut |member| {
             if member.name == key.as_bytes() {
                 found = text(member.value).map(std::borrow::Cow::into_owned);
             }
@@ -282,15 +293,15 @@ impl<'a> Head<'a> {
         found
     }
 
-    /// Copies the head, without annotations, into bytes of its own: uid and resourceVersion into
-    /// `own`; labels, finalizers and owners, which other objects may share, into `common`. Both
-    /// must be empty.
+    /// Copies the metadata, without annotations, into bytes of its own: uid and resourceVersion
+    /// into `own`; labels, finalizers and owners, which other objects may share, into `common`.
+    /// Both must be empty.
     #[doc(hidden)]
-    pub fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> HeadOffsets {
-        let mut lifted = HeadOffsets {
-            state: self.outline.state,
-            plain: self.outline.plain.clone(),
-            ..HeadOffsets::default()
+    pub fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> MetadataOffsets {
+        let mut lifted = MetadataOffsets {
+            state: self.offsets.state,
+            plain: self.offsets.plain.clone(),
+            ..MetadataOffsets::default()
         };
         // The copies replace the bytes: nothing would be read from them.
         if lifted.plain.is_some() {
@@ -301,31 +312,31 @@ impl<'a> Head<'a> {
             into.extend_from_slice(bytes);
             Span::new(start, into.len()).unwrap_or_default()
         };
-        lifted.uid = lift(self.outline.uid.of(self.bytes), own);
-        lifted.resource_version = lift(self.outline.resource_version.of(self.bytes), own);
-        lifted.labels = lift(self.outline.labels.of(self.common), common);
-        lifted.finalizers = lift(self.outline.finalizers.of(self.common), common);
-        lifted.owners = lift(self.outline.owners.of(self.common), common);
+        lifted.uid = lift(self.offsets.uid.of(self.bytes), own);
+        lifted.resource_version = lift(self.offsets.resource_version.of(self.bytes), own);
+        lifted.labels = lift(self.offsets.labels.of(self.common), common);
+        lifted.finalizers = lift(self.offsets.finalizers.of(self.common), common);
+        lifted.owners = lift(self.offsets.owners.of(self.common), common);
         lifted
     }
 
     /// Returns the bytes of a span; empty if copies replace the bytes.
     fn part(&self, span: Span) -> &'a [u8] {
-        if self.outline.plain.is_some() { &[] } else { span.of(self.common) }
+        if self.offsets.plain.is_some() { &[] } else { span.of(self.common) }
     }
 }
 
 /// Identity only: labels may hold more than a log should show.
-impl fmt::Debug for Head<'_> {
+impl fmt::Debug for MetadataRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Head({}@{})", self.uid(), self.resource_version())
+        write!(f, "MetadataRef({}@{})", self.uid(), self.resource_version())
     }
 }
 
-impl PartialEq for Head<'_> {
+impl PartialEq for MetadataRef<'_> {
     fn eq(&self, other: &Self) -> bool {
-        let numbers = |head: &Self| (head.generation(), head.is_terminating());
-        let texts = |head: &Self| (head.uid(), head.resource_version());
+        let numbers = |metadata: &Self| (metadata.generation(), metadata.is_terminating());
+        let texts = |metadata: &Self| (metadata.uid(), metadata.resource_version());
         numbers(self) == numbers(other)
             && texts(self) == texts(other)
             && self.labels().eq(other.labels())
@@ -334,7 +345,7 @@ impl PartialEq for Head<'_> {
     }
 }
 
-impl Eq for Head<'_> {}
+impl Eq for MetadataRef<'_> {}
 
 /// The members of an object whose values are texts without escapes.
 struct Pairs<'a> {

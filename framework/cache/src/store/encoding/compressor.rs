@@ -1,8 +1,8 @@
 //! Compressed objects: a dictionary per kind, trained from its own first objects.
 //!
 //! Objects of a kind are alike: an object alone compresses to a third, and to a twelfth with a
-//! dictionary. Head and body are packed apart, so that reading labels or versions unpacks nothing.
-//! When the objects of a kind change, the ratio falls and a new dictionary is trained; old
+//! dictionary. Metadata and body are packed apart, so that reading labels or versions unpacks
+//! nothing. When the objects of a kind change, the ratio falls and a new dictionary is trained; old
 //! dictionaries live as long as objects that need them.
 //!
 //! Not here: the choice of the kinds that are cold, and the compressed form (`object/cold.rs`).
@@ -29,13 +29,13 @@ const LEVEL: i32 = 1;
 /// Objects over which a ratio is measured.
 const WINDOW: usize = 512;
 /// Ratio at which a dictionary is replaced, in percent of its first one.
-const AGED: usize = 150;
+const RETRAIN_PERCENT: usize = 150;
 /// Objects between two trainings, at first; doubled each time.
 const BETWEEN: usize = 8 * SAMPLES;
 
 /// Compresses the objects of one store.
 #[derive(Default)]
-pub(crate) struct Press {
+pub(crate) struct Compressor {
     state: Mutex<State>,
     readers: Arc<Readers>,
     heads: InternedMeta<ColdShared>,
@@ -91,7 +91,7 @@ impl Ratio {
                 self.at_first = Some(now);
                 false
             }
-            Some(first) => now * 100 > first.max(1) * AGED && self.since >= self.wait,
+            Some(first) => now * 100 > first.max(1) * RETRAIN_PERCENT && self.since >= self.wait,
         }
     }
 
@@ -101,7 +101,7 @@ impl Ratio {
     }
 }
 
-impl Press {
+impl Compressor {
     /// Compresses `body`; `None` while there is no dictionary, or when it would not get smaller.
     pub(in crate::store) fn pack(
         &self,
@@ -165,15 +165,16 @@ impl Press {
 
     /// Trains a dictionary from samples; `None` if zstd fails.
     fn dictionary(&self, samples: &Samples) -> Option<Dictionary> {
-        let mut trained: Vec<u8> = Vec::with_capacity(DICTIONARY);
+        let mut dictionary: Vec<u8> = Vec::with_capacity(DICTIONARY);
         // Too few or too small samples to learn from: the newest are the dictionary, as they are.
-        if zstd_safe::train_from_buffer(&mut trained, &samples.bytes, &samples.lengths).is_err() {
+        if zstd_safe::train_from_buffer(&mut dictionary, &samples.bytes, &samples.lengths).is_err()
+        {
             let from = samples.bytes.len().saturating_sub(DICTIONARY);
-            trained = samples.bytes[from..].to_vec();
+            dictionary = samples.bytes[from..].to_vec();
         }
         Some(Dictionary {
-            pack: CDict::try_create(&trained, LEVEL)?,
-            unpack: DDict::try_create(&trained)?,
+            pack: CDict::try_create(&dictionary, LEVEL)?,
+            unpack: DDict::try_create(&dictionary)?,
             readers: Arc::clone(&self.readers),
         })
     }

@@ -22,8 +22,8 @@ impl Priority {
     /// Priority of all other keys; the default. 0.
     pub const NORMAL: Self = Self(0);
 
-    /// Returns a custom priority. A queue keeps one line per priority that it sees, so few are
-    /// better than many.
+    /// Returns a custom priority. A queue keeps lanes for each priority that it sees, so few
+    /// are better than many.
     pub const fn new(value: i8) -> Self {
         Self(value)
     }
@@ -60,19 +60,19 @@ impl fmt::Display for Priority {
 /// ```
 /// # extern crate windlass_runtime as windlass;
 /// # use std::time::Duration;
-/// use windlass::workqueue::{Adding, Priority};
-/// let resync = Adding::new().priority(Priority::LOW).after(Duration::from_secs(60));
+/// use windlass::workqueue::{AddOptions, Priority};
+/// let resync = AddOptions::new().priority(Priority::LOW).after(Duration::from_secs(60));
 /// # let _ = resync;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Adding {
+pub struct AddOptions {
     pub(super) priority: Priority,
     pub(super) reasons: u64,
     pub(super) delay: Duration,
 }
 
-impl Adding {
+impl AddOptions {
     /// Returns the defaults: at once, of normal priority, without reasons.
     pub fn new() -> Self {
         Self::default()
@@ -84,14 +84,14 @@ impl Adding {
         self
     }
 
-    /// Sets the reasons: bits whose meaning only the caller knows, merged with those that the key
+    /// Sets the reasons: bits whose meaning the caller defines, merged with those that the key
     /// has already. Default: none.
     pub fn reasons(mut self, reasons: u64) -> Self {
         self.reasons = reasons;
         self
     }
 
-    /// Sets the delay, unless another add asks for an earlier time. Default: at once.
+    /// Sets the delay; an earlier time of another add stays. Default: at once.
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self

@@ -1,35 +1,35 @@
-//! Events of simulated elections, and the agenda that orders them.
+//! Events of simulated elections, and the queue that orders them by time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::decision::LockRequest;
-use super::super::lock::ObservedRecord;
+use windlass_runtime::leader::ObservedRecord;
+use windlass_runtime::leader::simulated::LockRequest;
 
 /// Kind of an event.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum EventKind {
     /// A node tries to acquire or renew.
     Wake,
     /// A request about the lease arrives at the server.
-    Execute { id: u64, ask: LockRequest, sent: u64 },
+    Execute { id: u64, request: LockRequest, sent: u64 },
     /// The answer arrives.
     Response {
         id: u64,
-        ask: LockRequest,
+        request: LockRequest,
         sent: u64,
         answer: Option<Box<ObservedRecord>>,
         conflict: bool,
     },
     /// No answer came in time.
-    GiveUp { id: u64, ask: LockRequest, sent: u64 },
-    /// The work of a node wants to write.
+    GiveUp { id: u64, request: LockRequest, sent: u64 },
+    /// The work of a node attempts a write.
     Write,
-    /// The server begins to execute a write that the node's gate let out.
+    /// The server begins to execute a write that the node's gate admitted.
     Begin { until: u64 },
-    /// The world does something to a node.
-    Disturb,
-    /// The work of a node that is to give the lease back has ended.
+    /// A fault occurs at a node or at the Lease.
+    Fault,
+    /// The work of a node that is to release the lease has ended.
     Release,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Event {
     pub(super) at: u64,
     order: u64,
     pub(super) node: usize,
-    /// The life of the node that the event belongs to.
+    /// Number of the node's restart to which the event belongs.
     pub(super) life: u32,
-    pub(super) what: What,
+    pub(super) kind: EventKind,
 }
 
 impl PartialEq for Event {
@@ -63,21 +63,21 @@ impl Ord for Event {
 
 /// Events by time; those of one moment in the order of their creation.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
+pub(super) struct EventQueue {
     events: BinaryHeap<Reverse<Event>>,
     order: u64,
 }
 
-impl Agenda {
+impl EventQueue {
     /// Returns a number that no other event or request has.
     pub(super) fn number(&mut self) -> u64 {
         self.order += 1;
         self.order
     }
 
-    pub(super) fn push(&mut self, at: u64, node: usize, life: u32, what: What) {
+    pub(super) fn push(&mut self, at: u64, node: usize, life: u32, kind: EventKind) {
         let order = self.number();
-        self.events.push(Reverse(Event { at, order, node, life, what }));
+        self.events.push(Reverse(Event { at, order, node, life, kind }));
     }
 
     pub(super) fn pop(&mut self) -> Option<Event> {

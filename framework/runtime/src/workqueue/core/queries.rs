@@ -10,13 +10,13 @@ use super::{Core, QueueCounts};
 use crate::workqueue::meter::{QueueReport, Tally};
 use crate::workqueue::{KeyStage, KeyState, Priority};
 
-/// Sort key of a listing: place, then priority, then age, due time or turn.
+/// Sort key of a listing: stage, then priority, then age, due time or sequence number.
 type Rank = (KeyStage, Reverse<Priority>, u64, Ticket);
 
 impl<T> Core<T> {
     /// Returns the numbers for the metrics; `tally` is counted by the caller.
     pub(in crate::workqueue) fn report(&self, tally: Tally) -> QueueReport {
-        QueueReport { adds: self.adds, delays: self.delays, depths: self.lines.depths(), tally }
+        QueueReport { adds: self.adds, delays: self.delays, depths: self.lanes.depths(), tally }
     }
 }
 
@@ -27,24 +27,24 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Returns whether no key is ready and none is in work.
-    pub(in crate::workqueue) fn quiet(&self) -> bool {
+    pub(in crate::workqueue) fn is_drained(&self) -> bool {
         self.slots.in_work().is_empty() && self.ready() == 0
     }
 
     /// Returns whether the queue is closed and no key will become ready any more.
     pub(in crate::workqueue) fn exhausted(&self) -> bool {
-        self.closed && self.ready() == 0 && self.coming_back == 0
+        self.closed && self.ready() == 0 && self.added_in_work == 0
     }
 
     /// Returns the number of keys that could be taken now.
     pub(in crate::workqueue) fn eligible(&self) -> usize {
         let failing = self.failing_limit.saturating_sub(self.failing_in_work);
-        self.lines.healthy_ready + self.lines.failing_ready.min(failing)
+        self.lanes.healthy_ready + self.lanes.failing_ready.min(failing)
     }
 
-    /// Returns the number of ready keys, takeable or not.
+    /// Returns the number of ready keys, whether or not they can be taken.
     fn ready(&self) -> usize {
-        self.lines.healthy_ready + self.lines.failing_ready
+        self.lanes.healthy_ready + self.lanes.failing_ready
     }
 
     /// Returns the time at which the next delayed key is due.
@@ -67,7 +67,7 @@ impl<T: Eq + Clone> Core<T> {
         }
     }
 
-    /// Describes at most `limit` keys: in work, ready, backing off, delayed; in each place by
+    /// Describes at most `limit` keys: in work, ready, backing off, delayed; in each stage by
     /// priority, then the longest there or the next due first.
     pub(in crate::workqueue) fn describe(&self, limit: usize, now: Nanos) -> Vec<KeyState<T>> {
         let mut first: BinaryHeap<Rank> = BinaryHeap::new();
@@ -82,7 +82,7 @@ impl<T: Eq + Clone> Core<T> {
             }
         }
         let ranked = first.into_sorted_vec().into_iter();
-        ranked.filter_map(|(place, .., ticket)| self.state(place, ticket, now)).collect()
+        ranked.filter_map(|(stage, .., ticket)| self.state(stage, ticket, now)).collect()
     }
 
     /// Describes one key.
@@ -93,30 +93,30 @@ impl<T: Eq + Clone> Core<T> {
         let until = |at: Nanos| Some(Duration::from_nanos(at.saturating_sub(now)));
         let (age, due_in, again) = match slot.stage {
             Stage::Ready { since, .. } => (ago(since), None, false),
-            Stage::Working { spot } => {
-                let working = self.slots.in_work().get(spot as usize)?;
+            Stage::Working { index } => {
+                let working = self.slots.in_work().get(index as usize)?;
                 match working.again {
                     Again::At { at, .. } => (ago(working.since), until(at), true),
                     again => (ago(working.since), None, matches!(again, Again::Now { .. })),
                 }
             }
             Stage::Waiting { at, .. } => (None, until(at), false),
-            Stage::Resting => (None, None, false),
+            Stage::Idle => (None, None, false),
         };
         let Slot { reasons, failures, priority, .. } = *slot;
         Some(KeyState { key, stage, failures, age, due_in, again, priority, reasons })
     }
 
-    /// Returns the sort key of a key; `None` if it rests.
+    /// Returns the sort key of a key; `None` if the key is idle.
     fn rank(&self, ticket: Ticket, slot: &Slot) -> Option<Rank> {
         let (stage, order) = match slot.stage {
-            Stage::Working { spot } => {
-                (KeyStage::Working, self.slots.in_work().get(spot as usize)?.since)
+            Stage::Working { index } => {
+                (KeyStage::Working, self.slots.in_work().get(index as usize)?.since)
             }
-            Stage::Ready { turn, .. } => (KeyStage::Queued, turn),
+            Stage::Ready { seq, .. } => (KeyStage::Queued, seq),
             Stage::Waiting { at, .. } if slot.is_backing_off() => (KeyStage::BackingOff, at),
             Stage::Waiting { at, .. } => (KeyStage::Delayed, at),
-            Stage::Resting => return None,
+            Stage::Idle => return None,
         };
         Some((stage, Reverse(slot.priority), order, ticket))
     }
