@@ -69,11 +69,11 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Passes the present state to the handler of failures.
     fn notify_handler(&self, pause: Duration) {
         let Some(handler) = &self.on_error else { return };
-        let what = self.subject.what.clone();
-        let error = ReflectorError { what, state: self.status.get(), pause };
+        let resource = self.subject.what.clone();
+        let error = ReflectorError { resource, state: self.status.get(), pause };
         if catch_unwind(AssertUnwindSafe(|| handler(&error))).is_err() {
             let resource = &self.subject.what;
-            tracing::error!(resource, "a handler of a reflector's trouble panicked");
+            tracing::error!(resource, "a handler of a reflector's errors panicked");
         }
     }
 }

@@ -21,11 +21,11 @@ use windlass_core::resource::{Resource, ResourceInfo};
 
 /// A failure of a reflector, and its consequences.
 ///
-/// Passed to the handler of [`Reflector::on_trouble`], once for each failed attempt.
+/// Passed to the handler of [`Reflector::on_error`], once for each failed attempt.
 #[derive(Clone, Debug)]
 pub struct ReflectorError {
     /// Description of the objects that are read: `pods in "shop"`.
-    pub what: String,
+    pub resource: String,
     /// The state that follows from the failure, with the reason.
     pub state: State,
     /// Pause before the next attempt.
@@ -205,8 +205,8 @@ impl<T: ReflectorSink> Reflector<T> {
     /// # extern crate windlass_cache as windlass;
     /// # use windlass::reflector::{Reflector, StoreTarget};
     /// # fn example(reflector: Reflector<StoreTarget>) -> Reflector<StoreTarget> {
-    /// reflector.on_trouble(|trouble| {
-    ///     eprintln!("{}: {}; again in {:?}", trouble.what, trouble.state, trouble.pause);
+    /// reflector.on_error(|error| {
+    ///     eprintln!("{}: {}; again in {:?}", error.resource, error.state, error.pause);
     /// })
     /// # }
     /// ```

@@ -21,7 +21,7 @@ use windlass_core::wire::MetadataRef;
 ///
 /// /// Reads the data of maps of one application, and decodes no other map.
 /// fn size(map: &Cached<ConfigMap>) -> usize {
-///     if map.head().label("app") != Some("web") {
+///     if map.metadata().label("app") != Some("web") {
 ///         return 0;
 ///     }
 ///     // An object that does not decode counts as empty here.
