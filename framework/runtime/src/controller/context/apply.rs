@@ -192,7 +192,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                     None
                 }
                 (There::Nothing | There::Other(_), _) => {
-                    cx.before_making(&self.what()).await?;
+                    cx.before_creating(&self.what()).await?;
                     None
                 }
             };

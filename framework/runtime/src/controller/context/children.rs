@@ -129,7 +129,7 @@ impl<C: Reconciler> Context<C> {
         owners.retain(|other| other.uid != owner.uid);
         owners.push(owner);
         metadata.namespace = namespace;
-        self.before_making(&format!("{} \"{name}\"", info.kind)).await?;
+        self.before_creating(&format!("{} \"{name}\"", info.kind)).await?;
         let api = self.api_of::<K>(&child.key());
         self.send_create(&api, &child).await
     }

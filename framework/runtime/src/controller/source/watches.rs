@@ -32,19 +32,19 @@ pub(crate) struct Attach<'a> {
 /// cannot be built as wired.
 pub(crate) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
 
-/// Connects the reconciled kind; leaves out echoes of the controller's own writes, and changes that
+/// Connects the reconciled kind; leaves out events of the controller's own writes, and changes that
 /// `when` does not pass.
 pub(crate) fn main<K: Resource>(
     at: &Attach<'_>,
-    echoes: Arc<OwnWriteFilter>,
+    own_writes: Arc<OwnWriteFilter>,
     when: Option<&Predicate<K>>,
 ) -> Registration {
     let is_change = move |event: &Event| match event {
         Event::Added { .. } | Event::Deleted { .. } => true,
         Event::Updated { old, new } => {
-            // A successor of the same name is never an echo.
+            // A successor of the same name is never the result of an own write.
             !old.metadata().has_uid_of(&new.metadata())
-                || !echoes.is_echo(new.key(), || (old.version(), new.version()))
+                || !own_writes.is_own_change(new.key(), || (old.version(), new.version()))
         }
     };
     let informer = at.informers.informer::<K>();
