@@ -103,7 +103,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Sets the limit beyond which an object counts as reconciled endlessly and is slowed down.
-    /// Default: 50 reconciles within a minute without a change of its spec are not slowed down, then one a
+    /// Default: more than 50 reconciles within a minute without a change of its spec; then one a
     /// second.
     ///
     /// ```

@@ -129,7 +129,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Box::pin(self.forget(key)).await;
             return Ok(None);
         };
-        if self.shared.trigger_names.paused.holds(&cached) {
+        if self.shared.trigger_names.paused.check(&cached) {
             return Err(Stopped::Paused);
         }
         let object = match cached.get() {

@@ -106,7 +106,7 @@ impl<C: Reconciler> Handle<C> {
             let meter = Meter::new(&environment.metrics, &plan.name, workers);
             self.trigger_names
                 .paused
-                .show_in(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
+                .set_gauge(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
             let applied = &self.memory.applied;
             let at = Attach { controller: &plan.name, informers, enqueuer: &enqueuer, applied };
             let own_writes = Arc::clone(&self.memory.own_writes);

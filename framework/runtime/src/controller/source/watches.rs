@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::enqueue::{EnqueueReason, Enqueuer};
-use super::paused::is_switched;
+use super::paused::is_pause_change;
 use super::predicates::Predicate;
 use super::reasons::Reason;
 use crate::controller::state::{ApplyCache, ObservedChild, OwnWriteFilter};
@@ -129,7 +129,7 @@ fn must_pass(event: &Event) -> bool {
         Event::Added { new, .. } => new.metadata().is_terminating(),
         Event::Updated { old, new } => {
             new.metadata().is_terminating() && !old.metadata().is_terminating()
-                || is_switched(event)
+                || is_pause_change(event)
         }
         Event::Deleted { .. } => true,
     }

@@ -428,11 +428,11 @@ impl KindExpectations {
         informers: &InformerRegistry,
     ) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
         let mut views = vec![View::Confirmed; self.sent.len()];
-        let asked = self.sent.iter().zip(&mut views);
-        let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_delivered);
+        let checks = self.sent.iter().zip(&mut views);
+        let checks = checks.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_delivered);
         (self.kind.check)(
             informers,
-            &mut asked.map(|((key, sent), view)| CacheCheck { key, sent, view }),
+            &mut checks.map(|((key, sent), view)| CacheCheck { key, sent, view }),
         );
         self.sent.iter().zip(views).map(|((key, sent), view)| (key, sent, view))
     }
@@ -504,10 +504,10 @@ impl Drop for PendingCreate<'_> {
 /// Checks the caches of `K`. Objects of a kind without a cache are read from the API server.
 fn check_cache<K: Resource>(
     informers: &InformerRegistry,
-    asked: &mut dyn Iterator<Item = CacheCheck<'_>>,
+    checks: &mut dyn Iterator<Item = CacheCheck<'_>>,
 ) {
     let caches = informers.caches_of::<K>();
-    for CacheCheck { key, sent, view } in asked {
+    for CacheCheck { key, sent, view } in checks {
         // In a namespace that no cache covers, no view can lack the write.
         let caches = caches.iter().filter(|cache| cache.covers(key.namespace()));
         *view = caches.map(|cache| view_in(cache, key, sent)).max().unwrap_or(View::Confirmed);

@@ -68,7 +68,7 @@ struct FailureStreak {
     /// Hash of the text.
     text: u64,
     gave_up: bool,
-    /// A change came since then, and the object is tried again.
+    /// The object changed since it was given up, and is tried again.
     is_resumed: bool,
     /// Version of its spec when it was given up.
     given_up_at: Option<SpecVersion>,

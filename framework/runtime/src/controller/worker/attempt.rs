@@ -14,7 +14,7 @@ use windlass_core::resource::ObjectKey;
 
 /// The attempt is running.
 const RUNNING: u8 = 0;
-/// The attempt came to its end by itself.
+/// The attempt ended by itself.
 const ENDED: u8 = 1;
 /// The attempt was dropped: at its deadline, at the end of the drain, or because it was superseded.
 const DROPPED: u8 = 2;

@@ -32,7 +32,7 @@ pub struct OwnRecords(Arc<Mutex<Records>>);
 struct Records {
     kept: VecDeque<(Fingerprint, Option<Wait>)>,
     /// Time since which no other process is known to have held the lock; until a record was seen.
-    unheld: Option<ClockReading>,
+    unheld_since: Option<ClockReading>,
 }
 
 /// Renewal time and transitions: distinguish two records of one holder, as precisely as a Lease
@@ -106,14 +106,14 @@ impl OwnRecords {
 
     /// Notes that no other process has held the lock at `at`.
     pub fn set_unheld_since(&self, at: ClockReading) {
-        self.0.lock().unheld = Some(at);
+        self.0.lock().unheld_since = Some(at);
     }
 
     /// Takes in that a record was seen; returns whether, if it is ours, no other process can have
     /// held the lock before. Others that created it since then are still waiting for `duration`.
     /// True for the first record at most.
     pub(in crate::leader) fn take_unheld(&self, duration: Duration, now: &ClockReading) -> bool {
-        let since = self.0.lock().unheld.take();
+        let since = self.0.lock().unheld_since.take();
         since.is_some_and(|since| since.longest_until(now) < duration)
     }
 }
