@@ -4,7 +4,7 @@
 //! with the old and the new state at hand: the queue of keys is the only buffer. Mappers are user
 //! code: each runs on a task of its own, and a slow one delays no other source.
 
-// DESIGN.md, 39: Predicates are not asked about deletions and the pause annotation
+// DESIGN.md, 39: Predicates are not called for deletions and the pause annotation
 // DESIGN.md, 55: An event of a child wakes the owner even after an own write
 
 use std::sync::Arc;

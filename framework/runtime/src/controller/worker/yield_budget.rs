@@ -5,7 +5,7 @@
 //! that costs as much as dozens of queue operations. So attempts and their time are counted here
 //! instead.
 
-// DESIGN.md, 98: A worker's yield budget is 4096 turns or a millisecond
+// DESIGN.md, 98: A worker's yield budget is 4096 attempts or a millisecond
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
