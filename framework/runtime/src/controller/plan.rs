@@ -62,7 +62,7 @@ pub(super) struct Finalizer<C: Reconciler> {
 pub(super) struct ReconcileOptions<C: Reconciler> {
     /// The action when the retries of an object are used up.
     pub(super) after_max_retries: AfterMaxRetries,
-    /// The caller of `OnFailure::failed`, if the controller asked for reports.
+    /// The caller of `OnFailure::failed`, if the controller enables reports.
     pub(super) report: Option<Report<C>>,
     /// Whether repeated failures are reported, too.
     pub(super) reports_every_failure: bool,

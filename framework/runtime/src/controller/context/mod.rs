@@ -76,7 +76,7 @@ pub(super) struct ControllerShared {
     pub(super) controller: Arc<str>,
     /// The reconciled kind.
     pub(super) info: ResourceInfo,
-    /// Client of this run; its writes ask the lease.
+    /// Client of this run; its writes pass the gate of the lease.
     pub(super) client: Client,
     /// The operator's caches.
     pub(super) informers: InformerRegistry,

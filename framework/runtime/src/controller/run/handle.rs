@@ -37,7 +37,7 @@ use windlass_core::resource::ObjectKey;
 
 /// Time for writing pending Events after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
-/// Most objects named in a report of a controller that does not come to rest.
+/// Most objects named in a report of a controller that does not settle.
 const MAX_REPORTED: usize = 16;
 /// Time after which a controller that waits for its caches logs that.
 const WARN_AFTER: Duration = Duration::from_secs(30);
@@ -320,7 +320,7 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn dump(&self, limit: usize) -> Value {
         let keys = self.attached.get().map(|attached| attached.queue.describe(limit));
-        let look = DumpSource {
+        let source = DumpSource {
             name: &self.plan.name,
             info: &self.plan.info,
             workers: self.workers.load(Ordering::Relaxed),
@@ -330,7 +330,7 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             errors: self.last_errors.snapshot(),
             hot: self.loop_guard.hot(limit),
         };
-        look.print(limit)
+        source.print(limit)
     }
 
     fn limit_workers(&self, workers: usize) {

@@ -75,7 +75,7 @@ impl Namespaces {
             return self.ended(key);
         }
         let mut waiting = self.waiting.lock();
-        // The watch may already show a state that came after this reconcile began: a key that did
+        // The watch may already show a state newer than the start of this reconcile: a key that did
         // not wait before has seen only the answer to its own request.
         let seen =
             if missing.is_missing { NamespaceState::Absent } else { NamespaceState::Unknown };

@@ -5,11 +5,11 @@
 //! another, which may still be running, must wait like any other candidate. So a record counts as
 //! ours only when it is one of these; a forgotten record costs a wait, not safety.
 //!
-//! A record that goes back to the creation of a lock says nothing about the holder of an earlier
+//! A record that goes back to the creation of a lock proves nothing about the holder of an earlier
 //! lock, which may have been deleted while its holder hangs. So such a record lets its holder write
 //! only when a lease duration has passed since it was first seen in the store, and each renewal of
-//! it inherits the rest of that wait. Absent: the decision which records those are; it is the
-//! machine's.
+//! it inherits the rest of that wait. Absent: the decision about which records these are,
+//! which the machine makes.
 
 // DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
 
