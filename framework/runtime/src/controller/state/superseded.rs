@@ -150,7 +150,7 @@ mod tests {
         let key = ObjectKey::new(None, "home");
         let watch = all.watch(&key, SpecVersion::test(1));
         let token = watch.token().clone();
-        all.gone(&key);
+        all.deleted(&key);
         assert!(token.is_cancelled());
         drop(watch);
         assert_eq!((all.count.load(Ordering::SeqCst), all.registered.lock().len()), (0, 0));

@@ -128,7 +128,7 @@ async fn announced_children_are_counted_down_and_may_be_withdrawn() {
 async fn a_child_that_never_appears_is_expected_for_five_minutes() {
     let world = World::new();
     drop(world.creating());
-    tokio::time::advance(EXPIRE - Duration::from_secs(1)).await;
+    tokio::time::advance(EXPECTATION_TIMEOUT - Duration::from_secs(1)).await;
     world.begin();
     let pending = world.expectations.pending(&key(), &world.informers, Instant::now());
     assert_eq!((pending.created, pending.expires_in), (1, Some(Duration::from_secs(1))));
@@ -158,7 +158,7 @@ async fn all_is_forgotten_with_the_parent_and_when_another_takes_its_name() {
 #[tokio::test(start_paused = true)]
 async fn writes_are_bounded_and_forgotten_when_no_cache_lacks_them() {
     let world = World::new();
-    for n in 0..=WRITES {
+    for n in 0..=MAX_WRITES {
         let key = child(&format!("web-{n}"));
         world.expectations.sent(
             world.parent_ref(),
@@ -167,7 +167,10 @@ async fn writes_are_bounded_and_forgotten_when_no_cache_lacks_them() {
             Instant::now(),
         );
     }
-    assert_eq!(world.expectations.parents.of(&key()).lock()[&key()].kinds[0].sent.len(), WRITES);
+    assert_eq!(
+        world.expectations.parents.of(&key()).lock()[&key()].kinds[0].sent.len(),
+        MAX_WRITES
+    );
     // The kind has no cache.
     world.begin();
     tokio::time::advance(CONFIRMED_RETENTION).await;
@@ -203,7 +206,7 @@ async fn a_child_that_a_limited_cache_never_shows_is_forgotten_in_time() {
     created_in(&world, "shop");
     world.begin();
     assert_eq!(world.created(), 1);
-    tokio::time::advance(EXPIRE).await;
+    tokio::time::advance(EXPECTATION_TIMEOUT).await;
     assert_eq!(world.created(), 0);
     world.begin();
     assert!(world.expectations.parents.is_empty());
