@@ -246,7 +246,7 @@ async fn a_change_of_a_child_that_was_seen_does_not_make_it_a_creation_again() {
         let parents = world.expectations.parents.of(&key()).lock();
         parents
             .get(&key())
-            .and_then(|parent| Some(parent.kinds.first()?.sent.first_key_value()?.1.what))
+            .and_then(|parent| Some(parent.kinds.first()?.sent.first_key_value()?.1.effect))
     };
     sent(WriteEffect::Created);
     sent(WriteEffect::Changed);
