@@ -7,9 +7,9 @@
 //!
 //! Absent: clusters that come and go, and controllers whose reconciled kind is in another cluster.
 //!
-//! Writes pass a gate (`Door`) that all clones of the client share: the manager sets the term's
-//! gate into it and takes it out again. So a client that user code kept from an earlier term is
-//! refused, too.
+//! Writes pass a gate (`ForwardingGate`) that all clones of the client share and that forwards to
+//! the gate of the current term; the manager sets that one, and removes it at the end of the term.
+//! So writes of a client that user code kept from an earlier term are refused, too.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,14 +47,14 @@ struct Inner {
     name: Arc<str>,
     /// Number in the keys of its objects.
     id: ClusterId,
-    /// Client whose writes pass `door`.
+    /// Client whose writes pass `gate`.
     client: Client,
     /// Namespaces that are watched; empty for all.
     namespaces: Vec<String>,
     /// Caches; made at the first request, so that the manager's environment can be given before.
     informers: OnceLock<InformerRegistry>,
     /// Gate of all writes.
-    door: Arc<Door>,
+    gate: Arc<ForwardingGate>,
     /// Whether a manager runs its caches and fences its writes.
     is_managed: AtomicBool,
 }
@@ -76,13 +76,13 @@ impl Cluster {
         namespaces: impl IntoIterator<Item = N>,
     ) -> Self {
         let name: Arc<str> = Arc::from(name.into());
-        let door = Arc::new(Door { cluster: Arc::clone(&name), state: Mutex::default() });
+        let gate = Arc::new(ForwardingGate { cluster: Arc::clone(&name), state: Mutex::default() });
         // All clones of the client share this gate, in every term.
-        let client = client.gated(Arc::clone(&door) as Arc<dyn WriteGate>);
+        let client = client.gated(Arc::clone(&gate) as Arc<dyn WriteGate>);
         let namespaces = namespaces.into_iter().map(Into::into).collect();
         let id = ClusterId(number(&name));
         let (informers, is_managed) = (OnceLock::new(), AtomicBool::new(false));
-        let inner = Inner { name, id, client, namespaces, informers, door, is_managed };
+        let inner = Inner { name, id, client, namespaces, informers, gate, is_managed };
         Self { inner: Arc::new(inner) }
     }
 
@@ -124,11 +124,11 @@ impl Cluster {
     /// use the manager's clock and metrics, if they were not requested before.
     pub(crate) fn managed_by(&self, environment: &Environment) {
         self.inner.is_managed.store(true, Ordering::SeqCst);
-        // An earlier `check_managed` may have shut the gate; the manager sets its own gate later by
-        // `fence`.
-        let mut state = self.inner.door.state.lock();
-        if matches!(*state, Admission::Unmanaged) {
-            *state = Admission::Free;
+        // An earlier `check_managed` may have closed the gate; the manager sets its own gate later
+        // by `fence`.
+        let mut state = self.inner.gate.state.lock();
+        if matches!(*state, GateState::Unmanaged) {
+            *state = GateState::Open;
         }
         drop(state);
         self.registry(environment);
@@ -140,7 +140,7 @@ impl Cluster {
         if self.inner.is_managed.load(Ordering::SeqCst) {
             return Ok(());
         }
-        *self.inner.door.state.lock() = Admission::Unmanaged;
+        *self.inner.gate.state.lock() = GateState::Unmanaged;
         let text = format!(
             "cluster {} is watched, but was not given to the manager: call `Manager::cluster` with it",
             self.name()
@@ -165,7 +165,7 @@ impl Cluster {
 
     /// Sends the checks of all writes to `gate`; without a gate writes are refused.
     pub(crate) fn fence(&self, gate: Option<Arc<dyn WriteGate>>) {
-        *self.inner.door.state.lock() = gate.map_or(Admission::Shut, Admission::Behind);
+        *self.inner.gate.state.lock() = gate.map_or(GateState::Closed, GateState::Forwarding);
     }
 }
 
@@ -190,34 +190,34 @@ fn number(name: &str) -> u16 {
 
 /// Write gate of the cluster, which forwards to the current term's gate.
 #[derive(Debug)]
-struct Door {
+struct ForwardingGate {
     /// Name for the texts of errors.
     cluster: Arc<str>,
-    /// Held for a copy only: the term's gate is asked without it.
-    state: Mutex<Admission>,
+    /// Locked for a copy only, and not while the term's gate decides.
+    state: Mutex<GateState>,
 }
 
 /// State of the cluster's write gate.
 #[derive(Clone, Debug, Default)]
-enum Admission {
+enum GateState {
     /// There is no leader election.
     #[default]
-    Free,
+    Open,
     /// There is an election, and this process does not lead.
-    Shut,
+    Closed,
     /// This process leads; the term's gate decides.
-    Behind(Arc<dyn WriteGate>),
-    /// A controller watches the cluster, and no manager was given it.
+    Forwarding(Arc<dyn WriteGate>),
+    /// A controller watches the cluster, and the cluster was not given to a manager.
     Unmanaged,
 }
 
-impl Door {
-    /// Returns the gate to ask now; `None` when every write may pass.
-    fn gate(&self) -> Result<Option<Arc<dyn WriteGate>>, Error> {
+impl ForwardingGate {
+    /// Returns the gate that decides now; `None` when every write may pass.
+    fn current(&self) -> Result<Option<Arc<dyn WriteGate>>, Error> {
         match self.state.lock().clone() {
-            Admission::Free => Ok(None),
-            Admission::Behind(gate) => Ok(Some(gate)),
-            Admission::Shut => {
+            GateState::Open => Ok(None),
+            GateState::Forwarding(gate) => Ok(Some(gate)),
+            GateState::Closed => {
                 let text = format!(
                     "refused to write to cluster {}: this process does not lead; the leader does \
                      the work",
@@ -225,7 +225,7 @@ impl Door {
                 );
                 Err(Error::new(ErrorKind::NotLeader, text))
             }
-            Admission::Unmanaged => {
+            GateState::Unmanaged => {
                 let text = format!(
                     "refused to write to cluster {}: it was not given to the manager, which would \
                      fence its writes; call `Manager::cluster` with it",
@@ -237,15 +237,15 @@ impl Door {
     }
 }
 
-impl WriteGate for Door {
+impl WriteGate for ForwardingGate {
     /// Asked before a request is prepared.
     fn admit(&self) -> Result<Option<Duration>, Error> {
-        self.gate()?.map_or(Ok(None), |gate| gate.admit())
+        self.current()?.map_or(Ok(None), |gate| gate.admit())
     }
 
     /// Asked when the request is sent; the permit counts the write until its answer.
     fn begin_write(&self) -> Result<WritePermit, Error> {
-        self.gate()?.map_or_else(|| Ok(WritePermit::within(None)), |gate| gate.begin_write())
+        self.current()?.map_or_else(|| Ok(WritePermit::within(None)), |gate| gate.begin_write())
     }
 }
 
@@ -267,9 +267,9 @@ mod tests {
     #[test]
     fn writes_elsewhere_ask_for_the_lease_once_there_is_an_election() {
         let east = Cluster::new("east", Client::offline());
-        assert_eq!(east.inner.door.admit().unwrap(), None);
+        assert_eq!(east.inner.gate.admit().unwrap(), None);
         east.fence(None);
-        let error = east.inner.door.admit().unwrap_err();
+        let error = east.inner.gate.admit().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotLeader);
         assert!(error.to_string().contains("cluster east"), "{error}");
     }
@@ -280,12 +280,12 @@ mod tests {
         let error = east.check_managed().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
         assert!(error.to_string().contains("Manager::cluster"), "{error}");
-        let error = east.inner.door.admit().unwrap_err();
+        let error = east.inner.gate.admit().unwrap_err();
         assert!(error.to_string().contains("cluster east"), "{error}");
         let west = Cluster::new("west", Client::offline());
         west.managed_by(west.client().environment());
         west.check_managed().unwrap();
-        assert_eq!(west.inner.door.admit().unwrap(), None);
+        assert_eq!(west.inner.gate.admit().unwrap(), None);
     }
 
     #[test]
@@ -293,11 +293,11 @@ mod tests {
         let flights = InFlightWrites::new(Clock::system(), Duration::ZERO);
         let east = Cluster::new("east", Client::offline());
         east.fence(Some(Arc::new(Counting(flights.clone()))));
-        let out = east.inner.door.begin_write().unwrap();
+        let out = east.inner.gate.begin_write().unwrap();
         east.fence(None);
         assert_eq!(flights.doubts().0, 1, "whoever leads now");
         drop(out);
         assert_eq!(flights.doubts().0, 0);
-        assert!(east.inner.door.begin_write().is_err());
+        assert!(east.inner.gate.begin_write().is_err());
     }
 }

@@ -62,14 +62,10 @@ pub struct Failure {
     pub(crate) source: BoxError,
     /// Schedule of the next attempt.
     pub(crate) retry: Retry,
-    /// Innermost first.
-    ///
-    /// Attempted operations.
+    /// Attempted operations, innermost first.
     tried: Vec<Cow<'static, str>>,
-    /// The texts of failures at the same time.
-    ///
-    /// For steps that ran at the same time: one failure represents the group, and its text names
-    /// all.
+    /// The texts of the other failures of a group of steps that ran at the same time: this failure
+    /// represents the group, and its text names all.
     beside: Vec<String>,
     /// Whether the retries are used up. Set by the worker, which counts them.
     pub(super) gave_up: bool,

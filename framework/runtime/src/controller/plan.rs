@@ -61,8 +61,8 @@ pub(super) struct Finalizer<C: Reconciler> {
 /// Settings that apply to each reconcile.
 pub(super) struct ReconcileOptions<C: Reconciler> {
     /// The action when the retries of an object are used up.
-    pub(super) then: AfterMaxRetries,
-    /// The caller of `OnFailure::failed`, if the controller asked for reports.
+    pub(super) after_max_retries: AfterMaxRetries,
+    /// The caller of `OnFailure::failed`, if the controller enables reports.
     pub(super) report: Option<Report<C>>,
     /// Whether repeated failures are reported, too.
     pub(super) reports_every_failure: bool,
@@ -83,7 +83,7 @@ pub(super) struct ReconcileOptions<C: Reconciler> {
 impl<C: Reconciler> Default for ReconcileOptions<C> {
     fn default() -> Self {
         Self {
-            then: AfterMaxRetries::Rest,
+            after_max_retries: AfterMaxRetries::Rest,
             report: None,
             reports_every_failure: false,
             outcome: None,

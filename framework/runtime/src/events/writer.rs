@@ -63,7 +63,7 @@ impl EventWriter {
         let clock = self.client.environment().clock.clone();
         loop {
             let refresh = self.aggregator.next_refresh();
-            let alarm = async {
+            let refresh_due = async {
                 match refresh {
                     Some(at) => clock.sleep_until(at).await,
                     None => std::future::pending().await,
@@ -77,7 +77,7 @@ impl EventWriter {
                     Some(occurrence) => self.observe(occurrence).await,
                     None => break,
                 },
-                () = alarm => self.refresh(false).await,
+                () = refresh_due => self.refresh(false).await,
             }
         }
         // Closed before it is emptied: a recorder cannot extend the last run.

@@ -138,9 +138,10 @@ impl Elector {
         // a pace of its own.
         let lock = settings.lock.lock(&client.urgent(), &namespace, &settings.name, &identity);
         let now = environment.clock.mark();
-        let unheld = client.new_server().and_then(|new| new.claim(&namespace, &settings.name, now));
+        let unheld_since =
+            client.new_server().and_then(|new| new.claim(&namespace, &settings.name, now));
         let elector = Self::over(settings, lock, environment)?;
-        unheld.into_iter().for_each(|since| elector.set_unheld_since(since));
+        unheld_since.into_iter().for_each(|since| elector.set_unheld_since(since));
         Ok(elector)
     }
 

@@ -1,11 +1,11 @@
 //! A fence in the API server: it refuses writes of a process that does not hold the lease.
 //!
-//! The gate is asked before a write is sent. The gate cannot see a process that stands still
-//! between the gate's answer and the socket for longer than the margin allows, or a program that
-//! does not ask. A `ValidatingAdmissionPolicy` can: it compares the Pod that a request's token is
-//! bound to with the holder that the Lease names. Tokens name the Pod that they belong to, so no
-//! object needs a mark, and updates of a status, deletions and patches are fenced like all others:
-//! admission sees neither annotations of a status update nor any of a deletion.
+//! The gate is asked before a write is sent. The gate cannot notice that a process is suspended
+//! between the gate's answer and the socket for longer than the margin allows, nor a program that
+//! does not use the gate. A `ValidatingAdmissionPolicy` can: it compares the Pod that a request's
+//! token is bound to with the holder that the Lease names. Tokens name the Pod that they belong to,
+//! so no object needs an annotation, and updates of a status, deletions and patches are fenced like
+//! all others: admission sees neither annotations of a status update nor any of a deletion.
 //!
 //! Absent: distinguishing two processes of one Pod, or two Pods of one name; users that are not the
 //! service account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.

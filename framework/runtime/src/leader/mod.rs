@@ -3,14 +3,14 @@
 //! Two replicas of an operator that write at the same time undo each other's work. An [`Elector`]
 //! campaigns for a Lease; while it holds one, its [`Term`] hands out a [`LeaseGate`] that the
 //! client asks before every write. Validity counts from *before* the renewal was sent and is
-//! measured by the clock that says the most time has passed, so a slow answer, a stopped process or
-//! a sleeping machine cannot stretch it. Losing the lease ends the term, not the process: the
+//! measured by the clock by which the most time has passed, so a slow answer, a stopped process or
+//! a suspended machine cannot extend it. Losing the lease ends the term, not the process: the
 //! elector campaigns again.
 //!
 //! A candidate judges another holder by its own clock alone: it takes over when it has seen the
 //! Lease unchanged for the lease duration. Time stamps in the Lease are for human readers.
 //!
-//! The promise covers this: with the defaults no two processes have a framework write executing at
+//! The guarantee: with the defaults no two processes have a framework write executing at
 //! the same time while their clocks and the server's run at rates within 1.15 of each other, or
 //! within 1.02 with writes that are at the server no later than 1.7 s after their gate was asked:
 //! the time on the way counts as a pause, because the server counts its timeout from the arrival. A

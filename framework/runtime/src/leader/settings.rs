@@ -237,12 +237,13 @@ impl LeaderElection {
     /// Sets whether the manifests hold a policy by which the API server refuses writes of a Pod
     /// that does not hold the lease. Default: no.
     ///
-    /// The policy covers two cases that the gate cannot: a process that stood still for longer than
-    /// the promise allows after it asked the gate, and other programs in the Pod. It fences every
-    /// write that the controllers' grants allow, except Leases and Events, and takes the Pod's name
-    /// out of the request's token, so the [identity](Self::identity) must be that name, or begin
-    /// with it and `_`, as the default does. Any other writer under the operator's service account
-    /// that does not lead is refused, too. The policy needs Kubernetes 1.32 and a Lease as lock.
+    /// The policy covers two cases that the gate cannot: a process that was suspended for longer
+    /// than the margin allows after the gate let its write out, and other programs in the Pod. It
+    /// fences every write that the controllers' grants allow, except Leases and Events, and takes
+    /// the Pod's name out of the request's token, so the [identity](Self::identity) must be that
+    /// name, or begin with it and `_`, as the default does. Any other writer under the operator's
+    /// service account that does not lead is refused, too. The policy needs Kubernetes 1.32 and a
+    /// Lease as lock.
     #[must_use]
     pub fn fence(mut self, fence: bool) -> Self {
         self.fence = fence;
@@ -251,8 +252,8 @@ impl LeaderElection {
 
     /// Sets whether the lease is lent to a process that [asks](Self::ask) for it. Default: no. A
     /// leader that lends ends its work as at a clean stop, gives the lease back, and becomes a
-    /// candidate that lets the asker have it first. For clusters in which people develop, not for
-    /// production: every user that may update the Lease can make a leader stop.
+    /// candidate that leaves it to the requester first. For clusters in which people develop, not
+    /// for production: every user that may update the Lease can make a leader stop.
     #[must_use]
     pub fn lend(mut self, lend: bool) -> Self {
         self.handover.lends = lend;

@@ -135,7 +135,7 @@ async fn check_by_dry_run(
 /// Returns those of others that were not replaced; with `force` all are replaced.
 ///
 /// # Errors
-/// An objection of the API server against a definition at once, and a definition of others that
+/// A refusal of a definition by the API server at once, and a definition of others that
 /// stays and does not serve the versions that this program needs; anything else after a minute.
 /// # Cancel safety
 /// Dropping the future cancels the request under way; definitions that were applied before stay.

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::endpoints::OperatorStatus;
 use super::endpoints::http::{
-    ConnectionState, Endpoints, bind, converse, is_one, reader_permits, serve,
+    ConnectionState, Endpoints, bind, is_one, reader_permits, serve, serve_connection,
 };
 use super::*;
 use crate::controller::{ControllerRun, ControllerState};
@@ -208,7 +208,7 @@ async fn ask(endpoints: &Endpoints, request: &str) -> String {
 async fn ask_from(is_local: bool, endpoints: &Endpoints, request: &str) -> String {
     let (here, there) = tokio::io::duplex(4096);
     let state = ConnectionState::new(is_local, &reader_permits());
-    let server = tokio::spawn(converse(there, endpoints.clone(), state));
+    let server = tokio::spawn(serve_connection(there, endpoints.clone(), state));
     let answer = talk(here, request).await;
     server.await.unwrap();
     answer

@@ -161,7 +161,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// # let _ = builder;
     /// ```
     pub fn timer(mut self, timer: Timer) -> Self {
-        let reason = self.names.add_quiet(format!("timer {}", timer.name()));
+        let reason = self.names.add_timed(format!("timer {}", timer.name()));
         let timer_source = TimerSource::new(timer, reason);
         let source: std::sync::Arc<dyn BackgroundSource> = timer_source.clone();
         self.background_sources.push(source);

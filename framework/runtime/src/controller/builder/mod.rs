@@ -1,6 +1,6 @@
 //! Builder of a controller: watched and owned kinds, permissions, settings.
 //!
-//! A builder only collects: no request is sent and no cache is asked for before the manager
+//! A builder only collects: no request is sent and no cache is created before the manager
 //! attaches the built controller. Its methods cannot fail, so an invalid combination is returned as
 //! an error when the controller is attached, except for mistakes in types, which panic where they
 //! are written.

@@ -15,7 +15,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     /// [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most). Default:
     /// [`AfterMaxRetries::Rest`]. Has no effect with endless retries.
     pub fn after_max_retries(mut self, then: AfterMaxRetries) -> Self {
-        self.options.then = then;
+        self.options.after_max_retries = then;
         self
     }
 
@@ -103,7 +103,7 @@ impl<C: Reconciler> ControllerBuilder<C> {
     }
 
     /// Sets the limit beyond which an object counts as reconciled endlessly and is slowed down.
-    /// Default: 50 reconciles within a minute without a change of its spec are free, then one a
+    /// Default: more than 50 reconciles within a minute without a change of its spec; then one a
     /// second.
     ///
     /// ```

@@ -132,21 +132,21 @@ impl<C: Reconciler> Context<C> {
         let kind = WrittenKind::of::<K>().filter(|_| is_unnamed);
         let expectations = &self.shared.memory.applied.expectations;
         // Before the request: the watch may show the child before the answer comes.
-        let flight = kind.map(|kind| expectations.creating(self.parent_ref(), kind, clock.now()));
-        match (self.answered(api.create(child)).await, flight) {
-            (Ok((created, answer)), Some(flight)) => {
+        let create = kind.map(|kind| expectations.creating(self.parent_ref(), kind, clock.now()));
+        match (self.answered(api.create(child)).await, create) {
+            (Ok((created, answer)), Some(create)) => {
                 self.show::<K>(&answer);
                 let key = created.key().in_cluster(self.key.cluster());
-                flight.landed(&key, created.uid(), clock.now());
+                create.succeeded(&key, created.uid(), clock.now());
                 Ok(created)
             }
             (Ok((created, answer)), None) => {
                 self.wrote(WriteEffect::Created, &created, &answer);
                 Ok(created)
             }
-            (Err(error), flight) => {
-                if let Some(flight) = flight.filter(|_| is_refusal(&error)) {
-                    flight.refused();
+            (Err(error), create) => {
+                if let Some(create) = create.filter(|_| is_refusal(&error)) {
+                    create.refused();
                 }
                 Err(error)
             }
@@ -206,7 +206,7 @@ impl<C: Reconciler> Context<C> {
             }
             Err(error) if error.code() == Some(404) => {
                 if let Some(uid) = known {
-                    self.gone::<K>(key, &uid);
+                    self.note_gone::<K>(key, &uid);
                 }
                 Ok(())
             }

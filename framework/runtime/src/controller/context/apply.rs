@@ -6,10 +6,11 @@
 //! applied upon a version that no object ever has: API servers ignore it when there is no such
 //! object, and answer 409 when there is one.
 //!
-//! A run of an apply has at most `TRIES` rounds. Each round knows an assumption about the child's
-//! place (nothing, an owned child at a version, another object) and sends a request that the API
-//! server refuses if the assumption is wrong; a 409 leads to a read, and that to the next
-//! assumption. So no round can overwrite an object that appeared between the look and the request.
+//! A run of an apply has at most `TRIES` rounds. Each round starts from an assumption about the
+//! object of the child's name (none, an owned child at a version, a foreign object) and sends a
+//! request that the API server refuses if the assumption is wrong; a 409 leads to a read, and that
+//! to the next assumption. So no round can overwrite an object that appeared between the read and
+//! the request.
 
 // DESIGN.md, 14: `apply_owned` creates or owns a child; adoption is explicit
 // DESIGN.md, 76: `apply_owned` sends uid and resourceVersion as preconditions
@@ -30,7 +31,7 @@ use windlass_client::api::{Api, ApiFuture, Patch};
 use windlass_core::error::{Error, ErrorKind};
 use windlass_core::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 
-/// Most checks of the object in the child's place while others keep writing.
+/// Most checks of the object of the child's name while others keep writing.
 pub(super) const TRIES: u32 = 5;
 /// A version that no object ever has: API servers count in 63 bits, from 1.
 const NO_VERSION: &str = "9223372036854775807";
@@ -114,21 +115,21 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
     }
 }
 
-/// The object found in the place of the child.
-enum There<K> {
+/// The object found under the name of the child.
+enum FoundObject<K> {
     /// No object of that name.
-    Nothing,
+    Absent,
     /// A child of the reconciled object, by uid.
-    Ours(Version),
+    Owned(Version),
     /// An object that the reconciled object does not control.
-    Other(Box<K>),
+    Foreign(Box<K>),
 }
 
 /// Identity and version of an owned child.
 struct Version {
     /// Guards against a successor of the same name.
     uid: String,
-    /// Guards against changes since the look.
+    /// Guards against changes since the child was read.
     resource_version: String,
 }
 
@@ -155,15 +156,15 @@ struct Apply<'a, C: Reconciler, K> {
 }
 
 impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
-    /// Applies the child, and handles conflicts with the object in its place.
+    /// Applies the child, and handles conflicts with the object of its name.
     async fn run(mut self) -> Result<K, Error> {
         let (cx, key) = (self.cx, &self.child.1);
         // Whether an owned child was there. Its absence now may be the work of garbage collection.
         let mut was_ours = false;
-        let mut there = match cx.cached::<K>(key) {
+        let mut found = match cx.cached::<K>(key) {
             Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
                 Some(child) => return Ok(child),
-                None => There::Ours(Version {
+                None => FoundObject::Owned(Version {
                     uid: cached.metadata().uid().to_owned(),
                     resource_version: cached.metadata().resource_version().to_owned(),
                 }),
@@ -174,31 +175,31 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
                 was_ours = true;
                 match self.api().get_opt(key.name()).await? {
                     Some(live) if self.is_ours(&live) && self.is_current(&live) => return Ok(live),
-                    live => self.place(live),
+                    live => self.classify(live),
                 }
             }
-            _ => There::Nothing,
+            _ => FoundObject::Absent,
         };
         let mut refused = None;
         for _ in 0..TRIES {
-            was_ours |= matches!(there, There::Ours(_));
-            let upon = match (there, refused.take()) {
-                (There::Ours(version), _) => Some(version),
-                (There::Other(live), Some(error)) => self.take_over(*live, error).await?,
+            was_ours |= matches!(found, FoundObject::Owned(_));
+            let upon = match (found, refused.take()) {
+                (FoundObject::Owned(version), _) => Some(version),
+                (FoundObject::Foreign(live), Some(error)) => self.take_over(*live, error).await?,
                 // The child vanished: garbage collection may have removed it because its owner is
                 // gone.
-                (There::Nothing, _) if was_ours => {
+                (FoundObject::Absent, _) if was_ours => {
                     cx.ensure_alive(&self.what()).await?;
                     None
                 }
-                (There::Nothing | There::Other(_), _) => {
-                    cx.before_making(&self.what()).await?;
+                (FoundObject::Absent | FoundObject::Foreign(_), _) => {
+                    cx.before_creating(&self.what()).await?;
                     None
                 }
             };
             match self.send(upon).await {
                 Err(error) if error.code() == Some(409) => {
-                    there = self.place(self.api().get_opt(self.child.1.name()).await?);
+                    found = self.classify(self.api().get_opt(self.child.1.name()).await?);
                     refused = Some(error);
                 }
                 answer => return answer,
@@ -214,9 +215,9 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         let metadata = cached.metadata();
         let found =
             ChildVersion { uid: metadata.uid(), resource_version: metadata.resource_version() };
-        let holds = || content(&*cached.get().ok()?);
+        let current_content = || content(&*cached.get().ok()?);
         let applied = &self.cx.shared.memory.applied;
-        if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, holds)) {
+        if !applied.is_current(&self.cx.key, &self.child, self.hash, (found, current_content)) {
             return None;
         }
         cached.get().ok().map(Arc::unwrap_or_clone)
@@ -234,12 +235,12 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         is_controlled_by(live, self.cx.object.uid())
     }
 
-    /// Classifies the object in the child's place.
-    fn place(&self, live: Option<K>) -> There<K> {
+    /// Classifies the object of the child's name.
+    fn classify(&self, live: Option<K>) -> FoundObject<K> {
         match live {
-            None => There::Nothing,
-            Some(live) if self.is_ours(&live) => There::Ours(Version::of(&live)),
-            Some(live) => There::Other(Box::new(live)),
+            None => FoundObject::Absent,
+            Some(live) if self.is_ours(&live) => FoundObject::Owned(Version::of(&live)),
+            Some(live) => FoundObject::Foreign(Box::new(live)),
         }
     }
 
@@ -283,7 +284,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         Ok(child)
     }
 
-    /// Handles a foreign object in the place of the child: adopts it if that is allowed. `None`
+    /// Handles a foreign object of the name of the child: adopts it if that is allowed. `None`
     /// when it changed meanwhile.
     async fn take_over(&self, live: K, refused: Error) -> Result<Option<Version>, Error> {
         let cx = self.cx;

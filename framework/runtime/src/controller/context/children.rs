@@ -1,6 +1,6 @@
 //! Children of an object: applied as a whole, owned, and not written when nothing would change.
 //!
-//! An owner reference is only a claim: every user who may create an object can write one. So all
+//! An owner reference proves nothing: every user who may create an object can write one. So all
 //! consequences of an owner reference are limited to the object that carries it.
 //!
 //! Reads of a child go to the cache first. The cache may be older than the API server, so every
@@ -129,7 +129,7 @@ impl<C: Reconciler> Context<C> {
         owners.retain(|other| other.uid != owner.uid);
         owners.push(owner);
         metadata.namespace = namespace;
-        self.before_making(&format!("{} \"{name}\"", info.kind)).await?;
+        self.before_creating(&format!("{} \"{name}\"", info.kind)).await?;
         let api = self.api_of::<K>(&child.key());
         self.send_create(&api, &child).await
     }
@@ -257,7 +257,7 @@ impl<C: Reconciler> Context<C> {
         if let [one] = found.as_slice() {
             return Ok(Some(one.clone()));
         }
-        // The cache may lag behind, and does not keep `managedFields`: the API server is asked.
+        // The cache may lag behind, and does not keep `managedFields`: the API server is read.
         let named = format!("metadata.name={name}");
         let children = self.shared.client.all::<K>().list().fields(&named).await?.items;
         let mut claims = children;

@@ -42,7 +42,7 @@ use windlass_core::resource::{Resource, ResourceExt};
 /// selector is expected for the whole 5 min.
 #[derive(Debug)]
 pub struct Expectations<'a, C: Reconciler> {
-    /// The reconcile that asks.
+    /// The reconcile whose expectations these are.
     cx: &'a Context<C>,
 }
 
@@ -50,8 +50,8 @@ impl<C: Reconciler> Context<C> {
     /// Returns the creates and deletes of this process for the object that the caches do not show.
     /// Nothing is expected after a restart: first views are complete.
     ///
-    /// client-go's `ControllerExpectations`, without the bookkeeping by hand: writes through the
-    /// context count by themselves.
+    /// client-go's `ControllerExpectations`, without calls of the reconciler: writes through the
+    /// context are counted by themselves.
     pub fn expectations(&self) -> Expectations<'_, C> {
         Expectations { cx: self }
     }

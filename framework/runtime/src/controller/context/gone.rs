@@ -19,25 +19,27 @@ use windlass_core::resource::ResourceExt;
 /// State of the object by a consistent read.
 ///
 /// Read by name, compared by uid.
-enum Life {
+enum ObjectState {
     /// The object exists and is not marked for deletion.
-    Alive,
+    Live,
     /// The object is marked for deletion.
     Terminating,
     /// Gone, or replaced by another object of the same name.
-    Gone,
+    Deleted,
 }
 
 impl<C: Reconciler> Context<C> {
     /// Reads the object's metadata from the API server.
-    async fn look_up(&self) -> Result<Life, Error> {
+    async fn look_up(&self) -> Result<ObjectState, Error> {
         let name = self.key.name();
         let info = &self.shared.info;
         match self.own_api().get_metadata(name).await {
-            Ok(found) if found.uid() != self.object.uid() => Ok(Life::Gone),
-            Ok(found) if found.is_terminating() => Ok(Life::Terminating),
-            Ok(_) => Ok(Life::Alive),
-            Err(error) if error.is_missing([&info.plural, &info.kind], name) => Ok(Life::Gone),
+            Ok(found) if found.uid() != self.object.uid() => Ok(ObjectState::Deleted),
+            Ok(found) if found.is_terminating() => Ok(ObjectState::Terminating),
+            Ok(_) => Ok(ObjectState::Live),
+            Err(error) if error.is_missing([&info.plural, &info.kind], name) => {
+                Ok(ObjectState::Deleted)
+            }
             Err(error) => Err(error),
         }
     }
@@ -45,22 +47,22 @@ impl<C: Reconciler> Context<C> {
     /// Called before a child is made. If the cache has shown the end of a child since the last
     /// lookup, the object is looked up now, and nothing is made for an object that is gone. The
     /// first children of an object cost no such request.
-    pub(super) async fn before_making(&self, child: &str) -> Result<(), Error> {
+    pub(super) async fn before_creating(&self, child: &str) -> Result<(), Error> {
         let applied = &self.shared.memory.applied;
-        let Some(event) = applied.bereaved(&self.key) else { return Ok(()) };
+        let Some(event) = applied.unchecked_deletion(&self.key) else { return Ok(()) };
         self.ensure_alive(child).await?;
         // Settles only the end that was known before the lookup: a later one needs its own.
-        applied.is_alive(&self.key, event);
+        applied.parent_is_alive(&self.key, event);
         Ok(())
     }
 
     /// Fails when the object is gone, or is being deleted without this reconcile knowing it.
     pub(super) async fn ensure_alive(&self, child: &str) -> Result<(), Error> {
         let end = match self.look_up().await? {
-            Life::Alive => return Ok(()),
-            Life::Terminating if self.object.is_terminating() => return Ok(()),
-            Life::Terminating => "is being deleted",
-            Life::Gone => "is gone",
+            ObjectState::Live => return Ok(()),
+            ObjectState::Terminating if self.object.is_terminating() => return Ok(()),
+            ObjectState::Terminating => "is being deleted",
+            ObjectState::Deleted => "is gone",
         };
         // Relaxed: written and read by the task of this reconcile.
         self.has_ended.store(true, Ordering::Relaxed);
@@ -75,6 +77,6 @@ impl<C: Reconciler> Context<C> {
     /// subresource, a kind or a namespace may be missing as well, so the object is looked up.
     pub(in crate::controller) async fn has_ended(&self, failure: &Failure) -> bool {
         self.has_ended.load(Ordering::Relaxed)
-            || failure.is_not_found() && matches!(self.look_up().await, Ok(Life::Gone))
+            || failure.is_not_found() && matches!(self.look_up().await, Ok(ObjectState::Deleted))
     }
 }

@@ -76,7 +76,7 @@ pub(super) struct ControllerShared {
     pub(super) controller: Arc<str>,
     /// The reconciled kind.
     pub(super) info: ResourceInfo,
-    /// Client of this run; its writes ask the lease.
+    /// Client of this run; its writes pass the gate of the lease.
     pub(super) client: Client,
     /// The operator's caches.
     pub(super) informers: InformerRegistry,
@@ -476,10 +476,10 @@ impl<C: Reconciler> Context<C> {
     /// As [`wrote_own`](Self::wrote_own), for the same object as another type.
     fn wrote_upon<K: Resource>(&self, from: &str, object: &K, answer: &[u8]) {
         // A version other than the reconciled one holds changes that this reconcile has not seen:
-        // the echo of a write upon it must still enqueue the object.
-        let cached_at_start = if self.attempt.cancel.began_at(from) { from } else { "" };
+        // the event of a write upon it must still enqueue the object.
+        let cached_at_start = if self.attempt.cancel.has_start_version(from) { from } else { "" };
         let to = object.resource_version();
-        self.shared.memory.echoes.wrote(&self.key, cached_at_start, (from, to));
+        self.shared.memory.own_writes.wrote(&self.key, cached_at_start, (from, to));
         self.show::<K>(answer);
     }
 
@@ -555,12 +555,12 @@ impl<C: Reconciler> Context<C> {
             said.metadata.uid
         };
         if let Some(uid) = uid {
-            self.gone::<K>(key, &uid);
+            self.note_gone::<K>(key, &uid);
         }
     }
 
     /// Removes the object with that uid from the caches.
-    fn gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
+    fn note_gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
         for cache in self.shared.informers.all_caches_of::<K>() {
             if cache.covers(key.namespace()) {
                 cache.deleted(key, uid);

@@ -17,8 +17,8 @@ pub struct ContextPatcher<'a, C: Reconciler, K> {
     cx: &'a Context<C>,
     /// The copy, and the state from which it was made.
     patcher: Patcher<K>,
-    /// Whether the object is the reconciled one: its patch upon a known version is a known echo,
-    /// which enqueues nothing.
+    /// Whether the object is the reconciled one: the event of its patch upon a known version
+    /// enqueues nothing.
     is_own: bool,
 }
 
@@ -116,7 +116,7 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
             .send_with_callback(|from, written, answer| match from {
                 Some(from) if is_own => cx.wrote_upon(from, written, answer),
                 // Without a version check the result may contain another client's change, so it
-                // must still enqueue the object: it is no known echo.
+                // must still enqueue the object.
                 None if is_own => cx.show::<K>(answer),
                 _ => cx.wrote(WriteEffect::Changed, written, answer),
             })

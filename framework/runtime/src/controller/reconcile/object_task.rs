@@ -205,7 +205,7 @@ impl<C: Reconciler> Tasks<C> {
     pub(crate) async fn end(&self, key: &ObjectKey) {
         let Some(mut task) = self.tasks.lock().remove(key) else { return };
         task.stop.cancel();
-        if !self.gone(key, &mut task.handle, END_LIMIT).await {
+        if !self.wait_for_end(key, &mut task.handle, END_LIMIT).await {
             // A task that blocks its thread cannot be dropped before it yields.
             self.shared.environment.clock.timeout(ABORT_LIMIT, &mut task.handle).await;
         }
@@ -222,13 +222,13 @@ impl<C: Reconciler> Tasks<C> {
         // All tasks are cancelled before the first wait, so that they end side by side.
         for (key, mut task) in tasks {
             let left = deadline.saturating_duration_since(clock.now());
-            all_ended &= self.gone(&key, &mut task.handle, left).await;
+            all_ended &= self.wait_for_end(&key, &mut task.handle, left).await;
         }
         all_ended
     }
 
     /// Waits for the end of a task; aborts it after `limit` and returns false.
-    async fn gone(
+    async fn wait_for_end(
         &self,
         key: &ObjectKey,
         handle: &mut AbortOnDropHandle<()>,
@@ -290,13 +290,13 @@ impl<C: Reconciler> Supervisor<C> {
             let began = self.environment.clock.now();
             // The call itself is user code, too, and may panic.
             let running = async { (self.make)(&self.controller, task.another()).await };
-            let why = match caught(running).await {
+            let error = match caught(running).await {
                 Ok(Ok(())) => return,
                 Ok(Err(failure)) => failure.to_string(),
                 Err(panic) => format!("it panicked: {}", panic_text(&*panic)),
             };
             if task.cancellation().is_cancelled() {
-                tracing::debug!(error = why, "the task of an object failed while it ended");
+                tracing::debug!(error, "the task of an object failed while it ended");
                 return;
             }
             let ran = self.environment.clock.now().saturating_duration_since(began);
@@ -305,7 +305,7 @@ impl<C: Reconciler> Supervisor<C> {
             let bound = policy.bound(failures).unwrap_or(LONGEST_RESTART);
             // At least half of the bound, so that restarts keep a distance.
             let again_in = bound / 2 + self.environment.rng.jitter(bound / 2);
-            tracing::warn!(error = why, failures, ?again_in, "the task of an object failed");
+            tracing::warn!(error, failures, ?again_in, "the task of an object failed");
             tokio::select! {
                 biased;
                 () = task.cancelled() => return,

@@ -55,7 +55,7 @@ pub(crate) struct ObjectStep<C: Reconciler> {
     /// Settings of the builder.
     pub(crate) plan: Arc<ControllerSpec<C>>,
     /// The objects at their last reconcile, if changes are tracked.
-    pub(crate) kept: Option<Arc<LastReconciled<C::Object>>>,
+    pub(crate) last_reconciled: Option<Arc<LastReconciled<C::Object>>>,
     /// The tasks of objects, for a controller that has tasks.
     pub(crate) tasks: Option<Arc<Tasks<C>>>,
 }
@@ -75,13 +75,13 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
         })
     }
 
-    fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp> {
+    fn own_follow_up(&self, key: &ObjectKey) -> Option<FollowUp> {
         let version = || Some(self.store.get(key)?.metadata().resource_version().to_owned());
-        self.shared.memory.echoes.is_own_echo(key, version)
+        self.shared.memory.own_writes.own_follow_up(key, version)
     }
 
     fn finish(&self, key: &ObjectKey, how: FollowUp) {
-        self.shared.memory.echoes.finish(key, how);
+        self.shared.memory.own_writes.finish(key, how);
     }
 
     fn spec_version(&self, key: &ObjectKey) -> Option<SpecVersion> {
@@ -109,7 +109,7 @@ impl<C: Reconciler> KeyHandler for ObjectStep<C> {
             store: Arc::new(store),
             shared: Arc::new(shared),
             plan: Arc::clone(&self.plan),
-            kept: self.kept.clone(),
+            last_reconciled: self.last_reconciled.clone(),
             tasks: self.tasks.clone(),
         }))
     }
@@ -129,7 +129,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Box::pin(self.forget(key)).await;
             return Ok(None);
         };
-        if self.shared.trigger_names.paused.holds(&cached) {
+        if self.shared.trigger_names.paused.check(&cached) {
             return Err(Stopped::Paused);
         }
         let object = match cached.get() {
@@ -137,8 +137,8 @@ impl<C: Reconciler> ObjectStep<C> {
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
         };
         // Before user code runs: the writes of this reconcile are recorded upon this version.
-        memory.echoes.begin(key, object.resource_version());
-        attempt.cancel.begins_at(object.resource_version());
+        memory.own_writes.begin(key, object.resource_version());
+        attempt.cancel.set_start_version(object.resource_version());
         let parent_ref = ParentRef { key, uid: object.uid() };
         let now = self.shared.environment.clock.now();
         memory.applied.expectations.begin(parent_ref, &self.shared.informers, now);
@@ -184,7 +184,10 @@ impl<C: Reconciler> ObjectStep<C> {
         object: Arc<C::Object>,
         attempt: ReconcileAttempt,
     ) -> Context<C> {
-        let before = self.kept.as_ref().and_then(|kept| kept.before(&cached_at_start));
+        let before = self
+            .last_reconciled
+            .as_ref()
+            .and_then(|last_reconciled| last_reconciled.before(&cached_at_start));
         let subject = ReconcileSubject { cached_at_start, object, before };
         Context::new(Arc::clone(&self.shared), Arc::clone(&self.store), subject, attempt)
     }
@@ -193,8 +196,8 @@ impl<C: Reconciler> ObjectStep<C> {
     async fn forget(&self, key: &ObjectKey) {
         self.shared.memory.forget(key);
         self.shared.trigger_names.paused.forget(key);
-        if let Some(kept) = &self.kept {
-            kept.forget(key);
+        if let Some(last_reconciled) = &self.last_reconciled {
+            last_reconciled.forget(key);
         }
         if let Some(tasks) = &self.tasks {
             tasks.end(key).await;
@@ -237,8 +240,8 @@ impl<C: Reconciler> ObjectStep<C> {
         {
             return Err(Box::pin(failed(cx, error.into())).await);
         }
-        if let Some(kept) = &self.kept {
-            kept.reconciled(seen.as_ref().unwrap_or(cx.cached_at_start()));
+        if let Some(last_reconciled) = &self.last_reconciled {
+            last_reconciled.reconciled(seen.as_ref().unwrap_or(cx.cached_at_start()));
         }
         if let Some(tasks) = &self.tasks {
             Box::pin(tasks.reconciled(cx.cached_at_start())).await;

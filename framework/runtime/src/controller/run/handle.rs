@@ -37,7 +37,7 @@ use windlass_core::resource::ObjectKey;
 
 /// Time for writing pending Events after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
-/// Most objects named in a report of a controller that does not come to rest.
+/// Most objects named in a report of a controller that does not settle.
 const MAX_REPORTED: usize = 16;
 /// Time after which a controller that waits for its caches logs that.
 const WARN_AFTER: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ pub(crate) struct Handle<C: Reconciler> {
     controller: Arc<C>,
     memory: Arc<ObjectMemory>,
     loop_guard: Arc<LoopGuardState>,
-    last: Arc<LastErrors>,
+    last_errors: Arc<LastErrors>,
     trigger_names: Arc<TriggerNames>,
     attached: OnceLock<Attached>,
     /// Whether there was a run before.
@@ -79,7 +79,7 @@ impl<C: Reconciler> Handle<C> {
             trigger_names: Arc::new(trigger_names),
             controller: Arc::new(controller),
             memory: Arc::default(),
-            last: Arc::default(),
+            last_errors: Arc::default(),
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
         }
@@ -106,11 +106,11 @@ impl<C: Reconciler> Handle<C> {
             let meter = Meter::new(&environment.metrics, &plan.name, workers);
             self.trigger_names
                 .paused
-                .show_in(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
+                .set_gauge(environment.metrics.gauge(&names::PAUSED, &[&plan.name]));
             let applied = &self.memory.applied;
             let at = Attach { controller: &plan.name, informers, enqueuer: &enqueuer, applied };
-            let echoes = Arc::clone(&self.memory.echoes);
-            let mut sources = vec![watches::main::<C::Object>(&at, echoes, plan.when.as_ref())];
+            let own_writes = Arc::clone(&self.memory.own_writes);
+            let mut sources = vec![watches::main::<C::Object>(&at, own_writes, plan.when.as_ref())];
             let superseded = Arc::clone(&self.memory.superseded);
             let running = informers.informer::<C::Object>().listen();
             sources.push(running.inline(Box::new(move |events| superseded.observe(events))));
@@ -167,7 +167,7 @@ impl<C: Reconciler> Handle<C> {
             store: Arc::new(run.informers.informer::<C::Object>().store()),
             shared,
             plan: Arc::clone(plan),
-            kept: (tracked > 0).then(|| Arc::new(LastReconciled::new(tracked))),
+            last_reconciled: (tracked > 0).then(|| Arc::new(LastReconciled::new(tracked))),
             tasks: tasks.clone(),
         };
         let worker = Worker {
@@ -176,11 +176,11 @@ impl<C: Reconciler> Handle<C> {
             step: Arc::new(step),
             timeout: plan.timeout,
             retry: plan.retry,
-            then: plan.options.then,
+            after_max_retries: plan.options.after_max_retries,
             environment,
             meter: meter.clone(),
             loop_guard: Arc::clone(&self.loop_guard),
-            last: Arc::clone(&self.last),
+            last_errors: Arc::clone(&self.last_errors),
             trigger_names: Arc::clone(&self.trigger_names),
             stop,
             namespaces: Arc::default(),
@@ -320,17 +320,17 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn dump(&self, limit: usize) -> Value {
         let keys = self.attached.get().map(|attached| attached.queue.describe(limit));
-        let look = DumpSource {
+        let source = DumpSource {
             name: &self.plan.name,
             info: &self.plan.info,
             workers: self.workers.load(Ordering::Relaxed),
             state: self.state(),
             trigger_names: &self.trigger_names,
             keys: keys.unwrap_or_default(),
-            errors: self.last.snapshot(),
+            errors: self.last_errors.snapshot(),
             hot: self.loop_guard.hot(limit),
         };
-        look.print(limit)
+        source.print(limit)
     }
 
     fn limit_workers(&self, workers: usize) {
@@ -361,7 +361,7 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         };
         let endless: Vec<String> = self.loop_guard.hot(MAX_REPORTED).iter().map(sentence).collect();
         let mut now = endless.clone();
-        let failing = self.last.snapshot().into_iter().filter(|error| !error.is_over);
+        let failing = self.last_errors.snapshot().into_iter().filter(|error| !error.is_over);
         now.extend(failing.take(MAX_REPORTED).map(|error| {
             format!("{}: failed {} times in a row: {}", error.key, error.count, error.text)
         }));

@@ -39,8 +39,8 @@ pub(crate) trait BackgroundSource: Send + Sync + 'static {
     fn run(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture;
 }
 
-/// Prepares the sources, and starts them unless `stop` came first. They end when the returned set
-/// is dropped.
+/// Prepares the sources, and starts them unless `stop` is cancelled first. They end when the
+/// returned set is dropped.
 pub(crate) async fn start(
     sources: &[Arc<dyn BackgroundSource>],
     run: &BackgroundRun,

@@ -22,11 +22,11 @@ struct Burst {
 
 /// Decision about a taken key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quiet {
+pub(crate) enum DebounceDecision {
     /// The key can be reconciled now, for these reasons.
-    Now(u64),
-    /// The burst goes on: ask again after this time.
-    In(Duration),
+    Ready(u64),
+    /// The burst goes on: the key is to be checked again after this time.
+    Wait(Duration),
 }
 
 /// The bursts of one controller.
@@ -56,9 +56,9 @@ impl Debounce {
     }
 
     /// Decides whether a taken key is reconciled now, for these reasons or more.
-    pub(crate) fn ask(&self, key: &ObjectKey, reasons: u64, now: Instant) -> Quiet {
+    pub(crate) fn check(&self, key: &ObjectKey, reasons: u64, now: Instant) -> DebounceDecision {
         let mut bursts = self.bursts.lock();
-        let Some(burst) = bursts.get_mut(key) else { return Quiet::Now(reasons) };
+        let Some(burst) = bursts.get_mut(key) else { return DebounceDecision::Ready(reasons) };
         burst.reasons |= reasons;
         let idle = self.quiet.saturating_sub(now.saturating_duration_since(burst.last));
         let left = self.most.saturating_sub(now.saturating_duration_since(burst.first));
@@ -66,9 +66,9 @@ impl Debounce {
             Duration::ZERO => {
                 let reasons = burst.reasons;
                 bursts.remove(key);
-                Quiet::Now(reasons)
+                DebounceDecision::Ready(reasons)
             }
-            wait => Quiet::In(wait),
+            wait => DebounceDecision::Wait(wait),
         }
     }
 }
@@ -88,10 +88,10 @@ mod tests {
         let debounce = Debounce::new(SECOND, 10 * SECOND);
         let start = Instant::now();
         assert!(debounce.is_first(&key(), 1, start));
-        assert_eq!(debounce.ask(&key(), 1, start), Quiet::In(SECOND));
+        assert_eq!(debounce.check(&key(), 1, start), DebounceDecision::Wait(SECOND));
         assert!(!debounce.is_first(&key(), 2, start + SECOND / 2), "the queue has it");
-        assert_eq!(debounce.ask(&key(), 0, start + SECOND), Quiet::In(SECOND / 2));
-        assert_eq!(debounce.ask(&key(), 4, start + 2 * SECOND), Quiet::Now(7));
+        assert_eq!(debounce.check(&key(), 0, start + SECOND), DebounceDecision::Wait(SECOND / 2));
+        assert_eq!(debounce.check(&key(), 4, start + 2 * SECOND), DebounceDecision::Ready(7));
         assert!(debounce.is_first(&key(), 1, start + 2 * SECOND), "a new burst");
     }
 
@@ -103,14 +103,14 @@ mod tests {
             debounce.is_first(&key(), 1, start + step * SECOND / 10);
         }
         let late = start + 29 * SECOND / 10;
-        assert_eq!(debounce.ask(&key(), 0, late), Quiet::In(SECOND / 10));
-        assert_eq!(debounce.ask(&key(), 0, start + 3 * SECOND), Quiet::Now(1));
+        assert_eq!(debounce.check(&key(), 0, late), DebounceDecision::Wait(SECOND / 10));
+        assert_eq!(debounce.check(&key(), 0, start + 3 * SECOND), DebounceDecision::Ready(1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_comes_for_another_reason_goes_at_once() {
         let debounce = Debounce::new(SECOND, 3 * SECOND);
-        assert_eq!(debounce.ask(&key(), 8, Instant::now()), Quiet::Now(8));
+        assert_eq!(debounce.check(&key(), 8, Instant::now()), DebounceDecision::Ready(8));
         assert!(debounce.bursts.lock().is_empty());
     }
 }

@@ -14,7 +14,7 @@ use windlass_core::sync::Mutex;
 
 /// Most keys that wait in a queue without workers, as on a replica that does not lead; at most one
 /// batch more. Keys beyond are dropped: the next run enqueues all objects.
-const STANDBY: usize = 16 * 1024;
+const MAX_STANDBY_KEYS: usize = 16 * 1024;
 
 /// State of the queue's workers: running or not.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ impl Enqueuer {
             return true;
         }
         let counts = self.queue.counts();
-        let has_room = counts.queued + counts.delayed < STANDBY;
+        let has_room = counts.queued + counts.delayed < MAX_STANDBY_KEYS;
         *has_dropped |= !has_room;
         has_room
     }
@@ -179,18 +179,18 @@ mod tests {
                 Reason::DELETED,
             );
         };
-        (0..STANDBY).for_each(enqueue);
+        (0..MAX_STANDBY_KEYS).for_each(enqueue);
         let (opened, has_dropped) = enqueuer.open();
         assert!(!has_dropped, "there was room for all");
-        (0..STANDBY + 1).for_each(enqueue);
+        (0..MAX_STANDBY_KEYS + 1).for_each(enqueue);
         assert_eq!(
             queue.counts().queued,
-            STANDBY + 1,
+            MAX_STANDBY_KEYS + 1,
             "there is no limit while they are worked off"
         );
         drop(opened);
-        (0..3 * STANDBY).for_each(enqueue);
-        assert_eq!(queue.counts().queued, STANDBY + 1);
+        (0..3 * MAX_STANDBY_KEYS).for_each(enqueue);
+        assert_eq!(queue.counts().queued, MAX_STANDBY_KEYS + 1);
         assert!(enqueuer.open().1);
     }
 }

@@ -15,7 +15,7 @@ mod triggers;
 pub(super) mod watches;
 
 pub(super) use self::background::{BackgroundRun, BackgroundSource};
-pub(super) use self::debounce::Quiet;
+pub(super) use self::debounce::DebounceDecision;
 pub(super) use self::enqueue::{Enqueuer, RunGuard};
 pub use self::paused::PAUSED;
 pub use self::polls::{Poll, PollHandle};

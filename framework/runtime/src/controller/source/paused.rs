@@ -29,13 +29,13 @@ pub(crate) struct Paused {
 
 impl Paused {
     /// Sets the gauge for the number of paused objects.
-    pub(crate) fn show_in(&self, gauge: GaugeSeries) {
+    pub(crate) fn set_gauge(&self, gauge: GaugeSeries) {
         gauge.set(0.0);
         let _ = self.gauge.set(gauge);
     }
 
-    /// Whether the object is paused and must be skipped.
-    pub(crate) fn holds<K: Resource>(&self, object: &Cached<K>) -> bool {
+    /// Whether the object is paused and must be skipped. Keeps the set, and logs a new pause.
+    pub(crate) fn check<K: Resource>(&self, object: &Cached<K>) -> bool {
         let is_paused = object.annotation(PAUSED).as_deref() == Some("true");
         if is_paused {
             if self.note(object.key()) {
@@ -47,11 +47,11 @@ impl Paused {
         is_paused
     }
 
-    /// Forgets an object that is not paused any more, or gone.
+    /// Forgets an object that is not paused any more, or deleted.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         let Some(mut keys) = self.keys.lock_if_any() else { return };
         let was_paused = keys.remove(key);
-        self.show(&keys);
+        self.update_gauge(&keys);
         drop(keys);
         if was_paused {
             tracing::info!("not paused any more");
@@ -62,12 +62,12 @@ impl Paused {
     fn note(&self, key: &ObjectKey) -> bool {
         let mut keys = self.keys.lock();
         let is_new = keys.insert(key.clone());
-        self.show(&keys);
+        self.update_gauge(&keys);
         is_new
     }
 
     /// Updates the gauge. Called under the lock, so that the last change is shown last.
-    fn show(&self, keys: &BTreeSet<ObjectKey>) {
+    fn update_gauge(&self, keys: &BTreeSet<ObjectKey>) {
         if let Some(gauge) = self.gauge.get() {
             gauge.set(keys.len() as f64);
         }
@@ -75,7 +75,7 @@ impl Paused {
 }
 
 /// Whether the change pauses the object or ends its pause.
-pub(crate) fn is_switched(event: &Event) -> bool {
+pub(crate) fn is_pause_change(event: &Event) -> bool {
     let Event::Updated { old, new } = event else { return false };
     old.annotation(PAUSED) != new.annotation(PAUSED)
 }

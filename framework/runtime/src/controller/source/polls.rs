@@ -28,9 +28,9 @@ use windlass_core::sync::{Mutex, Notify};
 /// Default deadline of a list.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Least interval between polls.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest delay after failures, or the interval if that is longer.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 /// Interval and deadline for listing an external system. See [`PollHandle`] for an example.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl Poll {
     /// a tenth later, so that replicas and restarts do not fall into step. `name` is part of its
     /// reason, `poll NAME`, and labels its metric.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
-        Self { name: name.into(), interval: interval.max(SHORTEST), deadline: DEADLINE }
+        Self { name: name.into(), interval: interval.max(MIN_INTERVAL), deadline: DEADLINE }
     }
 
     /// Sets the time after which one list is dropped and counts as failed. Default: 30 s.
@@ -76,7 +76,7 @@ impl Poll {
             list: Box::new(move || Box::pin(list())),
             state: Mutex::default(),
             is_wired: AtomicBool::new(false),
-            asked: Notify::new(),
+            refresh_requested: Notify::new(),
         };
         PollHandle { shared: Arc::new(shared) }
     }
@@ -125,7 +125,7 @@ struct Shared<V> {
     state: Mutex<State<V>>,
     is_wired: AtomicBool,
     /// Notified by `refresh`.
-    asked: Notify,
+    refresh_requested: Notify,
 }
 
 /// Results of the lists so far.
@@ -194,7 +194,7 @@ impl<V> PollHandle<V> {
 
     /// Polls now instead of at the end of the interval; a running poll is followed by another one.
     pub fn refresh(&self) {
-        self.shared.asked.notify_one();
+        self.shared.refresh_requested.notify_one();
     }
 }
 
@@ -223,7 +223,7 @@ impl<V: PartialEq + Send + Sync + 'static> BackgroundSource for Poller<V> {
     fn prepare(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture {
         // Values of an earlier term may be hours old.
         self.shared.state.lock().is_listed = false;
-        Box::pin(async move { self.once(&run).await })
+        Box::pin(async move { self.poll_once(&run).await })
     }
 
     fn run(self: Arc<Self>, run: BackgroundRun) -> BackgroundFuture {
@@ -232,15 +232,15 @@ impl<V: PartialEq + Send + Sync + 'static> BackgroundSource for Poller<V> {
                 let wait = self.wait(&run);
                 let next = async {
                     // A `refresh` before this time stays noted as a permit, and ends the wait then.
-                    run.environment.clock.sleep(self.least(wait)).await;
-                    self.shared.asked.notified().await;
+                    run.environment.clock.sleep(self.min_wait(wait)).await;
+                    self.shared.refresh_requested.notified().await;
                 };
                 tokio::select! {
                     biased;
                     () = next => {}
                     () = run.environment.clock.sleep(wait) => {}
                 }
-                self.once(&run).await;
+                self.poll_once(&run).await;
             }
         })
     }
@@ -255,22 +255,22 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
             0 => interval.saturating_add(jitter(interval / 10)),
             failures => {
                 let factor = 1_u32.checked_shl(failures - 1).unwrap_or(u32::MAX);
-                let bound = interval.saturating_mul(factor).min(LONGEST_BACKOFF.max(interval));
+                let bound = interval.saturating_mul(factor).min(MAX_BACKOFF.max(interval));
                 bound / 2 + jitter(bound / 2)
             }
         }
     }
 
     /// Returns the least time until the next poll, also for a `refresh`.
-    fn least(&self, wait: Duration) -> Duration {
+    fn min_wait(&self, wait: Duration) -> Duration {
         match *self.failures.lock() {
-            0 => SHORTEST.min(wait),
+            0 => MIN_INTERVAL.min(wait),
             _ => wait / 2,
         }
     }
 
     /// Runs one list, and records its outcome.
-    async fn once(&self, run: &BackgroundRun) {
+    async fn poll_once(&self, run: &BackgroundRun) {
         let Poll { name, deadline, .. } = &self.shared.poll;
         let listing = caught(async { (self.shared.list)().await });
         let (result, trouble) = match run.environment.clock.timeout(*deadline, listing).await {
@@ -302,17 +302,17 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         // Only this task writes the values. Comparing and dropping them is user code, which must
         // not run under the lock.
         let before = Arc::clone(&self.shared.state.lock().values);
-        let mut concerned: Vec<ObjectKey> = Vec::new();
+        let mut changed: Vec<ObjectKey> = Vec::new();
         let mut values = BTreeMap::new();
         for (key, value) in listed {
             let same = before.get(&key).filter(|before| ***before == value);
             let value = same.map_or_else(|| Arc::new(value), Arc::clone);
             if before.get(&key).is_none_or(|before| !Arc::ptr_eq(before, &value)) {
-                concerned.push(key.clone());
+                changed.push(key.clone());
             }
             values.insert(key, value);
         }
-        concerned.extend(before.keys().filter(|key| !values.contains_key(key)).cloned());
+        changed.extend(before.keys().filter(|key| !values.contains_key(key)).cloned());
         let values = Arc::new(values);
         let is_first = {
             let mut state = self.shared.state.lock();
@@ -321,14 +321,14 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
             state.listed_at.replace(run.environment.clock.now()).is_none()
         };
         // An object that does not exist yet is reconciled when it is created.
-        concerned.retain(|key| run.objects.has(key));
+        changed.retain(|key| run.objects.has(key));
         // The values of a first list are no changes: their keys get low priority.
         let cause = if is_first {
             EnqueueReason::periodic(self.reason)
         } else {
             EnqueueReason::changed(self.reason)
         };
-        run.enqueuer.enqueue(concerned.into_iter().map(|key| (key, cause)).collect());
+        run.enqueuer.enqueue(changed.into_iter().map(|key| (key, cause)).collect());
     }
 }
 

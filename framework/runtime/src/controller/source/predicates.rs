@@ -35,7 +35,7 @@
 //! reconciled. Operators that share a kind among them need a selector on the cache, too: see
 //! [`CacheOptions::labels`](windlass_cache::informer::CacheOptions::labels).
 
-// DESIGN.md, 39: Predicates are not asked about deletions and the pause annotation
+// DESIGN.md, 39: Predicates are not called for deletions and the pause annotation
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,7 +47,7 @@ use windlass_core::panics::panic_text;
 use windlass_core::resource::{Resource, Selector};
 use windlass_core::wire::object_at_path;
 
-/// Returns `None` if it panicked, so that its result is unknown.
+/// Test of a change; returns `None` if user code panicked, so that the result is unknown.
 type Test<K> = Arc<dyn Fn(&Change<K>) -> Option<bool> + Send + Sync>;
 
 /// Filter of changes of kind `K`; cheap to clone.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::workqueue::AddOptions;
 
 /// Most reasons of a controller; further sources share the last one.
-const MOST: usize = 64;
+const MAX_REASONS: usize = 64;
 /// Name of the reason that all sources beyond the last bit share.
 const FURTHER: &str = "a further source";
 
@@ -68,7 +68,7 @@ impl Reason {
 pub(crate) struct ReasonNames {
     names: Vec<String>,
     /// Reasons that are no change: the object is merely due by time.
-    quiet: u64,
+    not_changes: u64,
     /// Reasons with a chosen interval, of a second at least.
     timed: u64,
 }
@@ -76,9 +76,9 @@ pub(crate) struct ReasonNames {
 impl Default for ReasonNames {
     fn default() -> Self {
         let names = Reason::FIXED.map(str::to_owned).into();
-        let quiet = [Reason::STARTED, Reason::RESYNC, Reason::REQUEUE, Reason::RETRY];
-        let quiet = quiet.iter().fold(0, |bits, reason| bits | reason.bit());
-        Self { names, quiet, timed: Reason::RESYNC.bit() }
+        let not_changes = [Reason::STARTED, Reason::RESYNC, Reason::REQUEUE, Reason::RETRY];
+        let not_changes = not_changes.iter().fold(0, |bits, reason| bits | reason.bit());
+        Self { names, not_changes, timed: Reason::RESYNC.bit() }
     }
 }
 
@@ -90,8 +90,8 @@ impl ReasonNames {
         let place = known.unwrap_or_else(|| {
             // The last place is shared by all further sources.
             match self.names.len() {
-                few if few < MOST - 1 => self.names.push(name),
-                few if few < MOST => self.names.push(FURTHER.to_owned()),
+                few if few < MAX_REASONS - 1 => self.names.push(name),
+                few if few < MAX_REASONS => self.names.push(FURTHER.to_owned()),
                 _ => {}
             }
             self.names.len() - 1
@@ -100,11 +100,11 @@ impl ReasonNames {
     }
 
     /// As [`add`](Self::add), for a source of points in time and not of changes.
-    pub(crate) fn add_quiet(&mut self, name: impl Into<String>) -> Reason {
+    pub(crate) fn add_timed(&mut self, name: impl Into<String>) -> Reason {
         let reason = self.add(name);
         // The last bit is shared, perhaps with a source of changes.
-        if usize::from(reason.0) < MOST - 1 {
-            self.quiet |= reason.bit();
+        if usize::from(reason.0) < MAX_REASONS - 1 {
+            self.not_changes |= reason.bit();
             self.timed |= reason.bit();
         }
         reason
@@ -117,7 +117,7 @@ impl ReasonNames {
 
     /// Whether one of these reasons is a change.
     pub(crate) fn includes_change(&self, reasons: u64) -> bool {
-        reasons & !self.quiet != 0
+        reasons & !self.not_changes != 0
     }
 }
 
@@ -222,16 +222,19 @@ mod tests {
     #[test]
     fn time_is_no_change_and_everything_else_may_be_one() {
         let mut names = ReasonNames::default();
-        let timer = names.add_quiet("timer probe").bit();
+        let timer = names.add_timed("timer probe").bit();
         let owned = names.add("owned configmaps").bit();
-        let quiet = timer | Reason::RETRY.bit() | Reason::RESYNC.bit() | Reason::REQUEUE.bit();
-        assert!(!names.includes_change(quiet | Reason::STARTED.bit()));
+        let not_changes =
+            timer | Reason::RETRY.bit() | Reason::RESYNC.bit() | Reason::REQUEUE.bit();
+        assert!(!names.includes_change(not_changes | Reason::STARTED.bit()));
         assert!(names.are_timed(timer) && names.are_timed(timer | Reason::RESYNC.bit()));
-        assert!(!names.are_timed(0) && !names.are_timed(quiet) && !names.are_timed(timer | owned));
+        assert!(
+            !names.are_timed(0) && !names.are_timed(not_changes) && !names.are_timed(timer | owned)
+        );
         for reason in [owned, Reason::CHANGED.bit(), Reason::ASKED.bit(), Reason::DELETED.bit()] {
-            assert!(names.includes_change(quiet | reason));
+            assert!(names.includes_change(not_changes | reason));
         }
-        let last = (0..100).map(|n| names.add_quiet(format!("timer {n}"))).last();
+        let last = (0..100).map(|n| names.add_timed(format!("timer {n}"))).last();
         let last = last.expect("one").bit();
         assert!(names.includes_change(last) && !names.are_timed(last), "others share it");
     }
@@ -241,7 +244,7 @@ mod tests {
         let mut names = ReasonNames::default();
         let reasons: Vec<_> = (0..100).map(|n| names.add(format!("trigger {n}"))).collect();
         let all = reasons.iter().fold(0, |bits, reason| bits | reason.bit());
-        assert_eq!(all.count_ones() as usize, MOST - Reason::FIXED.len());
+        assert_eq!(all.count_ones() as usize, MAX_REASONS - Reason::FIXED.len());
         assert_eq!(reasons[99], reasons[60]);
         let reasons_of_all = Reasons::of(reasons[99].bit(), &Arc::new(names));
         assert_eq!(reasons_of_all.to_string(), FURTHER);

@@ -1,8 +1,8 @@
 //! Periodic reconcile of every object without a change: for drift that no watch shows.
 //!
-//! The objects are spread over the period by their names, so that a million of them are a trickle
-//! and not a burst, and they have low priority: changes go first. Nothing is kept per object but
-//! its place in the queue, for one part of the period. Objects that a predicate keeps out are left
+//! The objects are spread over the period by their names, so that a million of them cause
+//! no burst, and they have low priority: changes go first. The only state per object is its
+//! place in the queue, for one part of the period. Objects that a predicate keeps out are left
 //! out. When a run begins all objects have just been reconciled, so the first part is due after the
 //! first period.
 
@@ -82,10 +82,10 @@ impl BackgroundSource for Resync {
                 run.environment.clock.sleep(width).await;
             }
             for part in (0..parts).cycle().skip(usize::from(is_divided)) {
-                let place = |key: &ObjectKey| {
+                let part_of = |key: &ObjectKey| {
                     hasher.hash_one((key.cluster(), key.namespace(), key.name())) % parts
                 };
-                let due = run.objects.keys(&|key| place(key) == part);
+                let due = run.objects.keys(&|key| part_of(key) == part);
                 let due = due.into_iter().map(|key| (key, run.environment.rng.jitter(width)));
                 run.enqueuer.enqueue_later(due.collect(), Reason::RESYNC);
                 run.environment.clock.sleep(width).await;

@@ -1,6 +1,6 @@
 //! Timers: objects are reconciled at intervals, whether anything changed or not.
 //!
-//! As kopf's timers: an interval, a first delay, and an idle time that must precede. A timer
+//! As kopf's timers: an interval, a first delay, and an idle time that must pass first. A timer
 //! belongs to the object and not to a reconcile, so other reconciles do not move it, as they move
 //! [`Action::requeue_after`](crate::controller::Action::requeue_after). It costs about 150 bytes
 //! per object, and one task per timer, however many objects there are.
@@ -22,7 +22,7 @@ use windlass_core::rng::Rng;
 use windlass_core::sync::{Mutex, Notify};
 
 /// The shortest interval.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// Most objects that are handled under one lock: the cache's listener waits for it.
 const BATCH: usize = 1024;
 
@@ -54,7 +54,7 @@ impl Timer {
     /// Reconciles by a timer alone do not count for the
     /// [`LoopGuard`](crate::controller::LoopGuard), however often.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
-        let interval = interval.max(SHORTEST);
+        let interval = interval.max(MIN_INTERVAL);
         Self { name: name.into(), interval, initial_delay: None, idle: Duration::ZERO }
     }
 
@@ -85,11 +85,11 @@ pub(crate) struct TimerSource {
     reason: Reason,
     times: Mutex<Times>,
     /// Notified when the earliest time became earlier.
-    moved: Notify,
+    rescheduled: Notify,
 }
 
-#[derive(Default)]
 /// The next time of each object, by key and in order of time.
+#[derive(Default)]
 struct Times {
     objects: BTreeMap<ObjectKey, Entry>,
     due: BTreeSet<(Instant, ObjectKey)>,
@@ -103,21 +103,21 @@ struct Entry {
 
 impl TimerSource {
     pub(crate) fn new(timer: Timer, reason: Reason) -> Arc<Self> {
-        Arc::new(Self { timer, reason, times: Mutex::default(), moved: Notify::new() })
+        Arc::new(Self { timer, reason, times: Mutex::default(), rescheduled: Notify::new() })
     }
 
-    /// Listens to the objects from now on.
+    /// Registers the listener that follows the objects.
     pub(crate) fn attach<K: Resource>(self: &Arc<Self>, at: &Attach<'_>) -> Registration {
         let environment = at.informers.environment();
         let (clock, rng) = (environment.clock.clone(), environment.rng.fork(&self.timer.name));
-        let alarm = Arc::clone(self);
+        let source = Arc::clone(self);
         at.informers.informer::<K>().listen().inline(Box::new(move |events| {
-            alarm.learn(events, &clock, &rng);
+            source.observe(events, &clock, &rng);
         }))
     }
 
     /// Applies changes of the objects to their times.
-    fn learn(&self, events: &[Event], clock: &Clock, rng: &Rng) {
+    fn observe(&self, events: &[Event], clock: &Clock, rng: &Rng) {
         let now = clock.now();
         let mut times = self.times.lock();
         let first = times.due.first().map(|(due, _)| *due);
@@ -148,7 +148,7 @@ impl TimerSource {
         // Released before the notification: the notified task takes the same lock.
         drop(times);
         if is_earlier {
-            self.moved.notify_one();
+            self.rescheduled.notify_one();
         }
     }
 
@@ -180,9 +180,9 @@ impl TimerSource {
             let Some((due, key)) = first.cloned() else { break };
             times.due.remove(&(due, key.clone()));
             let Some(entry) = times.objects.remove(&key) else { continue };
-            let quiet = later(entry.changed, self.timer.idle);
-            let due = if quiet > now {
-                quiet
+            let idle_end = later(entry.changed, self.timer.idle);
+            let due = if idle_end > now {
+                idle_end
             } else {
                 keys.push(key.clone());
                 let interval = self.timer.interval;
@@ -229,7 +229,7 @@ impl BackgroundSource for TimerSource {
             loop {
                 // Created before the times are read: a time that becomes earlier in between ends
                 // the wait.
-                let moved = self.moved.notified();
+                let rescheduled = self.rescheduled.notified();
                 let (mut due, next) = self.take_due(clock.now(), &run.environment.rng);
                 // Without the timers' lock: the predicate may be user code.
                 due.retain(|key| run.objects.has(key));
@@ -237,7 +237,7 @@ impl BackgroundSource for TimerSource {
                 let next = next.unwrap_or_else(|| clock.after(Duration::MAX));
                 tokio::select! {
                     biased;
-                    () = moved => {}
+                    () = rescheduled => {}
                     () = clock.sleep_until(next) => {}
                 }
             }

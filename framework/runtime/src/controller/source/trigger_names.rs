@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::debounce::{Debounce, Quiet};
+use super::debounce::{Debounce, DebounceDecision};
 use super::paused::Paused;
 use super::reasons::{ReasonNames, Reasons};
 use windlass_core::resource::ObjectKey;
@@ -46,10 +46,15 @@ impl TriggerNames {
     }
 
     /// Decides whether a taken key is reconciled now or held until its burst ends.
-    pub(crate) fn ask(&self, key: &ObjectKey, reasons: u64, now: Instant) -> Quiet {
+    pub(crate) fn debounced(
+        &self,
+        key: &ObjectKey,
+        reasons: u64,
+        now: Instant,
+    ) -> DebounceDecision {
         match &self.debounce {
-            Some(debounce) => debounce.ask(key, reasons, now),
-            None => Quiet::Now(reasons),
+            Some(debounce) => debounce.check(key, reasons, now),
+            None => DebounceDecision::Ready(reasons),
         }
     }
 }

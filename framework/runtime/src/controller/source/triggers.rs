@@ -2,8 +2,8 @@
 //! signal.
 //!
 //! A [`Trigger`] takes keys from any task. Once a controller's cache is filled they go straight
-//! into its queue, where a key that waits already costs nothing; before that, and on the way there,
-//! they are held. There is no task and no channel in between that could fall behind. Absent:
+//! into its queue, where a key that is queued already costs nothing; before that, the trigger
+//! holds them. There is no task and no channel in between that could fall behind. Absent:
 //! payloads. A key names an object, and the reconcile reads the data; values from outside are kept
 //! by a [`Poll`](crate::controller::Poll).
 
@@ -68,10 +68,10 @@ struct Shared {
     space: Notify,
 }
 
-/// The targets, and the keys that came before there was a target.
+/// The targets, and the keys that were sent before there was a target.
 #[derive(Default)]
 struct State {
-    early: BTreeSet<ObjectKey>,
+    held: BTreeSet<ObjectKey>,
     targets: Vec<Weak<Target>>,
 }
 
@@ -173,7 +173,7 @@ impl<K: Resource> Trigger<K> {
     pub(crate) fn target(&self, reason: Reason) -> Arc<Target> {
         let shared = Arc::clone(&self.shared);
         let mut state = self.shared.state.lock();
-        let held = Mutex::new(std::mem::take(&mut state.early));
+        let held = Mutex::new(std::mem::take(&mut state.held));
         let target = Arc::new(Target { shared, reason, held, gate: OnceLock::new() });
         state.targets.push(Arc::downgrade(&target));
         target
@@ -187,13 +187,13 @@ impl Shared {
         let mut state = self.state.lock();
         state.targets.retain(|target| target.strong_count() > 0);
         if state.targets.is_empty() {
-            return hold(&mut state.early, key, self.capacity);
+            return hold(&mut state.held, key, self.capacity);
         }
         let mut targets = state.targets.clone();
         // Released before the targets are called: they lock their own state and add to queues.
         drop(state);
         targets.retain(|target| !offered.iter().any(|offered| offered.ptr_eq(target)));
-        // All targets are asked, whatever one of them returns.
+        // The key is offered to all targets, whether or not one of them is full.
         let (taken, full): (Vec<_>, Vec<_>) = targets
             .into_iter()
             .partition(|target| target.upgrade().is_none_or(|target| target.offer(key)));
@@ -217,12 +217,12 @@ impl Target {
         if !is_held {
             due.insert(key.clone());
         }
-        self.pass(gate, due);
+        self.enqueue_held(gate, due);
         true
     }
 
     /// Enqueues the held keys; keys of objects that do not exist are dropped.
-    fn pass(&self, gate: &Gate, due: BTreeSet<ObjectKey>) {
+    fn enqueue_held(&self, gate: &Gate, due: BTreeSet<ObjectKey>) {
         let (keys, absent): (Vec<_>, Vec<_>) =
             due.into_iter().partition(|key| gate.objects.has(key));
         for key in &absent {
@@ -268,7 +268,7 @@ impl BackgroundSource for Target {
     fn prepare(self: Arc<Self>, _: BackgroundRun) -> BackgroundFuture {
         if let Some(gate) = self.gate.get() {
             let due = std::mem::take(&mut *self.held.lock());
-            self.pass(gate, due);
+            self.enqueue_held(gate, due);
         }
         Box::pin(std::future::ready(()))
     }

@@ -4,13 +4,13 @@
 //! with the old and the new state at hand: the queue of keys is the only buffer. Mappers are user
 //! code: each runs on a task of its own, and a slow one delays no other source.
 
-// DESIGN.md, 39: Predicates are not asked about deletions and the pause annotation
+// DESIGN.md, 39: Predicates are not called for deletions and the pause annotation
 // DESIGN.md, 55: An event of a child wakes the owner even after an own write
 
 use std::sync::Arc;
 
 use super::enqueue::{EnqueueReason, Enqueuer};
-use super::paused::is_switched;
+use super::paused::is_pause_change;
 use super::predicates::Predicate;
 use super::reasons::Reason;
 use crate::controller::state::{ApplyCache, ObservedChild, OwnWriteFilter};
@@ -32,19 +32,19 @@ pub(crate) struct Attach<'a> {
 /// cannot be built as wired.
 pub(crate) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
 
-/// Connects the reconciled kind; leaves out echoes of the controller's own writes, and changes that
+/// Connects the reconciled kind; leaves out events of the controller's own writes, and changes that
 /// `when` does not pass.
 pub(crate) fn main<K: Resource>(
     at: &Attach<'_>,
-    echoes: Arc<OwnWriteFilter>,
+    own_writes: Arc<OwnWriteFilter>,
     when: Option<&Predicate<K>>,
 ) -> Registration {
     let is_change = move |event: &Event| match event {
         Event::Added { .. } | Event::Deleted { .. } => true,
         Event::Updated { old, new } => {
-            // A successor of the same name is never an echo.
+            // A successor of the same name is never the result of an own write.
             !old.metadata().has_uid_of(&new.metadata())
-                || !echoes.is_echo(new.key(), || (old.version(), new.version()))
+                || !own_writes.is_own_change(new.key(), || (old.version(), new.version()))
         }
     };
     let informer = at.informers.informer::<K>();
@@ -129,7 +129,7 @@ fn must_pass(event: &Event) -> bool {
         Event::Added { new, .. } => new.metadata().is_terminating(),
         Event::Updated { old, new } => {
             new.metadata().is_terminating() && !old.metadata().is_terminating()
-                || is_switched(event)
+                || is_pause_change(event)
         }
         Event::Deleted { .. } => true,
     }

@@ -17,18 +17,18 @@ use super::expectations::ExpectationTracker;
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 
 /// Most children remembered per parent; a child beyond costs a request each time.
-const CHILDREN: usize = 4096;
+const MAX_CHILDREN: usize = 4096;
 /// Most parents that lost a child and were not looked up since. An entry is removed when the parent
-/// makes a child again and when the parent is gone; the bound matters for parents that a predicate
-/// on children keeps from being reconciled.
-const BEREAVED: usize = 65_536;
+/// creates a child again and when the parent is deleted; the bound matters for parents that a
+/// predicate on children keeps from being reconciled.
+const MAX_UNCHECKED_PARENTS: usize = 65_536;
 
 /// A child: its `plural.group` and its key.
 type Child = (String, ObjectKey);
 
 /// The last apply to one child.
 #[derive(Debug)]
-struct Last {
+struct LastApply {
     intent: u64,
     uid: String,
     resource_version: String,
@@ -46,32 +46,32 @@ pub(crate) struct ChildVersion<'a> {
 /// The last apply to each child, by parent.
 #[derive(Debug, Default)]
 pub(crate) struct ApplyCache {
-    parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, Last>>>,
+    parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, LastApply>>>,
     pub(crate) expectations: ExpectationTracker,
-    bereaved: Mutex<Bereaved>,
+    unchecked: Mutex<UncheckedParents>,
 }
 
 /// Parents of which the watch has shown the end of a child, each with the number of the last such
 /// event.
 #[derive(Debug, Default)]
-struct Bereaved {
+struct UncheckedParents {
     parents: BTreeMap<ObjectKey, u64>,
     events: u64,
 }
 
 impl ApplyCache {
     /// Whether exactly `intent` was applied to this child, and the child is unchanged since.
-    /// `holds` is called when the version differs: a change of the status alone leaves the child
-    /// unchanged.
+    /// `current_content` is called when the version differs: a change of the status alone leaves
+    /// the child unchanged.
     pub(crate) fn is_current(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
         intent: u64,
-        (found, holds): (ChildVersion<'_>, impl FnOnce() -> Option<u64>),
+        (found, current_content): (ChildVersion<'_>, impl FnOnce() -> Option<u64>),
     ) -> bool {
-        // Released before `holds`, which decodes and hashes the child.
-        let left = {
+        // Released before `current_content`, which decodes and hashes the child.
+        let applied_content = {
             let parents = self.parents.lock();
             let last = parents.get(parent).and_then(|children| children.get(&id(child)));
             match last {
@@ -84,10 +84,10 @@ impl ApplyCache {
                 _ => return false,
             }
         };
-        let is_current = holds() == Some(left);
+        let is_current = current_content() == Some(applied_content);
         // Remembers the new version: the next check of it needs no hash.
         if is_current {
-            self.note(parent, child, (intent, left), found);
+            self.note(parent, child, (intent, applied_content), found);
         }
         is_current
     }
@@ -101,12 +101,12 @@ impl ApplyCache {
         ChildVersion { uid, resource_version }: ChildVersion<'_>,
     ) {
         let (uid, resource_version) = (uid.into(), resource_version.into());
-        let last = Last { intent, uid, resource_version, content };
+        let last = LastApply { intent, uid, resource_version, content };
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
         let child = id(child);
         // Any victim will do: its next apply is sent, and changes nothing.
-        if children.len() >= CHILDREN && !children.contains_key(&child) {
+        if children.len() >= MAX_CHILDREN && !children.contains_key(&child) {
             children.pop_first();
         }
         children.insert(child, last);
@@ -131,28 +131,30 @@ impl ApplyCache {
     /// Notes that the watch has shown the end of a child: the parent may be gone as well, before
     /// its own cache shows that.
     pub(crate) fn child_ended(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
-        let mut bereaved = self.bereaved.lock();
-        bereaved.events += 1;
-        let event = bereaved.events;
-        if bereaved.parents.len() >= BEREAVED && !bereaved.parents.contains_key(parent) {
-            bereaved.parents.pop_first();
+        let mut unchecked = self.unchecked.lock();
+        unchecked.events += 1;
+        let event = unchecked.events;
+        if unchecked.parents.len() >= MAX_UNCHECKED_PARENTS
+            && !unchecked.parents.contains_key(parent)
+        {
+            unchecked.parents.pop_first();
         }
-        bereaved.parents.insert(parent.clone(), event);
-        drop(bereaved);
+        unchecked.parents.insert(parent.clone(), event);
+        drop(unchecked);
         self.forget_child(parent, child);
     }
 
     /// Returns the number of the last unchecked end of a child of this parent.
-    pub(crate) fn bereaved(&self, parent: &ObjectKey) -> Option<u64> {
-        self.bereaved.lock().parents.get(parent).copied()
+    pub(crate) fn unchecked_deletion(&self, parent: &ObjectKey) -> Option<u64> {
+        self.unchecked.lock().parents.get(parent).copied()
     }
 
     /// Notes that the parent was found alive by a read that began after the event of that number.
-    pub(crate) fn is_alive(&self, parent: &ObjectKey, event: u64) {
+    pub(crate) fn parent_is_alive(&self, parent: &ObjectKey, event: u64) {
         // A later event has another number, and needs a lookup of its own.
-        let mut bereaved = self.bereaved.lock();
-        if bereaved.parents.get(parent) == Some(&event) {
-            bereaved.parents.remove(parent);
+        let mut unchecked = self.unchecked.lock();
+        if unchecked.parents.get(parent) == Some(&event) {
+            unchecked.parents.remove(parent);
         }
     }
 
@@ -170,7 +172,7 @@ impl ApplyCache {
     /// Forgets a parent that is gone.
     pub(crate) fn forget(&self, parent: &ObjectKey) {
         self.expectations.forget(parent);
-        self.bereaved.lock().parents.remove(parent);
+        self.unchecked.lock().parents.remove(parent);
         self.parents.lock().remove(parent);
     }
 }
@@ -216,8 +218,8 @@ mod tests {
         let parent = ObjectKey::new(Some("shop"), "home");
         let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
         applied.note(&parent, &child, (1, 9), at("u", "7"));
-        let is_current = |intent, found, holds: Option<u64>| {
-            applied.is_current(&parent, &child, intent, (found, || holds))
+        let is_current = |intent, found, content: Option<u64>| {
+            applied.is_current(&parent, &child, intent, (found, || content))
         };
         assert!(is_current(1, at("u", "7"), None));
         assert!(!is_current(2, at("u", "7"), Some(9)), "another intent");
@@ -234,14 +236,14 @@ mod tests {
         let applied = ApplyCache::default();
         let parent = ObjectKey::new(Some("shop"), "home");
         let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
-        assert_eq!(applied.bereaved(&parent), None);
+        assert_eq!(applied.unchecked_deletion(&parent), None);
         applied.child_ended(&parent, &child);
-        let first = applied.bereaved(&parent).expect("it lost one");
+        let first = applied.unchecked_deletion(&parent).expect("it lost one");
         applied.child_ended(&parent, &child);
-        applied.is_alive(&parent, first);
-        let second = applied.bereaved(&parent).expect("it lost another since");
-        applied.is_alive(&parent, second);
-        assert_eq!(applied.bereaved(&parent), None);
+        applied.parent_is_alive(&parent, first);
+        let second = applied.unchecked_deletion(&parent).expect("it lost another since");
+        applied.parent_is_alive(&parent, second);
+        assert_eq!(applied.unchecked_deletion(&parent), None);
     }
 
     #[test]
@@ -255,11 +257,11 @@ mod tests {
         applied.note(&parent, &child(0), (1, 9), at("u", "7"));
         applied.forget_child(&parent, &child(0));
         assert!(applied.parents.lock().is_empty());
-        for n in 0..=CHILDREN {
+        for n in 0..=MAX_CHILDREN {
             applied.note(&parent, &child(n), (1, 9), at("u", "7"));
         }
-        assert_eq!(applied.parents.lock()[&parent].len(), CHILDREN);
+        assert_eq!(applied.parents.lock()[&parent].len(), MAX_CHILDREN);
         let newest = (at("u", "7"), || None);
-        assert!(applied.is_current(&parent, &child(CHILDREN), 1, newest), "the newest is kept");
+        assert!(applied.is_current(&parent, &child(MAX_CHILDREN), 1, newest), "the newest is kept");
     }
 }

@@ -21,12 +21,12 @@ use windlass_cache::store::Unconfirmed;
 use windlass_core::resource::{ObjectKey, Resource, ResourceInfo};
 
 /// Time after which an expectation expires: `ExpectationsTimeout` of kube-controller-manager.
-const EXPIRE: Duration = Duration::from_secs(300);
+const EXPECTATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// Time for which a confirmed creation is remembered, so that its late event is recognised.
-const LINGER: Duration = Duration::from_secs(10);
+const CONFIRMED_RETENTION: Duration = Duration::from_secs(10);
 /// Most writes remembered per parent and kind; beyond that the first in the order of keys is taken
 /// as confirmed.
-const WRITES: usize = 4096;
+const MAX_WRITES: usize = 4096;
 
 /// The creates and deletes that a view lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ enum View {
 /// One write that was not confirmed at the last check.
 #[derive(Debug)]
 struct Sent {
-    what: WriteEffect,
+    effect: WriteEffect,
     uid: String,
     at: Instant,
     /// Time at which it was first found confirmed. A creation is remembered for a while after that:
@@ -78,7 +78,7 @@ struct Sent {
     /// name.
     confirmed: Option<Instant>,
     /// Time at which its creation was first found confirmed, if it was changed since.
-    born: Option<Instant>,
+    creation_confirmed: Option<Instant>,
     /// The watch has delivered it since: it was seen, though it may be gone again.
     is_delivered: bool,
 }
@@ -150,14 +150,14 @@ impl ExpectationTracker {
         &self,
         parent: ParentRef<'_>,
         kind: WrittenKind,
-        (what, key, uid): (WriteEffect, &ObjectKey, &str),
+        (effect, key, uid): (WriteEffect, &ObjectKey, &str),
         now: Instant,
     ) {
         let mut parents = self.parents.of(parent.key).lock();
         let expected = self.expected(&mut parents, parent, kind);
         if let Some(sent) = expected.sent.get_mut(key)
             && sent.uid == uid
-            && what == WriteEffect::Changed
+            && effect == WriteEffect::Changed
             && !sent.is_delivered
             && sent.confirmed.is_none()
         {
@@ -166,16 +166,22 @@ impl ExpectationTracker {
             return;
         }
         let known =
-            expected.sent.get(key).filter(|sent| sent.uid == uid && what == WriteEffect::Changed);
-        let born = known.and_then(|sent| match sent.what {
+            expected.sent.get(key).filter(|sent| sent.uid == uid && effect == WriteEffect::Changed);
+        let creation_confirmed = known.and_then(|sent| match sent.effect {
             WriteEffect::Created => sent.confirmed,
-            _ => sent.born,
+            _ => sent.creation_confirmed,
         });
-        if expected.sent.len() >= WRITES && !expected.sent.contains_key(key) {
+        if expected.sent.len() >= MAX_WRITES && !expected.sent.contains_key(key) {
             expected.sent.pop_first();
         }
-        let sent =
-            Sent { what, uid: uid.to_owned(), at: now, confirmed: None, born, is_delivered: false };
+        let sent = Sent {
+            effect,
+            uid: uid.to_owned(),
+            at: now,
+            confirmed: None,
+            creation_confirmed,
+            is_delivered: false,
+        };
         expected.sent.insert(key.clone(), sent);
     }
 
@@ -229,7 +235,8 @@ impl ExpectationTracker {
             return;
         };
         let sent = expected.sent.get_mut(child.key).filter(|sent| sent.uid == child.uid);
-        if let Some(sent) = sent.filter(|sent| child.is_gone || sent.what == WriteEffect::Created) {
+        if let Some(sent) = sent.filter(|sent| child.is_gone || sent.effect == WriteEffect::Created)
+        {
             sent.is_delivered = true;
         }
     }
@@ -249,7 +256,7 @@ impl ExpectationTracker {
         };
         let is_known = expected.sent.values().any(|sent| sent.uid == uid);
         // Bounded, because foreign children may appear in any number.
-        if expected.is_open() && !is_known && expected.unclaimed.len() < WRITES {
+        if expected.is_open() && !is_known && expected.unclaimed.len() < MAX_WRITES {
             self.change(expected, |expected| {
                 expected.unclaimed.insert(uid.to_owned());
             });
@@ -265,8 +272,8 @@ impl ExpectationTracker {
             return;
         }
         for expected in &mut known.kinds {
-            expected.settle(informers, now);
-            if expected.opened.is_some_and(|opened| now >= opened + EXPIRE) {
+            expected.forget_confirmed(informers, now);
+            if expected.opened.is_some_and(|opened| now >= opened + EXPECTATION_TIMEOUT) {
                 let (kind, missing) = (&expected.kind.name, expected.missing());
                 tracing::warn!(%kind, missing, "children that were created never appeared, and are waited for no longer");
                 self.change(expected, |expected| (expected.in_flight, expected.unnamed) = (0, 0));
@@ -299,21 +306,22 @@ impl ExpectationTracker {
         let Some(parents) = self.parents.of(parent).lock_if_any() else { return pending };
         let Some(known) = parents.get(parent) else { return pending };
         let mut until = None;
-        let mut note = |at: Instant| until = until.max(Some(at + EXPIRE));
+        let mut note = |at: Instant| until = until.max(Some(at + EXPECTATION_TIMEOUT));
         for expected in &known.kinds {
             for (_, sent, view) in expected.views(informers) {
                 let is_missing = matches!(view, View::Missing | View::Expired);
-                if !is_missing || now >= sent.at + EXPIRE {
+                if !is_missing || now >= sent.at + EXPECTATION_TIMEOUT {
                     continue;
                 }
-                match sent.what {
+                match sent.effect {
                     WriteEffect::Changed => continue,
                     WriteEffect::Created => pending.created += 1,
                     WriteEffect::Deleted => pending.deleted += 1,
                 }
                 note(sent.at);
             }
-            if let Some(opened) = expected.opened.filter(|opened| now < *opened + EXPIRE)
+            if let Some(opened) =
+                expected.opened.filter(|opened| now < *opened + EXPECTATION_TIMEOUT)
                 && expected.missing() > 0
             {
                 pending.created += expected.missing();
@@ -395,18 +403,22 @@ impl KindExpectations {
     }
 
     /// Forgets confirmed writes, and writes that were missing for too long.
-    fn settle(&mut self, informers: &InformerRegistry, now: Instant) {
+    fn forget_confirmed(&mut self, informers: &InformerRegistry, now: Instant) {
         let views: Vec<View> = self.views(informers).map(|(.., view)| view).collect();
         let mut views = views.into_iter();
         self.sent.retain(|_, sent| {
             let view = views.next().unwrap_or(View::Confirmed);
             if view == View::Confirmed {
                 let at = *sent.confirmed.get_or_insert(now);
-                let created = if sent.what == WriteEffect::Created { Some(at) } else { sent.born };
-                return created.is_some_and(|created| now < created + LINGER);
+                let created = if sent.effect == WriteEffect::Created {
+                    Some(at)
+                } else {
+                    sent.creation_confirmed
+                };
+                return created.is_some_and(|created| now < created + CONFIRMED_RETENTION);
             }
             // A write that the cache overlays expires in the cache.
-            view != View::Missing || now < sent.at + EXPIRE
+            view != View::Missing || now < sent.at + EXPECTATION_TIMEOUT
         });
     }
 
@@ -416,11 +428,11 @@ impl KindExpectations {
         informers: &InformerRegistry,
     ) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
         let mut views = vec![View::Confirmed; self.sent.len()];
-        let asked = self.sent.iter().zip(&mut views);
-        let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_delivered);
+        let checks = self.sent.iter().zip(&mut views);
+        let checks = checks.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_delivered);
         (self.kind.check)(
             informers,
-            &mut asked.map(|((key, sent), view)| CacheCheck { key, sent, view }),
+            &mut checks.map(|((key, sent), view)| CacheCheck { key, sent, view }),
         );
         self.sent.iter().zip(views).map(|((key, sent), view)| (key, sent, view))
     }
@@ -445,7 +457,7 @@ pub(crate) struct PendingCreate<'a> {
 
 impl PendingCreate<'_> {
     /// Ends with success: the object of that key and uid exists.
-    pub(crate) fn landed(mut self, key: &ObjectKey, uid: &str, now: Instant) {
+    pub(crate) fn succeeded(mut self, key: &ObjectKey, uid: &str, now: Instant) {
         let has_appeared = self.end(|expected| expected.unclaimed.remove(uid));
         // If the watch was quicker than the answer, nothing is left to expect.
         if !has_appeared {
@@ -492,21 +504,21 @@ impl Drop for PendingCreate<'_> {
 /// Checks the caches of `K`. Objects of a kind without a cache are read from the API server.
 fn check_cache<K: Resource>(
     informers: &InformerRegistry,
-    asked: &mut dyn Iterator<Item = CacheCheck<'_>>,
+    checks: &mut dyn Iterator<Item = CacheCheck<'_>>,
 ) {
     let caches = informers.caches_of::<K>();
-    for CacheCheck { key, sent, view } in asked {
+    for CacheCheck { key, sent, view } in checks {
         // In a namespace that no cache covers, no view can lack the write.
         let caches = caches.iter().filter(|cache| cache.covers(key.namespace()));
-        *view = caches.map(|cache| look_at(cache, key, sent)).max().unwrap_or(View::Confirmed);
+        *view = caches.map(|cache| view_in(cache, key, sent)).max().unwrap_or(View::Confirmed);
     }
 }
 
 /// Returns the state of a write in one cache.
-fn look_at<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
+fn view_in<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
     let store = cache.store();
     let seen = || store.get_seen(key).filter(|seen| seen.metadata().uid() == sent.uid);
-    match (store.unseen(key), sent.what) {
+    match (store.unseen(key), sent.effect) {
         (Some(Unconfirmed::Shown), _) => View::Shown,
         // The watch does not show the object either: the deletion is confirmed.
         (Some(Unconfirmed::Expired), WriteEffect::Deleted) if seen().is_none() => View::Confirmed,

@@ -49,7 +49,7 @@ pub(crate) struct FailureRecord {
     /// Whether the object had been given up before.
     pub(crate) had_given_up: bool,
     /// Whether the object had been given up, and nothing but time passed since.
-    pub(crate) rests: bool,
+    pub(crate) is_given_up: bool,
     /// Time of the retry that the failure before promised.
     pub(crate) promised: Option<Instant>,
 }
@@ -63,13 +63,13 @@ struct Entry {
 
 /// The failures of one object in a row.
 #[derive(Debug)]
-struct Row {
+struct FailureStreak {
     count: u64,
     /// Hash of the text.
     text: u64,
     gave_up: bool,
-    /// A change came since then, and the object is tried again.
-    is_taken_up: bool,
+    /// The object changed since it was given up, and is tried again.
+    is_resumed: bool,
     /// Version of its spec when it was given up.
     given_up_at: Option<SpecVersion>,
     promised: Option<Instant>,
@@ -79,7 +79,7 @@ struct Row {
 #[derive(Debug, Default)]
 struct Inner {
     /// The failures in a row of every failing object.
-    rows: BTreeMap<ObjectKey, Row>,
+    streaks: BTreeMap<ObjectKey, FailureStreak>,
     errors: BTreeMap<ObjectKey, Entry>,
     /// The keys by age.
     ages: BTreeMap<u64, ObjectKey>,
@@ -105,24 +105,25 @@ impl LastErrors {
         let mut inner = self.inner.lock();
         inner.remove(key);
         let hash = FixedState::with_seed(0).hash_one(&text);
-        let before = inner.rows.get(key);
+        let before = inner.streaks.get(key);
         let record = FailureRecord {
             count: before.map_or(0, |before| before.count) + 1,
             is_new: before.is_none_or(|before| before.text != hash),
             // An object that was taken up again and fails with another text is reported anew.
             had_given_up: before.is_some_and(|before| {
-                before.gave_up && !(before.is_taken_up && before.text != hash)
+                before.gave_up && !(before.is_resumed && before.text != hash)
             }),
-            rests: before.is_some_and(|before| before.gave_up && !before.is_taken_up),
+            is_given_up: before.is_some_and(|before| before.gave_up && !before.is_resumed),
             promised: before.and_then(|before| before.promised),
         };
         let (key, gave_up) = (key.clone(), record.had_given_up);
         let given_up_at = before.and_then(|before| before.given_up_at);
-        let is_taken_up = before.is_some_and(|before| before.is_taken_up);
+        let is_resumed = before.is_some_and(|before| before.is_resumed);
         let (count, text_hash, promised) = (record.count, hash, None);
-        let row = Row { count, text: text_hash, gave_up, is_taken_up, given_up_at, promised };
-        inner.rows.insert(key.clone(), row);
-        self.failing.store(inner.rows.len(), Ordering::Release);
+        let streak =
+            FailureStreak { count, text: text_hash, gave_up, is_resumed, given_up_at, promised };
+        inner.streaks.insert(key.clone(), streak);
+        self.failing.store(inner.streaks.len(), Ordering::Release);
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
         record
     }
@@ -136,21 +137,21 @@ impl LastErrors {
             return None;
         }
         let inner = self.inner.lock();
-        inner.rows.get(key).filter(|row| row.gave_up).map(|row| row.given_up_at)
+        inner.streaks.get(key).filter(|streak| streak.gave_up).map(|streak| streak.given_up_at)
     }
 
     /// Forgets the failures of an object whose spec changed: they are counted and reported anew.
-    pub(crate) fn begin_anew(&self, key: &ObjectKey) {
+    pub(crate) fn forget_failures(&self, key: &ObjectKey) {
         let mut inner = self.inner.lock();
-        inner.rows.remove(key);
-        self.failing.store(inner.rows.len(), Ordering::Release);
+        inner.streaks.remove(key);
+        self.failing.store(inner.streaks.len(), Ordering::Release);
     }
 
     /// Restarts the retries of an object that was given up. If it then fails with another text and
     /// is given up again, that is reported again.
-    pub(crate) fn takes_up(&self, key: &ObjectKey) {
-        if let Some(row) = self.inner.lock().rows.get_mut(key) {
-            row.is_taken_up = true;
+    pub(crate) fn resume(&self, key: &ObjectKey) {
+        if let Some(streak) = self.inner.lock().streaks.get_mut(key) {
+            streak.is_resumed = true;
         }
     }
 
@@ -163,8 +164,9 @@ impl LastErrors {
         is_for_good: bool,
     ) {
         let mut inner = self.inner.lock();
-        if let Some(row) = inner.rows.get_mut(key) {
-            (row.gave_up, row.is_taken_up, row.given_up_at) = (true, is_for_good, spec_version);
+        if let Some(streak) = inner.streaks.get_mut(key) {
+            (streak.gave_up, streak.is_resumed, streak.given_up_at) =
+                (true, is_for_good, spec_version);
         }
         if let Some(entry) = inner.errors.get_mut(key) {
             entry.error.gave_up = true;
@@ -173,8 +175,8 @@ impl LastErrors {
 
     /// Notes the time of the object's next retry by its backoff.
     pub(crate) fn promise(&self, key: &ObjectKey, retry: Instant) {
-        if let Some(row) = self.inner.lock().rows.get_mut(key) {
-            row.promised = Some(retry);
+        if let Some(streak) = self.inner.lock().streaks.get_mut(key) {
+            streak.promised = Some(retry);
         }
     }
 
@@ -184,8 +186,8 @@ impl LastErrors {
             return;
         }
         let mut inner = self.inner.lock();
-        inner.rows.remove(key);
-        self.failing.store(inner.rows.len(), Ordering::Release);
+        inner.streaks.remove(key);
+        self.failing.store(inner.streaks.len(), Ordering::Release);
         if let Some(entry) = inner.errors.get_mut(key) {
             (entry.error.is_over, entry.error.gave_up) = (true, false);
         }
@@ -195,8 +197,8 @@ impl LastErrors {
     pub(crate) fn forget(&self, key: &ObjectKey) {
         if self.is_used.load(Ordering::Relaxed) {
             let mut inner = self.inner.lock();
-            inner.rows.remove(key);
-            self.failing.store(inner.rows.len(), Ordering::Release);
+            inner.streaks.remove(key);
+            self.failing.store(inner.streaks.len(), Ordering::Release);
             inner.remove(key);
         }
     }
@@ -266,7 +268,7 @@ mod tests {
         assert!(again.iter().all(|record| !record.is_new && record.count == 2));
         assert!(again[0].had_given_up);
         (0..3 * LIMIT).for_each(|n| errors.succeeded(&key(&n.to_string())));
-        assert!(errors.inner.lock().rows.is_empty(), "nothing is kept of what works");
+        assert!(errors.inner.lock().streaks.is_empty(), "nothing is kept of what works");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use windlass_core::resource::ObjectKey;
 #[derive(Debug, Default)]
 pub(crate) struct ObjectMemory {
     pub(crate) applied: Arc<ApplyCache>,
-    pub(crate) echoes: Arc<OwnWriteFilter>,
+    pub(crate) own_writes: Arc<OwnWriteFilter>,
     pub(crate) superseded: Arc<Superseded>,
     /// Versions that did not decode, and were reported.
     undecodable: Mutex<BTreeMap<ObjectKey, String>>,
@@ -24,7 +24,7 @@ pub(crate) struct ObjectMemory {
 impl ObjectMemory {
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.applied.forget(key);
-        self.echoes.forget(key);
+        self.own_writes.forget(key);
         self.superseded.ended(key);
         self.undecodable.lock().remove(key);
     }

@@ -1,10 +1,10 @@
-//! Filter of own writes: distinguishes the echo of an own write from a change by others.
+//! Filter of own writes: distinguishes the event of an own write from a change by others.
 //!
 //! Writing the status of an object makes its watch deliver the object again. That change is dropped
 //! only when every step of it is known: it leads from the reconciled version, or from a version
 //! that an own write made of it, to a version that the answer to an own write carried.
 //!
-//! The watch may be quicker than the answer. Then the echo enqueues the object, and the attempt
+//! The watch may be quicker than the answer. Then the event enqueues the object, and the attempt
 //! that follows is skipped: nothing but own writes happened since the last reconcile. The same
 //! holds for a failed reconcile that wrote its failure to the status: the object keeps the time of
 //! its retry.
@@ -20,7 +20,7 @@ use super::sparse_lock::ShardedMap;
 use windlass_core::resource::ObjectKey;
 
 /// Most versions kept per object; older ones count as changes by others.
-const KEPT: usize = 16;
+const MAX_VERSIONS: usize = 16;
 
 /// Versions that own writes made of an object since its last reconcile began.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl OwnWriteFilter {
         let Some(chain) = chains.get_mut(key) else { return };
         chain.follow_up = None;
         // A long chain is dropped early, so that the writes of this reconcile fit into a new one.
-        if !chain.ends_with(version) || chain.versions.len() > KEPT / 2 {
+        if !chain.ends_with(version) || chain.versions.len() > MAX_VERSIONS / 2 {
             chains.remove(key);
         }
     }
@@ -70,7 +70,7 @@ impl OwnWriteFilter {
 
     /// Returns the follow-up of the last reconcile if it is over and `version` is the result of its
     /// own writes: then nothing else happened.
-    pub(crate) fn is_own_echo(
+    pub(crate) fn own_follow_up(
         &self,
         key: &ObjectKey,
         version: impl FnOnce() -> Option<String>,
@@ -100,14 +100,14 @@ impl OwnWriteFilter {
             }
             return;
         };
-        if chain.ends_with(from) && chain.versions.len() < KEPT {
+        if chain.ends_with(from) && chain.versions.len() < MAX_VERSIONS {
             chain.versions.push(to.to_owned());
         }
     }
 
     /// Whether the change between two versions consists of own writes only. `versions` is called
     /// only for an object with own writes.
-    pub(crate) fn is_echo<'a>(
+    pub(crate) fn is_own_change<'a>(
         &self,
         key: &ObjectKey,
         versions: impl FnOnce() -> (&'a str, &'a str),
@@ -146,75 +146,75 @@ mod tests {
 
     #[test]
     fn a_change_made_by_us_alone_is_an_echo_also_when_merged() {
-        let echoes = OwnWriteFilter::default();
-        echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", ("10", "11"));
-        echoes.wrote(&key(), "10", ("11", "14"));
-        assert!(echoes.is_echo(&key(), || ("10", "11")));
-        assert!(echoes.is_echo(&key(), || ("11", "14")));
-        assert!(echoes.is_echo(&key(), || ("10", "14")));
+        let filter = OwnWriteFilter::default();
+        filter.begin(&key(), "10");
+        filter.wrote(&key(), "10", ("10", "11"));
+        filter.wrote(&key(), "10", ("11", "14"));
+        assert!(filter.is_own_change(&key(), || ("10", "11")));
+        assert!(filter.is_own_change(&key(), || ("11", "14")));
+        assert!(filter.is_own_change(&key(), || ("10", "14")));
     }
 
     #[test]
     fn a_change_with_a_foreign_part_is_no_echo() {
-        let echoes = OwnWriteFilter::default();
-        echoes.begin(&key(), "10");
+        let filter = OwnWriteFilter::default();
+        filter.begin(&key(), "10");
         // 12 was made of a version that was never reconciled.
-        echoes.wrote(&key(), "10", ("11", "12"));
-        assert!(!echoes.is_echo(&key(), || ("11", "12")));
-        assert!(!echoes.is_echo(&key(), || ("10", "12")));
+        filter.wrote(&key(), "10", ("11", "12"));
+        assert!(!filter.is_own_change(&key(), || ("11", "12")));
+        assert!(!filter.is_own_change(&key(), || ("10", "12")));
     }
 
     #[test]
     fn a_resync_is_no_echo() {
-        let echoes = OwnWriteFilter::default();
-        echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", ("10", "11"));
-        assert!(!echoes.is_echo(&key(), || ("11", "11")));
+        let filter = OwnWriteFilter::default();
+        filter.begin(&key(), "10");
+        filter.wrote(&key(), "10", ("10", "11"));
+        assert!(!filter.is_own_change(&key(), || ("11", "11")));
     }
 
     #[test]
     fn a_new_reconcile_starts_a_new_chain() {
-        let echoes = OwnWriteFilter::default();
-        echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", ("10", "11"));
-        echoes.begin(&key(), "12");
-        assert!(!echoes.is_echo(&key(), || ("10", "11")));
+        let filter = OwnWriteFilter::default();
+        filter.begin(&key(), "10");
+        filter.wrote(&key(), "10", ("10", "11"));
+        filter.begin(&key(), "12");
+        assert!(!filter.is_own_change(&key(), || ("10", "11")));
     }
 
     #[test]
     fn a_reconcile_that_sees_an_own_write_before_the_watch_shows_it_keeps_the_chain() {
-        let echoes = OwnWriteFilter::default();
-        echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", ("10", "11"));
-        echoes.begin(&key(), "11");
-        assert!(echoes.is_echo(&key(), || ("10", "11")));
+        let filter = OwnWriteFilter::default();
+        filter.begin(&key(), "10");
+        filter.wrote(&key(), "10", ("10", "11"));
+        filter.begin(&key(), "11");
+        assert!(filter.is_own_change(&key(), || ("10", "11")));
     }
 
     #[test]
     fn objects_that_are_not_written_are_not_remembered() {
-        let echoes = OwnWriteFilter::default();
-        echoes.begin(&key(), "10");
-        assert!(echoes.chains.is_empty());
-        echoes.wrote(&key(), "10", ("10", "11"));
-        echoes.begin(&key(), "12");
-        assert!(echoes.chains.is_empty());
+        let filter = OwnWriteFilter::default();
+        filter.begin(&key(), "10");
+        assert!(filter.chains.is_empty());
+        filter.wrote(&key(), "10", ("10", "11"));
+        filter.begin(&key(), "12");
+        assert!(filter.chains.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_turn_about_nothing_but_our_own_write_is_known_when_the_reconcile_is_over() {
-        let echoes = OwnWriteFilter::default();
-        let left = |version: &str| echoes.is_own_echo(&key(), || Some(version.to_owned()));
-        echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", ("10", "11"));
+        let filter = OwnWriteFilter::default();
+        let left = |version: &str| filter.own_follow_up(&key(), || Some(version.to_owned()));
+        filter.begin(&key(), "10");
+        filter.wrote(&key(), "10", ("10", "11"));
         assert_eq!(left("11"), None, "it is not known to be over");
         let again = Some(Instant::now() + Duration::from_secs(5));
         let how = FollowUp { again, has_failed: true };
-        echoes.finish(&key(), how);
+        filter.finish(&key(), how);
         assert_eq!(left("11"), Some(how));
         assert_eq!(left("10"), None, "the cache is behind: more may come");
         assert_eq!(left("12"), None, "another writer was first");
-        echoes.begin(&key(), "11");
+        filter.begin(&key(), "11");
         assert_eq!(left("11"), None, "the next reconcile is not over");
     }
 }

@@ -17,7 +17,7 @@ use windlass_core::resource::ObjectKey;
 use windlass_core::sync::{AtomicUsize, CachePadded, Mutex, Ordering};
 
 /// Number of locks of a [`ShardedMap`]. A power of two.
-const PARTS: usize = 16;
+const SHARDS: usize = 16;
 
 /// A collection under a lock, with its length beside the lock.
 #[derive(Default)]
@@ -70,7 +70,7 @@ pub(crate) struct ShardedMap<C>(Box<[CachePadded<SparseLock<C>>]>);
 
 impl<C: Default> Default for ShardedMap<C> {
     fn default() -> Self {
-        Self((0..PARTS).map(|_| CachePadded::default()).collect())
+        Self((0..SHARDS).map(|_| CachePadded::default()).collect())
     }
 }
 
@@ -78,7 +78,7 @@ impl<C> ShardedMap<C> {
     /// Returns the collection for that object.
     pub(crate) fn of(&self, key: &ObjectKey) -> &SparseLock<C> {
         let hash = FixedState::with_seed(0).hash_one(key);
-        &self.0[(hash >> 32) as usize % PARTS]
+        &self.0[(hash >> 32) as usize % SHARDS]
     }
 }
 

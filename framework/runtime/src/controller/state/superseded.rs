@@ -21,7 +21,7 @@ use windlass_core::resource::ObjectKey;
 
 /// Most reconciles of one object in a row that are dropped; the next one runs to its end, because
 /// an object that keeps changing would never be reconciled otherwise.
-const IN_A_ROW: u32 = 5;
+const MAX_DROPS: u32 = 5;
 
 /// A registered reconcile: the spec that it began with, and the token to cancel.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ struct RegisteredReconcile {
 /// The reconciles that wait for a notification.
 #[derive(Debug)]
 pub(crate) struct Superseded {
-    asked: Mutex<HashMap<ObjectKey, RegisteredReconcile, FixedState>>,
-    /// Length of `asked`, so that changes cost no lock while it is empty.
+    registered: Mutex<HashMap<ObjectKey, RegisteredReconcile, FixedState>>,
+    /// Length of `registered`, so that changes cost no lock while it is empty.
     count: AtomicUsize,
     /// Number of dropped reconciles in a row, by object.
     dropped: Mutex<HashMap<ObjectKey, u32, FixedState>>,
@@ -45,7 +45,7 @@ impl Default for Superseded {
         // Never iterated, so its order shows nowhere.
         let empty = || HashMap::with_hasher(FixedState::with_seed(0));
         Self {
-            asked: Mutex::new(empty()),
+            registered: Mutex::new(empty()),
             count: AtomicUsize::new(0),
             dropped: Mutex::new(HashMap::with_hasher(FixedState::with_seed(0))),
         }
@@ -57,9 +57,9 @@ impl Superseded {
     /// dropped.
     pub(crate) fn watch(self: &Arc<Self>, key: &ObjectKey, spec_version: SpecVersion) -> Watch {
         let token = CancellationToken::new();
-        let mut asked = self.asked.lock();
-        asked.insert(key.clone(), RegisteredReconcile { spec_version, token: token.clone() });
-        self.count.store(asked.len(), Ordering::SeqCst);
+        let mut registered = self.registered.lock();
+        registered.insert(key.clone(), RegisteredReconcile { spec_version, token: token.clone() });
+        self.count.store(registered.len(), Ordering::SeqCst);
         Watch { all: Arc::clone(self), key: key.clone(), token }
     }
 
@@ -73,26 +73,26 @@ impl Superseded {
         for event in events {
             match event {
                 Event::Added { new, .. } | Event::Updated { new, .. } => self.changed(new),
-                Event::Deleted { last, .. } => self.gone(last.key()),
+                Event::Deleted { last, .. } => self.deleted(last.key()),
             }
         }
     }
 
     /// Cancels the registered reconcile of a changed object, if its spec changed.
     fn changed(&self, new: &Object) {
-        let asked = self.asked.lock();
-        let Some(one) = asked.get(new.key()) else { return };
+        let registered = self.registered.lock();
+        let Some(one) = registered.get(new.key()) else { return };
         let (spec_version, token) = (one.spec_version, one.token.clone());
         // Released before hashing, which may read the whole object.
-        drop(asked);
+        drop(registered);
         if SpecVersion::of_object(new) != spec_version {
             token.cancel();
         }
     }
 
     /// Cancels the registered reconcile of an object that is gone.
-    fn gone(&self, key: &ObjectKey) {
-        let token = self.asked.lock().get(key).map(|asked| asked.token.clone());
+    fn deleted(&self, key: &ObjectKey) {
+        let token = self.registered.lock().get(key).map(|registered| registered.token.clone());
         if let Some(token) = token {
             token.cancel();
         }
@@ -100,7 +100,7 @@ impl Superseded {
 
     /// Whether a reconcile of `key` may be dropped when it is superseded.
     pub(crate) fn may_drop(&self, key: &ObjectKey) -> bool {
-        self.dropped.lock().get(key).is_none_or(|dropped| *dropped < IN_A_ROW)
+        self.dropped.lock().get(key).is_none_or(|dropped| *dropped < MAX_DROPS)
     }
 
     /// Counts a dropped reconcile of `key`.
@@ -134,9 +134,9 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let mut asked = self.all.asked.lock();
-        asked.remove(&self.key);
-        self.all.count.store(asked.len(), Ordering::SeqCst);
+        let mut registered = self.all.registered.lock();
+        registered.remove(&self.key);
+        self.all.count.store(registered.len(), Ordering::SeqCst);
     }
 }
 
@@ -150,10 +150,10 @@ mod tests {
         let key = ObjectKey::new(None, "home");
         let watch = all.watch(&key, SpecVersion::test(1));
         let token = watch.token().clone();
-        all.gone(&key);
+        all.deleted(&key);
         assert!(token.is_cancelled());
         drop(watch);
-        assert_eq!((all.count.load(Ordering::SeqCst), all.asked.lock().len()), (0, 0));
+        assert_eq!((all.count.load(Ordering::SeqCst), all.registered.lock().len()), (0, 0));
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             all.dropped(&key);
             may
         });
-        assert_eq!(dropped.count(), IN_A_ROW as usize);
+        assert_eq!(dropped.count(), MAX_DROPS as usize);
         all.ended(&key);
         assert!(all.may_drop(&key));
     }

@@ -14,7 +14,7 @@ use windlass_core::resource::ObjectKey;
 
 /// The attempt is running.
 const RUNNING: u8 = 0;
-/// The attempt came to its end by itself.
+/// The attempt ended by itself.
 const ENDED: u8 = 1;
 /// The attempt was dropped: at its deadline, at the end of the drain, or because it was superseded.
 const DROPPED: u8 = 2;
@@ -56,20 +56,20 @@ impl AttemptCancel {
     }
 
     /// Notes the object's version at the start of the attempt.
-    pub(crate) fn begins_at(&self, version: &str) {
+    pub(crate) fn set_start_version(&self, version: &str) {
         // Relaxed: written by the task of the attempt before its context exists.
         self.shared.start_version.store(number(version), Ordering::Relaxed);
     }
 
     /// Takes the version from another attempt, whose failure this one reports.
-    pub(crate) fn begins_like(&self, other: &Self) {
+    pub(crate) fn copy_start_version(&self, other: &Self) {
         self.shared
             .start_version
             .store(other.shared.start_version.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Whether the attempt began with this version.
-    pub(crate) fn began_at(&self, version: &str) -> bool {
+    pub(crate) fn has_start_version(&self, version: &str) -> bool {
         self.shared.start_version.load(Ordering::Relaxed) == number(version)
     }
 
@@ -93,7 +93,7 @@ impl AttemptCancel {
     }
 
     /// Returns a guard that ends the attempt when it is dropped, and so cancels its token.
-    pub(crate) fn at_end(&self) -> AttemptEnd {
+    pub(crate) fn end_guard(&self) -> AttemptEnd {
         AttemptEnd { shared: Arc::clone(&self.shared) }
     }
 }
@@ -181,7 +181,7 @@ mod tests {
         let (dropped, ended) =
             (AttemptCancel::new(&Arc::default()), AttemptCancel::new(&Arc::default()));
         let (first, second) = (gate(&dropped), gate(&ended));
-        let (drops, ends) = (dropped.at_end(), ended.at_end());
+        let (drops, ends) = (dropped.end_guard(), ended.end_guard());
         assert!(first.admit().is_ok() && first.begin_write().is_ok());
         drop(drops);
         ends.finished();
@@ -208,7 +208,7 @@ mod tests {
     fn a_token_is_cancelled_by_the_end_of_the_turn_and_by_the_parent() {
         let parent = Arc::new(CancellationToken::new());
         let (ended, stopped) = (AttemptCancel::new(&parent), AttemptCancel::new(&parent));
-        let end = ended.at_end();
+        let end = ended.end_guard();
         assert!(!ended.token().is_cancelled() && !stopped.token().is_cancelled());
         drop(end);
         assert!(ended.token().is_cancelled() && !stopped.token().is_cancelled());
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_token_asked_for_after_the_end_is_cancelled() {
         let cancel = AttemptCancel::new(&Arc::default());
-        drop(cancel.at_end());
+        drop(cancel.end_guard());
         assert!(cancel.token().is_cancelled());
     }
 }

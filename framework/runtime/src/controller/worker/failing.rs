@@ -20,13 +20,13 @@ use windlass_core::resource::ObjectKey;
 const REPORT_LIMIT: Duration = Duration::from_secs(10);
 /// Most reconciles of an object in a row that may lose a race with another writer; the next lost
 /// race counts as an ordinary failure.
-const RACES: u64 = 5;
+const MAX_LOST_RACES: u64 = 5;
 /// Longest wait after a lost race. The object is reconciled earlier when the cache shows the
 /// winner's write.
-const RACE_LIMIT: Duration = Duration::from_secs(1);
+const LOST_RACE_DELAY: Duration = Duration::from_secs(1);
 /// Tolerance for retries: a retry that comes at most this much before its promised time is on time,
 /// because the queue and the promise do not read the clock at the same moment.
-const ON_TIME: Duration = Duration::from_millis(1);
+const RETRY_TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Schedule of the next attempt after a failure.
 enum NextAttempt {
@@ -38,7 +38,7 @@ enum NextAttempt {
     Backoff {
         delay: Duration,
         draw: f64,
-        is_anew: bool,
+        is_restart: bool,
     },
     /// At the time that the backoff had promised: a change led to an earlier reconcile, which must
     /// not lengthen the wait.
@@ -58,15 +58,16 @@ impl Worker {
         (mut failure, how): (Failure, ReconcileResult),
     ) -> ReconcileResult {
         self.namespaces.failed(work.key(), &failure);
-        let is_anew = self.is_anew(work.key(), work.reasons());
-        let record = self.last.note(work.key(), failure.to_string(), self.environment.clock.wall());
-        let failures = if is_anew { 1 } else { work.failures().saturating_add(1) };
-        let next = self.what_next(&failure, (failures, is_anew), (&work, record));
+        let is_restart = self.is_restart(work.key(), work.reasons());
+        let record =
+            self.last_errors.note(work.key(), failure.to_string(), self.environment.clock.wall());
+        let failures = if is_restart { 1 } else { work.failures().saturating_add(1) };
+        let next = self.next_attempt(&failure, (failures, is_restart), (&work, record));
         failure.gave_up = matches!(next, NextAttempt::GiveUp(_));
         let gave_up_now = failure.gave_up && !record.had_given_up;
         if failure.gave_up || matches!(next, NextAttempt::Never) {
             let is_for_good = matches!(next, NextAttempt::Never);
-            self.last.gave_up(work.key(), self.step.spec_version(work.key()), is_for_good);
+            self.last_errors.gave_up(work.key(), self.step.spec_version(work.key()), is_for_good);
         }
         // A lost race is part of ordinary work: it is not reported.
         if !matches!(next, NextAttempt::LostRace) {
@@ -78,12 +79,12 @@ impl Worker {
         if gave_up_now {
             self.meter.gave_up();
         }
-        self.settle(&work, &next, record);
+        self.note_next_attempt(&work, &next, record);
         verdict(work, (&failure, failures), next, how)
     }
 
     /// Notes the time of the next attempt, before another worker can take the key.
-    fn settle(&self, work: &Work<ObjectKey>, next: &NextAttempt, record: FailureRecord) {
+    fn note_next_attempt(&self, work: &Work<ObjectKey>, next: &NextAttempt, record: FailureRecord) {
         let after = |delay| self.environment.clock.after(delay);
         let again = match *next {
             // The winner's write is a change that must be reconciled, so nothing is noted that
@@ -97,29 +98,29 @@ impl Worker {
         if let (NextAttempt::AsPromised(_) | NextAttempt::Backoff { .. }, Some(again)) =
             (next, again)
         {
-            self.last.promise(work.key(), again);
+            self.last_errors.promise(work.key(), again);
         }
         self.step.finish(work.key(), FollowUp { again, has_failed: true });
     }
 
     /// Whether the object had been given up and changed since. Its retries are then counted from
     /// the start; after a change of its spec, its failures are also reported anew.
-    fn is_anew(&self, key: &ObjectKey, reasons: u64) -> bool {
-        let Some(spec_version) = self.last.given_up(key) else { return false };
-        let is_anew = self.trigger_names.includes_change(reasons);
+    fn is_restart(&self, key: &ObjectKey, reasons: u64) -> bool {
+        let Some(spec_version) = self.last_errors.given_up(key) else { return false };
+        let is_restart = self.trigger_names.includes_change(reasons);
         if spec_version != self.step.spec_version(key) {
-            self.last.begin_anew(key);
-        } else if is_anew {
-            self.last.takes_up(key);
+            self.last_errors.forget_failures(key);
+        } else if is_restart {
+            self.last_errors.resume(key);
         }
-        is_anew
+        is_restart
     }
 
     /// Chooses the schedule of the next attempt.
-    fn what_next(
+    fn next_attempt(
         &self,
         failure: &Failure,
-        (failures, is_anew): (u32, bool),
+        (failures, is_restart): (u32, bool),
         (work, record): (&Work<ObjectKey>, FailureRecord),
     ) -> NextAttempt {
         let now = self.environment.clock.now();
@@ -127,20 +128,20 @@ impl Worker {
         match failure.retry {
             Retry::Never => NextAttempt::Never,
             Retry::After(delay) => NextAttempt::After(delay),
-            Retry::Backoff if record.count <= RACES && failure.lost_a_race() => {
+            Retry::Backoff if record.count <= MAX_LOST_RACES && failure.lost_a_race() => {
                 NextAttempt::LostRace
             }
-            Retry::Backoff if left > ON_TIME => NextAttempt::AsPromised(left),
+            Retry::Backoff if left > RETRY_TOLERANCE => NextAttempt::AsPromised(left),
             Retry::Backoff => match self.retry.bound(failures) {
                 // An attempt without a change, on an object that was given up, does not restart its
                 // retries.
-                Some(bound) if !record.rests => {
+                Some(bound) if !record.is_given_up => {
                     let draw = work.draw();
-                    NextAttempt::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
+                    NextAttempt::Backoff { delay: bound.mul_f64(draw), draw, is_restart }
                 }
                 _ => {
-                    // The function is the user's code and may panic: then the object rests.
-                    let delay = || self.then.delay(failure, failures);
+                    // The function is user code and may panic: then the object is not retried.
+                    let delay = || self.after_max_retries.delay(failure, failures);
                     NextAttempt::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
                 }
             },
@@ -156,8 +157,8 @@ impl Worker {
         cancel: &AttemptCancel,
     ) {
         let attempt = self.new_attempt(work, work.reasons());
-        attempt.cancel.begins_like(cancel);
-        let ending = attempt.cancel.at_end();
+        attempt.cancel.copy_start_version(cancel);
+        let ending = attempt.cancel.end_guard();
         let Some(report) = self.step.failed(work.key(), reported, attempt) else { return };
         let reported = self.environment.clock.timeout(REPORT_LIMIT, caught(report)).await;
         if reported.is_some() {
@@ -190,7 +191,7 @@ fn verdict(
         }
         NextAttempt::LostRace => {
             // The winner's change is on its way through the watch, and makes the key due earlier.
-            work.retry_after(RACE_LIMIT);
+            work.retry_after(LOST_RACE_DELAY);
             tracing::debug!(error = %failure, "another writer was first: waiting for its write to appear");
             return how;
         }
@@ -211,7 +212,7 @@ fn verdict(
             work.retry_after(delay);
             Some(delay)
         }
-        NextAttempt::Backoff { draw, is_anew, .. } => work.retry_drawn(draw, is_anew),
+        NextAttempt::Backoff { draw, is_restart, .. } => work.retry_drawn(draw, is_restart),
     };
     match how {
         ReconcileResult::Panic | ReconcileResult::Timeout => {

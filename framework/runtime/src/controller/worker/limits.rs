@@ -4,8 +4,8 @@
 //! must not be used too often for one object, however often the object changes, such as a system
 //! that bills each call.
 //!
-//! Absent: a limit over all objects of a controller. Its number of workers is one, and so are the
-//! client's requests per second; `windlass::fifo` has rate limiters for queues of your own.
+//! Absent: a limit over all objects of a controller. The number of workers is such a limit, and so
+//! are the client's requests per second; `windlass::fifo` has rate limiters for other queues.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,22 +17,22 @@ use tokio::time::Instant;
 
 use windlass_core::resource::ObjectKey;
 
-/// Reconciles that are free within the window.
-pub(crate) const FREE: u32 = 50;
+/// Default number of reconciles within the window that are not slowed down.
+pub(crate) const BURST: u32 = 50;
 /// Default window.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
 /// Default interval between reconciles of an object that is slowed down.
 pub(crate) const SPACING: Duration = Duration::from_secs(1);
 /// Lower bound of a window and of the interval of a rate.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Limit from which on an object counts as reconciled endlessly, and the rate to which it is slowed
 /// down.
 ///
 /// Default: more than 50 reconciles within a minute without a change of its spec; then one a
 /// second, until its spec changes, or its reconciles stayed below that rate for a minute.
-/// Reconciles for which timers and resyncs are the only reasons do not count: their interval was
-/// chosen, and is at least a second.
+/// Reconciles for which timers and resyncs are the only reasons do not count: their interval is
+/// a setting, and is at least a second.
 ///
 /// ```
 /// # extern crate windlass_runtime as windlass;
@@ -46,23 +46,23 @@ const SHORTEST: Duration = Duration::from_secs(1);
 #[must_use]
 pub struct LoopGuard {
     pub(crate) is_on: bool,
-    pub(crate) free: u32,
+    pub(crate) burst: u32,
     pub(crate) window: Duration,
     pub(crate) spacing: Duration,
 }
 
 impl Default for LoopGuard {
     fn default() -> Self {
-        Self { is_on: true, free: FREE, window: WINDOW, spacing: SPACING }
+        Self { is_on: true, burst: BURST, window: WINDOW, spacing: SPACING }
     }
 }
 
 impl LoopGuard {
     /// Creates a guard under which up to `most` (at least 2) reconciles of an object within
-    /// `window` (at least 1 s) are free.
+    /// `window` (at least 1 s) are not slowed down.
     pub fn new(most: u32, window: Duration) -> Self {
-        let window = window.max(SHORTEST);
-        Self { free: most.max(2), window, ..Self::default() }.spacing(SPACING)
+        let window = window.max(MIN_INTERVAL);
+        Self { burst: most.max(2), window, ..Self::default() }.spacing(SPACING)
     }
 
     /// Sets the interval between reconciles of a slowed-down object. Default: 1 s. At most half of
@@ -85,8 +85,8 @@ impl fmt::Display for LoopGuard {
         if !self.is_on {
             return f.write_str("off");
         }
-        let Self { free, window, spacing, .. } = self;
-        write!(f, "{free} times within {window:?}, then once in {spacing:?}")
+        let Self { burst, window, spacing, .. } = self;
+        write!(f, "{burst} times within {window:?}, then once in {spacing:?}")
     }
 }
 
@@ -99,65 +99,65 @@ pub(crate) struct Rate {
 
 impl Rate {
     pub(crate) fn new(most: u32, within: Duration) -> Self {
-        Self { most: most.max(1), within: within.max(SHORTEST) }
+        Self { most: most.max(1), within: within.max(MIN_INTERVAL) }
     }
 }
 
 /// Reconciles of one object since its interval began.
 #[derive(Clone, Copy, Debug)]
-struct Spent {
+struct IntervalCount {
     since: Instant,
     count: u32,
 }
 
-/// Spent reconciles of each object. Objects whose interval is over cost nothing.
+/// Rate limit of each object. Objects whose interval is over take no memory after the next sweep.
 pub(crate) struct Rates {
     rate: Rate,
     inner: Mutex<Inner>,
 }
 
-/// Spent reconciles, and the time of the last sweep.
+/// Reconciles in the current interval of each object, and the time of the last sweep.
 struct Inner {
     /// Iterated only for removing, so its order shows nowhere.
-    spent: HashMap<ObjectKey, Spent, FixedState>,
+    counts: HashMap<ObjectKey, IntervalCount, FixedState>,
     swept: Option<Instant>,
 }
 
 impl Rates {
     pub(crate) fn new(rate: Rate) -> Self {
-        let spent = HashMap::with_hasher(FixedState::with_seed(0));
-        Self { rate, inner: Mutex::new(Inner { spent, swept: None }) }
+        let counts = HashMap::with_hasher(FixedState::with_seed(0));
+        Self { rate, inner: Mutex::new(Inner { counts, swept: None }) }
     }
 
     /// Returns the time that the object has to wait; `None` if it may be reconciled.
     pub(crate) fn wait(&self, key: &ObjectKey, now: Instant) -> Option<Duration> {
         let inner = self.inner.lock();
-        let spent = inner.spent.get(key).filter(|spent| spent.count >= self.rate.most)?;
-        let gone = now.saturating_duration_since(spent.since);
-        Some(self.rate.within.saturating_sub(gone)).filter(|left| !left.is_zero())
+        let count = inner.counts.get(key).filter(|count| count.count >= self.rate.most)?;
+        let elapsed = now.saturating_duration_since(count.since);
+        Some(self.rate.within.saturating_sub(elapsed)).filter(|left| !left.is_zero())
     }
 
     /// Counts a reconcile.
-    pub(crate) fn spend(&self, key: &ObjectKey, now: Instant) {
+    pub(crate) fn record(&self, key: &ObjectKey, now: Instant) {
         let within = self.rate.within;
         let is_over = |since: Instant| now.saturating_duration_since(since) >= within;
         let mut inner = self.inner.lock();
         // One sweep per interval bounds the map by the objects of two intervals.
         if inner.swept.is_none_or(is_over) {
             inner.swept = Some(now);
-            inner.spent.retain(|_, spent| !is_over(spent.since));
-            inner.spent.shrink_to_fit();
+            inner.counts.retain(|_, count| !is_over(count.since));
+            inner.counts.shrink_to_fit();
         }
-        match inner.spent.get_mut(key) {
-            Some(spent) if !is_over(spent.since) => spent.count = spent.count.saturating_add(1),
-            Some(spent) => *spent = Spent { since: now, count: 1 },
-            None => drop(inner.spent.insert(key.clone(), Spent { since: now, count: 1 })),
+        match inner.counts.get_mut(key) {
+            Some(count) if !is_over(count.since) => count.count = count.count.saturating_add(1),
+            Some(count) => *count = IntervalCount { since: now, count: 1 },
+            None => drop(inner.counts.insert(key.clone(), IntervalCount { since: now, count: 1 })),
         }
     }
 
     /// Forgets an object that is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.inner.lock().spent.remove(key);
+        self.inner.lock().counts.remove(key);
     }
 }
 
@@ -178,15 +178,15 @@ mod tests {
     async fn the_interval_of_a_rate_limit_begins_with_its_first_reconcile() {
         let (rates, start) = (Rates::new(Rate::new(2, 10 * SECOND)), Instant::now());
         let (one, two) = (ObjectKey::new(None, "one"), ObjectKey::new(None, "two"));
-        rates.spend(&one, start);
+        rates.record(&one, start);
         assert_eq!(rates.wait(&one, start), None);
-        rates.spend(&one, start + 4 * SECOND);
+        rates.record(&one, start + 4 * SECOND);
         assert_eq!(rates.wait(&one, start + 4 * SECOND), Some(6 * SECOND));
         assert_eq!(rates.wait(&two, start + 4 * SECOND), None, "each has its own");
         assert_eq!(rates.wait(&one, start + 10 * SECOND), None);
-        rates.spend(&two, start + 20 * SECOND);
-        assert_eq!(rates.inner.lock().spent.len(), 1);
+        rates.record(&two, start + 20 * SECOND);
+        assert_eq!(rates.inner.lock().counts.len(), 1);
         rates.forget(&two);
-        assert!(rates.inner.lock().spent.is_empty());
+        assert!(rates.inner.lock().counts.is_empty());
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A reconcile that writes something new each time (a time stamp, a random name) is caused again by
 //! its own write, for ever. After 50 reconciles within a minute **without a change of its spec** an
-//! object is limited to one per second and a warning names the reasons, so that a mistake costs a
-//! trickle of requests and not a storm. The object is free again once its spec changes, or when its
+//! object is limited to one per second and a warning names the reasons, so that a mistake costs one
+//! request per second and not a storm. The limit is lifted once its spec changes, or when its
 //! reconciles stayed below that rate for a minute. These numbers belong to the [`LoopGuard`]; a
 //! configured rate limit per object is checked first.
 //!
@@ -26,13 +26,13 @@ use super::limits::{LoopGuard, Rate, Rates};
 use crate::controller::state::SpecVersion;
 use windlass_core::resource::ObjectKey;
 
-/// Number of shared counters of a byte each. A power of two.
-const CELLS: usize = 1 << 15;
-/// One in this many objects is counted into `total`, with this weight: counting each would make all
-/// workers contend for it.
+/// Number of shared counters, of a byte each. A power of two.
+const COUNTERS: usize = 1 << 15;
+/// One in this many objects is counted into `total`, with this weight: if each object were counted,
+/// all workers would contend for that counter.
 const SAMPLE: u64 = 16;
 
-/// Recent reconciles of one object that is counted alone.
+/// Recent reconciles of one object that has a counter of its own.
 #[derive(Clone, Copy, Debug)]
 struct RecentRuns {
     since: Instant,
@@ -40,22 +40,31 @@ struct RecentRuns {
     last: Instant,
     /// Version of its spec; `None` when there is none.
     spec_version: Option<SpecVersion>,
-    /// When the object is slowed down: the last time that it was held back or began to be.
-    pressed: Option<Instant>,
+    /// When the object is slowed down: the time of the last deferred attempt, or of the first one
+    /// beyond the limit.
+    throttled_at: Option<Instant>,
     /// All reasons of its reconciles.
     reasons: u64,
-    /// Reasons of attempts that were held back.
-    owed: u64,
+    /// Reasons of attempts that were deferred.
+    deferred_reasons: u64,
 }
 
 impl RecentRuns {
     fn new(now: Instant, count: u32, spec_version: Option<SpecVersion>) -> Self {
-        Self { since: now, count, last: now, spec_version, pressed: None, reasons: 0, owed: 0 }
+        Self {
+            since: now,
+            count,
+            last: now,
+            spec_version,
+            throttled_at: None,
+            reasons: 0,
+            deferred_reasons: 0,
+        }
     }
 
     /// Whether the counted reconciles are too old, or belong to another spec.
     fn is_over(&self, now: Instant, spec_version: Option<SpecVersion>, window: Duration) -> bool {
-        let counted_since = self.pressed.unwrap_or(self.since);
+        let counted_since = self.throttled_at.unwrap_or(self.since);
         self.spec_version != spec_version || now.saturating_duration_since(counted_since) >= window
     }
 }
@@ -74,17 +83,17 @@ pub(crate) struct LoopGuardState {
     guard: LoopGuard,
     rates: Option<Rates>,
     hasher: FixedState,
-    cells: Box<[AtomicU8]>,
+    counters: Box<[AtomicU8]>,
     start: OnceLock<Instant>,
     /// Number of the time window that the counters belong to.
     window: AtomicU64,
     /// Approximate number of reconciles in this window: one in [`SAMPLE`] objects is counted, with
     /// that weight.
     total: AtomicU64,
-    /// Objects that are counted alone.
+    /// Objects that have a counter of their own.
     keys: Mutex<HashMap<ObjectKey, RecentRuns, FixedState>>,
-    /// Number of them that are slowed down.
-    held: AtomicUsize,
+    /// Number of these objects that are slowed down.
+    throttled: AtomicUsize,
 }
 
 impl Default for LoopGuardState {
@@ -101,12 +110,12 @@ impl LoopGuardState {
             guard,
             rates: rate.map(Rates::new),
             hasher: hasher.clone(),
-            cells: (0..CELLS).map(|_| AtomicU8::new(0)).collect(),
+            counters: (0..COUNTERS).map(|_| AtomicU8::new(0)).collect(),
             start: OnceLock::new(),
             window: AtomicU64::new(0),
             total: AtomicU64::new(0),
             keys: Mutex::new(HashMap::with_hasher(hasher)),
-            held: AtomicUsize::new(0),
+            throttled: AtomicUsize::new(0),
         }
     }
 }
@@ -133,8 +142,8 @@ pub(crate) enum ThrottleDecision {
 impl LoopGuardState {
     /// Decides whether a reconcile may begin, and counts it if so. `spec_version` returns the
     /// version of the object's spec, if it is needed; `reasons` gains the reasons of attempts that
-    /// were held back. Reconciles by timers and resyncs alone are no loop.
-    pub(crate) fn ask(
+    /// were deferred. Reconciles by timers and resyncs alone are no loop.
+    pub(crate) fn admit(
         &self,
         key: &ObjectKey,
         now: Instant,
@@ -149,7 +158,7 @@ impl LoopGuardState {
             };
         };
         if let Some(wait) = rates.wait(key, now) {
-            // An object that is gone has no spec: its key is only forgotten, at once.
+            // A deleted object has no spec: its reconcile only forgets the key, and need not wait.
             return if spec_version().is_some() {
                 ThrottleDecision::Wait(wait)
             } else {
@@ -162,7 +171,7 @@ impl LoopGuardState {
             self.decide_by_guard(key, now, reasons, spec_version)
         };
         if !matches!(decision, ThrottleDecision::Wait(_)) {
-            rates.spend(key, now);
+            rates.record(key, now);
         }
         decision
     }
@@ -171,9 +180,9 @@ impl LoopGuardState {
         self.guard
     }
 
-    /// Level of a shared counter from which on its objects are counted alone.
-    fn shared(&self) -> u8 {
-        u8::try_from(self.guard.free / 2).unwrap_or(u8::MAX)
+    /// Value of a shared counter from which on its objects get counters of their own.
+    fn shared_limit(&self) -> u8 {
+        u8::try_from(self.guard.burst / 2).unwrap_or(u8::MAX)
     }
 
     /// Decides by the loop guard alone.
@@ -187,27 +196,27 @@ impl LoopGuardState {
         if !self.guard.is_on {
             return ThrottleDecision::Go;
         }
-        self.turn_window(now);
+        self.roll_window(now);
         let hash = self.hasher.hash_one(key);
         if (hash >> 32).is_multiple_of(SAMPLE) {
             self.total.fetch_add(SAMPLE, Ordering::Relaxed);
         }
-        let cell = &self.cells[hash as usize % CELLS];
-        let count = cell.load(Ordering::Relaxed);
-        if count < self.shared() && !self.is_held(key) {
+        let counter = &self.counters[hash as usize % COUNTERS];
+        let count = counter.load(Ordering::Relaxed);
+        if count < self.shared_limit() && !self.is_throttled(key) {
             // Two workers at once may count one reconcile: an error of one does not matter.
-            cell.store(count + 1, Ordering::Relaxed);
+            counter.store(count + 1, Ordering::Relaxed);
             return ThrottleDecision::Go;
         }
-        // Counters that are full because of very many objects prove nothing about this one.
-        let is_flooded = self.total.load(Ordering::Relaxed) > 4 * CELLS as u64;
-        let before = if is_flooded { 0 } else { u32::from(self.shared()) };
+        // With very many objects the shared counters are full, and prove nothing about this object.
+        let is_flooded = self.total.load(Ordering::Relaxed) > 4 * COUNTERS as u64;
+        let before = if is_flooded { 0 } else { u32::from(self.shared_limit()) };
         let spec_version = spec_version();
         self.decide_alone(key, reasons, RecentRuns::new(now, before, spec_version))
     }
 
     /// Resets the counters when a new window has begun.
-    fn turn_window(&self, now: Instant) {
+    fn roll_window(&self, now: Instant) {
         let start = *self.start.get_or_init(|| now);
         let gone = now.saturating_duration_since(start).as_nanos();
         let window = u64::try_from(gone / self.guard.window.as_nanos()).unwrap_or(u64::MAX);
@@ -219,63 +228,65 @@ impl LoopGuardState {
         let exchange =
             self.window.compare_exchange(known, window, Ordering::Relaxed, Ordering::Relaxed);
         if exchange.is_ok() {
-            self.cells.iter().for_each(|cell| cell.store(0, Ordering::Relaxed));
+            self.counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
             self.total.store(0, Ordering::Relaxed);
             let mut keys = self.keys.lock();
             keys.retain(|_, recent| now.saturating_duration_since(recent.last) < self.guard.window);
             keys.shrink_to_fit();
-            self.count_held(&keys);
+            self.count_throttled(&keys);
         }
     }
 
     /// Whether the object is slowed down.
-    fn is_held(&self, key: &ObjectKey) -> bool {
-        let is_held = |recent: &RecentRuns| recent.pressed.is_some();
+    fn is_throttled(&self, key: &ObjectKey) -> bool {
+        let is_throttled = |recent: &RecentRuns| recent.throttled_at.is_some();
         // The atomic keeps workers off the lock while no object is slowed down.
-        self.held.load(Ordering::Relaxed) > 0 && self.keys.lock().get(key).is_some_and(is_held)
+        self.throttled.load(Ordering::Relaxed) > 0
+            && self.keys.lock().get(key).is_some_and(is_throttled)
     }
 
     /// Recounts the objects that are slowed down.
-    fn count_held(&self, keys: &HashMap<ObjectKey, RecentRuns, FixedState>) {
-        let held = keys.values().filter(|recent| recent.pressed.is_some()).count();
-        self.held.store(held, Ordering::Relaxed);
+    fn count_throttled(&self, keys: &HashMap<ObjectKey, RecentRuns, FixedState>) {
+        let throttled = keys.values().filter(|recent| recent.throttled_at.is_some()).count();
+        self.throttled.store(throttled, Ordering::Relaxed);
     }
 
-    /// Decides for an object that is counted alone; `fresh` is its entry if it has none.
+    /// Decides for an object that has a counter of its own; `new_entry` is inserted if it has no
+    /// entry yet.
     fn decide_alone(
         &self,
         key: &ObjectKey,
         reasons: &mut u64,
-        fresh: RecentRuns,
+        new_entry: RecentRuns,
     ) -> ThrottleDecision {
-        let (now, guard) = (fresh.last, self.guard);
+        let (now, guard) = (new_entry.last, self.guard);
         let mut keys = self.keys.lock();
         let recent = match keys.get_mut(key) {
             Some(recent) => recent,
-            None => keys.entry(key.clone()).or_insert(fresh),
+            None => keys.entry(key.clone()).or_insert(new_entry),
         };
-        *reasons |= std::mem::take(&mut recent.owed);
-        if recent.is_over(now, fresh.spec_version, guard.window) {
-            let was_held = recent.pressed.is_some();
-            *recent = RecentRuns::new(now, 0, fresh.spec_version);
-            if was_held {
-                self.held.fetch_sub(1, Ordering::Relaxed);
+        *reasons |= std::mem::take(&mut recent.deferred_reasons);
+        if recent.is_over(now, new_entry.spec_version, guard.window) {
+            let was_throttled = recent.throttled_at.is_some();
+            *recent = RecentRuns::new(now, 0, new_entry.spec_version);
+            if was_throttled {
+                self.throttled.fetch_sub(1, Ordering::Relaxed);
             }
         }
         recent.reasons |= *reasons;
-        let rested = now.saturating_duration_since(recent.last);
-        if recent.pressed.is_some() && rested < guard.spacing {
-            recent.pressed = Some(now);
-            recent.owed = *reasons;
-            return ThrottleDecision::Wait(guard.spacing.saturating_sub(rested));
+        let since_last = now.saturating_duration_since(recent.last);
+        if recent.throttled_at.is_some() && since_last < guard.spacing {
+            recent.throttled_at = Some(now);
+            recent.deferred_reasons = *reasons;
+            return ThrottleDecision::Wait(guard.spacing.saturating_sub(since_last));
         }
         recent.count += 1;
         recent.last = now;
-        if recent.pressed.is_some() || recent.count <= guard.free {
+        if recent.throttled_at.is_some() || recent.count <= guard.burst {
             return ThrottleDecision::Go;
         }
-        recent.pressed = Some(now);
-        self.held.fetch_add(1, Ordering::Relaxed);
+        recent.throttled_at = Some(now);
+        self.throttled.fetch_add(1, Ordering::Relaxed);
         ThrottleDecision::GoAndWarn
     }
 
@@ -285,15 +296,15 @@ impl LoopGuardState {
             rates.forget(key);
         }
         let gone = self.keys.lock().remove(key);
-        if gone.is_some_and(|gone| gone.pressed.is_some()) {
-            self.held.fetch_sub(1, Ordering::Relaxed);
+        if gone.is_some_and(|gone| gone.throttled_at.is_some()) {
+            self.throttled.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// Returns the objects that are slowed down now, by key; at most `limit`.
     pub(crate) fn hot(&self, limit: usize) -> Vec<HotKey> {
         let mut hot: Vec<HotKey> = (self.keys.lock().iter())
-            .filter(|(_, recent)| recent.pressed.is_some())
+            .filter(|(_, recent)| recent.throttled_at.is_some())
             .map(|(key, recent)| HotKey {
                 key: key.clone(),
                 count: recent.count,
@@ -308,26 +319,26 @@ impl LoopGuardState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::{FREE, SPACING, WINDOW};
+    use super::super::limits::{BURST, SPACING, WINDOW};
     use super::*;
 
-    fn ask(state: &LoopGuardState, key: &ObjectKey, now: Instant) -> ThrottleDecision {
-        ask_at(state, key, now, 1)
+    fn admit(state: &LoopGuardState, key: &ObjectKey, now: Instant) -> ThrottleDecision {
+        admit_at(state, key, now, 1)
     }
 
-    fn ask_at(
+    fn admit_at(
         state: &LoopGuardState,
         key: &ObjectKey,
         now: Instant,
         spec_version: u64,
     ) -> ThrottleDecision {
         let mut reasons = 1 << (spec_version % 64);
-        state.ask(key, now, (&mut reasons, false), || Some(SpecVersion::test(spec_version)))
+        state.admit(key, now, (&mut reasons, false), || Some(SpecVersion::test(spec_version)))
     }
 
-    /// Asks without a pause until `end`; returns the number of reconciles, and of those with a
-    /// warning.
-    fn press(
+    /// Requests reconciles without a pause until `end`; returns the number of admitted ones, and of
+    /// those with a warning.
+    fn admit_until(
         state: &LoopGuardState,
         key: &ObjectKey,
         mut now: Instant,
@@ -335,7 +346,7 @@ mod tests {
     ) -> (u32, u32) {
         let (mut went, mut warned) = (0, 0);
         while now < end {
-            match ask(state, key, now) {
+            match admit(state, key, now) {
                 ThrottleDecision::Go => went += 1,
                 ThrottleDecision::GoAndWarn => (went, warned) = (went + 1, warned + 1),
                 ThrottleDecision::Wait(wait) => now += wait,
@@ -348,7 +359,7 @@ mod tests {
     async fn c4_a_hot_key_is_held_to_one_a_second_and_warned_of_once_however_long_it_lasts() {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let start = Instant::now();
-        let (went, warned) = press(&state, &key, start, start + Duration::from_secs(599));
+        let (went, warned) = admit_until(&state, &key, start, start + Duration::from_secs(599));
         assert_eq!(warned, 1);
         assert!((640..=655).contains(&went), "{went}");
         assert_eq!(state.hot(5).len(), 1);
@@ -359,10 +370,10 @@ mod tests {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "timer"));
         let start = Instant::now();
         let spec_version = || Some(SpecVersion::test(1));
-        let timed = |_| state.ask(&key, start, (&mut 1, true), spec_version);
+        let timed = |_| state.admit(&key, start, (&mut 1, true), spec_version);
         assert!((0..600).map(timed).all(|decision| decision == ThrottleDecision::Go));
         assert!(state.hot(5).is_empty());
-        assert_eq!(press(&state, &key, start, start + Duration::from_millis(500)), (51, 1));
+        assert_eq!(admit_until(&state, &key, start, start + Duration::from_millis(500)), (51, 1));
     }
 
     #[tokio::test(start_paused = true)]
@@ -372,11 +383,11 @@ mod tests {
         let guard = LoopGuard::new(600, Duration::from_secs(10));
         for (spacing, expected) in [(100, 1500..1700), (2000, 600..655)] {
             let guard = guard.spacing(Duration::from_millis(spacing));
-            let (went, warned) = press(&LoopGuardState::new(guard, None), &key, start, end);
+            let (went, warned) = admit_until(&LoopGuardState::new(guard, None), &key, start, end);
             assert!(expected.contains(&went) && warned == 1, "{went} {warned}");
         }
         let state = LoopGuardState::new(LoopGuard::off(), None);
-        assert!((0..10_000).all(|_| ask(&state, &key, start) == ThrottleDecision::Go));
+        assert!((0..10_000).all(|_| admit(&state, &key, start) == ThrottleDecision::Go));
         assert!(state.hot(5).is_empty());
     }
 
@@ -387,7 +398,7 @@ mod tests {
             LoopGuardState::new(LoopGuard::default(), Some(Rate::new(3, Duration::from_secs(30))));
         let (mut now, mut went) = (start, 0);
         for generation in 0.. {
-            match ask_at(&state, &key, now, generation) {
+            match admit_at(&state, &key, now, generation) {
                 ThrottleDecision::Go => went += 1,
                 ThrottleDecision::GoAndWarn => panic!("nothing is wrong with it"),
                 ThrottleDecision::Wait(wait) => now += wait,
@@ -398,28 +409,28 @@ mod tests {
         }
         assert_eq!(went, 30);
         state.forget(&key);
-        assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+        assert_eq!(admit(&state, &key, now), ThrottleDecision::Go);
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_a_quiet_minute_a_key_is_free_again() {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
-        assert_eq!(ask(&state, &key, now + WINDOW), ThrottleDecision::Go);
-        assert_eq!(ask(&state, &key, now + WINDOW), ThrottleDecision::Go);
+        while !matches!(admit(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        assert_eq!(admit(&state, &key, now + WINDOW), ThrottleDecision::Go);
+        assert_eq!(admit(&state, &key, now + WINDOW), ThrottleDecision::Go);
         assert!(state.hot(5).is_empty());
-        assert_eq!(state.held.load(Ordering::Relaxed), 0);
+        assert_eq!(state.throttled.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_calmed_down_to_less_than_its_pace_is_free_again() {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let mut now = Instant::now();
-        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        while !matches!(admit(&state, &key, now), ThrottleDecision::Wait(_)) {}
         for _ in 0..31 {
             now += Duration::from_secs(2);
-            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+            assert_eq!(admit(&state, &key, now), ThrottleDecision::Go);
         }
         assert!(state.hot(5).is_empty());
     }
@@ -429,7 +440,7 @@ mod tests {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "busy"));
         let now = Instant::now();
         for generation in 0..1_000 {
-            assert_eq!(ask_at(&state, &key, now, generation), ThrottleDecision::Go);
+            assert_eq!(admit_at(&state, &key, now, generation), ThrottleDecision::Go);
         }
     }
 
@@ -437,10 +448,10 @@ mod tests {
     async fn a_change_of_the_spec_frees_a_hot_key() {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask_at(&state, &key, now, 1), ThrottleDecision::Wait(_)) {}
-        assert_eq!(ask_at(&state, &key, now, 2), ThrottleDecision::Go);
+        while !matches!(admit_at(&state, &key, now, 1), ThrottleDecision::Wait(_)) {}
+        assert_eq!(admit_at(&state, &key, now, 2), ThrottleDecision::Go);
         assert!(state.hot(5).is_empty());
-        let again = (0..60).map(|_| ask_at(&state, &key, now, 2));
+        let again = (0..60).map(|_| admit_at(&state, &key, now, 2));
         assert_eq!(again.filter(|decision| *decision == ThrottleDecision::GoAndWarn).count(), 1);
     }
 
@@ -448,25 +459,25 @@ mod tests {
     async fn a_hot_key_reports_its_reasons() {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask_at(&state, &key, now, 3), ThrottleDecision::Wait(_)) {}
+        while !matches!(admit_at(&state, &key, now, 3), ThrottleDecision::Wait(_)) {}
         assert_eq!(state.hot(5)[0].reasons, 1 << 3);
         state.forget(&key);
-        assert_eq!((state.hot(5).len(), state.held.load(Ordering::Relaxed)), (0, 0));
+        assert_eq!((state.hot(5).len(), state.throttled.load(Ordering::Relaxed)), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_reasons_of_an_attempt_that_had_to_wait_are_passed_to_the_next() {
         let (state, key) = (LoopGuardState::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(ask(&state, &key, now), ThrottleDecision::Wait(_)) {}
+        while !matches!(admit(&state, &key, now), ThrottleDecision::Wait(_)) {}
         let spec_version = || Some(SpecVersion::test(1));
         assert!(matches!(
-            state.ask(&key, now, (&mut 0b100, false), spec_version),
+            state.admit(&key, now, (&mut 0b100, false), spec_version),
             ThrottleDecision::Wait(_)
         ));
         let mut reasons = 0b1000;
         assert_eq!(
-            state.ask(&key, now + SPACING, (&mut reasons, false), spec_version),
+            state.admit(&key, now + SPACING, (&mut reasons, false), spec_version),
             ThrottleDecision::Go
         );
         assert_eq!(reasons, 0b1110);
@@ -478,7 +489,7 @@ mod tests {
         let now = Instant::now();
         for name in 0..100_000 {
             let key = ObjectKey::new(Some("shop"), &name.to_string());
-            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+            assert_eq!(admit(&state, &key, now), ThrottleDecision::Go);
         }
         assert_eq!(state.keys.lock().len(), 0);
     }
@@ -488,15 +499,16 @@ mod tests {
         let state = LoopGuardState::default();
         let now = Instant::now();
         for name in 0..2_000_000_u32 {
-            ask(&state, &ObjectKey::new(None, &name.to_string()), now);
+            admit(&state, &ObjectKey::new(None, &name.to_string()), now);
         }
         let key = ObjectKey::new(None, "one");
-        for _ in 0..=FREE / 2 {
-            assert_eq!(ask(&state, &key, now), ThrottleDecision::Go);
+        for _ in 0..=BURST / 2 {
+            assert_eq!(admit(&state, &key, now), ThrottleDecision::Go);
         }
-        let went = (0..2 * FREE).filter(|_| ask(&state, &key, now) == ThrottleDecision::Go).count();
-        assert!(went >= FREE as usize / 2 - 1, "{went}");
-        ask(&state, &key, now + WINDOW);
+        let went =
+            (0..2 * BURST).filter(|_| admit(&state, &key, now) == ThrottleDecision::Go).count();
+        assert!(went >= BURST as usize / 2 - 1, "{went}");
+        admit(&state, &key, now + WINDOW);
         assert!(state.keys.lock().len() <= 1, "those of the minute before are forgotten");
     }
 }

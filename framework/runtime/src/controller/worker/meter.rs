@@ -33,14 +33,14 @@ pub(crate) enum ReconcileResult {
 /// Recorder of `controller_runtime_*` for one controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
-    all: Arc<All>,
+    all: Arc<SharedMeter>,
     /// The shard that this worker counts in.
     shard: usize,
 }
 
 /// State that the recorders of all workers share.
 #[derive(Debug)]
-struct All {
+struct SharedMeter {
     series: ControllerSeries,
     shards: Box<[CachePadded<Shard>]>,
     /// The shard of the next worker.
@@ -106,8 +106,8 @@ impl Meter {
         };
         let shards = (0..workers.clamp(1, SHARDS)).map(|_| CachePadded::new(Shard::new(&series)));
         let (shards, next) = (shards.collect(), AtomicUsize::new(0));
-        let all = Arc::new(All { series, shards, next, reported_busy: Mutex::default() });
-        let source: Weak<All> = Arc::downgrade(&all);
+        let all = Arc::new(SharedMeter { series, shards, next, reported_busy: Mutex::default() });
+        let source: Weak<SharedMeter> = Arc::downgrade(&all);
         metrics.register_source(source);
         Self { all, shard: 0 }
     }
@@ -146,7 +146,7 @@ impl Meter {
     }
 
     /// Counts a finished reconcile, before its follow-up, which may take its time.
-    pub(crate) fn over(&self) {
+    pub(crate) fn count_finished(&self) {
         self.shard().reconciles.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -160,9 +160,9 @@ impl Meter {
             ReconcileResult::RequeueAfter => ends.requeue_after += 1,
             ReconcileResult::Superseded => series.requeue.count(1),
             ReconcileResult::Error => series.failed(),
-            ReconcileResult::Terminal => series.failed_by(&series.terminal),
-            ReconcileResult::Panic => series.failed_by(&series.panics),
-            ReconcileResult::Timeout => series.failed_by(&series.timeouts),
+            ReconcileResult::Terminal => series.failed_with(&series.terminal),
+            ReconcileResult::Panic => series.failed_with(&series.panics),
+            ReconcileResult::Timeout => series.failed_with(&series.timeouts),
         }
     }
 }
@@ -173,7 +173,7 @@ impl ControllerSeries {
         self.errors.count(1);
     }
 
-    fn failed_by(&self, how: &CounterSeries) {
+    fn failed_with(&self, how: &CounterSeries) {
         how.count(1);
         self.failed();
     }
@@ -187,7 +187,7 @@ impl Shard {
     }
 }
 
-impl MetricSource for All {
+impl MetricSource for SharedMeter {
     fn collect(&self) {
         let mut reported = self.reported_busy.lock();
         let mut busy = 0;
@@ -210,7 +210,7 @@ impl MetricSource for All {
     }
 }
 
-impl Drop for All {
+impl Drop for SharedMeter {
     fn drop(&mut self) {
         // Counts since the last reading are not lost.
         self.collect();
@@ -256,7 +256,7 @@ mod tests {
                     worker.ended(how, Duration::from_millis(20));
                 }
                 worker.ended(ReconcileResult::Success, Duration::from_millis(20));
-                worker.over();
+                worker.count_finished();
             }
             assert_eq!(success(), 2 * round * workers.len() as u64);
         }

@@ -42,7 +42,7 @@ use self::loop_guard::ThrottleDecision;
 use self::meter::ReconcileResult;
 use self::namespaces::Namespaces;
 use self::yield_budget::{PollCount, YieldBudget};
-use crate::controller::source::{Quiet, Reason, TriggerNames};
+use crate::controller::source::{DebounceDecision, Reason, TriggerNames};
 use crate::controller::state::{FollowUp, LastErrors, SpecVersion};
 use crate::controller::{Action, Failure, RetryPolicy};
 use crate::workqueue::{Work, WorkQueue};
@@ -88,7 +88,7 @@ pub(super) trait KeyHandler: Send + Sync + 'static {
 
     /// Returns the noted follow-up of the last reconcile if the cache shows exactly the state that
     /// this finished reconcile left, and nothing newer.
-    fn is_own_echo(&self, key: &ObjectKey) -> Option<FollowUp>;
+    fn own_follow_up(&self, key: &ObjectKey) -> Option<FollowUp>;
 
     /// Notes the follow-up of a finished reconcile. Called before another worker can take the key.
     fn finish(&self, key: &ObjectKey, how: FollowUp);
@@ -119,11 +119,11 @@ pub(super) struct Worker {
     pub(super) step: Arc<dyn KeyHandler>,
     pub(super) timeout: Duration,
     pub(super) retry: RetryPolicy,
-    pub(super) then: AfterMaxRetries,
+    pub(super) after_max_retries: AfterMaxRetries,
     pub(super) environment: Environment,
     pub(super) meter: Meter,
     pub(super) loop_guard: Arc<LoopGuardState>,
-    pub(super) last: Arc<LastErrors>,
+    pub(super) last_errors: Arc<LastErrors>,
     pub(super) trigger_names: Arc<TriggerNames>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
@@ -138,7 +138,7 @@ enum GuardedOutcome {
 
 impl Worker {
     /// Returns another worker, with its own copies of the data that every attempt touches.
-    pub(super) fn one_more(&self) -> Self {
+    pub(super) fn for_another_task(&self) -> Self {
         let step = self.step.for_one_worker().unwrap_or_else(|| Arc::clone(&self.step));
         // Checking a token takes its lock: each worker has a child token, so that workers do not
         // contend for the parent's lock.
@@ -159,17 +159,17 @@ impl Worker {
         let mut next = self.next().await;
         let mut budget = YieldBudget::new(polls, self.environment.clock.now());
         while let Some(work) = next {
-            let reasons = match self.trigger_names.ask(work.key(), work.reasons(), work.taken_at())
-            {
-                Quiet::Now(reasons) => reasons,
-                // The burst is not over: the queue holds the key until the quiet time ends.
-                Quiet::In(delay) => {
-                    work.hold(delay);
-                    let now = self.environment.clock.now();
-                    next = self.next_after(None, budget.may_continue(now), now).await;
-                    continue;
-                }
-            };
+            let reasons =
+                match self.trigger_names.debounced(work.key(), work.reasons(), work.taken_at()) {
+                    DebounceDecision::Ready(reasons) => reasons,
+                    // The burst is not over: the queue holds the key until the quiet time ends.
+                    DebounceDecision::Wait(delay) => {
+                        work.hold(delay);
+                        let now = self.environment.clock.now();
+                        next = self.next_after(None, budget.may_continue(now), now).await;
+                        continue;
+                    }
+                };
             attempts += 1;
             let span = tracing::info_span!(
                 "reconcile",
@@ -237,7 +237,7 @@ impl Worker {
         mut reasons: u64,
     ) -> (Option<Work<ObjectKey>>, Instant) {
         let started = work.taken_at();
-        if let Some((again_in, has_failed)) = self.is_own_echo(reasons, work.key(), started) {
+        if let Some((again_in, has_failed)) = self.own_follow_up(reasons, work.key(), started) {
             // The watch delivered an own write before it was answered: nothing is left to
             // reconcile.
             let finished = match again_in {
@@ -251,7 +251,7 @@ impl Worker {
         }
         let is_timed = self.trigger_names.is_timed(reasons);
         let spec_version = || self.step.spec_version(work.key());
-        match self.loop_guard.ask(work.key(), started, (&mut reasons, is_timed), spec_version) {
+        match self.loop_guard.admit(work.key(), started, (&mut reasons, is_timed), spec_version) {
             ThrottleDecision::Go => {}
             ThrottleDecision::GoAndWarn => {
                 self.meter.throttled();
@@ -272,10 +272,10 @@ impl Worker {
         let busy = self.meter.busy();
         let attempt = self.new_attempt(&work, reasons);
         let cancel = attempt.cancel.clone();
-        let end = self.guarded(work.key(), attempt, started).await;
+        let end = self.run_guarded(work.key(), attempt, started).await;
         let now = self.environment.clock.now();
         let took = now.saturating_duration_since(started);
-        self.meter.over();
+        self.meter.count_finished();
         let (ended, finished) = match end {
             GuardedOutcome::Outcome(ReconcileOutcome::Failed(failure)) => {
                 (self.fail(work, &cancel, (failure, ReconcileResult::Error)).await, None)
@@ -298,7 +298,7 @@ impl Worker {
 
     /// Returns the remaining delay of the last reconcile's requeue, and whether that reconcile
     /// failed, if the only reason for this attempt is a write of that reconcile.
-    fn is_own_echo(
+    fn own_follow_up(
         &self,
         reasons: u64,
         key: &ObjectKey,
@@ -310,7 +310,7 @@ impl Worker {
         if reasons & changed == 0 || reasons & !(changed | later) != 0 {
             return None;
         }
-        let FollowUp { again, has_failed } = self.step.is_own_echo(key)?;
+        let FollowUp { again, has_failed } = self.step.own_follow_up(key)?;
         let again_in = again.map(|again| again.saturating_duration_since(now));
         // A requeue that is due is a reason of its own.
         again_in.is_none_or(|delay| !delay.is_zero()).then_some((again_in, has_failed))
@@ -320,20 +320,20 @@ impl Worker {
     fn new_attempt(&self, work: &Work<ObjectKey>, reasons: u64) -> ReconcileAttempt {
         // An object that was given up and changed since is tried for the first time again.
         let is_anew = work.failures() > 0
-            && self.last.given_up(work.key()).is_some()
+            && self.last_errors.given_up(work.key()).is_some()
             && self.trigger_names.includes_change(reasons);
         let number = if is_anew { 0 } else { work.failures() };
         ReconcileAttempt { number, reasons, cancel: AttemptCancel::new(&self.stop) }
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
-    async fn guarded(
+    async fn run_guarded(
         &self,
         key: &ObjectKey,
         attempt: ReconcileAttempt,
         started: Instant,
     ) -> GuardedOutcome {
-        let ending = attempt.cancel.at_end();
+        let ending = attempt.cancel.end_guard();
         let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, attempt))) {
             Ok(step) => step,
             Err(panic) => return GuardedOutcome::Panicked(panic_text(&*panic)),
@@ -378,7 +378,7 @@ impl Worker {
         let (ended, again_in) = match outcome {
             ReconcileOutcome::Absent => {
                 self.loop_guard.forget(work.key());
-                self.last.forget(work.key());
+                self.last_errors.forget(work.key());
                 return (ReconcileResult::Success, Some(work.with_gone()));
             }
             ReconcileOutcome::Paused => {
@@ -386,7 +386,7 @@ impl Worker {
                 (ReconcileResult::Success, None)
             }
             ReconcileOutcome::Done(action) => {
-                self.last.succeeded(work.key());
+                self.last_errors.succeeded(work.key());
                 match action.requeue_after {
                     None => {
                         tracing::debug!("reconciled");

@@ -31,19 +31,19 @@ use windlass_core::sync::{Mutex, Notify};
 
 /// Most namespaces that are watched at once, and most keys that wait for one of them. Keys beyond
 /// have their backoff only.
-const MOST_NAMESPACES: usize = 16;
-const MOST_KEYS: usize = 4096;
+const MAX_NAMESPACES: usize = 16;
+const MAX_KEYS: usize = 4096;
 
 /// Known state of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Door {
+enum NamespaceState {
     /// Not read yet.
     Unknown,
     Absent,
     /// Being deleted.
-    Closing,
+    Terminating,
     /// Existing; its uid.
-    Open(String),
+    Active(String),
 }
 
 /// The keys of one controller that wait for a namespace.
@@ -56,7 +56,7 @@ pub(crate) struct Namespaces {
 }
 
 /// By namespace, the waiting keys, each with the state for which it was last tried.
-type WaitingKeys = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
+type WaitingKeys = BTreeMap<String, BTreeMap<ObjectKey, NamespaceState>>;
 
 /// A watched namespace.
 struct Watched {
@@ -66,28 +66,29 @@ struct Watched {
 }
 
 impl Namespaces {
-    /// Handles a failed reconcile of `key`: it waits if a namespace was the obstacle.
+    /// Handles a failed reconcile of `key`: it waits if the failure is due to a namespace.
     pub(crate) fn failed(&self, key: &ObjectKey, failure: &Failure) {
-        let obstacle = obstacle(failure).filter(|_| failure.retry != Retry::Never);
-        let Some(obstacle) = obstacle else { return self.ended(key) };
-        let namespace = obstacle.name.or(key.namespace()).unwrap_or_default();
+        let missing = missing_namespace(failure).filter(|_| failure.retry != Retry::Never);
+        let Some(missing) = missing else { return self.ended(key) };
+        let namespace = missing.name.or(key.namespace()).unwrap_or_default();
         if !is_label(namespace) {
             return self.ended(key);
         }
         let mut waiting = self.waiting.lock();
-        // The watch may already show a state that came after this reconcile began: a key that did
+        // The watch may already show a state newer than the start of this reconcile: a key that did
         // not wait before has seen only the answer to its own request.
-        let seen = if obstacle.is_missing { Door::Absent } else { Door::Unknown };
+        let seen =
+            if missing.is_missing { NamespaceState::Absent } else { NamespaceState::Unknown };
         let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned();
         // A key that goes on waiting changes no watch: the next change of the namespace enqueues
         // it.
         let is_new = tried.is_none();
         remove(&mut waiting, key);
-        if waiting.len() >= MOST_NAMESPACES && !waiting.contains_key(namespace) {
+        if waiting.len() >= MAX_NAMESPACES && !waiting.contains_key(namespace) {
             return;
         }
         let keys = waiting.entry(namespace.to_owned()).or_default();
-        if keys.len() < MOST_KEYS {
+        if keys.len() < MAX_KEYS {
             keys.insert(key.clone(), tried.unwrap_or(seen));
         }
         self.is_waited_for.store(true, Ordering::SeqCst);
@@ -121,9 +122,9 @@ impl Namespaces {
     ) {
         let mut watched = BTreeMap::new();
         loop {
-            self.choose(&informers, &mut watched);
+            self.update_watches(&informers, &mut watched);
             for (namespace, watched) in &watched {
-                self.look(namespace, &watched.door(), &queue);
+                self.enqueue_due(namespace, &watched.state(), &queue);
             }
             // A change that comes during the loop leaves a permit, so no notification is lost.
             tokio::select! {
@@ -137,7 +138,7 @@ impl Namespaces {
     }
 
     /// Starts the wanted watches and ends the others.
-    fn choose(
+    fn update_watches(
         self: &Arc<Self>,
         informers: &InformerRegistry,
         watched: &mut BTreeMap<String, Watched>,
@@ -166,15 +167,15 @@ impl Namespaces {
     }
 
     /// Enqueues the keys that were not tried yet since the namespace was deleted or created.
-    fn look(&self, namespace: &str, door: &Door, queue: &WorkQueue<ObjectKey>) {
-        if !matches!(door, Door::Absent | Door::Open(_)) {
+    fn enqueue_due(&self, namespace: &str, state: &NamespaceState, queue: &WorkQueue<ObjectKey>) {
+        if !matches!(state, NamespaceState::Absent | NamespaceState::Active(_)) {
             return;
         }
         let mut due = Vec::new();
         let mut waiting = self.waiting.lock();
         for (key, tried) in waiting.get_mut(namespace).into_iter().flatten() {
-            if tried != door {
-                tried.clone_from(door);
+            if tried != state {
+                tried.clone_from(state);
                 due.push(key.clone());
             }
         }
@@ -183,7 +184,7 @@ impl Namespaces {
         if due.is_empty() {
             return;
         }
-        tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
+        tracing::debug!(namespace, ?state, keys = due.len(), "tried again: the namespace changed");
         // The keys go on waiting until their reconciles end.
         let options = Reason::NAMESPACE.add_options();
         queue.add_each(due.into_iter().map(|key| (key, options)));
@@ -192,15 +193,15 @@ impl Namespaces {
 
 impl Watched {
     /// Returns the namespace's current state.
-    fn door(&self) -> Door {
+    fn state(&self) -> NamespaceState {
         if !self.is_listed {
-            return Door::Unknown;
+            return NamespaceState::Unknown;
         }
         // The watch selects a single namespace.
         match self.informer.store().select(None, &Selector::everything()).first() {
-            None => Door::Absent,
-            Some(found) if found.metadata().is_terminating() => Door::Closing,
-            Some(found) => Door::Open(found.metadata().uid().to_owned()),
+            None => NamespaceState::Absent,
+            Some(found) if found.metadata().is_terminating() => NamespaceState::Terminating,
+            Some(found) => NamespaceState::Active(found.metadata().uid().to_owned()),
         }
     }
 }
@@ -238,12 +239,12 @@ fn remove(waiting: &mut WaitingKeys, key: &ObjectKey) {
 }
 
 /// Returns the namespace that caused the failure, if one did.
-fn obstacle(failure: &Failure) -> Option<MissingNamespace<'_>> {
+fn missing_namespace(failure: &Failure) -> Option<MissingNamespace<'_>> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure.cause());
     while let Some(error) = cause {
-        let obstacle = error.downcast_ref::<Error>().and_then(Error::missing_namespace);
-        if obstacle.is_some() {
-            return obstacle;
+        let missing = error.downcast_ref::<Error>().and_then(Error::missing_namespace);
+        if missing.is_some() {
+            return missing;
         }
         cause = error.source();
     }
@@ -291,14 +292,14 @@ mod tests {
         }
 
         /// The keys that this state enqueues.
-        fn woken(&self, door: &Door) -> Vec<String> {
-            self.namespaces.look("tn", door, &self.queue);
-            let mut woken = Vec::new();
+        fn enqueued(&self, state: &NamespaceState) -> Vec<String> {
+            self.namespaces.enqueue_due("tn", state, &self.queue);
+            let mut names = Vec::new();
             while let Some(work) = self.queue.try_get() {
-                woken.push(work.key().name().to_owned());
+                names.push(work.key().name().to_owned());
                 work.done();
             }
-            woken
+            names
         }
     }
 
@@ -309,48 +310,48 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_watch_is_notified_only_when_the_waiting_keys_change() {
         let rig = Rig::new();
-        let is_told = async || {
+        let is_notified = async || {
             let clock = Clock::system();
             clock.timeout(Duration::from_secs(1), rig.namespaces.changed.notified()).await.is_some()
         };
         rig.not_there("a");
         rig.not_there("b");
-        assert!(is_told().await);
+        assert!(is_notified().await);
         rig.not_there("a");
         rig.namespaces.ended(&key("of another namespace"));
         rig.namespaces.ended(&key("b"));
-        assert!(!is_told().await, "one still waits, as before");
+        assert!(!is_notified().await, "one still waits, as before");
         rig.namespaces.ended(&key("a"));
-        assert!(is_told().await, "the watch can end");
+        assert!(is_notified().await, "the watch can end");
     }
 
     #[tokio::test(start_paused = true)]
     async fn b14_a_key_whose_reconcile_ends_after_the_namespace_came_is_woken_too() {
-        let (rig, open) = (Rig::new(), Door::Open("u1".to_owned()));
+        let (rig, open) = (Rig::new(), NamespaceState::Active("u1".to_owned()));
         rig.not_there("a");
-        assert!(rig.woken(&Door::Absent).is_empty(), "it has seen that itself");
-        assert_eq!(rig.woken(&open), ["a"]);
+        assert!(rig.enqueued(&NamespaceState::Absent).is_empty(), "it has seen that itself");
+        assert_eq!(rig.enqueued(&open), ["a"]);
         // It was answered before the namespace came.
         rig.not_there("b");
-        assert_eq!(rig.woken(&open), ["b"]);
+        assert_eq!(rig.enqueued(&open), ["b"]);
         // The server's memory lags: each state enqueues a key once.
         rig.not_there("a");
         rig.not_there("b");
-        assert!(rig.woken(&open).is_empty());
-        assert_eq!(rig.woken(&Door::Absent), ["a", "b"]);
-        assert_eq!(rig.woken(&Door::Open("u2".to_owned())), ["a", "b"]);
+        assert!(rig.enqueued(&open).is_empty());
+        assert_eq!(rig.enqueued(&NamespaceState::Absent), ["a", "b"]);
+        assert_eq!(rig.enqueued(&NamespaceState::Active("u2".to_owned())), ["a", "b"]);
         rig.namespaces.ended(&key("a"));
-        assert_eq!(rig.woken(&open), ["b"]);
+        assert_eq!(rig.enqueued(&open), ["b"]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn b14_a_namespace_enqueues_its_keys_when_it_opens_and_not_before() {
         let rig = Rig::new();
         rig.not_there("a");
-        assert!(rig.woken(&Door::Unknown).is_empty());
+        assert!(rig.enqueued(&NamespaceState::Unknown).is_empty());
         rig.not_there("b");
-        assert!(rig.woken(&Door::Absent).is_empty(), "both have seen that themselves");
-        assert!(rig.woken(&Door::Closing).is_empty());
-        assert_eq!(rig.woken(&Door::Open("u1".to_owned())), ["a", "b"]);
+        assert!(rig.enqueued(&NamespaceState::Absent).is_empty(), "both have seen that themselves");
+        assert!(rig.enqueued(&NamespaceState::Terminating).is_empty());
+        assert_eq!(rig.enqueued(&NamespaceState::Active("u1".to_owned())), ["a", "b"]);
     }
 }

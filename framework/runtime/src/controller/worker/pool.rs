@@ -24,7 +24,7 @@ pub(crate) fn warn_of_aborts(controller: &str, aborts: bool) {
 pub(crate) async fn run_workers(worker: &Worker, count: usize, drain: Duration) -> bool {
     let mut workers = JoinSet::new();
     for _ in 0..count {
-        workers.spawn(worker.one_more().run());
+        workers.spawn(worker.for_another_task().run());
     }
     loop {
         // Stop comes first: no worker is replaced while the controller stops.
@@ -36,7 +36,7 @@ pub(crate) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
                 // controller, either.
                 Some(Err(error)) if error.is_panic() => {
                     tracing::error!(controller = %worker.controller, %error, "a worker died; starting another");
-                    workers.spawn(worker.one_more().run());
+                    workers.spawn(worker.for_another_task().run());
                 }
                 Some(_) => {}
                 None => worker.stop.cancelled().await,

@@ -88,7 +88,7 @@ impl KeyHandler for Script {
         })
     }
 
-    fn is_own_echo(&self, _: &ObjectKey) -> Option<FollowUp> {
+    fn own_follow_up(&self, _: &ObjectKey) -> Option<FollowUp> {
         *self.left.lock()
     }
 
@@ -131,8 +131,8 @@ impl Stage {
             step: Arc::clone(&script) as Arc<dyn KeyHandler>,
             timeout: Duration::from_secs(300),
             retry: RetryPolicy::forever(),
-            then: AfterMaxRetries::Rest,
-            last: Arc::default(),
+            after_max_retries: AfterMaxRetries::Rest,
+            last_errors: Arc::default(),
             loop_guard: Arc::default(),
             trigger_names: Arc::default(),
             meter: Meter::new(&environment.metrics, "test", workers),

@@ -5,7 +5,7 @@
 //! that costs as much as dozens of queue operations. So attempts and their time are counted here
 //! instead.
 
-// DESIGN.md, 98: A worker's yield budget is 4096 turns or a millisecond
+// DESIGN.md, 98: A worker's yield budget is 4096 attempts or a millisecond
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -15,11 +15,11 @@ use std::time::Duration;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-/// Most attempts in a row: where time stands still, as in tests, nothing else ends them.
-const MOST: u32 = 4096;
+/// Most attempts in a row: with a paused clock, as in tests, the time never ends them.
+const MAX_ATTEMPTS: u32 = 4096;
 /// An attempt that begins later than this exhausts the budget. A tenth of the time slice of a goroutine
 /// in Go.
-const LONGEST: Duration = Duration::from_millis(1);
+const MAX_TIME: Duration = Duration::from_millis(1);
 
 /// Number of polls of a worker's task. A new poll means that the task has waited, and other tasks
 /// ran.
@@ -69,7 +69,7 @@ impl<'a> YieldBudget<'a> {
         self.attempts += 1;
         let took = now.saturating_duration_since(self.since);
         // Without budget the next operation yields in any case.
-        self.attempts < MOST && took < LONGEST && has_budget_remaining()
+        self.attempts < MAX_ATTEMPTS && took < MAX_TIME && has_budget_remaining()
     }
 }
 
@@ -84,10 +84,10 @@ mod tests {
         let (polls, start) = (PollCount::default(), Instant::now());
         let mut budget = YieldBudget::new(&polls, start);
         let attempts = (0..).take_while(|_| budget.may_continue(start)).count();
-        assert_eq!(attempts, MOST as usize - 1);
+        assert_eq!(attempts, MAX_ATTEMPTS as usize - 1);
         let mut budget = YieldBudget::new(&polls, start);
-        assert!(budget.may_continue(start + LONGEST / 2));
-        assert!(!budget.may_continue(start + LONGEST));
+        assert!(budget.may_continue(start + MAX_TIME / 2));
+        assert!(!budget.may_continue(start + MAX_TIME));
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
                 if waits < 3 { Poll::Pending } else { Poll::Ready(()) }
             })
             .await;
-            (budget.may_continue(start + 9 * LONGEST), budget.may_continue(start + 10 * LONGEST))
+            (budget.may_continue(start + 9 * MAX_TIME), budget.may_continue(start + 10 * MAX_TIME))
         }));
         assert!(task.as_mut().poll(&mut context).is_pending());
         assert!(task.as_mut().poll(&mut context).is_pending());

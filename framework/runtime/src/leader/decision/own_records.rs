@@ -5,11 +5,11 @@
 //! another, which may still be running, must wait like any other candidate. So a record counts as
 //! ours only when it is one of these; a forgotten record costs a wait, not safety.
 //!
-//! A record that goes back to the creation of a lock says nothing about the holder of an earlier
+//! A record that goes back to the creation of a lock proves nothing about the holder of an earlier
 //! lock, which may have been deleted while its holder hangs. So such a record lets its holder write
 //! only when a lease duration has passed since it was first seen in the store, and each renewal of
-//! it inherits the rest of that wait. Absent: the decision which records those are; it is the
-//! machine's.
+//! it inherits the rest of that wait. Absent: the decision about which records these are,
+//! which the machine makes.
 
 // DESIGN.md, 73: The creator of a lock waits for a lease duration before it writes
 
@@ -32,7 +32,7 @@ pub struct OwnRecords(Arc<Mutex<Records>>);
 struct Records {
     kept: VecDeque<(Fingerprint, Option<Wait>)>,
     /// Time since which no other process is known to have held the lock; until a record was seen.
-    unheld: Option<ClockReading>,
+    unheld_since: Option<ClockReading>,
 }
 
 /// Renewal time and transitions: distinguish two records of one holder, as precisely as a Lease
@@ -106,14 +106,14 @@ impl OwnRecords {
 
     /// Notes that no other process has held the lock at `at`.
     pub fn set_unheld_since(&self, at: ClockReading) {
-        self.0.lock().unheld = Some(at);
+        self.0.lock().unheld_since = Some(at);
     }
 
     /// Takes in that a record was seen; returns whether, if it is ours, no other process can have
     /// held the lock before. Others that created it since then are still waiting for `duration`.
     /// True for the first record at most.
     pub(in crate::leader) fn take_unheld(&self, duration: Duration, now: &ClockReading) -> bool {
-        let since = self.0.lock().unheld.take();
+        let since = self.0.lock().unheld_since.take();
         since.is_some_and(|since| since.longest_until(now) < duration)
     }
 }

@@ -4,7 +4,7 @@
 //! legacy locks cannot be followed. An election that never receives any reads once in a retry
 //! period and is as safe.
 
-// DESIGN.md, 45: Lock watches only make an election look earlier
+// DESIGN.md, 45: Lock watches only cause an earlier attempt of an election
 
 use std::sync::Arc;
 use std::time::Duration;

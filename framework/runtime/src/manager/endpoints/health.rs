@@ -24,10 +24,10 @@ use windlass_cache::reflector::State;
 use windlass_client::client::Client;
 
 /// Age from which a cache is reported to lag: servers send a bookmark about once a minute.
-const LAGS: Duration = Duration::from_secs(180);
+const LAG_THRESHOLD: Duration = Duration::from_secs(180);
 /// Time after the end of a lease from which on the election counts as stuck, if this process still
 /// believes in the lease.
-const STUCK: Duration = Duration::from_secs(20);
+const STUCK_THRESHOLD: Duration = Duration::from_secs(20);
 
 /// One condition of being alive or ready.
 ///
@@ -137,7 +137,7 @@ impl OperatorStatus {
         let mut checks = vec![passed("ping", "")];
         if self.elector.is_some() {
             let overdue = self.gate.lock().as_ref().and_then(LeaseGate::overdue);
-            checks.push(match overdue.filter(|overdue| *overdue > STUCK) {
+            checks.push(match overdue.filter(|overdue| *overdue > STUCK_THRESHOLD) {
                 Some(overdue) => failed(
                     "leaderElection",
                     format!("the lease ended {} s ago and nobody noticed", overdue.as_secs()),
@@ -227,7 +227,7 @@ fn cached(informer: &InformerStatus) -> String {
         let _ = write!(text, ", {}", informer.state);
     }
     for (what, age) in [("newest version", informer.age), ("last word", informer.silence)] {
-        if let Some(age) = age.filter(|age| *age >= LAGS) {
+        if let Some(age) = age.filter(|age| *age >= LAG_THRESHOLD) {
             let _ = write!(text, ", {what} {} s ago", age.as_secs());
         }
     }
@@ -272,7 +272,7 @@ pub(crate) fn print(
 }
 
 /// Keeps the checks that the address asks for: one check by its path, all but those excluded.
-pub(crate) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]) -> Vec<Check> {
+pub(crate) fn selected(checks: Vec<Check>, only: Option<&str>, excluded: &[String]) -> Vec<Check> {
     checks
         .into_iter()
         .filter(|check| only.is_none_or(|only| check.name == only))

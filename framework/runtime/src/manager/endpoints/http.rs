@@ -41,7 +41,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tracing::warn;
 
 use super::debug;
-use super::health::{Check, OperatorStatus, SharedStatus, chosen, print};
+use super::health::{Check, OperatorStatus, SharedStatus, print, selected};
 use super::process;
 use windlass_client::client::Io;
 use windlass_core::clock::Clock;
@@ -58,7 +58,7 @@ const CONNECTIONS: usize = 64;
 const READERS: usize = 8;
 /// Time in which a client must send its request line and headers; a slower one is cut off.
 const HEADERS: Duration = Duration::from_secs(5);
-/// Longest life of a connection, so that idle ones cannot starve a probe.
+/// Longest time for which a connection is open, so that idle ones cannot starve a probe.
 const LIFETIME: Duration = Duration::from_secs(30);
 
 /// Connections that the kernel keeps until they are accepted; tokio's own number.
@@ -82,7 +82,7 @@ type FullResponse = Response<Full<Bytes>>;
 /// Listens on `addr`, for the server called `what`.
 pub(crate) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
     let bound = match addr {
-        SocketAddr::V6(every) if every.ip().is_unspecified() => everywhere(every.port()),
+        SocketAddr::V6(every) if every.ip().is_unspecified() => bind_all_interfaces(every.port()),
         _ => TcpListener::bind(addr).await,
     };
     bound.map_err(|error| {
@@ -94,7 +94,7 @@ pub(crate) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Er
 }
 
 /// Listens on every interface, by IPv6 and IPv4; on a machine without IPv6 by IPv4 alone.
-fn everywhere(port: u16) -> io::Result<TcpListener> {
+fn bind_all_interfaces(port: u16) -> io::Result<TcpListener> {
     let listen = |domain, addr: SocketAddr| {
         let socket = Socket::new(domain, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
@@ -228,13 +228,17 @@ impl Connections {
     /// Starts to serve a connection.
     fn add(&mut self, stream: TcpStream, endpoints: &Endpoints, state: ConnectionState) {
         let is_asked = Arc::clone(&state.is_asked);
-        let task = self.tasks.spawn(converse(stream, endpoints.clone(), state));
+        let task = self.tasks.spawn(serve_connection(stream, endpoints.clone(), state));
         self.open.push_back(Connection { task, is_asked });
     }
 }
 
 /// Serves one connection.
-pub(crate) async fn converse(stream: impl Io, endpoints: Endpoints, state: ConnectionState) {
+pub(crate) async fn serve_connection(
+    stream: impl Io,
+    endpoints: Endpoints,
+    state: ConnectionState,
+) {
     let clock = endpoints.clock.clone();
     // The state lives here, too, so the permit is given up when the connection is closed, not when
     // its answer is ready.
@@ -281,10 +285,10 @@ impl Endpoints {
             ("healthz" | "livez", _) if self.probes => probe("healthz", self.status.alive()),
             ("readyz", _) if self.probes => probe("readyz", self.status.ready().checks),
             ("metrics", Some(metrics)) if only.is_none() => {
-                long(state, in_detail, || exposition(metrics))
+                limited(state, in_detail, || exposition(metrics))
             }
             ("debug", _) if self.debug && only.is_none() => {
-                long(state, in_detail, || inside(&self.status, uri))
+                limited(state, in_detail, || debug_page(&self.status, uri))
             }
             _ => text(StatusCode::NOT_FOUND, format!("nothing is served at {path}\n")),
         }
@@ -292,7 +296,7 @@ impl Endpoints {
 }
 
 /// Returns an answer that may be long, if the connection may have one.
-fn long(
+fn limited(
     state: &ConnectionState,
     in_detail: bool,
     answer: impl FnOnce() -> FullResponse,
@@ -344,7 +348,7 @@ fn probe(
         .filter(|(key, _)| key == "exclude")
         .map(|(_, value)| value)
         .collect();
-    let checks = chosen(checks, only, &excluded);
+    let checks = selected(checks, only, &excluded);
     if let (Some(only), true) = (only, checks.is_empty()) {
         return text(StatusCode::NOT_FOUND, format!("{endpoint} has no check {only:?}\n"));
     }
@@ -365,7 +369,7 @@ fn parameters(uri: &Uri) -> Vec<(String, String)> {
 }
 
 /// Returns the debug page.
-fn inside(status: &OperatorStatus, uri: &Uri) -> FullResponse {
+fn debug_page(status: &OperatorStatus, uri: &Uri) -> FullResponse {
     let asked = parameters(uri).into_iter().find(|(key, _)| key == "limit");
     let limit = match asked.map(|(_, value)| value.parse::<usize>()) {
         None => debug::LIMIT,

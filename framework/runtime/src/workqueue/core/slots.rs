@@ -6,7 +6,7 @@
 
 // DESIGN.md, 64: A worker's turn moves its state once
 // DESIGN.md, 68: A key keeps its queue slot and notes the slot number
-// DESIGN.md, 109: The work queue retains slots of resting keys up to a bound
+// DESIGN.md, 109: The work queue retains slots of idle keys up to a bound
 
 use hashbrown::HashTable;
 

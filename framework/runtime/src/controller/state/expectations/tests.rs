@@ -4,7 +4,7 @@ use super::*;
 use windlass_cache::informer::CacheOptions;
 use windlass_client::client::{Client, ClientConfig};
 
-const WHOSE: &str = "uid-of-home";
+const PARENT_UID: &str = "uid-of-home";
 
 fn key() -> ObjectKey {
     ObjectKey::new(Some("shop"), "home")
@@ -41,7 +41,7 @@ impl World {
     }
 
     fn parent_ref(&self) -> ParentRef<'_> {
-        ParentRef { key: &self.parent, uid: WHOSE }
+        ParentRef { key: &self.parent, uid: PARENT_UID }
     }
 
     fn creating(&self) -> PendingCreate<'_> {
@@ -78,9 +78,9 @@ async fn a_refused_creation_and_one_that_appeared_before_its_answer_are_not_miss
     let world = World::new();
     world.creating().refused();
     assert_eq!(world.created(), 0);
-    let flight = world.creating();
+    let create = world.creating();
     world.expectations.observe_new(&key(), &info(), "a");
-    flight.landed(&child("web-1"), "a", Instant::now());
+    create.succeeded(&child("web-1"), "a", Instant::now());
     assert_eq!((world.created(), world.open()), (0, 0));
     assert!(world.expectations.parents.of(&key()).lock()[&key()].kinds[0].sent.is_empty());
 }
@@ -91,7 +91,7 @@ async fn one_child_does_not_stand_for_another_whose_answer_was_lost() {
     let answered = world.creating();
     drop(world.creating());
     world.expectations.observe_new(&key(), &info(), "a");
-    answered.landed(&child("web-1"), "a", Instant::now());
+    answered.succeeded(&child("web-1"), "a", Instant::now());
     assert_eq!(world.created(), 1, "the one that appeared is the one that was answered");
     world.expectations.observe_new(&key(), &info(), "b");
     assert_eq!(world.created(), 0);
@@ -100,7 +100,7 @@ async fn one_child_does_not_stand_for_another_whose_answer_was_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_child_that_was_answered_before_does_not_stand_for_one_whose_answer_was_lost() {
     let world = World::new();
-    world.creating().landed(&child("web-1"), "a", Instant::now());
+    world.creating().succeeded(&child("web-1"), "a", Instant::now());
     // The cache may show the child before its event is delivered.
     world.begin();
     drop(world.creating());
@@ -128,7 +128,7 @@ async fn announced_children_are_counted_down_and_may_be_withdrawn() {
 async fn a_child_that_never_appears_is_expected_for_five_minutes() {
     let world = World::new();
     drop(world.creating());
-    tokio::time::advance(EXPIRE - Duration::from_secs(1)).await;
+    tokio::time::advance(EXPECTATION_TIMEOUT - Duration::from_secs(1)).await;
     world.begin();
     let pending = world.expectations.pending(&key(), &world.informers, Instant::now());
     assert_eq!((pending.created, pending.expires_in), (1, Some(Duration::from_secs(1))));
@@ -158,7 +158,7 @@ async fn all_is_forgotten_with_the_parent_and_when_another_takes_its_name() {
 #[tokio::test(start_paused = true)]
 async fn writes_are_bounded_and_forgotten_when_no_cache_lacks_them() {
     let world = World::new();
-    for n in 0..=WRITES {
+    for n in 0..=MAX_WRITES {
         let key = child(&format!("web-{n}"));
         world.expectations.sent(
             world.parent_ref(),
@@ -167,10 +167,13 @@ async fn writes_are_bounded_and_forgotten_when_no_cache_lacks_them() {
             Instant::now(),
         );
     }
-    assert_eq!(world.expectations.parents.of(&key()).lock()[&key()].kinds[0].sent.len(), WRITES);
+    assert_eq!(
+        world.expectations.parents.of(&key()).lock()[&key()].kinds[0].sent.len(),
+        MAX_WRITES
+    );
     // The kind has no cache.
     world.begin();
-    tokio::time::advance(LINGER).await;
+    tokio::time::advance(CONFIRMED_RETENTION).await;
     world.begin();
     assert!(world.expectations.parents.is_empty());
 }
@@ -203,7 +206,7 @@ async fn a_child_that_a_limited_cache_never_shows_is_forgotten_in_time() {
     created_in(&world, "shop");
     world.begin();
     assert_eq!(world.created(), 1);
-    tokio::time::advance(EXPIRE).await;
+    tokio::time::advance(EXPECTATION_TIMEOUT).await;
     assert_eq!(world.created(), 0);
     world.begin();
     assert!(world.expectations.parents.is_empty());
@@ -243,7 +246,7 @@ async fn a_change_of_a_child_that_was_seen_does_not_make_it_a_creation_again() {
         let parents = world.expectations.parents.of(&key()).lock();
         parents
             .get(&key())
-            .and_then(|parent| Some(parent.kinds.first()?.sent.first_key_value()?.1.what))
+            .and_then(|parent| Some(parent.kinds.first()?.sent.first_key_value()?.1.effect))
     };
     sent(WriteEffect::Created);
     sent(WriteEffect::Changed);

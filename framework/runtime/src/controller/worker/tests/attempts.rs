@@ -31,7 +31,7 @@ async fn only_a_turn_for_a_change_alone_can_be_the_echo_of_an_own_write() {
     let stage = Stage::playing(script, 1, LONG);
     let asked = |reasons: &[Reason], now| {
         let bits = reasons.iter().fold(0, |bits, reason| bits | reason.bit());
-        stage.worker.is_own_echo(bits, &key("a"), now)
+        stage.worker.own_follow_up(bits, &key("a"), now)
     };
     let (changed, requeue, retry) = (Reason::CHANGED, Reason::REQUEUE, Reason::RETRY);
     for reasons in [&[changed][..], &[changed, requeue], &[changed, retry, requeue]] {
