@@ -63,7 +63,7 @@ impl InFlightWrites {
     /// Returns the number of writes in flight, and the longest time in which an abandoned one may
     /// still be executed.
     #[doc(hidden)]
-    pub fn doubts(&self) -> (usize, Duration) {
+    pub fn outstanding(&self) -> (usize, Duration) {
         let (in_flight, until) = self.counts();
         let now = self.inner.clock.now();
         let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
@@ -199,7 +199,7 @@ mod tests {
         drop(WritePermit::counted(None, writes.begin()));
         sent(&writes, clock.after(10 * SECOND)).settled();
         assert!(writes.idle(Duration::ZERO).await);
-        assert_eq!(writes.doubts(), (0, Duration::ZERO));
+        assert_eq!(writes.outstanding(), (0, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
@@ -210,7 +210,7 @@ mod tests {
         let began = clock.now();
         assert!(!writes.idle(11 * SECOND).await);
         assert_eq!(clock.now(), began, "what takes longer is not waited for");
-        assert_eq!(writes.doubts(), (0, 12 * SECOND), "the longest counts");
+        assert_eq!(writes.outstanding(), (0, 12 * SECOND), "the longest counts");
         assert!(writes.idle(12 * SECOND).await);
         assert_eq!(clock.now() - began, 12 * SECOND);
     }
