@@ -348,7 +348,7 @@ impl<Q: Queue> Shared<Q> {
         if !state.queue.has_room() {
             return Ok(Some((key, object)));
         }
-        // Under the same lock as the look at the room: another producer could fill the queue in
+        // Under the same lock as the check for room: another producer could fill the queue in
         // between.
         state.queue.enter(key, change(object), &());
         self.entered(state);
@@ -384,7 +384,7 @@ impl<Q: Queue> Shared<Q> {
         // Without the lock: the consumer's store is foreign code and may be slow.
         let mut view = read();
         let mut state = self.state.lock();
-        // Looked at again: the queue was unlocked during the read.
+        // Checked again: the queue was unlocked during the read.
         if state.is_closed {
             return Err(self.closed());
         }
@@ -460,7 +460,7 @@ impl<Q: Queue> Shared<Q> {
             let states = states(&taken.item).into_iter().collect();
             state.in_process = Some(InProcess { is_initial: taken.is_initial, states });
             drop(state);
-            // All producers: each looks at the room itself.
+            // All producers: each checks for room itself.
             self.room.notify_waiters();
             return Ok(Some((taken, Popping { shared: self, is_over: false })));
         }
@@ -528,7 +528,7 @@ impl<Q: Queue> Shared<Q> {
         {
             state.settled.extend(in_process.states);
         }
-        // Before the wake-up below: a requeued item is in the queue when the next consumer looks.
+        // Before the wake-up below: the woken consumer finds a requeued item in the queue.
         step(&mut state.queue);
         let is_over = state.is_closed && state.queue.is_empty();
         self.entered(state);

@@ -99,7 +99,7 @@ impl<'a> MetadataScan<'a> {
         let mut cursor = Cursor::open(bytes)?;
         let mut builder = CutBuilder::new(bytes);
         let mut seen = [false; 3];
-        let mut looks = MOST_LOOKS;
+        let mut tail_checks = MOST_TAIL_CHECKS;
         while let Some(member) = cursor.name()? {
             let at = match member.name {
                 b"apiVersion" => Some(0),
@@ -119,8 +119,8 @@ impl<'a> MetadataScan<'a> {
             }
             // Metadata come first as a rule: once no member of interest can follow, the rest is not
             // scanned.
-            if seen[2] && builder.pending.is_none() && looks > 0 {
-                looks -= 1;
+            if seen[2] && builder.pending.is_none() && tail_checks > 0 {
+                tail_checks -= 1;
                 if holds_nothing(&seen, &bytes[end..]) {
                     return Ok(());
                 }
@@ -342,7 +342,7 @@ impl<'a> MetadataScan<'a> {
 
 /// Most searches of an object's rest. Each may read all of it, and an object may have a hundred
 /// thousand members.
-const MOST_LOOKS: u32 = 8;
+const MOST_TAIL_CHECKS: u32 = 8;
 
 /// Whether the rest of the object has no more members of interest. They come first as a rule; items
 /// of a list do not have them.

@@ -113,7 +113,7 @@ pub(in crate::informer) struct Listener {
     resync: Option<Mutex<Resync>>,
     /// Stage and progress, with their waiters.
     state: OrderedWatch<ListenerState>,
-    /// Cancelled by the removal; the task ends at its next look.
+    /// Cancelled by the removal; the task ends at its next check.
     removed: CancellationToken,
     /// Clock of resyncs and of the duration of calls.
     clock: Clock,

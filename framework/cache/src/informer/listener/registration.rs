@@ -111,7 +111,7 @@ impl<K: 'static> Listen<K> {
         Registration::new(listener, self.lease)
     }
 
-    /// The listener's name and its surroundings.
+    /// Returns the listener's name, kind, metrics and clock.
     fn identity(&self) -> ListenerIdentity {
         let core = self.lease.core();
         ListenerIdentity {

@@ -3,8 +3,8 @@
 //! A lease may be released only when no write that was sent under it can be executed any more
 //! (G-L8: no write of this process can still be executed). The end of a task is not the end of its
 //! write: dropping a call does not stop the server that has received it. Therefore a gate counts
-//! the writes that it admits, and an abandoned write stays in doubt for as long as the server was
-//! told to work on it, and a margin. Not here: the identity of the writes.
+//! the writes that it admits, and an abandoned write stays in doubt for the timeout that was sent
+//! to the server, and a margin. Not here: the identity of the writes.
 
 // DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
 
@@ -54,8 +54,8 @@ impl InFlightWrites {
     /// Counts one more write, until the returned guard is dropped.
     #[doc(hidden)]
     pub fn begin(&self) -> InFlightWrite {
-        // Counted before the write is sent: a look in between must not miss a write that the server
-        // has.
+        // Counted before the write is sent: a reader of the count must not miss a write that the
+        // server has.
         self.inner.state.lock().in_flight += 1;
         InFlightWrite { writes: self.clone(), until: None }
     }
