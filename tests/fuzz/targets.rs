@@ -163,7 +163,7 @@ fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
 }
 
 /// An object's metadata and its kept part, beside `serde_json`.
-pub(crate) fn skim(data: &[u8]) {
+pub(crate) fn scan(data: &[u8]) {
     let (&at, object) = data.split_first().unwrap_or((&0, data));
     let scanned = probe::scan(object);
     let beginning = probe::scan_beginning(&object[..usize::from(at).min(object.len())]);

@@ -189,12 +189,12 @@ fn lists_are_split_as_serde_reads_them_however_they_are_cut() {
 }
 
 #[test]
-fn metadata_are_skimmed_and_objects_cut_as_serde_reads_them() {
+fn metadata_are_scanned_and_objects_cut_as_serde_reads_them() {
     let ends: Vec<_> = (0..100).step_by(5).map(|end| vec![end]).collect();
     let half = u32::try_from(OBJECTS).unwrap() / 2 / u32::try_from(ends.len()).unwrap();
     let objects = resource().prop_map(String::into_bytes);
     let executed =
-        run(targets::skim, soup(), half, &ends) + run(targets::skim, objects, half, &ends);
+        run(targets::scan, soup(), half, &ends) + run(targets::scan, objects, half, &ends);
     assert!(executed >= OBJECTS, "{executed} executions");
 }
 
@@ -272,7 +272,7 @@ fn the_seeds_of_the_fuzz_targets_pass() {
     let all: [(&str, Target); 7] = [
         ("frames", targets::frames),
         ("list", targets::list),
-        ("skim", targets::skim),
+        ("scan", targets::scan),
         ("status", targets::status),
         ("kubeconfig", targets::kubeconfig),
         ("headers", targets::headers),

@@ -18,15 +18,15 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
 pub use projected::{
-    Base, Members, Picks, ProjectedField, ProjectionOf, base_info, picked, read_below, read_field,
-    read_metadata, read_nothing, read_root, shrunk, whole_info, with_picks, write_field,
-    write_optional_field,
+    Base, Members, ProjectedField, ProjectionOf, SelectedValues, base_info, read_below, read_field,
+    read_metadata, read_nothing, read_root, selected_value, shrunk, whole_info,
+    with_selected_values, write_field, write_optional_field,
 };
 
 pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
 
 /// Decodes a projection with the scanner; `None` when that fails.
-pub fn lean<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
+pub fn decode_partial<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
     crate::wire::partial_decode::decoded(text)
 }
 

@@ -298,8 +298,8 @@ impl Error {
     /// Adds the request of a write whose fate is unknown.
     #[must_use]
     #[doc(hidden)]
-    pub fn doubted(mut self, doubt: UncertainWrite) -> Self {
-        self.inner.doubt = Some(Box::new(doubt));
+    pub fn with_uncertain_write(mut self, write: UncertainWrite) -> Self {
+        self.inner.doubt = Some(Box::new(write));
         self
     }
 

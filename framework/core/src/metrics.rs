@@ -23,10 +23,10 @@
 //! assert!(text.contains(r#"controller_runtime_reconcile_total{controller="website""#));
 //! ```
 
-mod feeders;
 mod gathered;
 mod histogram;
 pub mod names;
+mod series_owners;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,10 +41,10 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use self::feeders::Feeders;
 #[doc(hidden)]
 pub use self::gathered::{Durations, MetricSource};
 use self::histogram::Histogram;
+use self::series_owners::SeriesOwners;
 
 /// Definition of a metric: name without the `_total` of counters, help text, label names and kind.
 ///
@@ -190,7 +190,7 @@ struct Inner {
     /// Sources that add their numbers when the metrics are read.
     sources: Mutex<Vec<Weak<dyn MetricSource>>>,
     /// Owners of the series of informers.
-    feeders: Feeders,
+    series_owners: SeriesOwners,
 }
 
 impl Default for Metrics {
@@ -237,7 +237,7 @@ impl Metrics {
                 registry,
                 kept,
                 sources: Mutex::default(),
-                feeders: Feeders::default(),
+                series_owners: SeriesOwners::default(),
             }),
         }
     }
@@ -251,10 +251,10 @@ impl Metrics {
         sources.push(source);
     }
 
-    /// Returns the feeders of the series of informers.
+    /// Returns the owners of the series of informers.
     #[doc(hidden)]
-    pub fn feeders(&self) -> &Feeders {
-        &self.inner.feeders
+    pub fn series_owners(&self) -> &SeriesOwners {
+        &self.inner.series_owners
     }
 
     /// Lets all sources add their numbers.

@@ -4,8 +4,8 @@
 //! Code that hands work from one task to another takes them from here and from nowhere else, so
 //! that `tests/models` can compile the same source against primitives that try every interleaving.
 //!
-//! There are no condition variables: all waiters are tasks, and each wake-up leads to a look at the
-//! state under a lock.
+//! There are no condition variables: all waiters are tasks, and a woken task reads the state again
+//! under a lock.
 //!
 //! Lock order: none of these types takes a lock while it holds its own, and a closure that is
 //! passed to [`OrderedWatch`] runs under the lock of its value and must not wait for another one.

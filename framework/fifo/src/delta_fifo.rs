@@ -142,7 +142,12 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> DeltaFifo<K, T> {
     }
 
     /// Queues tombstones for all objects that `listed` lacks.
-    fn bury(&mut self, listed: &BTreeSet<K>, known: &dyn Known<K, T>, is_initial: bool) {
+    fn enqueue_tombstones(
+        &mut self,
+        listed: &BTreeSet<K>,
+        known: &dyn Known<K, T>,
+        is_initial: bool,
+    ) {
         let queued: Vec<K> =
             self.order.iter().filter(|key| !listed.contains(key)).cloned().collect();
         for key in queued {
@@ -208,7 +213,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for DeltaFifo<K, T> {
         }
         // An object that could not be named may be one of the missing ones: no tombstones then.
         if list.is_whole {
-            self.bury(&listed, known, is_initial);
+            self.enqueue_tombstones(&listed, known, is_initial);
         }
     }
 

@@ -218,10 +218,10 @@ impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemFastSlowRateLim
 #[derive(Debug)]
 pub struct BucketRateLimiter {
     /// Time per token.
-    drip: Duration,
+    token_interval: Duration,
     /// Tokens that the full bucket holds.
     burst: u32,
-    /// Clock by which tokens drip.
+    /// Clock by which tokens are added.
     clock: Clock,
     /// Time at which the bucket was, or will be, empty and without debt.
     empty: Mutex<Instant>,
@@ -233,12 +233,12 @@ impl BucketRateLimiter {
     /// counts as that.
     pub fn new(per_second: f64, burst: u32, clock: Clock) -> Self {
         let rate = if per_second > 0.001 { per_second } else { 0.001 };
-        let drip = Duration::from_secs_f64(1.0 / rate);
+        let token_interval = Duration::from_secs_f64(1.0 / rate);
         let burst = burst.max(1);
-        let full = drip.saturating_mul(burst);
+        let full = token_interval.saturating_mul(burst);
         let now = clock.now();
         let empty = Mutex::new(now.checked_sub(full).unwrap_or(now));
-        Self { drip, burst, clock, empty }
+        Self { token_interval, burst, clock, empty }
     }
 }
 
@@ -247,8 +247,9 @@ impl<T> RateLimiter<T> for BucketRateLimiter {
         let now = self.clock.now();
         let mut empty = self.empty.lock();
         // A bucket holds at most a burst, however long it was unused.
-        let full = now.checked_sub(self.drip.saturating_mul(self.burst)).unwrap_or(*empty);
-        *empty = (*empty).max(full) + self.drip;
+        let full =
+            now.checked_sub(self.token_interval.saturating_mul(self.burst)).unwrap_or(*empty);
+        *empty = (*empty).max(full) + self.token_interval;
         empty.saturating_duration_since(now)
     }
 

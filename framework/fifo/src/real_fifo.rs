@@ -242,20 +242,20 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
 
     /// Returns the entries at the end that name no object: resyncs and empty lists, which a full
     /// queue takes, too. One of each kind is enough, as otherwise they would grow without bound.
-    fn hollow(&mut self) -> impl Iterator<Item = &mut RealDelta<K, T>> {
-        let is_hollow = |delta: &RealDelta<K, T>| match delta {
+    fn trailing_without_object(&mut self) -> impl Iterator<Item = &mut RealDelta<K, T>> {
+        let has_no_object = |delta: &RealDelta<K, T>| match delta {
             RealDelta::SyncAll => true,
             RealDelta::ReplacedAll { objects, .. } => objects.is_empty(),
             RealDelta::Object { .. } | RealDelta::Bookmark { .. } => false,
         };
         let entries = self.entries.iter_mut().rev().map(|entry| &mut entry.delta);
-        entries.take_while(move |delta| is_hollow(delta))
+        entries.take_while(move |delta| has_no_object(delta))
     }
 
     /// Merges an empty list into an equal one that waits, which gets the new version. Returns false
     /// if there is none.
     fn relist(&mut self, is_whole: bool, version: &Arc<str>) -> bool {
-        let before = self.hollow().find_map(|delta| match delta {
+        let before = self.trailing_without_object().find_map(|delta| match delta {
             RealDelta::ReplacedAll { is_whole: was_whole, resource_version, .. }
                 if *was_whole == is_whole =>
             {
@@ -268,7 +268,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
 
     /// Whether another resync would be redundant: one waits, or no object is left to deliver.
     fn is_synced_last(&mut self) -> bool {
-        self.hollow().any(|delta| {
+        self.trailing_without_object().any(|delta| {
             matches!(delta, RealDelta::SyncAll | RealDelta::ReplacedAll { is_whole: true, .. })
         })
     }

@@ -69,7 +69,7 @@ struct State<Q: Queue> {
     /// Whether the queue accepts nothing more; never reset.
     is_closed: bool,
     /// The item that is being processed.
-    flight: Option<Flight<Q>>,
+    in_process: Option<InProcess<Q>>,
     /// Number of tasks that are reading the consumer's store for a list or a resync.
     readers: usize,
     /// States that were processed during such a read.
@@ -80,10 +80,10 @@ struct State<Q: Queue> {
 type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 
 /// The item that is being processed, and the guard of its processing.
-pub(super) type Begun<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
+pub(super) type TakenItem<'a, Q, P> = (QueueItem<P>, Popping<'a, Q>);
 
 /// The item in process: its effect once it is done.
-struct Flight<Q: Queue> {
+struct InProcess<Q: Queue> {
     /// Whether the item belongs to the first list.
     is_initial: bool,
     /// States of the item's objects once it is done.
@@ -93,7 +93,7 @@ struct Flight<Q: Queue> {
 impl<Q: Queue> State<Q> {
     /// Whether the first list was taken out and none of its items is in process.
     fn has_synced(&self) -> bool {
-        let is_in_flight = self.flight.as_ref().is_some_and(|flight| flight.is_initial);
+        let is_in_flight = self.in_process.as_ref().is_some_and(|in_process| in_process.is_initial);
         self.queue.has_synced() && !is_in_flight
     }
 }
@@ -118,7 +118,7 @@ impl<Q: Queue> Shared<Q> {
             state: Mutex::new(State {
                 queue,
                 is_closed: false,
-                flight: None,
+                in_process: None,
                 readers: 0,
                 settled: BTreeMap::new(),
             }),
@@ -287,8 +287,8 @@ impl<Q: Queue> Shared<Q> {
         self.compare(
             || View::of(known),
             |state, view| {
-                if let Some(flight) = &state.flight {
-                    view.hide(flight.states.keys());
+                if let Some(in_process) = &state.in_process {
+                    view.hide(in_process.states.keys());
                 }
                 state.queue.resync(view);
             },
@@ -348,7 +348,7 @@ impl<Q: Queue> Shared<Q> {
         if !state.queue.has_room() {
             return Ok(Some((key, object)));
         }
-        // Under the same lock as the look at the room: another producer could fill the queue in
+        // Under the same lock as the check for room: another producer could fill the queue in
         // between.
         state.queue.enter(key, change(object), &());
         self.entered(state);
@@ -384,7 +384,7 @@ impl<Q: Queue> Shared<Q> {
         // Without the lock: the consumer's store is foreign code and may be slow.
         let mut view = read();
         let mut state = self.state.lock();
-        // Looked at again: the queue was unlocked during the read.
+        // Checked again: the queue was unlocked during the read.
         if state.is_closed {
             return Err(self.closed());
         }
@@ -393,8 +393,8 @@ impl<Q: Queue> Shared<Q> {
         }
         // The read may have missed items that were processed meanwhile, and the one in process.
         view.overlay(&state.settled);
-        if let Some(flight) = &state.flight {
-            view.overlay(&flight.states);
+        if let Some(in_process) = &state.in_process {
+            view.overlay(&in_process.states);
         }
         step(&mut state, &mut view);
         self.entered(state);
@@ -433,13 +433,13 @@ impl<Q: Queue> Shared<Q> {
         &self,
         take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
-    ) -> Result<Begun<'_, Q, P>, Closed> {
+    ) -> Result<TakenItem<'_, Q, P>, Closed> {
         loop {
             let mut filled = pin!(self.filled.notified());
             // Registered before the state is read, so that no wake-up is lost in between.
             filled.as_mut().enable();
-            if let Some(begun) = self.try_take(&take, &states)? {
-                return Ok(begun);
+            if let Some(taken) = self.try_take(&take, &states)? {
+                return Ok(taken);
             }
             filled.await;
         }
@@ -450,17 +450,17 @@ impl<Q: Queue> Shared<Q> {
         &self,
         take: impl Fn(&mut Q) -> Option<QueueItem<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
-    ) -> Result<Option<Begun<'_, Q, P>>, Closed> {
+    ) -> Result<Option<TakenItem<'_, Q, P>>, Closed> {
         let mut state = self.state.lock();
-        // One item at a time: `flight` describes the effects of a single item.
-        let taken = if state.flight.is_none() { take(&mut state.queue) } else { None };
+        // One item at a time: `in_process` describes the effects of a single item.
+        let taken = if state.in_process.is_none() { take(&mut state.queue) } else { None };
         if let Some(taken) = taken {
             // Recorded in the same step as the take: a list that is compared in between would find
             // the object neither queued nor known, and take it for deleted.
             let states = states(&taken.item).into_iter().collect();
-            state.flight = Some(Flight { is_initial: taken.is_initial, states });
+            state.in_process = Some(InProcess { is_initial: taken.is_initial, states });
             drop(state);
-            // All producers: each looks at the room itself.
+            // All producers: each checks for room itself.
             self.room.notify_waiters();
             return Ok(Some((taken, Popping { shared: self, is_over: false })));
         }
@@ -519,16 +519,16 @@ impl<Q: Queue> Drop for Popping<'_, Q> {
 }
 
 impl<Q: Queue> Shared<Q> {
-    /// Ends the processing of the item in flight.
+    /// Ends the processing of the item in process.
     fn processed(&self, step: impl FnOnce(&mut Q)) {
         let mut state = self.state.lock();
         // A reader may have read the store before this item changed it: it overlays these states.
-        if let Some(flight) = state.flight.take()
+        if let Some(in_process) = state.in_process.take()
             && state.readers > 0
         {
-            state.settled.extend(flight.states);
+            state.settled.extend(in_process.states);
         }
-        // Before the wake-up below: a requeued item is in the queue when the next consumer looks.
+        // Before the wake-up below: the woken consumer finds a requeued item in the queue.
         step(&mut state.queue);
         let is_over = state.is_closed && state.queue.is_empty();
         self.entered(state);

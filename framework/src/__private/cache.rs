@@ -75,7 +75,7 @@ impl Cache {
         let Self { core, run, read, watch, .. } = self;
         watch.push(piece, &mut |part| {
             let RawItem::Whole(line) = part else { return };
-            let Ok((frame, scan)) = Frame::skimmed(line) else { return };
+            let Ok((frame, scan)) = Frame::scanned(line) else { return };
             let Ok(scan) = scan.map_or_else(|| MetadataScan::of(frame.object), Ok) else { return };
             let observed = Observed { object: core.object(&scan), run: *run, is_initial: false };
             read.push(match frame.event {

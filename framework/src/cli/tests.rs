@@ -74,9 +74,9 @@ fn flags_win_over_the_program() {
     assert!(apply(&["--leader-elect=false"]).election.is_none());
     assert_eq!(apply(&["--leader-elect"]).election.unwrap().name, "ops");
     assert_eq!(apply(&["--watch-namespace=a, b,"]).namespaces, ["a", "b"]);
-    let manners = |argument| format!("{:?}", apply(&[argument]).election);
-    assert!(manners("--lend-lease").contains("asks: false, lends: true"));
-    assert!(manners("--ask-for-lease").contains("asks: true, lends: false"));
+    let election = |argument| format!("{:?}", apply(&[argument]).election);
+    assert!(election("--lend-lease").contains("asks: false, lends: true"));
+    assert!(election("--ask-for-lease").contains("asks: true, lends: false"));
 }
 
 #[test]

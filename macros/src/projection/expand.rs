@@ -13,8 +13,8 @@ pub(super) fn all(model: &Model) -> TokenStream {
     let mut nodes = TokenStream::new();
     let mut count = 0;
     let root = node(model, &tree, &mut count, &mut nodes);
-    let picks = picks(model, count);
-    let parts = [slots(model), nodes, picks, serde_impls(model, root)];
+    let selected = selected(model, count);
+    let parts = [slots(model), nodes, selected, serde_impls(model, root)];
     let body: TokenStream = parts.into_iter().collect();
     let resource = resource(model);
     quote! {
@@ -124,8 +124,8 @@ fn resource(model: &Model) -> TokenStream {
                 &[#(&[#(#paths),*]),*]
             }
 
-            fn decode_lean(__text: &str) -> ::core::option::Option<Self> {
-                #p::lean(__text)
+            fn decode_partial(__text: &str) -> ::core::option::Option<Self> {
+                #p::decode_partial(__text)
             }
         }
     }
@@ -249,14 +249,14 @@ fn reader(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
 }
 
 /// Generates the reader of those parts of the metadata that are skipped except for some members.
-fn picks(model: &Model, mut count: usize) -> TokenStream {
+fn selected(model: &Model, mut count: usize) -> TokenStream {
     if model.skip.is_empty() {
         return TokenStream::new();
     }
     let p = private();
     let (mut readers, mut arms) = (TokenStream::new(), TokenStream::new());
     for part in ["labels", "annotations"] {
-        let node = model.picks(part);
+        let node = model.selected(part);
         if node.members.is_empty() {
             continue;
         }
@@ -269,9 +269,9 @@ fn picks(model: &Model, mut count: usize) -> TokenStream {
         #readers
 
         #[allow(dead_code)]
-        struct __Picks<'__s>(&'__s mut __Slots);
+        struct __SelectedValues<'__s>(&'__s mut __Slots);
 
-        impl<'de> #p::Picks<'de> for __Picks<'_> {
+        impl<'de> #p::SelectedValues<'de> for __SelectedValues<'_> {
             fn read<__A: #p::serde::de::MapAccess<'de>>(
                 &mut self,
                 __part: &str,
@@ -296,8 +296,8 @@ fn read(model: &Model, place: usize) -> TokenStream {
         let skip = &model.skip;
         return quote!({
             let mut __metadata = ::core::option::Option::take(&mut self.0.#slot);
-            let __picks = __Picks(&mut *self.0);
-            #p::read_metadata(__map, &mut __metadata, &[#(#skip),*], __picks)?;
+            let __selected = __SelectedValues(&mut *self.0);
+            #p::read_metadata(__map, &mut __metadata, &[#(#skip),*], __selected)?;
             self.0.#slot = __metadata;
             ::core::result::Result::Ok(())
         });
@@ -322,16 +322,16 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
             let q = private_at(here);
             // Picked labels and annotations are written as part of the metadata.
             if ident == "metadata" && model.fields.iter().any(|field| field.pick.is_some()) {
-                let picks = model.fields.iter().filter_map(|field| {
+                let selected = model.fields.iter().filter_map(|field| {
                     let (ident, part, key) = (&field.ident, field.pick?, field.path.last()?);
                     let place = at(field.ty.span());
                     let p = private_at(place);
-                    Some(quote_spanned!(place=> (#part, #key, #p::picked(&self.0.#ident))))
+                    Some(quote_spanned!(place=> (#part, #key, #p::selected_value(&self.0.#ident))))
                 });
                 quote!(#p::write_field(
                     &mut __out,
                     #name,
-                    &#p::with_picks(&self.0.#ident, &[#(#picks),*]),
+                    &#p::with_selected_values(&self.0.#ident, &[#(#selected),*]),
                 )?;)
             } else if *absent == Absent::None {
                 quote_spanned!(here=> #q::write_optional_field(&mut __out, #name, &self.0.#ident)?;)

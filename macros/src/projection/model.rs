@@ -90,7 +90,7 @@ impl Model {
     }
 
     /// Returns the single labels or annotations that fields read.
-    pub(super) fn picks(&self, part: &str) -> Node {
+    pub(super) fn selected(&self, part: &str) -> Node {
         let mut node = Node::default();
         for (place, field) in self.fields.iter().enumerate() {
             if let (Some(pick), Some(key)) = (field.pick, field.path.last())
@@ -128,7 +128,7 @@ impl Field {
         let ident = field.ident.clone()?;
         let attrs = FieldAttrs::read(&field.attrs, errors);
         let name = names::camel(&syn::ext::IdentExt::unraw(&ident).to_string());
-        let picked = |part: &str, key: WithSpan<String>| {
+        let selected = |part: &str, key: WithSpan<String>| {
             (vec!["metadata".to_owned(), part.to_owned(), key.value], key.span)
         };
         let (mut pick, given) = (None, [&attrs.path, &attrs.label, &attrs.annotation]);
@@ -140,10 +140,10 @@ impl Field {
             (text.split('.').map(str::to_owned).collect(), path.span)
         } else if let Some(key) = attrs.label {
             pick = Some("labels");
-            picked("labels", key)
+            selected("labels", key)
         } else if let Some(key) = attrs.annotation {
             pick = Some("annotations");
-            picked("annotations", key)
+            selected("annotations", key)
         } else {
             (vec![name], ident.span())
         };

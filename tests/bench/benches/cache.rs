@@ -146,7 +146,7 @@ fn filled<K: Resource>(kind: Kind) -> Cache {
 }
 
 /// Reads a list without keeping it.
-fn skim(cache: &mut Cache, list: &[u8]) {
+fn scan(cache: &mut Cache, list: &[u8]) {
     cache.begin_list();
     for piece in pieces(list) {
         cache.read_list(piece);
@@ -173,10 +173,10 @@ fn bench<K: Resource>(kind: Kind, criterion: &mut Criterion, table: &mut Table) 
         b.iter(|| cache::split(&mut pieces(black_box(&list))));
     });
     group.bench_function("list: memchr", |b| b.iter(|| newlines(black_box(&list))));
-    group.bench_function("list: split and skim", |b| {
+    group.bench_function("list: split and scan", |b| {
         b.iter_batched_ref(
             || empty::<K>(kind),
-            |cache| skim(cache, &list),
+            |cache| scan(cache, &list),
             BatchSize::PerIteration,
         );
     });
@@ -196,13 +196,13 @@ fn bench<K: Resource>(kind: Kind, criterion: &mut Criterion, table: &mut Table) 
     let split = measure(OBJECTS, |_| whole(), |()| _ = black_box(cache::split(&mut pieces(&list))));
     let lines = measure(OBJECTS, |_| whole(), |()| _ = black_box(newlines(&list)));
     table.add(name("list, split"), split, Some((lines, "memchr over the bytes")));
-    let read = measure(OBJECTS, |_| empty::<K>(kind), |cache| skim(cache, &list));
+    let read = measure(OBJECTS, |_| empty::<K>(kind), |cache| scan(cache, &list));
     let ignored = measure(
         OBJECTS,
         |_| whole(),
         |()| _ = black_box(serde_json::from_slice::<IgnoredAny>(&list)).is_ok(),
     );
-    table.add(name("list, split and skim"), read, Some((ignored, "serde_json IgnoredAny")));
+    table.add(name("list, split and scan"), read, Some((ignored, "serde_json IgnoredAny")));
     let synced = measure(OBJECTS, |_| empty::<K>(kind), |cache| sync(cache, &list));
     let typed = measure(OBJECTS, |_| whole(), |()| typed_list::<K>(&list));
     table.add(name("list, into the store with 2 indexes"), synced, Some((typed, "typed decoding")));

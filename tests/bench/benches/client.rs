@@ -508,5 +508,5 @@ fn compare_frames(name: &str, body: &[u8], table: &mut Table) {
     let ratio = side(|round| round.0 / round.2);
     add(format!("watch frames of {name}"), side(|round| round.0), ratio, ">= 1/10");
     let ratio = side(|round| round.1 / round.2);
-    add(format!("… skimmed, copied, {name}"), side(|round| round.1), ratio, "–");
+    add(format!("… scanned, copied, {name}"), side(|round| round.1), ratio, "–");
 }

@@ -57,8 +57,8 @@ type Path = (&'static str, fn(usize) -> usize);
 const PATHS: &[Path] = &[
     ("list: split, pod", |rounds| split(Kind::Pod, rounds)),
     ("list: split, widget", |rounds| split(Kind::Widget, rounds)),
-    ("list: split and skim, pod", |rounds| list::<Pod>(Kind::Pod, rounds, false)),
-    ("list: split and skim, widget", |rounds| list::<Widget>(Kind::Widget, rounds, false)),
+    ("list: split and scan, pod", |rounds| list::<Pod>(Kind::Pod, rounds, false)),
+    ("list: split and scan, widget", |rounds| list::<Widget>(Kind::Widget, rounds, false)),
     ("list: into the store with two indexes, pod", |rounds| list::<Pod>(Kind::Pod, rounds, true)),
     ("list: into the store with two indexes, widget", |rounds| {
         list::<Widget>(Kind::Widget, rounds, true)
@@ -68,8 +68,8 @@ const PATHS: &[Path] = &[
     }),
     ("list: again and unchanged, pod", |rounds| relist::<Pod>(Kind::Pod, rounds)),
     ("list: again and unchanged, widget", |rounds| relist::<Widget>(Kind::Widget, rounds)),
-    ("watch: frame and skim, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::MetadataScan)),
-    ("watch: frame and skim, widget", |rounds| {
+    ("watch: frame and scan, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::MetadataScan)),
+    ("watch: frame and scan, widget", |rounds| {
         watch::<Widget>(Kind::Widget, rounds, Depth::MetadataScan)
     }),
     ("watch: frame to store, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::Store)),

@@ -42,7 +42,13 @@ fn gate(clock: &Clock) -> LeaseGate {
 }
 
 fn gate_over(clock: &Clock, flights: InFlightWrites) -> LeaseGate {
-    LeaseGate::new("lease".to_owned(), clock.clone(), settings::LeaseDurations, clock.mark(), flights)
+    LeaseGate::new(
+        "lease".to_owned(),
+        clock.clone(),
+        settings::LeaseDurations,
+        clock.mark(),
+        flights,
+    )
 }
 
 fn flights(clock: &Clock) -> InFlightWrites {
@@ -155,11 +161,11 @@ fn a_write_beside_the_end() {
             move || gate.begin_write()
         });
         gate.close();
-        let is_quiet = flights.doubts().0 == 0;
+        let is_quiet = flights.outstanding().0 == 0;
         let written = write.join().unwrap();
         assert!(!(is_quiet && written.is_ok()), "a write left when nothing was under way");
         drop(written);
-        assert_eq!(flights.doubts().0, 0);
+        assert_eq!(flights.outstanding().0, 0);
     });
 }
 
@@ -174,7 +180,7 @@ fn a_wait_beside_an_answer() {
             drop(second);
         });
         let is_idle = loom::future::block_on(flights.idle(Duration::from_secs(2)));
-        assert!(is_idle && flights.doubts().0 == 0, "the wait ended before the answers");
+        assert!(is_idle && flights.outstanding().0 == 0, "the wait ended before the answers");
         answers.join().unwrap();
     });
 }

@@ -169,7 +169,7 @@ impl<T: DeltaItem, M> ApplyQueue<T, M> {
         let taken = state.queue.take(most);
         let dropped = state.queue.take_dropped();
         drop(state);
-        // All producers, with the lock released: each looks at the length itself.
+        // All producers, with the lock released: each checks the length itself.
         self.drained.notify_waiters();
         (taken, dropped)
     }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_for_the_turn_in_vain_is_woken_when_it_ends() {
+    fn a_task_refused_the_permit_is_woken_when_the_holder_releases_it() {
         let handoff = Meeting::default();
         let turn = handoff.turn().unwrap();
         assert!(handoff.turn().is_none());

@@ -159,9 +159,7 @@ impl Core {
     pub(super) async fn listeners_synced(&self) {
         for listener in self.listeners.all().into_iter().filter(|listener| !listener.is_internal())
         {
-            listener
-                .wait_for(|standing| standing.is_synced || standing.stage == Stage::Ended)
-                .await;
+            listener.wait_for(|state| state.is_synced || state.stage == Stage::Ended).await;
         }
     }
 

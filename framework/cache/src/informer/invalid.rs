@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::core::Core;
-use super::listener::{CpuShare, Item, Listener, ListenerIdentity, Merging};
+use super::listener::{CpuShare, Item, Listener, ListenerIdentity, MergePolicy};
 use super::{Validate, registry};
 use crate::store::{Event, Object};
 use windlass_core::resource::{ObjectRef, Resource};
@@ -165,6 +165,6 @@ impl Core {
             }
         };
         let call = Box::new(call);
-        self.listen(Listener::internal(identity, Merging::Latest, CpuShare::Quarter, call));
+        self.listen(Listener::internal(identity, MergePolicy::Latest, CpuShare::Quarter, call));
     }
 }

@@ -68,7 +68,7 @@ impl Meter {
     ) -> Self {
         let mut labels =
             [name, info.group.to_string(), info.version.to_string(), info.plural.to_string()];
-        metrics.feeders().enter(series.owner(), &mut labels);
+        metrics.series_owners().enter(series.owner(), &mut labels);
         let levels = GAUGES.map(|gauge| metrics.gauge(gauge, &borrowed(&labels)));
         let processing = metrics.histogram(&names::INFORMER_PROCESSING_SECONDS, &borrowed(&labels));
         Self {
@@ -127,7 +127,7 @@ impl Meter {
         if self.is_over.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.metrics.feeders().leave(&self.labels, || {
+        self.metrics.series_owners().leave(&self.labels, || {
             for gauge in GAUGES {
                 self.metrics.forget(gauge, &borrowed(&self.labels));
             }

@@ -215,11 +215,11 @@ impl<K: Resource> Informer<K> {
         }
         let what = || format!("the written {} {}", store.info(), object.key());
         let bytes = serde_json::to_vec(object).map_err(|error| unusable(&what()).because(error))?;
-        let skim = MetadataScan::of(&bytes).map_err(|error| unusable(&what()).because(error))?;
-        if skim.resource_version.is_empty() {
+        let scan = MetadataScan::of(&bytes).map_err(|error| unusable(&what()).because(error))?;
+        if scan.resource_version.is_empty() {
             return Err(unusable(&what()));
         }
-        if store.wrote(store.object(&skim)) {
+        if store.wrote(store.object(&scan)) {
             self.lease.core().check_rollback();
         }
         Ok(())
@@ -236,15 +236,15 @@ impl<K: Resource> Informer<K> {
     pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
         let store = &self.lease.core().store;
         let what = || format!("the answer to a write of {}", store.info());
-        let skim = MetadataScan::of(answer).map_err(|error| unusable(&what()).because(error))?;
+        let scan = MetadataScan::of(answer).map_err(|error| unusable(&what()).because(error))?;
         // The answer of a subresource may be of another kind and have the same name.
         let kind = object_at_path(answer, &["kind"]);
         let is_another =
             kind.is_some_and(|kind| kind != format!("{:?}", store.info().kind).as_bytes());
-        if skim.resource_version.is_empty() || is_another {
+        if scan.resource_version.is_empty() || is_another {
             return Err(unusable(&what()));
         }
-        if self.shows_own(skim.namespace.as_deref()) && store.wrote_response(store.object(&skim)) {
+        if self.shows_own(scan.namespace.as_deref()) && store.wrote_response(store.object(&scan)) {
             self.lease.core().check_rollback();
         }
         Ok(())

@@ -17,8 +17,8 @@ use windlass_core::sync::{Mutex, Notify};
 /// on, under operators that run for months. Another attempt costs a server that refuses one small
 /// request an hour, and 30 s once on one that gives no answer.
 pub(super) const REFUSAL_COUNTS: Duration = Duration::from_secs(3600);
-/// Shortest interval between two notices that the store was set back: all kinds find it within a
-/// moment, and each of them looks again when another one did.
+/// Shortest interval between two notices that the store was set back: the reflectors of all
+/// kinds detect it within a moment, and each of them checks again after a notice of another one.
 const PASSED_ON: Duration = Duration::from_secs(60);
 
 /// Capabilities that one server lacks, and the state of its store.

@@ -85,10 +85,10 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Handles one item of a page.
     fn item(&mut self, part: RawItem<'_>) {
         self.machine.count_item();
-        let skim = match part {
+        let scan = match part {
             RawItem::Whole(item) => {
-                MetadataScan::of(item).map(|skim| match self.subject.expected.other_item(item) {
-                    None => self.target.listed(&RawObject::new(&skim, item)),
+                MetadataScan::of(item).map(|scan| match self.subject.expected.other_item(item) {
+                    None => self.target.listed(&RawObject::new(&scan, item)),
                     Some(other) => {
                         self.unexpected(&other);
                         self.machine.count_unreadable();
@@ -96,9 +96,9 @@ impl<T: ReflectorSink> Reflector<T> {
                 })
             }
             RawItem::TooLarge(item) => MetadataScan::of_beginning(item)
-                .map(|skim| self.too_large(&RawObject::new(&skim, item))),
+                .map(|scan| self.too_large(&RawObject::new(&scan, item))),
         };
-        if let Err(error) = skim {
+        if let Err(error) = scan {
             self.unreadable(&error);
         }
     }

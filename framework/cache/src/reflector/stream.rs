@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(stream.overdue(start + seconds(300)), None);
     }
 
-    /// B1 (a watch that is closed at once), and the look for a store that was set back.
+    /// B1 (a watch that is closed at once), and the check for a store that was set back.
     #[test]
     fn a_watch_was_very_short_below_a_second_without_progress_and_orderly_at_its_own_time() {
         let (start, mut stream) = began(false);

@@ -289,9 +289,9 @@ impl<T: ReflectorSink> Reflector<T> {
         stream: &mut Stream,
     ) -> Result<(), AttemptEnd> {
         let result = match part {
-            RawItem::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
+            RawItem::Whole(line) => Frame::scanned(line).and_then(|(frame, scan)| {
                 stream.frame(now, frame.event == EventType::Added);
-                self.event(frame, skim, now, stream)
+                self.event(frame, scan, now, stream)
             }),
             RawItem::TooLarge(line) => {
                 stream.frame(now, true);
@@ -317,14 +317,14 @@ impl<T: ReflectorSink> Reflector<T> {
     /// Handles an event whose object is too large, by its beginning.
     fn large_event(&mut self, line: &[u8], stream: &mut Stream) -> Result<(), Malformed> {
         let frame = Frame::of_beginning(line)?;
-        let skim = MetadataScan::of_beginning(frame.object)?;
-        let seen = RawObject::new(&skim, frame.object);
+        let scan = MetadataScan::of_beginning(frame.object)?;
+        let seen = RawObject::new(&scan, frame.object);
         match frame.event {
             EventType::Deleted => self.target.deleted(&seen),
             _ => self.too_large(&seen),
         }
         self.machine.count_item();
-        self.advance(&skim.resource_version, stream);
+        self.advance(&scan.resource_version, stream);
         Ok(())
     }
 
@@ -333,7 +333,7 @@ impl<T: ReflectorSink> Reflector<T> {
     fn event(
         &mut self,
         frame: Frame<'_>,
-        skim: Option<MetadataScan<'_>>,
+        scan: Option<MetadataScan<'_>>,
         now: Instant,
         stream: &mut Stream,
     ) -> Result<Result<(), AttemptEnd>, Malformed> {
@@ -344,15 +344,15 @@ impl<T: ReflectorSink> Reflector<T> {
             }
             EventType::Unknown => self.dropped("unknown_type"),
             EventType::Bookmark => {
-                let skim = MetadataScan::version_of(frame.object)?;
-                if stream.is_listing && skim.ends_initial_events() {
-                    if skim.resource_version.is_empty() {
+                let scan = MetadataScan::version_of(frame.object)?;
+                if stream.is_listing && scan.ends_initial_events() {
+                    if scan.resource_version.is_empty() {
                         return Err(Malformed::new("the end mark has no resourceVersion"));
                     }
                     stream.is_listing = false;
-                    return Ok(self.end_list(&skim.resource_version));
+                    return Ok(self.end_list(&scan.resource_version));
                 }
-                self.advance(&skim.resource_version, stream);
+                self.advance(&scan.resource_version, stream);
             }
             EventType::Added | EventType::Modified | EventType::Deleted => {
                 if let Some(other) = self.subject.expected.other(frame.object) {
@@ -361,8 +361,8 @@ impl<T: ReflectorSink> Reflector<T> {
                     self.machine.count_unreadable();
                     return Ok(Ok(()));
                 }
-                let skim = skim.map_or_else(|| MetadataScan::of(frame.object), Ok)?;
-                let seen = RawObject::new(&skim, frame.object);
+                let scan = scan.map_or_else(|| MetadataScan::of(frame.object), Ok)?;
+                let seen = RawObject::new(&scan, frame.object);
                 if stream.is_listing {
                     self.listed(frame.event, &seen);
                     return Ok(Ok(()));
@@ -371,12 +371,12 @@ impl<T: ReflectorSink> Reflector<T> {
                     EventType::Deleted => self.target.deleted(&seen),
                     // B6 (older or repeated frames): the store forgets a deletion with the next
                     // list, and the oldest of many deletions, so the position decides.
-                    _ if self.machine.has_passed(&skim.resource_version) => {
-                        self.repeated(&skim.resource_version, now);
+                    _ if self.machine.has_passed(&scan.resource_version) => {
+                        self.repeated(&scan.resource_version, now);
                     }
                     _ => self.target.changed(&seen),
                 }
-                self.advance(&skim.resource_version, stream);
+                self.advance(&scan.resource_version, stream);
             }
         }
         Ok(Ok(()))

@@ -64,8 +64,8 @@ fn relist(core: &Core, run: u32, version: &str, objects: &[Value]) -> BatchOutco
         .iter()
         .map(|object| {
             let bytes = object.to_string();
-            let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
-            let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
+            let scan = MetadataScan::of(bytes.as_bytes()).unwrap();
+            let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
             Delta::Put(Observed { object, run: run_of, is_initial: run == 1 })
         })
         .collect();

@@ -104,9 +104,10 @@ pub fn read_field<'de, A: MapAccess<'de>, T: ProjectedField>(
     Ok(())
 }
 
-/// Labels and annotations that are read although the others are not.
-pub trait Picks<'de> {
-    /// Reads the picked values of a part of the metadata.
+/// The selected labels and annotations of a projection, which are read although the others are
+/// skipped.
+pub trait SelectedValues<'de> {
+    /// Reads the selected values of a part of the metadata.
     ///
     /// # Errors
     /// Those of the deserializer.
@@ -121,15 +122,18 @@ pub fn read_nothing<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error>
     map.next_value::<IgnoredAny>().map(drop)
 }
 
-/// The value of a picked label or annotation.
-pub fn picked(field: &Option<String>) -> Option<&str> {
+/// The value of a selected label or annotation.
+pub fn selected_value(field: &Option<String>) -> Option<&str> {
     field.as_deref()
 }
 
-/// Metadata with the picked values put back.
-pub fn with_picks(metadata: &ObjectMeta, picks: &[(&str, &str, Option<&str>)]) -> ObjectMeta {
+/// Metadata with the selected values put back.
+pub fn with_selected_values(
+    metadata: &ObjectMeta,
+    selected: &[(&str, &str, Option<&str>)],
+) -> ObjectMeta {
     let mut metadata = metadata.clone();
-    for (part, key, value) in picks {
+    for (part, key, value) in selected {
         if let Some(value) = value {
             let texts =
                 if *part == "labels" { &mut metadata.labels } else { &mut metadata.annotations };
@@ -147,7 +151,8 @@ pub fn shrunk(mut metadata: ObjectMeta) -> ObjectMeta {
     metadata
 }
 
-/// Reads metadata without the members in `skip`, except for the values that `picks` reads of them.
+/// Reads metadata without the members in `skip`, except for the values that `selected` reads of
+/// them.
 ///
 /// # Errors
 /// Those of the deserializer; duplicate metadata.
@@ -155,12 +160,12 @@ pub fn read_metadata<'de, A: MapAccess<'de>>(
     map: &mut A,
     into: &mut Option<ObjectMeta>,
     skip: &'static [&'static str],
-    picks: impl Picks<'de>,
+    selected: impl SelectedValues<'de>,
 ) -> Result<(), A::Error> {
     if into.is_some() {
         return Err(A::Error::duplicate_field("metadata"));
     }
-    *into = Some(map.next_value_seed(Without(skip, picks))?);
+    *into = Some(map.next_value_seed(Without(skip, selected))?);
     Ok(())
 }
 
@@ -252,7 +257,7 @@ type MemberNames = &'static [&'static str];
 /// Reads metadata without some members.
 struct Without<P>(MemberNames, P);
 
-impl<'de, P: Picks<'de>> DeserializeSeed<'de> for Without<P> {
+impl<'de, P: SelectedValues<'de>> DeserializeSeed<'de> for Without<P> {
     type Value = ObjectMeta;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ObjectMeta, D::Error> {
@@ -260,7 +265,7 @@ impl<'de, P: Picks<'de>> DeserializeSeed<'de> for Without<P> {
     }
 }
 
-impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
+impl<'de, P: SelectedValues<'de>> Visitor<'de> for Without<P> {
     type Value = ObjectMeta;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -273,7 +278,7 @@ impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ObjectMeta, A::Error> {
         // The type's own code reads the rest, from a map without the skipped members.
-        let filtered = Filtered { map, skip: self.0, picks: self.1 };
+        let filtered = Filtered { map, skip: self.0, selected: self.1 };
         ObjectMeta::deserialize(serde::de::value::MapAccessDeserializer::new(filtered))
     }
 }
@@ -282,10 +287,10 @@ impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
 struct Filtered<A, P> {
     map: A,
     skip: MemberNames,
-    picks: P,
+    selected: P,
 }
 
-impl<'de, A: MapAccess<'de>, P: Picks<'de>> MapAccess<'de> for Filtered<A, P> {
+impl<'de, A: MapAccess<'de>, P: SelectedValues<'de>> MapAccess<'de> for Filtered<A, P> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -295,7 +300,7 @@ impl<'de, A: MapAccess<'de>, P: Picks<'de>> MapAccess<'de> for Filtered<A, P> {
         while let Some(name) = self.map.next_key_seed(Text)? {
             if self.skip.contains(&&*name) {
                 // The value has to be consumed before the next key.
-                self.picks.read(&name, &mut self.map)?;
+                self.selected.read(&name, &mut self.map)?;
                 continue;
             }
             return match name {

@@ -1,8 +1,8 @@
 //! Keys and references of objects.
 //!
-//! Queues, caches and indexes hold millions of keys and look them up more often than they make
-//! them. So a key is one shared block with its hash, its parts are borrowed from one text, and
-//! clones cost an atomic increment.
+//! Queues, caches and indexes hold millions of keys, and lookups are more frequent than new keys.
+//! So a key is one shared block with its hash, its parts are borrowed from one text, and a clone
+//! costs an atomic increment.
 
 // DESIGN.md, 51: `ObjectKey` is one text with a precomputed hash
 // DESIGN.md, 68: A key keeps its queue slot and notes the slot number
@@ -44,18 +44,18 @@ pub struct ClusterId(pub u16);
 #[derive(Clone)]
 pub struct ObjectKey {
     /// The text is `NAMESPACE/NAME`, or the name alone.
-    block: Arc<HeaderSlice<About, str>>,
+    block: Arc<HeaderSlice<Header, str>>,
 }
 
 /// Slot number of a key that no queue has stored yet.
-const NOWHERE: u32 = u32::MAX;
+const NO_SLOT: u32 = u32::MAX;
 
 /// Header of the shared block: everything but the text.
-struct About {
+struct Header {
     /// Computed once, from cluster, offset and text.
     hash: u64,
     /// Slot in a queue that last noted this key: a hint, which the queue checks.
-    place: AtomicU32,
+    slot_hint: AtomicU32,
     /// Offset of the name in the text; 0 in a key without namespace.
     name_at: u16,
     /// Part of the key: objects of one name in two clusters are different.
@@ -88,9 +88,9 @@ impl ObjectKey {
         hasher.write_u16(cluster.0);
         hasher.write_u16(name_at);
         hasher.write(text.as_bytes());
-        let about =
-            About { hash: hasher.finish(), place: AtomicU32::new(NOWHERE), name_at, cluster };
-        Self { block: Arc::from_header_and_str(about, text) }
+        let header =
+            Header { hash: hasher.finish(), slot_hint: AtomicU32::new(NO_SLOT), name_at, cluster };
+        Self { block: Arc::from_header_and_str(header, text) }
     }
 
     /// The same name in another cluster.
@@ -112,7 +112,7 @@ impl ObjectKey {
 
     /// The parts that two equal keys share besides their text: cheap to compare first.
     fn known(&self) -> (u64, u16, ClusterId) {
-        let About { hash, name_at, cluster, .. } = self.block.header;
+        let Header { hash, name_at, cluster, .. } = self.block.header;
         (hash, name_at, cluster)
     }
 
@@ -138,15 +138,15 @@ impl ObjectKey {
 
     /// Slot that a queue noted last in this key or a clone. A hint, which the queue has to check.
     #[doc(hidden)]
-    pub fn place(&self) -> Option<u32> {
+    pub fn slot_hint(&self) -> Option<u32> {
         // Relaxed: the slot publishes no other memory, and a stale one fails the queue's check.
-        Some(self.block.header.place.load(Relaxed)).filter(|place| *place != NOWHERE)
+        Some(self.block.header.slot_hint.load(Relaxed)).filter(|slot| *slot != NO_SLOT)
     }
 
     /// Notes the slot in which a queue has put the key.
     #[doc(hidden)]
-    pub fn note_place(&self, place: u32) {
-        self.block.header.place.store(place, Relaxed);
+    pub fn set_slot_hint(&self, slot: u32) {
+        self.block.header.slot_hint.store(slot, Relaxed);
     }
 
     /// The parts in their order of comparison; texts compare by their bytes.
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_tells_its_parts() {
+    fn a_key_has_its_parts() {
         let parts = |key: ObjectKey| (key.namespace().map(str::to_owned), key.name().to_owned());
         assert_eq!(parts(ObjectKey::new(None, "a")), (None, "a".into()));
         assert_eq!(parts(ObjectKey::new(Some(""), "a")), (Some("".into()), "a".into()));

@@ -95,7 +95,7 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     /// `None` when that fails, and for types that are no projection. A method of the type, so that
     /// only projections have the code for it.
     #[doc(hidden)]
-    fn decode_lean(_text: &str) -> Option<Self> {
+    fn decode_partial(_text: &str) -> Option<Self> {
         None
     }
 }

@@ -297,27 +297,27 @@ impl<'a> MetadataRef<'a> {
     /// into `own`; labels, finalizers and owners, which other objects may share, into `common`.
     /// Both must be empty.
     #[doc(hidden)]
-    pub fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> MetadataOffsets {
-        let mut lifted = MetadataOffsets {
+    pub fn copy_into(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> MetadataOffsets {
+        let mut offsets = MetadataOffsets {
             state: self.offsets.state,
             plain: self.offsets.plain.clone(),
             ..MetadataOffsets::default()
         };
         // The copies replace the bytes: nothing would be read from them.
-        if lifted.plain.is_some() {
-            return lifted;
+        if offsets.plain.is_some() {
+            return offsets;
         }
-        let lift = |bytes: &[u8], into: &mut Vec<u8>| {
+        let copy = |bytes: &[u8], into: &mut Vec<u8>| {
             let start = into.len();
             into.extend_from_slice(bytes);
             Span::new(start, into.len()).unwrap_or_default()
         };
-        lifted.uid = lift(self.offsets.uid.of(self.bytes), own);
-        lifted.resource_version = lift(self.offsets.resource_version.of(self.bytes), own);
-        lifted.labels = lift(self.offsets.labels.of(self.common), common);
-        lifted.finalizers = lift(self.offsets.finalizers.of(self.common), common);
-        lifted.owners = lift(self.offsets.owners.of(self.common), common);
-        lifted
+        offsets.uid = copy(self.offsets.uid.of(self.bytes), own);
+        offsets.resource_version = copy(self.offsets.resource_version.of(self.bytes), own);
+        offsets.labels = copy(self.offsets.labels.of(self.common), common);
+        offsets.finalizers = copy(self.offsets.finalizers.of(self.common), common);
+        offsets.owners = copy(self.offsets.owners.of(self.common), common);
+        offsets
     }
 
     /// Returns the bytes of a span; empty if copies replace the bytes.

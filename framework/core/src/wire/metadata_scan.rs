@@ -53,41 +53,41 @@ impl<'a> MetadataScan<'a> {
     /// Reads the metadata of a complete object.
     #[doc(hidden)]
     pub fn of(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let skim = Self::version_of(bytes)?;
-        if skim.name.is_empty() {
+        let scan = Self::version_of(bytes)?;
+        if scan.name.is_empty() {
             return Err(Malformed::new("metadata.name is missing or empty"));
         }
-        Ok(skim)
+        Ok(scan)
     }
 
     /// As [`of`](Self::of), for bookmarks, which have no name.
     #[doc(hidden)]
     pub fn version_of(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let (mut skim, outcome) = Self::scan(bytes);
+        let (mut scan, outcome) = Self::scan(bytes);
         outcome?;
-        skim.bytes = bytes;
-        Ok(skim)
+        scan.bytes = bytes;
+        Ok(scan)
     }
 
     /// Reads the available metadata of an object that is cut off. Its `compact` is an empty object.
     #[doc(hidden)]
     pub fn of_beginning(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let (mut skim, _) = Self::scan(bytes);
-        skim.bytes = b"{}";
-        skim.cuts = Cuts::default();
-        if skim.name.is_empty() {
+        let (mut scan, _) = Self::scan(bytes);
+        scan.bytes = b"{}";
+        scan.cuts = Cuts::default();
+        if scan.name.is_empty() {
             return Err(Malformed::new("metadata is not in the part that was kept"));
         }
-        Ok(skim)
+        Ok(scan)
     }
 
     /// Scans an object; on a fault the metadata that were read before it remain.
     fn scan(bytes: &'a [u8]) -> (Self, Result<(), Malformed>) {
-        let mut skim = Self::default();
+        let mut scan = Self::default();
         let mut metadata = Err(Malformed::new("there is no metadata"));
-        let outcome = skim.top(bytes, &mut metadata).and(metadata);
-        skim.read = bytes;
-        (skim, outcome)
+        let outcome = scan.top(bytes, &mut metadata).and(metadata);
+        scan.read = bytes;
+        (scan, outcome)
     }
 
     /// Scans the members of the object.
@@ -97,9 +97,9 @@ impl<'a> MetadataScan<'a> {
         metadata: &mut Result<(), Malformed>,
     ) -> Result<(), Malformed> {
         let mut cursor = Cursor::open(bytes)?;
-        let mut cutter = Cutter::new(bytes);
+        let mut builder = CutBuilder::new(bytes);
         let mut seen = [false; 3];
-        let mut looks = MOST_LOOKS;
+        let mut tail_checks = MOST_TAIL_CHECKS;
         while let Some(member) = cursor.name()? {
             let at = match member.name {
                 b"apiVersion" => Some(0),
@@ -113,20 +113,20 @@ impl<'a> MetadataScan<'a> {
             } else {
                 cursor.skip()?
             };
-            cutter.member(member.start, end, matches!(at, Some(0 | 1)), &mut self.cuts);
+            builder.member(member.start, end, matches!(at, Some(0 | 1)), &mut self.cuts);
             if let Some(at) = at {
                 seen[at] = true;
             }
             // Metadata come first as a rule: once no member of interest can follow, the rest is not
             // scanned.
-            if seen[2] && cutter.pending.is_none() && looks > 0 {
-                looks -= 1;
+            if seen[2] && builder.pending.is_none() && tail_checks > 0 {
+                tail_checks -= 1;
                 if holds_nothing(&seen, &bytes[end..]) {
                     return Ok(());
                 }
             }
         }
-        cutter.close(cursor.close(), &mut self.cuts);
+        builder.close(cursor.close(), &mut self.cuts);
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl<'a> MetadataScan<'a> {
 
     /// Reads the metadata that begin here; returns their length.
     fn metadata(&mut self, bytes: &'a [u8], offset: usize) -> Result<usize, Malformed> {
-        let mut cutter = Cutter::new(bytes);
+        let mut builder = CutBuilder::new(bytes);
         let mut cuts = Cuts::default();
         let mut cursor = Cursor::open(bytes)?;
         while let Some(Name { name, start, value, .. }) = cursor.name()? {
@@ -174,12 +174,12 @@ impl<'a> MetadataScan<'a> {
                 Some(end) => cursor.skip_to(end),
                 None => cursor.skip()?,
             };
-            cutter.member(start, end, name == b"managedFields", &mut cuts);
+            builder.member(start, end, name == b"managedFields", &mut cuts);
             let span = Span::new(offset + value, offset + end)
                 .ok_or_else(|| Malformed::new("the object is larger than 4 GiB"))?;
             self.field(name, (&bytes[value..end], is_plain), span);
         }
-        cutter.close(cursor.close(), &mut cuts);
+        builder.close(cursor.close(), &mut cuts);
         for (start, end) in cuts.iter() {
             self.cuts.add(start + offset, end + offset);
         }
@@ -342,7 +342,7 @@ impl<'a> MetadataScan<'a> {
 
 /// Most searches of an object's rest. Each may read all of it, and an object may have a hundred
 /// thousand members.
-const MOST_LOOKS: u32 = 8;
+const MOST_TAIL_CHECKS: u32 = 8;
 
 /// Whether the rest of the object has no more members of interest. They come first as a rule; items
 /// of a list do not have them.
@@ -471,14 +471,14 @@ impl Cuts {
 
 /// Computes cuts that leave valid commas: up to the next member, or from the end of the last one
 /// kept.
-struct Cutter {
+struct CutBuilder {
     /// End of the last member that is kept, or of the opening brace.
     kept_end: usize,
     /// Start of a cut whose end is the start of the next member.
     pending: Option<usize>,
 }
 
-impl Cutter {
+impl CutBuilder {
     /// Begins behind the opening brace of an object.
     fn new(bytes: &[u8]) -> Self {
         let brace = super::scanner::scan::skip_space(bytes, 0);

@@ -120,7 +120,7 @@ impl Node {
                 let text = text_end(bytes, at).ok()?;
                 if !self.ends.is_empty() {
                     let read = seen_text(bytes.get(at..text.end)?, text.is_plain);
-                    self.tell(read.map(Scalar::Text), each);
+                    self.emit(read.map(Scalar::Text), each);
                 }
                 Some(Stop::Behind(text.end))
             }
@@ -132,7 +132,7 @@ impl Node {
             _ => {
                 let end = value_end(bytes, at).ok()?;
                 if !self.ends.is_empty() {
-                    self.tell(bytes.get(at..end).and_then(word), each);
+                    self.emit(bytes.get(at..end).and_then(word), each);
                 }
                 Some(Stop::Behind(end))
             }
@@ -140,7 +140,7 @@ impl Node {
     }
 
     /// Calls `each` for every path that ends here.
-    fn tell(&self, scalar: Option<Scalar<'_>>, each: &mut Each<'_>) {
+    fn emit(&self, scalar: Option<Scalar<'_>>, each: &mut Each<'_>) {
         let (Some(scalar), Some((last, ends))) = (scalar, self.ends.split_last()) else { return };
         // The last path takes the scalar itself: with one path nothing is cloned.
         ends.iter().for_each(|number| each(*number, scalar.clone()));
@@ -400,8 +400,8 @@ mod tests {
             let members = [format!(r#""metadata":{metadata}"#), format!(r#""spec":{value}"#)];
             let members = if first { members } else { let [a, b] = members; [b, a] };
             let object = format!("{{{}}}", members.join(","));
-            let skim = crate::wire::MetadataScan::of(object.as_bytes()).unwrap();
-            let (offsets, kept) = (skim.offsets(), skim.compact());
+            let scan = crate::wire::MetadataScan::of(object.as_bytes()).unwrap();
+            let (offsets, kept) = (scan.offsets(), scan.compact());
             let mut tree = PathTree::default();
             let paths: [&[&'static str]; 6] = [
                 &["metadata", "labels", "a"], &["metadata", "annotations", "a", rest],

@@ -295,9 +295,9 @@ mod tests {
         east.fence(Some(Arc::new(Counting(flights.clone()))));
         let out = east.inner.gate.begin_write().unwrap();
         east.fence(None);
-        assert_eq!(flights.doubts().0, 1, "whoever leads now");
+        assert_eq!(flights.outstanding().0, 1, "whoever leads now");
         drop(out);
-        assert_eq!(flights.doubts().0, 0);
+        assert_eq!(flights.outstanding().0, 0);
         assert!(east.inner.gate.begin_write().is_err());
     }
 }

@@ -406,7 +406,7 @@ impl Shared {
     pub(super) async fn release_when_idle(&self, handover: &mut Handover) {
         let lease = self.lock.describe();
         if !self.flights.idle(WRITE_DRAIN).await {
-            let (unanswered, at_most) = self.flights.doubts();
+            let (unanswered, at_most) = self.flights.outstanding();
             let what = "a write may still be executed; the lease is left to expire";
             warn!(%lease, unanswered, ?at_most, "{what}");
             return;

@@ -22,7 +22,7 @@ const MOST_STEPS: usize = 8;
 
 /// The form in which a listener receives several changes of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::informer) enum Merging {
+pub(in crate::informer) enum MergePolicy {
     /// One step from the state that was delivered last to the latest.
     Latest,
     /// Every step, so every state that a reader of the cache could have seen: a mapper may map one
@@ -70,7 +70,7 @@ enum PendingChanges {
 /// The mailbox of one listener.
 pub(in crate::informer) struct Mailbox {
     /// Form in which changes are merged; fixed for a listener.
-    merging: Merging,
+    merging: MergePolicy,
     /// Keys and marks in the order of delivery.
     order: VecDeque<Entry>,
     /// The undelivered changes by key.
@@ -79,7 +79,7 @@ pub(in crate::informer) struct Mailbox {
 
 impl Mailbox {
     /// Creates an empty mailbox.
-    pub(in crate::informer) fn new(merging: Merging) -> Self {
+    pub(in crate::informer) fn new(merging: MergePolicy) -> Self {
         Self { merging, order: VecDeque::new(), waiting: BTreeMap::new() }
     }
 
@@ -139,10 +139,12 @@ impl Mailbox {
 
 impl PendingChanges {
     /// Returns the entry of a key's first change.
-    fn first(event: &Event, merging: Merging) -> Self {
+    fn first(event: &Event, merging: MergePolicy) -> Self {
         match merging {
-            Merging::EachStep => Self::EachStep { events: vec![event.clone()], is_summed: false },
-            Merging::Latest => {
+            MergePolicy::EachStep => {
+                Self::EachStep { events: vec![event.clone()], is_summed: false }
+            }
+            MergePolicy::Latest => {
                 let is_known = !matches!(event, Event::Added { .. });
                 let (deleted, state) = match event {
                     Event::Deleted { .. } => (Some(event.clone()), None),
@@ -304,7 +306,7 @@ mod tests {
 
     /// Runs a script and compares the entries of the last `take`: `/` takes all out, `|` marks.
     #[track_caller]
-    fn check(merging: Merging, script: &str, expected: &str) {
+    fn check(merging: MergePolicy, script: &str, expected: &str) {
         let (mut world, mut mailbox) = (World::new(), Mailbox::new(merging));
         for step in script.split(' ') {
             match step {
@@ -319,34 +321,34 @@ mod tests {
 
     #[test]
     fn steps_of_one_key_become_the_step_from_the_state_delivered_last_to_the_latest() {
-        check(Merging::Latest, "+a / +a +b +a +a", "a1>a5 +b3");
-        check(Merging::Latest, "+a +a +a", "+a3");
+        check(MergePolicy::Latest, "+a / +a +b +a +a", "a1>a5 +b3");
+        check(MergePolicy::Latest, "+a +a +a", "+a3");
     }
 
     #[test]
     fn a_deletion_is_delivered_also_of_an_object_never_delivered_and_stands_before_the_successor() {
-        check(Merging::Latest, "+a / -a", "-a1");
-        check(Merging::Latest, "+a -a", "-a1");
-        check(Merging::Latest, "+a / +a -a +a +a", "-a2 +a4");
+        check(MergePolicy::Latest, "+a / -a", "-a1");
+        check(MergePolicy::Latest, "+a -a", "-a1");
+        check(MergePolicy::Latest, "+a / +a -a +a +a", "-a2 +a4");
     }
 
     #[test]
     fn of_two_deletions_the_one_of_the_object_that_was_delivered_is_kept() {
-        check(Merging::Latest, "+a / -a +a -a", "-a1");
-        check(Merging::Latest, "+a -a +a -a", "-a2");
+        check(MergePolicy::Latest, "+a / -a +a -a", "-a1");
+        check(MergePolicy::Latest, "+a -a +a -a", "-a2");
     }
 
     #[test]
     fn entries_before_the_mark_are_delivered_before_it() {
-        check(Merging::Latest, "+a | +b +a", "+a3 | +b2");
+        check(MergePolicy::Latest, "+a | +b +a", "+a3 | +b2");
     }
 
     #[test]
     fn a_mapper_is_shown_every_state_that_a_reader_could_have_seen() {
-        check(Merging::EachStep, "+a / +a +a -a", "a1,a2,a3");
-        check(Merging::EachStep, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
+        check(MergePolicy::EachStep, "+a / +a +a -a", "a1,a2,a3");
+        check(MergePolicy::EachStep, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
         // Steps in the middle are merged: a comparison of two states sees their sum.
-        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::EachStep));
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(MergePolicy::EachStep));
         for _ in 0..10 {
             world.event("+a").iter().for_each(|event| mailbox.push(event));
         }
@@ -357,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_sum_of_steps_says_that_it_is_one_and_loses_no_creation() {
-        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::EachStep));
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(MergePolicy::EachStep));
         let mut steps = |script: &str| {
             for step in script.split(' ') {
                 world.event(step).iter().for_each(|event| mailbox.push(event));
@@ -384,7 +386,7 @@ mod tests {
     /// for one listener).
     #[test]
     fn a_resync_leaves_out_what_waits_anyway() {
-        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::Latest));
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(MergePolicy::Latest));
         let (a, _) = (world.event("+a"), world.event("+b"));
         mailbox.push(&a.expect("an addition"));
         for object in world.now.values() {
@@ -402,24 +404,25 @@ mod tests {
         fn g_c4_g_c6_whatever_is_merged_the_listener_ends_with_the_cache(
             steps in proptest::collection::vec((0_u8..4, 0_u8..5), 1..80)
         ) {
-            let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::Latest));
+            let (mut world, mut mailbox) = (World::new(), Mailbox::new(MergePolicy::Latest));
             let mut known: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
             for (name, what) in steps {
                 match what {
-                    0 => tell(mailbox.take(2), &mut known)?,
+                    0 => deliver(mailbox.take(2), &mut known)?,
                     1 => world.event(&format!("-{name}")).iter().for_each(|e| mailbox.push(e)),
                     _ => world.event(&format!("+{name}")).iter().for_each(|e| mailbox.push(e)),
                 }
                 prop_assert!(mailbox.keys() <= 4);
             }
-            tell(mailbox.take(usize::MAX), &mut known)?;
-            let told: Vec<_> = known.values().map(|object| object.version().to_owned()).collect();
+            deliver(mailbox.take(usize::MAX), &mut known)?;
+            let delivered: Vec<_> =
+                known.values().map(|object| object.version().to_owned()).collect();
             let held: Vec<_> = world.now.values().map(|object| object.version().to_owned()).collect();
-            prop_assert_eq!(told, held);
+            prop_assert_eq!(delivered, held);
         }
     }
 
-    fn tell(
+    fn deliver(
         items: Vec<Item>,
         known: &mut BTreeMap<ObjectKey, Arc<Object>>,
     ) -> Result<(), TestCaseError> {
@@ -430,12 +433,12 @@ mod tests {
                     prop_assert!(known.insert(new.key().clone(), new).is_none());
                 }
                 Event::Updated { old, new } => {
-                    let told = known.insert(new.key().clone(), new);
-                    prop_assert!(told.is_some_and(|told| Arc::ptr_eq(&told, &old)));
+                    let delivered = known.insert(new.key().clone(), new);
+                    prop_assert!(delivered.is_some_and(|delivered| Arc::ptr_eq(&delivered, &old)));
                 }
                 Event::Deleted { last, .. } => {
-                    if let Some(told) = known.remove(last.key()) {
-                        prop_assert_eq!(told.metadata().uid(), last.metadata().uid());
+                    if let Some(delivered) = known.remove(last.key()) {
+                        prop_assert_eq!(delivered.metadata().uid(), last.metadata().uid());
                     }
                 }
             }

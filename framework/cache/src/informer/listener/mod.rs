@@ -26,7 +26,7 @@ mod registration;
 pub(in crate::informer) use listeners::Listeners;
 use mailbox::Mailbox;
 pub use mailbox::states;
-pub(in crate::informer) use mailbox::{Item, Merging};
+pub(in crate::informer) use mailbox::{Item, MergePolicy};
 pub use registration::{Listen, Registration};
 
 use crate::store::{Event, Object};
@@ -68,7 +68,7 @@ pub(in crate::informer) enum Stage {
 
 /// State of a listener, for waiters.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::informer) struct Standing {
+pub(in crate::informer) struct ListenerState {
     /// Stage of its life.
     pub(in crate::informer) stage: Stage,
     /// Whether it has received the first lists whole.
@@ -112,8 +112,8 @@ pub(in crate::informer) struct Listener {
     /// Timer of its resyncs; `None` for none.
     resync: Option<Mutex<Resync>>,
     /// Stage and progress, with their waiters.
-    standing: OrderedWatch<Standing>,
-    /// Cancelled by the removal; the task ends at its next look.
+    state: OrderedWatch<ListenerState>,
+    /// Cancelled by the removal; the task ends at its next check.
     removed: CancellationToken,
     /// Clock of resyncs and of the duration of calls.
     clock: Clock,
@@ -142,7 +142,7 @@ impl Listener {
     /// Creates a listener with a mailbox and a task.
     pub(in crate::informer) fn queued(
         identity: ListenerIdentity,
-        merging: Merging,
+        merging: MergePolicy,
         resync: Option<Duration>,
         call: DeliverFn,
     ) -> Arc<Self> {
@@ -155,7 +155,7 @@ impl Listener {
     /// Creates a listener of the informer itself, at a pace.
     pub(in crate::informer) fn internal(
         identity: ListenerIdentity,
-        merging: Merging,
+        merging: MergePolicy,
         cpu_share: CpuShare,
         call: DeliverFn,
     ) -> Arc<Self> {
@@ -168,7 +168,7 @@ impl Listener {
     /// Creates a listener that is attached to no informer yet.
     fn new(identity: ListenerIdentity, delivery: Delivery, resync: Option<Mutex<Resync>>) -> Self {
         let ListenerIdentity { name, info, metrics, clock } = identity;
-        let standing = OrderedWatch::new(Standing { stage: Stage::New, is_synced: false });
+        let state = OrderedWatch::new(ListenerState { stage: Stage::New, is_synced: false });
         let removed = CancellationToken::new();
         Self {
             name,
@@ -176,7 +176,7 @@ impl Listener {
             metrics,
             delivery,
             resync,
-            standing,
+            state,
             removed,
             clock,
             cpu_share: CpuShare::Free,
@@ -190,17 +190,17 @@ impl Listener {
         &self.name
     }
 
-    /// Waits until its standing fulfils `wanted`.
+    /// Waits until its state fulfils `wanted`.
     pub(in crate::informer) async fn wait_for(
         &self,
-        wanted: impl Fn(&Standing) -> bool + Send,
-    ) -> Standing {
-        self.standing.wait_for(wanted).await
+        wanted: impl Fn(&ListenerState) -> bool + Send,
+    ) -> ListenerState {
+        self.state.wait_for(wanted).await
     }
 
     /// Returns whether it has received the first lists whole.
     pub(in crate::informer) fn is_synced(&self) -> bool {
-        self.standing.get().is_synced
+        self.state.get().is_synced
     }
 
     /// Returns whether no further call may begin.
@@ -243,10 +243,10 @@ impl Listener {
 
     /// Changes the stage of life if `may` allows it; returns whether it did.
     fn enter(&self, next: Stage, may: impl FnOnce(Stage) -> bool) -> bool {
-        self.standing.update(|standing| {
-            let may = may(standing.stage);
+        self.state.update(|state| {
+            let may = may(state.stage);
             if may {
-                standing.stage = next;
+                state.stage = next;
             }
             may
         })
@@ -296,7 +296,7 @@ impl Listener {
     }
 
     fn set_synced(&self) {
-        self.standing.update(|standing| !std::mem::replace(&mut standing.is_synced, true));
+        self.state.update(|state| !std::mem::replace(&mut state.is_synced, true));
     }
 
     /// Returns the time of the next resync.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Inline, Item, Listener, ListenerIdentity, Merging, Stage, Standing};
+use super::{Inline, Item, Listener, ListenerIdentity, ListenerState, MergePolicy, Stage};
 use crate::informer::Change;
 use crate::informer::options::SHORTEST_RESYNC;
 use crate::informer::registry::InformerRef;
@@ -71,7 +71,7 @@ impl<K: 'static> Listen<K> {
 
     /// Calls `listener` for each change: see [`Informer::on_change`](crate::informer::Informer::on_change).
     pub fn on_change(self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
-        self.register(Merging::Latest, move |item| {
+        self.register(MergePolicy::Latest, move |item| {
             if let Item::Change(event) = item {
                 listener(&Change::of(event));
             }
@@ -86,7 +86,7 @@ impl<K: 'static> Listen<K> {
         self,
         listener: impl Fn(&[Event], bool) + Send + Sync + 'static,
     ) -> Registration {
-        self.register(Merging::EachStep, move |item| {
+        self.register(MergePolicy::EachStep, move |item| {
             if let Item::Steps(events, is_summed) = item {
                 listener(events, *is_summed);
             }
@@ -104,14 +104,14 @@ impl<K: 'static> Listen<K> {
     /// Creates a listener with a task and a mailbox of its own.
     fn register(
         self,
-        merging: Merging,
+        merging: MergePolicy,
         call: impl Fn(&Item) + Send + Sync + 'static,
     ) -> Registration {
         let listener = Listener::queued(self.identity(), merging, self.resync, Box::new(call));
         Registration::new(listener, self.lease)
     }
 
-    /// The listener's name and its surroundings.
+    /// Returns the listener's name, kind, metrics and clock.
     fn identity(&self) -> ListenerIdentity {
         let core = self.lease.core();
         ListenerIdentity {
@@ -168,7 +168,7 @@ impl Registration {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
-        let over = |standing: &Standing| standing.is_synced || standing.stage == Stage::Ended;
+        let over = |state: &ListenerState| state.is_synced || state.stage == Stage::Ended;
         if self.listener.wait_for(over).await.is_synced {
             return Ok(());
         }
@@ -217,7 +217,7 @@ impl Registration {
     /// Safe: the listener is removed by the first poll, a later call waits for the rest.
     pub async fn remove(&self) {
         self.take_out();
-        self.listener.wait_for(|standing| standing.stage == Stage::Ended).await;
+        self.listener.wait_for(|state| state.stage == Stage::Ended).await;
     }
 
     /// Leaves the listener registered for as long as the informer runs for other users. Without

@@ -1,5 +1,5 @@
-//! Kinds that are not served (B13: a kind that does not exist yet): the pauses between two looks
-//! for them, and the check of a 404.
+//! Kinds that are not served (B13: a kind that does not exist yet): the pauses between two
+//! lookups of them, and the check of a 404.
 
 use std::time::Duration;
 

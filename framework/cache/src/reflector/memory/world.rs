@@ -132,7 +132,7 @@ impl World {
         }
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let event = if before.is_some() { "MODIFIED" } else { "ADDED" };
-        self.tell(event, &object, key.0.clone());
+        self.record(event, &object, key.0.clone());
         self.objects.insert(key, object);
         self.version
     }
@@ -140,7 +140,7 @@ impl World {
     pub(super) fn delete(&mut self, namespace: Option<&str>, name: &str) -> Option<Value> {
         let mut object = self.lose(namespace, name)?;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        self.tell("DELETED", &object, namespace.map(str::to_owned));
+        self.record("DELETED", &object, namespace.map(str::to_owned));
         Some(object)
     }
 
@@ -151,7 +151,7 @@ impl World {
     }
 
     /// Sends an event to the open watches and adds it to the history.
-    fn tell(&mut self, event: &str, object: &Value, namespace: Option<String>) {
+    fn record(&mut self, event: &str, object: &Value, namespace: Option<String>) {
         let frame = frame(event, &self.text(object));
         self.send(&frame, namespace.as_deref(), Some(self.version));
         self.history.push_back(Past { version: self.version, namespace, frame });

@@ -70,29 +70,29 @@ impl DeltaWriter {
     }
 
     /// Adds an object that a list shows; one that is cached in this version already is not copied.
-    pub(crate) fn listed(&mut self, skim: &MetadataScan<'_>) {
-        let (cached, is_older) = self.store.listed(skim, self.run.epoch);
+    pub(crate) fn listed(&mut self, scan: &MetadataScan<'_>) {
+        let (cached, is_older) = self.store.listed(scan, self.run.epoch);
         self.has_older_object |= is_older;
         let cached = cached.filter(|_| self.reuse);
-        let object = cached.unwrap_or_else(|| self.store.object(skim));
+        let object = cached.unwrap_or_else(|| self.store.object(scan));
         self.batch.push(Delta::Put(self.sighting(object)));
     }
 
     /// Adds an object that a watch shows.
-    pub(crate) fn changed(&mut self, skim: &MetadataScan<'_>) {
-        let object = self.store.object(skim);
+    pub(crate) fn changed(&mut self, scan: &MetadataScan<'_>) {
+        let object = self.store.object(scan);
         self.batch.push(Delta::Put(self.sighting(object)));
     }
 
     /// Adds the deletion of an object.
-    pub(crate) fn delete(&mut self, skim: &MetadataScan<'_>) {
-        let object = self.store.object(skim);
+    pub(crate) fn delete(&mut self, scan: &MetadataScan<'_>) {
+        let object = self.store.object(scan);
         self.batch.push(Delta::Delete(self.sighting(object)));
     }
 
     /// Adds an object that exists with a state that cannot be cached: the old state stays.
-    pub(crate) fn keep(&mut self, skim: &MetadataScan<'_>) {
-        if let Some(object) = self.store.seen_as(skim) {
+    pub(crate) fn keep(&mut self, scan: &MetadataScan<'_>) {
+        if let Some(object) = self.store.seen_as(scan) {
             self.batch.push(Delta::Put(self.sighting(object)));
         }
     }

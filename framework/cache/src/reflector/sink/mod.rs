@@ -22,14 +22,14 @@ pub(crate) use delta_writer::{BatchSink, DeltaWriter};
 #[derive(Clone, Copy)]
 pub struct RawObject<'a> {
     /// Its metadata, borrowed from the same bytes.
-    skim: &'a MetadataScan<'a>,
+    scan: &'a MetadataScan<'a>,
     /// The object's JSON.
     bytes: &'a [u8],
 }
 
 impl<'a> RawObject<'a> {
-    pub(super) fn new(skim: &'a MetadataScan<'a>, bytes: &'a [u8]) -> Self {
-        Self { skim, bytes }
+    pub(super) fn new(scan: &'a MetadataScan<'a>, bytes: &'a [u8]) -> Self {
+        Self { scan, bytes }
     }
 
     /// Returns namespace and name.
@@ -39,22 +39,22 @@ impl<'a> RawObject<'a> {
 
     /// Returns the namespace; `None` for kinds that have none.
     pub fn namespace(&self) -> Option<&str> {
-        self.skim.namespace.as_deref()
+        self.scan.namespace.as_deref()
     }
 
     /// Returns the name.
     pub fn name(&self) -> &str {
-        &self.skim.name
+        &self.scan.name
     }
 
     /// Returns the uid; empty only for servers that give none.
     pub fn uid(&self) -> &str {
-        &self.skim.uid
+        &self.scan.uid
     }
 
     /// Returns the resourceVersion.
     pub fn resource_version(&self) -> &str {
-        &self.skim.resource_version
+        &self.scan.resource_version
     }
 
     /// Returns the object's JSON as it was received; of an object that was too large only the
@@ -218,19 +218,19 @@ impl ReflectorSink for DeltaWriter {
     }
 
     fn listed(&mut self, seen: &RawObject<'_>) {
-        DeltaWriter::listed(self, seen.skim);
+        DeltaWriter::listed(self, seen.scan);
     }
 
     fn changed(&mut self, seen: &RawObject<'_>) {
-        DeltaWriter::changed(self, seen.skim);
+        DeltaWriter::changed(self, seen.scan);
     }
 
     fn deleted(&mut self, seen: &RawObject<'_>) {
-        self.delete(seen.skim);
+        self.delete(seen.scan);
     }
 
     fn kept(&mut self, seen: &RawObject<'_>) {
-        self.keep(seen.skim);
+        self.keep(seen.scan);
     }
 
     fn reached(&mut self, step: StreamProgress, version: &str) {
@@ -340,8 +340,8 @@ mod tests {
     #[test]
     fn an_object_that_is_seen_names_itself_and_decodes() {
         let text = r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7"},"data":{"k":"v"}}"#;
-        let skim = MetadataScan::of(text.as_bytes()).expect("it has metadata");
-        let seen = RawObject::new(&skim, text.as_bytes());
+        let scan = MetadataScan::of(text.as_bytes()).expect("it has metadata");
+        let seen = RawObject::new(&scan, text.as_bytes());
         assert_eq!(seen.key(), ObjectKey::new(Some("n"), "a"));
         assert_eq!((seen.namespace(), seen.name()), (Some("n"), "a"));
         assert_eq!((seen.uid(), seen.resource_version()), ("u", "7"));

@@ -175,10 +175,10 @@ impl Pager {
         while let Some(now) = next.take() {
             let page = self.turn(now).await?;
             for item in &page.items {
-                let skim = MetadataScan::of(item).map_err(|error| {
+                let scan = MetadataScan::of(item).map_err(|error| {
                     Error::new(ErrorKind::Decode, format!("cannot read an item: {error}"))
                 })?;
-                if each(&RawObject::new(&skim, item)).is_break() {
+                if each(&RawObject::new(&scan, item)).is_break() {
                     return Ok(());
                 }
             }

@@ -286,9 +286,9 @@ fn a_store_holds_the_list_when_its_target_is_told_the_end() {
     let (mut reflector, store): (_, Store<ConfigMap>) =
         Reflector::into_store(info(), Arc::new(source()));
     let object = shown("a", 5, "1");
-    let skim = MetadataScan::of(object.as_bytes()).unwrap();
+    let scan = MetadataScan::of(object.as_bytes()).unwrap();
     reflector.target.list_begins();
-    reflector.target.listed(&RawObject::new(&skim, object.as_bytes()));
+    reflector.target.listed(&RawObject::new(&scan, object.as_bytes()));
     assert!(store.is_empty());
     reflector.target.reached(StreamProgress::Listed, "5");
     assert_eq!(store.len(), 1);

@@ -101,10 +101,10 @@ impl Core {
     /// over the key of the cached version ([`apply`](Self::apply)): looking those keys up for a
     /// whole batch takes less time than one after the other.
     #[doc(hidden)]
-    pub fn object(&self, skim: &MetadataScan<'_>) -> Arc<Object> {
-        let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster());
-        let transformed = self.encoder.transformed(&key, skim);
-        transformed.unwrap_or_else(|| Object::new(key, skim, &self.shared))
+    pub fn object(&self, scan: &MetadataScan<'_>) -> Arc<Object> {
+        let key = ObjectKey::new(scan.namespace.as_deref(), &scan.name).in_cluster(self.cluster());
+        let transformed = self.encoder.transformed(&key, scan);
+        transformed.unwrap_or_else(|| Object::new(key, scan, &self.shared))
     }
 
     /// The cluster in the keys of this store.
@@ -118,29 +118,29 @@ impl Core {
     }
 
     /// The key of a scan, without building one.
-    fn parts_of<'a>(&self, skim: &'a MetadataScan<'_>) -> Parts<'a> {
-        (self.cluster(), skim.namespace.as_deref(), &skim.name)
+    fn parts_of<'a>(&self, scan: &'a MetadataScan<'_>) -> Parts<'a> {
+        (self.cluster(), scan.namespace.as_deref(), &scan.name)
     }
 
-    /// Returns the cached object with the name in `skim`, in any version.
-    pub(crate) fn seen_as(&self, skim: &MetadataScan<'_>) -> Option<Arc<Object>> {
+    /// Returns the cached object with the name in `scan`, in any version.
+    pub(crate) fn seen_as(&self, scan: &MetadataScan<'_>) -> Option<Arc<Object>> {
         let state = self.state.read();
-        state.slots.get(self.parts_of(skim)).map(|slot| Arc::clone(&slot.object))
+        state.slots.get(self.parts_of(scan)).map(|slot| Arc::clone(&slot.object))
     }
 
     /// Compares a listed object of this epoch with the cached object of that name. Returns the
     /// cached object when its version is the same, and whether the listed version is older.
     /// Allocates nothing.
     #[doc(hidden)]
-    pub fn listed(&self, skim: &MetadataScan<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
+    pub fn listed(&self, scan: &MetadataScan<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
         let state = self.state.read();
-        let Some(slot) = state.slots.get(self.parts_of(skim)) else { return (None, false) };
+        let Some(slot) = state.slots.get(self.parts_of(scan)) else { return (None, false) };
         let metadata = slot.object.metadata();
-        if metadata.resource_version() != skim.resource_version {
-            let order = order(&skim.resource_version, metadata.resource_version());
+        if metadata.resource_version() != scan.resource_version {
+            let order = order(&scan.resource_version, metadata.resource_version());
             return (None, slot.run.epoch == epoch && order == Some(Ordering::Less));
         }
-        let is_same = metadata.uid() == skim.uid && !skim.resource_version.is_empty();
+        let is_same = metadata.uid() == scan.uid && !scan.resource_version.is_empty();
         (is_same.then(|| Arc::clone(&slot.object)), false)
     }
 

@@ -69,7 +69,7 @@ impl Encoder {
         detached: &[u8],
     ) -> Arc<Object> {
         let (mut own, mut shared) = (Vec::new(), Vec::new());
-        let offsets = object.metadata().lifted(&mut own, &mut shared);
+        let offsets = object.metadata().copy_into(&mut own, &mut shared);
         let weight = value.weight(own.len() + shared.len(), body);
         let detached_at = own.len();
         own.extend_from_slice(detached);
@@ -102,7 +102,7 @@ impl Encoder {
         }
         let bytes = [FRAME[0], metadata, FRAME[1]].concat();
         match MetadataScan::of(&bytes) {
-            Ok(skim) => Object::new(object.key().clone(), &skim, &self.shared),
+            Ok(scan) => Object::new(object.key().clone(), &scan, &self.shared),
             Err(_) => Arc::clone(object),
         }
     }
@@ -110,7 +110,7 @@ impl Encoder {
     #[cfg(feature = "cold")]
     fn cold(&self, object: &Arc<Object>, body: &[u8], before: Option<&Object>) -> Arc<Object> {
         let (mut own, mut common) = (Vec::new(), Vec::new());
-        let offsets = object.metadata().lifted(&mut own, &mut common);
+        let offsets = object.metadata().copy_into(&mut own, &mut common);
         let before = match before.map(Object::content) {
             Some(Content::Cold(cold)) => Some(&**cold),
             _ => None,
@@ -138,25 +138,25 @@ impl Encoder {
         self.compressor.train()
     }
 
-    /// Returns the object that `skim` shows, after the kind's transform; `None` without a
+    /// Returns the object that `scan` shows, after the kind's transform; `None` without a
     /// transform, or if it fails.
     pub(in crate::store) fn transformed(
         &self,
         key: &ObjectKey,
-        skim: &MetadataScan<'_>,
+        scan: &MetadataScan<'_>,
     ) -> Option<Arc<Object>> {
-        let transform = self.mode.transform.as_ref().filter(|_| skim.is_whole())?;
-        let compact = skim.compact();
+        let transform = self.mode.transform.as_ref().filter(|_| scan.is_whole())?;
+        let compact = scan.compact();
         let kept = transform.apply(&compact);
         let object = kept.and_then(|kept: Cow<'_, [u8]>| {
             let changed =
                 MetadataScan::of(&kept).map_err(|_| "the transformed object has no name")?;
             // The store finds and orders objects by these four: a transform must not move an object
             // to another key or version.
-            let is_same = changed.name == skim.name
-                && changed.namespace == skim.namespace
-                && changed.uid == skim.uid
-                && changed.resource_version == skim.resource_version;
+            let is_same = changed.name == scan.name
+                && changed.namespace == scan.namespace
+                && changed.uid == scan.uid
+                && changed.resource_version == scan.resource_version;
             if !is_same {
                 return Err("the transform changed name, namespace, uid or resourceVersion");
             }
@@ -165,8 +165,8 @@ impl Encoder {
         object
             .map_err(|why| {
                 tracing::error!(
-                    resource = %self.shared.info, namespace = skim.namespace.as_deref(),
-                    name = &*skim.name, version = &*skim.resource_version, why,
+                    resource = %self.shared.info, namespace = scan.namespace.as_deref(),
+                    name = &*scan.name, version = &*scan.resource_version, why,
                     "the object cannot be transformed: it is kept as it came"
                 );
             })

@@ -101,7 +101,7 @@ impl Mode {
 
     /// Whether the kept form has exactly the object's values at this path. A decoded value may be
     /// encoded differently from its input.
-    pub(in crate::store) fn tells(&self, path: Path) -> bool {
+    pub(in crate::store) fn is_exact_at(&self, path: Path) -> bool {
         !matches!(self.form, Encoding::Decoded(_)) && self.has(path)
     }
 

@@ -36,8 +36,8 @@ impl Encoder {
         labels.retain(|key, _| !picked.contains(key));
         labels.extend(written);
         let bytes = with_labels(&body, &serde_json::to_vec(&labels).ok()?)?;
-        let skim = MetadataScan::of(&bytes).ok()?;
-        Some(Object::new(own.key().clone(), &skim, &self.shared))
+        let scan = MetadataScan::of(&bytes).ok()?;
+        Some(Object::new(own.key().clone(), &scan, &self.shared))
     }
 
     /// Returns the members of `object` that `selection` keeps; `body` are its compact bytes. The

@@ -24,11 +24,11 @@ use windlass_core::wire::object_at_path;
 /// Encodes the values of path indexes for which the kept form may differ from the object; `object`
 /// is as it came.
 pub(in crate::store) fn of_path_indexes(object: &Object, plan: &IndexPlan, mode: &Mode) -> Vec<u8> {
-    if plan.declared().iter().all(|(_, path)| mode.tells(path)) {
+    if plan.declared().iter().all(|(_, path)| mode.is_exact_at(path)) {
         return Vec::new();
     }
     let values = visited(object, plan);
-    let declared = plan.declared().iter().filter(|(_, path)| !mode.tells(path));
+    let declared = plan.declared().iter().filter(|(_, path)| !mode.is_exact_at(path));
     let entries = declared.map(|(index, path)| (*path, values.get(index).cloned()));
     // A part keeps the original bytes, so a value that is absent from the object is absent from it
     // too.

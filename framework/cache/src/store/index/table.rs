@@ -163,11 +163,11 @@ mod tests {
 
         fn id(&mut self, name: u8) -> Id {
             let body = format!(r#"{{"metadata":{{"name":"{name:03}"}}}}"#);
-            let skim = MetadataScan::of(body.as_bytes()).unwrap();
-            let key = windlass_core::resource::ObjectKey::new(None, &skim.name);
+            let scan = MetadataScan::of(body.as_bytes()).unwrap();
+            let key = windlass_core::resource::ObjectKey::new(None, &scan.name);
             let hash = self.slots.hash(parts(&key));
             self.slots.find_hashed(hash, parts(&key)).unwrap_or_else(|| {
-                let object = Object::new(key.clone(), &skim, &self.shared);
+                let object = Object::new(key.clone(), &scan, &self.shared);
                 self.slots.insert(hash, Slot { object, run: ListGeneration::default() })
             })
         }

@@ -26,8 +26,8 @@ impl<K: Resource> Value for K {
     fn json(&self) -> Vec<u8> {
         let mut bytes = times::encoded(serde_json::to_vec(self).unwrap_or_default());
         // As in all forms: the members that are equal in all objects of the kind are left out.
-        if let Ok(skim) = MetadataScan::of(&bytes) {
-            let compact = skim.compact();
+        if let Ok(scan) = MetadataScan::of(&bytes) {
+            let compact = scan.compact();
             bytes = compact.into_vec();
         }
         bytes

@@ -125,7 +125,7 @@ impl Invalids {
                 }
             }
         }
-        // Under the lock: an `add` of another thread cannot fall between the look and the store.
+        // Under the lock: an `add` of another thread cannot fall between the check and the store.
         self.is_any.store(!known.is_empty(), Ordering::Release);
     }
 

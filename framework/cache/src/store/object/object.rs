@@ -101,15 +101,15 @@ impl StoreShared {
 }
 
 impl Object {
-    /// Builds the object that `skim` shows, under `key`.
+    /// Builds the object that `scan` shows, under `key`.
     pub(in crate::store) fn new(
         key: ObjectKey,
-        skim: &MetadataScan<'_>,
+        scan: &MetadataScan<'_>,
         shared: &Arc<StoreShared>,
     ) -> Arc<Self> {
-        let length = skim.compact_len();
-        let bytes = shared.memory.buffer(length, |bytes| skim.compact_into(bytes));
-        Self::of(key, skim.offsets(), Content::Compact(bytes), shared)
+        let length = scan.compact_len();
+        let bytes = shared.memory.buffer(length, |bytes| scan.compact_into(bytes));
+        Self::of(key, scan.offsets(), Content::Compact(bytes), shared)
     }
 
     /// Builds an object from its parts; `offsets` point into the content's metadata bytes.
@@ -326,6 +326,6 @@ impl Drop for Object {
 /// Decodes a value. A projection skips most of a whole object; a part holds only its fields.
 fn decode<K: Resource>(bytes: &[u8], is_part: bool) -> serde_json::Result<K> {
     let text = text_of(bytes)?;
-    let lean = if is_part { None } else { K::decode_lean(text) };
-    lean.map_or_else(|| serde_json::from_str(text), Ok)
+    let partial = if is_part { None } else { K::decode_partial(text) };
+    partial.map_or_else(|| serde_json::from_str(text), Ok)
 }

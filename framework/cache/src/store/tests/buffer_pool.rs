@@ -86,8 +86,8 @@ fn an_unchanged_object_of_a_relist_costs_no_allocation() {
     let mut batch = Vec::with_capacity(OBJECTS + 1);
     let list = |run: u32, batch: &mut Vec<_>| {
         for body in &bodies {
-            let skim = MetadataScan::of(body.as_bytes()).unwrap();
-            let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
+            let scan = MetadataScan::of(body.as_bytes()).unwrap();
+            let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
             let run = ListGeneration { epoch: 0, number: run };
             batch.push(Delta::Put(Observed { object, run, is_initial: false }));
         }

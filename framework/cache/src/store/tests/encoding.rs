@@ -56,8 +56,8 @@ fn pod(number: usize, version: u64) -> Value {
 
 fn sighting(core: &Core, object: &Value, run: u32) -> Observed {
     let bytes = object.to_string();
-    let skim = MetadataScan::of(bytes.as_bytes()).expect("it has a name");
-    let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
+    let scan = MetadataScan::of(bytes.as_bytes()).expect("it has a name");
+    let object = core.listed(&scan, 0).0.unwrap_or_else(|| core.object(&scan));
     Observed { object, run: ListGeneration { epoch: 0, number: run }, is_initial: false }
 }
 

@@ -177,9 +177,9 @@ impl World {
         let state = self.at.checked_sub(1).map(|at| &self.history[at].state);
         for object in state.into_iter().flat_map(BTreeMap::values) {
             let bytes = object.to_string();
-            let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
-            let same = if reuse { self.core.listed(&skim, 0).0 } else { None };
-            let object = same.unwrap_or_else(|| self.core.object(&skim));
+            let scan = MetadataScan::of(bytes.as_bytes()).unwrap();
+            let same = if reuse { self.core.listed(&scan, 0).0 } else { None };
+            let object = same.unwrap_or_else(|| self.core.object(&scan));
             self.queue.push(Delta::Put(Observed { object, run: self.run, is_initial: false }));
         }
         self.queue.push(self.mark(MarkKind::Listed));

@@ -123,7 +123,7 @@ impl<K: Resource> ListStream<K> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<K, Error>>> {
         loop {
             if let Some(item) = self.items.next() {
-                if let Some(item) = self.told(item) {
+                if let Some(item) = self.deduplicated(item) {
                     return Poll::Ready(Some(item));
                 }
                 continue;
@@ -177,7 +177,7 @@ impl<K: Resource> ListStream<K> {
     }
 
     /// Returns `item`, unless an earlier list returned it already.
-    fn told(&mut self, item: Result<K, Error>) -> Option<Result<K, Error>> {
+    fn deduplicated(&mut self, item: Result<K, Error>) -> Option<Result<K, Error>> {
         let Ok(object) = item else { return Some(item) };
         let place = place(&object);
         if let Some(last) = &self.last

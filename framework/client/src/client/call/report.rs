@@ -85,7 +85,7 @@ impl Call<'_> {
         if error.kind() != ErrorKind::Ambiguous {
             return error;
         }
-        error.doubted(UncertainWrite {
+        error.with_uncertain_write(UncertainWrite {
             method: self.request.method.clone(),
             host: self.shared.host.clone(),
             path: self.request.path.clone(),

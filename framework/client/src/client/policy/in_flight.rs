@@ -3,8 +3,8 @@
 //! A lease may be released only when no write that was sent under it can be executed any more
 //! (G-L8: no write of this process can still be executed). The end of a task is not the end of its
 //! write: dropping a call does not stop the server that has received it. Therefore a gate counts
-//! the writes that it admits, and an abandoned write stays in doubt for as long as the server was
-//! told to work on it, and a margin. Not here: the identity of the writes.
+//! the writes that it admits, and an abandoned write stays in doubt for the timeout that was sent
+//! to the server, and a margin. Not here: the identity of the writes.
 
 // DESIGN.md, 54: A Lease is released only after all writes sent under it have ended
 
@@ -54,8 +54,8 @@ impl InFlightWrites {
     /// Counts one more write, until the returned guard is dropped.
     #[doc(hidden)]
     pub fn begin(&self) -> InFlightWrite {
-        // Counted before the write is sent: a look in between must not miss a write that the server
-        // has.
+        // Counted before the write is sent: a reader of the count must not miss a write that the
+        // server has.
         self.inner.state.lock().in_flight += 1;
         InFlightWrite { writes: self.clone(), until: None }
     }
@@ -63,7 +63,7 @@ impl InFlightWrites {
     /// Returns the number of writes in flight, and the longest time in which an abandoned one may
     /// still be executed.
     #[doc(hidden)]
-    pub fn doubts(&self) -> (usize, Duration) {
+    pub fn outstanding(&self) -> (usize, Duration) {
         let (in_flight, until) = self.counts();
         let now = self.inner.clock.now();
         let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
@@ -199,7 +199,7 @@ mod tests {
         drop(WritePermit::counted(None, writes.begin()));
         sent(&writes, clock.after(10 * SECOND)).settled();
         assert!(writes.idle(Duration::ZERO).await);
-        assert_eq!(writes.doubts(), (0, Duration::ZERO));
+        assert_eq!(writes.outstanding(), (0, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
@@ -210,7 +210,7 @@ mod tests {
         let began = clock.now();
         assert!(!writes.idle(11 * SECOND).await);
         assert_eq!(clock.now(), began, "what takes longer is not waited for");
-        assert_eq!(writes.doubts(), (0, 12 * SECOND), "the longest counts");
+        assert_eq!(writes.outstanding(), (0, 12 * SECOND), "the longest counts");
         assert!(writes.idle(12 * SECOND).await);
         assert_eq!(clock.now() - began, 12 * SECOND);
     }

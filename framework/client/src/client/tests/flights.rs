@@ -17,7 +17,7 @@ fn counted(server: &Arc<Server>) -> (Client, InFlightWrites) {
 async fn doubt_after(reply: Reply) -> Duration {
     let (client, writes) = counted(&Server::with([reply]));
     let _ = client.send(create()).await;
-    let (in_flight, doubt) = writes.doubts();
+    let (in_flight, doubt) = writes.outstanding();
     assert_eq!(in_flight, 0);
     doubt
 }
@@ -30,7 +30,7 @@ async fn l8_a_write_that_its_caller_gives_up_may_be_executed_for_what_the_server
         assert!(given_up.is_none());
         assert!(server.seen()[0].target.ends_with("timeout=7s"), "{:?}", server.seen());
         // The 7 s that were sent to the server and the margin, less the second that has passed.
-        assert_eq!(writes.doubts(), (0, 8 * SECOND));
+        assert_eq!(writes.outstanding(), (0, 8 * SECOND));
     }
 }
 
@@ -40,10 +40,10 @@ async fn l8_a_write_is_under_way_until_it_is_answered() {
     let (client, writes) = counted(&Server::with([Reply::Later(Arc::clone(&answer))]));
     let sending = tokio::spawn(async move { client.send(create()).await });
     tokio::time::sleep(SECOND).await;
-    assert_eq!(writes.doubts(), (1, Duration::ZERO));
+    assert_eq!(writes.outstanding(), (1, Duration::ZERO));
     answer.add_permits(1);
     sending.await.unwrap().unwrap();
-    assert_eq!(writes.doubts(), (0, Duration::ZERO));
+    assert_eq!(writes.outstanding(), (0, Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,10 +71,10 @@ async fn l8_a_write_that_found_no_connection_and_a_read_leave_no_doubt() {
     server.refusals.store(u32::MAX, Ordering::Relaxed);
     let (client, writes) = counted(&server);
     client.send(create()).await.unwrap_err();
-    assert_eq!(writes.doubts(), (0, Duration::ZERO));
+    assert_eq!(writes.outstanding(), (0, Duration::ZERO));
     let server = Server::with([Reply::Silence]);
     let (client, writes) = counted(&server);
     let given_up = client.environment().clock.timeout(SECOND, client.send(get())).await;
     assert!(given_up.is_none());
-    assert_eq!(writes.doubts(), (0, Duration::ZERO));
+    assert_eq!(writes.outstanding(), (0, Duration::ZERO));
 }

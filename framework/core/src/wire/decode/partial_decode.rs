@@ -255,8 +255,8 @@ mod tests {
 
     fn same(text: &str) {
         let plain = serde_json::from_str::<Few>(text);
-        if let Some(lean) = decoded::<Few>(text) {
-            assert_eq!(lean, plain.expect(text), "{text}");
+        if let Some(partial) = decoded::<Few>(text) {
+            assert_eq!(partial, plain.expect(text), "{text}");
         }
     }
 

@@ -107,13 +107,13 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// As [`of`](Self::of); an object whose metadata cannot be read is returned without them.
     #[doc(hidden)]
-    pub fn skimmed(line: &'a [u8]) -> Result<(Self, Option<MetadataScan<'a>>), Malformed> {
+    pub fn scanned(line: &'a [u8]) -> Result<(Self, Option<MetadataScan<'a>>), Malformed> {
         if let Some(frame) = Self::hasty(line)
             && matches!(frame.event, EventType::Added | EventType::Modified | EventType::Deleted)
-            && let Ok(skim) = MetadataScan::of(frame.object)
-            && skim.behind_metadata().is_some_and(closes_at_its_end)
+            && let Ok(scan) = MetadataScan::of(frame.object)
+            && scan.behind_metadata().is_some_and(closes_at_its_end)
         {
-            return Ok((frame, Some(skim)));
+            return Ok((frame, Some(scan)));
         }
         Ok((Self::of(line)?, None))
     }

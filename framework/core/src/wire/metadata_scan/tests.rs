@@ -22,8 +22,8 @@ fn the_head_holds_what_the_metadata_say() {
         }
     })
     .to_string();
-    let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
-    let (offsets, kept) = (skim.offsets(), skim.compact());
+    let scan = MetadataScan::of(bytes.as_bytes()).unwrap();
+    let (offsets, kept) = (scan.offsets(), scan.compact());
     let view = offsets.metadata(&kept);
     assert_eq!((view.uid(), view.resource_version(), view.generation()), ("u", "7", 3));
     assert!(view.is_terminating());
@@ -48,12 +48,12 @@ fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
         format!("{inner},{names},{cut}"),
     ] {
         let bytes = format!(r#"{{"kind":"K","metadata":{{{metadata}}},"apiVersion":"v1"}}"#);
-        let skim = MetadataScan::of(bytes.as_bytes()).unwrap();
-        let (offsets, kept) = (skim.offsets(), skim.compact());
+        let scan = MetadataScan::of(bytes.as_bytes()).unwrap();
+        let (offsets, kept) = (scan.offsets(), scan.compact());
         assert!(offsets.plain.is_none());
         let view = offsets.metadata(&kept);
         let copied = MetadataOffsets {
-            plain: Some(Box::new(skim.copied())),
+            plain: Some(Box::new(scan.copied())),
             state: Revision::new(4, false),
             ..MetadataOffsets::default()
         };
@@ -70,8 +70,8 @@ fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
 #[test]
 fn labels_out_of_order_or_twice_are_sorted_and_the_last_counts() {
     let bytes = br#"{"metadata":{"name":"a","labels":{"b":"1","a":"2","b":"3","n":7}}}"#;
-    let skim = MetadataScan::of(bytes).unwrap();
-    let (offsets, kept) = (skim.offsets(), skim.compact());
+    let scan = MetadataScan::of(bytes).unwrap();
+    let (offsets, kept) = (scan.offsets(), scan.compact());
     let labels: Vec<_> = offsets.metadata(&kept).labels().collect();
     assert_eq!(labels, [("a", "2"), ("b", "3")]);
 }
@@ -84,9 +84,9 @@ fn a_type_that_stands_behind_the_metadata_is_cut_though_the_content_names_others
 
 #[test]
 fn a_body_that_no_type_fits_still_shows_its_name() {
-    let skim = MetadataScan::of(br#"{"spec":[{]},"metadata":{"name":"a"}}"#);
+    let scan = MetadataScan::of(br#"{"spec":[{]},"metadata":{"name":"a"}}"#);
     // Brackets that do not match are not checked here, as long as they balance.
-    assert_eq!(skim.unwrap().name, "a");
+    assert_eq!(scan.unwrap().name, "a");
     assert!(MetadataScan::of(br#"{"metadata":"oops"}"#).is_err());
     assert!(MetadataScan::of(br#"{"metadata":{"name":7}}"#).is_err());
     assert!(MetadataScan::of(br"{}").is_err());
@@ -94,13 +94,13 @@ fn a_body_that_no_type_fits_still_shows_its_name() {
 
 #[test]
 fn an_object_cut_off_after_its_metadata_still_shows_its_name() {
-    let skim = MetadataScan::of_beginning(
+    let scan = MetadataScan::of_beginning(
         br#"{"kind":"X","metadata":{"name":"a","uid":"u"},"spec":{"x":"yy"#,
     )
     .unwrap();
-    assert_eq!((&*skim.name, &*skim.uid), ("a", "u"));
-    assert_eq!(&*skim.compact(), b"{}");
-    assert_eq!(skim.offsets().metadata(b"{}").uid(), "u");
+    assert_eq!((&*scan.name, &*scan.uid), ("a", "u"));
+    assert_eq!(&*scan.compact(), b"{}");
+    assert_eq!(scan.offsets().metadata(b"{}").uid(), "u");
     assert!(MetadataScan::of_beginning(br#"{"metadata":{"name":"a","#).is_err());
 }
 
@@ -163,24 +163,24 @@ fn permutations<'a>(items: &[&'a str]) -> Vec<Vec<&'a str>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_skimmed_without_a_panic(bytes in proptest::collection::vec(
+    fn any_bytes_are_scanned_without_a_panic(bytes in proptest::collection::vec(
         prop_oneof![Just(b'{'), Just(b'}'), Just(b'"'), Just(b':'), Just(b','), Just(b'['),
             Just(b']'), Just(b'\\'), any::<u8>()], 0..60)) {
-        let _ = MetadataScan::of(&bytes).map(|skim| look(&skim));
+        let _ = MetadataScan::of(&bytes).map(|scan| look(&scan));
         let mut framed = br#"{"metadata":{"name":"a","labels":"#.to_vec();
         framed.extend_from_slice(&bytes);
         framed.extend_from_slice(b"},\"kind\":1}");
-        let _ = MetadataScan::of(&framed).map(|skim| look(&skim));
-        let _ = MetadataScan::of_beginning(&framed).map(|skim| look(&skim));
+        let _ = MetadataScan::of(&framed).map(|scan| look(&scan));
+        let _ = MetadataScan::of_beginning(&framed).map(|scan| look(&scan));
     }
 }
 
-fn look(skim: &MetadataScan<'_>) {
-    let (offsets, kept) = (skim.offsets(), skim.compact());
+fn look(scan: &MetadataScan<'_>) {
+    let (offsets, kept) = (scan.offsets(), scan.compact());
     let view = offsets.metadata(&kept);
-    assert_eq!((view.uid(), view.resource_version()), (&*skim.uid, &*skim.resource_version));
+    assert_eq!((view.uid(), view.resource_version()), (&*scan.uid, &*scan.resource_version));
     let _ = (view.labels().count(), view.finalizers().count(), view.owners().count());
-    assert_eq!(kept.len(), skim.compact_len());
+    assert_eq!(kept.len(), scan.compact_len());
 }
 
 /// A text as JSON, or another value in its place.
@@ -218,10 +218,10 @@ proptest! {
                 wanted.insert(key.as_str(), value.as_str());
             }
         }
-        let skim = MetadataScan::of(object.as_bytes()).unwrap();
-        let (offsets, kept) = (skim.offsets(), skim.compact());
+        let scan = MetadataScan::of(object.as_bytes()).unwrap();
+        let (offsets, kept) = (scan.offsets(), scan.compact());
         let found: Vec<_> = offsets.metadata(&kept).labels().collect();
-        prop_assert_eq!(&*skim.name, format!("n{behind}"));
+        prop_assert_eq!(&*scan.name, format!("n{behind}"));
         prop_assert_eq!(found, wanted.into_iter().collect::<Vec<_>>(), "{}", object);
     }
 }

@@ -119,25 +119,25 @@ impl ValueScan {
             }
             before = BLOCK;
         }
-        self.stretches(&piece[before..]).map(|length| before + length)
+        self.chunks(&piece[before..]).map(|length| before + length)
     }
 
-    /// Scans stretches of blocks, each of which is searched for backslashes first.
-    fn stretches(&mut self, piece: &[u8]) -> Option<usize> {
-        for (at, stretch) in piece.chunks(STRETCH).enumerate() {
+    /// Scans chunks of blocks, each of which is searched for backslashes first.
+    fn chunks(&mut self, piece: &[u8]) -> Option<usize> {
+        for (at, chunk) in piece.chunks(CHUNK).enumerate() {
             // Most objects have no backslash, and it is cheaper to search many blocks for one.
-            let has_escapes = memchr(b'\\', stretch).is_some() || self.mode == Mode::Escape;
-            if let Some(length) = self.stretch(stretch, has_escapes) {
-                return Some(STRETCH * at + length);
+            let has_escapes = memchr(b'\\', chunk).is_some() || self.mode == Mode::Escape;
+            if let Some(length) = self.chunk(chunk, has_escapes) {
+                return Some(CHUNK * at + length);
             }
         }
         None
     }
 
-    /// Scans one stretch, block by block; returns the length up to the closing bracket, if it is
+    /// Scans one chunk, block by block; returns the length up to the closing bracket, if it is
     /// there.
-    fn stretch(&mut self, stretch: &[u8], has_escapes: bool) -> Option<usize> {
-        let (blocks, tail) = stretch.as_chunks::<BLOCK>();
+    fn chunk(&mut self, chunk: &[u8], has_escapes: bool) -> Option<usize> {
+        let (blocks, tail) = chunk.as_chunks::<BLOCK>();
         for (at, block) in blocks.iter().enumerate() {
             let length = match has_escapes {
                 false => self.block(block),
@@ -253,7 +253,7 @@ impl ValueScan {
 }
 
 /// Bytes that are searched for backslashes at once.
-const STRETCH: usize = 8 * BLOCK;
+const CHUNK: usize = 8 * BLOCK;
 
 /// Bytes of a text that are scanned before `memchr` is called: most texts end before, and a call
 /// costs more than the scan.

@@ -140,13 +140,13 @@ fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, rng: &Rng) {
     }
     let metadata = value.get("metadata").filter(|metadata| metadata.is_object());
     let text = |name: &str| metadata.and_then(|m| m.get(name)?.as_str()).unwrap_or_default();
-    let skim = MetadataScan::of(bytes);
-    assert_eq!(skim.is_ok(), !text("name").is_empty(), "{}", shown(bytes));
-    let Ok(skim) = skim else { return };
-    assert_eq!((&*skim.name, &*skim.uid), (text("name"), text("uid")), "{}", shown(bytes));
-    assert_eq!(skim.namespace.as_deref().unwrap_or_default(), text("namespace"));
-    assert_eq!(skim.resource_version, text("resourceVersion"));
-    let (offsets, compact) = (skim.offsets(), skim.compact());
+    let scan = MetadataScan::of(bytes);
+    assert_eq!(scan.is_ok(), !text("name").is_empty(), "{}", shown(bytes));
+    let Ok(scan) = scan else { return };
+    assert_eq!((&*scan.name, &*scan.uid), (text("name"), text("uid")), "{}", shown(bytes));
+    assert_eq!(scan.namespace.as_deref().unwrap_or_default(), text("namespace"));
+    assert_eq!(scan.resource_version, text("resourceVersion"));
+    let (offsets, compact) = (scan.offsets(), scan.compact());
     assert_eq!(
         serde_json::from_slice::<Value>(&compact).ok(),
         Some(kept(value)),
@@ -157,7 +157,7 @@ fn agrees(bytes: &[u8], value: &Value, odd_keys: bool, rng: &Rng) {
     let view = offsets.metadata(&compact);
     metadata_agrees(&view, metadata, bytes);
     let marks = metadata["annotations"]["k8s.io/initial-events-end"] == "true";
-    assert_eq!(skim.ends_initial_events(), marks, "{}", shown(bytes));
+    assert_eq!(scan.ends_initial_events(), marks, "{}", shown(bytes));
     paths_agree(bytes, value);
     known_places_agree(&compact, &offsets);
     let path = PATHS[rng.below(PATHS.len() as u64) as usize];
@@ -225,7 +225,7 @@ fn paths_agree(bytes: &[u8], value: &Value) {
 
 /// Checks for panics and contradictions only.
 fn survives(bytes: &[u8]) {
-    for skim in [
+    for scan in [
         MetadataScan::of(bytes),
         MetadataScan::version_of(bytes),
         MetadataScan::of_beginning(bytes),
@@ -233,10 +233,10 @@ fn survives(bytes: &[u8]) {
     .into_iter()
     .flatten()
     {
-        let (offsets, compact) = (skim.offsets(), skim.compact());
-        assert_eq!(compact.len(), skim.compact_len());
+        let (offsets, compact) = (scan.offsets(), scan.compact());
+        assert_eq!(compact.len(), scan.compact_len());
         let view = offsets.metadata(&compact);
-        assert_eq!((view.uid(), view.resource_version()), (&*skim.uid, &*skim.resource_version));
+        assert_eq!((view.uid(), view.resource_version()), (&*scan.uid, &*scan.resource_version));
         let mut text = String::new();
         view.labels().for_each(|(key, value)| write!(text, "{key}{value}").expect("a text"));
         let _ = (view.finalizers().count(), view.owners().count(), view.annotation("note"));
@@ -338,8 +338,8 @@ fn an_object_of_a_hundred_thousand_members_is_read_in_one_go() {
         write!(object, r#","m{number}":1"#).expect("a text");
     }
     object.push_str(r#","kind":"K","apiVersion":"v1"}"#);
-    let skim = MetadataScan::of(object.as_bytes()).expect("an object");
-    let compact = skim.compact();
+    let scan = MetadataScan::of(object.as_bytes()).expect("an object");
+    let compact = scan.compact();
     assert!(compact.ends_with(br#""m199999":1}"#), "kind and apiVersion are cut");
 }
 
@@ -349,9 +349,9 @@ fn of_two_metadata_the_first_counts_and_is_not_mixed_with_the_second() {
     for tail in ["", r#","kind":"K""#] {
         let first = r#"{"metadata":{"name":"a","namespace":"n","uid":"u"}"#;
         let object = format!(r#"{first},"metadata":{{"name":"b","labels":{{"x":"y"}}}}{tail}}}"#);
-        let skim = MetadataScan::of(object.as_bytes()).expect("an object");
-        let (offsets, compact) = (skim.offsets(), skim.compact());
-        assert_eq!((&*skim.name, skim.namespace.as_deref(), &*skim.uid), ("a", Some("n"), "u"));
+        let scan = MetadataScan::of(object.as_bytes()).expect("an object");
+        let (offsets, compact) = (scan.offsets(), scan.compact());
+        assert_eq!((&*scan.name, scan.namespace.as_deref(), &*scan.uid), ("a", Some("n"), "u"));
         assert_eq!(offsets.metadata(&compact).label("x"), None);
         let mut found = Vec::new();
         values_at(object.as_bytes(), &["metadata", "name"], &mut found);

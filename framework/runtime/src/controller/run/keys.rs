@@ -21,7 +21,7 @@ impl WorkQueue<ObjectKey> {
     /// assert_eq!(queue.counts().queued, 1);
     /// ```
     pub fn of_objects(settings: QueueSettings, environment: &Environment) -> Self {
-        let slot_hint = SlotHint { read: ObjectKey::place, write: ObjectKey::note_place };
+        let slot_hint = SlotHint { read: ObjectKey::slot_hint, write: ObjectKey::set_slot_hint };
         Self::with_slot_hint(settings, environment, Some(slot_hint))
     }
 }

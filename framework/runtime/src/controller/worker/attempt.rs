@@ -200,7 +200,7 @@ mod tests {
         let attempt = AttemptCancel::new(&Arc::default());
         let gate = AttemptGate { outer: Some(outer), ..gate(&attempt) };
         let out = gate.begin_write().unwrap();
-        assert_eq!(flights.doubts().0, 1);
+        assert_eq!(flights.outstanding().0, 1);
         assert_eq!(out.limit(), gate.admit().unwrap());
     }
 

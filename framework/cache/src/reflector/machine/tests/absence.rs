@@ -1,4 +1,4 @@
-//! Tests of answers 404: doubted, believed, and followed by looks for the kind.
+//! Tests of answers 404: unconfirmed, confirmed, and followed by lookups of the kind.
 
 use super::*;
 
@@ -19,10 +19,10 @@ fn a_404_is_checked_until_discovery_or_ten_seconds_confirm_it() {
         end(&mut machine, absent(), start);
         assert_eq!(machine.not_found(start + seconds(11)), NotFound::Confirmed, "it is absent");
     }
-    let doubted = |served| NotFound::Unconfirmed { is_repeated: false }.judge(served, why());
-    assert_eq!(doubted(Some(Served::No)), absent());
+    let judged = |served| NotFound::Unconfirmed { is_repeated: false }.judge(served, why());
+    assert_eq!(judged(Some(Served::No)), absent());
     for served in [Some(Served::Yes), Some(Served::Unknown), None] {
-        assert!(matches!(doubted(served), AttemptEnd::Unconfirmed(_)), "{served:?}");
+        assert!(matches!(judged(served), AttemptEnd::Unconfirmed(_)), "{served:?}");
     }
     for (served, is_absent) in
         [(Some(Served::Yes), false), (Some(Served::Unknown), true), (None, true)]

@@ -214,7 +214,7 @@ async fn l8_a_command_whose_start_was_given_up_counts_for_the_lease() {
     let started = pods.exec("db-0", &["x"], ExecOptions::default());
     assert!(tokio::time::timeout(second, started).await.is_err());
     // The request had 7.5 s, and the margin is added.
-    assert_eq!(flights.doubts(), (0, Duration::from_millis(8_500)));
+    assert_eq!(flights.outstanding(), (0, Duration::from_millis(8_500)));
 }
 
 #[tokio::test(start_paused = true)]

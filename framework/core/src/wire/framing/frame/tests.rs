@@ -120,8 +120,8 @@ fn braces_in_texts_do_not_end_an_object() {
 
 /// Checking only the bytes behind the metadata lets no other frame pass.
 #[test]
-fn a_frame_that_is_skimmed_is_the_frame_that_is_read() {
-    for (line, is_skimmed) in [
+fn a_frame_that_is_scanned_is_the_frame_that_is_read() {
+    for (line, is_scanned) in [
         (r#"{"type":"ADDED","object":{"kind":"A","metadata":{"name":"a"},"b":{"c":"d"}}}"#, true),
         (r#"{"type":"DELETED","object":{"b":{},"metadata":{"name":"a","x":"}"}}}  "#, true),
         (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#, true),
@@ -138,12 +138,12 @@ fn a_frame_that_is_skimmed_is_the_frame_that_is_read() {
         (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}}"#, false),
         (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}} x}"#, false),
     ] {
-        let skimmed = Frame::skimmed(line.as_bytes());
-        assert_eq!(skimmed.is_ok(), Frame::of(line.as_bytes()).is_ok(), "{line}");
-        if let Ok((skimmed, skim)) = skimmed {
-            assert_eq!(skimmed, frame(line));
-            assert_eq!(skim.is_some(), is_skimmed, "{line}");
-            assert!(skim.is_none_or(|skim| skim.name == "a"), "{line}");
+        let scanned = Frame::scanned(line.as_bytes());
+        assert_eq!(scanned.is_ok(), Frame::of(line.as_bytes()).is_ok(), "{line}");
+        if let Ok((scanned, scan)) = scanned {
+            assert_eq!(scanned, frame(line));
+            assert_eq!(scan.is_some(), is_scanned, "{line}");
+            assert!(scan.is_none_or(|scan| scan.name == "a"), "{line}");
         }
     }
 }
@@ -253,8 +253,8 @@ fn deep_nesting_bad_utf8_and_huge_numbers_are_the_objects_own_business() {
 
     let huge = format!(r#"{{"metadata":{{"name":"a","generation":{}e99999}}}}"#, "9".repeat(5000));
     let line = format!(r#"{{"type":"ADDED","object":{huge}}}"#);
-    let skim = crate::wire::MetadataScan::of(frame(&line).object).unwrap();
-    assert_eq!(skim.offsets().metadata(frame(&line).object).generation(), 0);
+    let scan = crate::wire::MetadataScan::of(frame(&line).object).unwrap();
+    assert_eq!(scan.offsets().metadata(frame(&line).object).generation(), 0);
 }
 
 /// The shortcut finds the same frame as a scan of every member.

@@ -4,4 +4,4 @@
 #[allow(dead_code)]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::skim(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::scan(data));

@@ -2,7 +2,7 @@
 //!
 //! Two caches of one kind in one operator would feed the same series: a gauge would then show the
 //! value of the last writer, and the end of one cache would remove the series of the other. Lock
-//! order: `forget` runs under the lock of [`Feeders`] and takes only locks of the registry.
+//! order: `forget` runs under the lock of [`SeriesOwners`] and takes only locks of the registry.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::sync::Mutex;
 /// The owners of series whose first label is a name.
 #[derive(Debug, Default)]
 #[doc(hidden)]
-pub struct Feeders(Mutex<BTreeMap<Vec<String>, Feeder>>);
+pub struct SeriesOwners(Mutex<BTreeMap<Vec<String>, SeriesOwner>>);
 
 /// The owner of a series, and the number of its registrations.
 #[derive(Debug)]
-struct Feeder {
+struct SeriesOwner {
     /// A number of the owner's own, such as its address: only compared for equality.
     owner: usize,
     /// The name that the owner asked for.
@@ -24,36 +24,36 @@ struct Feeder {
     count: usize,
 }
 
-impl Feeders {
-    /// Registers `owner` as the feeder of the series with these labels; repeated calls with the
+impl SeriesOwners {
+    /// Registers `owner` as the owner of the series with these labels; repeated calls with the
     /// same labels are counted. If another owner has the series, the first label becomes that of
     /// the first free number: `Pod #2`.
     #[doc(hidden)]
     pub fn enter(&self, owner: usize, labels: &mut [String]) {
-        let mut feeders = self.0.lock();
+        let mut owners = self.0.lock();
         let name = labels.first().cloned().unwrap_or_default();
         let mut number = 1_u32;
-        while feeders
+        while owners
             .get(&*labels)
-            .is_some_and(|feeder| (feeder.owner, &feeder.wanted) != (owner, &name))
+            .is_some_and(|entry| (entry.owner, &entry.wanted) != (owner, &name))
             && let Some(first) = labels.first_mut()
         {
             number += 1;
             *first = format!("{name} #{number}");
         }
-        let feeder = Feeder { owner, wanted: name, count: 0 };
-        feeders.entry(labels.to_vec()).or_insert(feeder).count += 1;
+        let entry = SeriesOwner { owner, wanted: name, count: 0 };
+        owners.entry(labels.to_vec()).or_insert(entry).count += 1;
     }
 
     /// Undoes one [`enter`](Self::enter). After the last one, calls `forget` before another owner
     /// can enter.
     #[doc(hidden)]
     pub fn leave(&self, labels: &[String], forget: impl FnOnce()) {
-        let mut feeders = self.0.lock();
-        match feeders.get_mut(labels) {
-            Some(feeder) if feeder.count > 1 => feeder.count -= 1,
+        let mut owners = self.0.lock();
+        match owners.get_mut(labels) {
+            Some(entry) if entry.count > 1 => entry.count -= 1,
             _ => {
-                feeders.remove(labels);
+                owners.remove(labels);
                 // Under the lock: a new owner of the same labels would otherwise lose its fresh
                 // series.
                 forget();
@@ -68,29 +68,29 @@ mod tests {
 
     #[test]
     fn two_owners_of_one_name_have_series_of_their_own() {
-        let feeders = Feeders::default();
+        let owners = SeriesOwners::default();
         let mut names = Vec::new();
         for owner in [1, 1, 2, 3] {
             let mut labels = ["Pod".to_owned(), "pods".to_owned()];
-            feeders.enter(owner, &mut labels);
+            owners.enter(owner, &mut labels);
             names.push(labels);
         }
         let first = names.iter().map(|labels| labels[0].as_str()).collect::<Vec<_>>();
         assert_eq!(first, ["Pod", "Pod", "Pod #2", "Pod #3"]);
         let mut forgotten = 0;
-        names.iter().for_each(|labels| feeders.leave(labels, || forgotten += 1));
+        names.iter().for_each(|labels| owners.leave(labels, || forgotten += 1));
         assert_eq!(forgotten, 3, "with the last of each");
         let mut labels = ["Pod".to_owned(), "pods".to_owned()];
-        feeders.enter(2, &mut labels);
+        owners.enter(2, &mut labels);
         assert_eq!(labels[0], "Pod");
     }
 
     #[test]
     fn a_name_that_has_a_number_already_is_not_that_of_one_that_got_it() {
-        let feeders = Feeders::default();
+        let owners = SeriesOwners::default();
         let given = [(1, "Pod"), (2, "Pod"), (2, "Pod #2"), (2, "Pod")].map(|(owner, name)| {
             let mut labels = [name.to_owned()];
-            feeders.enter(owner, &mut labels);
+            owners.enter(owner, &mut labels);
             labels[0].clone()
         });
         assert_eq!(given, ["Pod", "Pod #2", "Pod #2 #2", "Pod #2"]);
