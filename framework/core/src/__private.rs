@@ -233,7 +233,9 @@ fn group(api_version: &str) -> &str {
 
 /// A text that must equal `expected`, or be empty.
 struct Same {
+    /// The text that is accepted.
     expected: &'static str,
+    /// Returns the part of a text that is compared.
     found: fn(&str) -> &str,
 }
 

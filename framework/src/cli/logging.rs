@@ -84,6 +84,7 @@ pub(super) fn colours() -> bool {
 
 /// Format for people: `   0.112 apply deployments.apps "home" in "default"  website default/home`.
 struct ForPeople {
+    /// Time since the program started.
     since: Uptime,
 }
 

@@ -280,8 +280,11 @@ impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
 
 /// A map that hides some of its members.
 struct Filtered<A, P> {
+    /// The map with all members.
     map: A,
+    /// Names of the hidden members.
     skip: MemberNames,
+    /// Reads the values of the hidden members, or skips them.
     picks: P,
 }
 

@@ -15,6 +15,7 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 /// A histogram: the number of values by upper bound, and their sum; clones are the same histogram.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
+    /// Shared by all clones, and by the registry.
     inner: Arc<Mutex<Inner>>,
 }
 

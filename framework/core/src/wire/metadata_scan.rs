@@ -21,7 +21,9 @@ pub struct MetadataScan<'a> {
     pub uid: Cow<'a, str>,
     #[doc(hidden)]
     pub resource_version: Cow<'a, str>,
+    /// `metadata.generation`; 0 if there is none.
     generation: i64,
+    /// Whether `metadata.deletionTimestamp` is there.
     terminating: bool,
     /// Spans of the values in `read`.
     spans: Spans,
@@ -31,6 +33,7 @@ pub struct MetadataScan<'a> {
     read: &'a [u8],
     /// The bytes to keep, except for the cuts.
     bytes: &'a [u8],
+    /// Ranges of `bytes` that are not kept.
     cuts: Cuts,
 }
 
@@ -426,6 +429,7 @@ struct RawOwner<'a> {
     name: Cow<'a, str>,
     #[serde(borrow)]
     uid: Cow<'a, str>,
+    /// Null counts as absent.
     controller: Option<bool>,
 }
 
@@ -438,6 +442,7 @@ struct Cuts {
     /// On the stack: an object is scanned for each event, and an allocation would cost more than
     /// the cuts.
     ranges: [(usize, usize); MOST_CUTS],
+    /// Number of ranges in use.
     count: usize,
 }
 

@@ -16,7 +16,9 @@ use windlass_core::wire::is_kept_metadata;
 /// The settings with which a store keeps its objects.
 #[derive(Clone, Debug, Default)]
 pub struct Mode {
+    /// Form in which objects are kept.
     pub(super) form: Encoding,
+    /// Change of each object before it is kept.
     pub(crate) transform: Option<Transform>,
     /// The cluster in the objects' keys.
     pub(crate) cluster: ClusterId,
@@ -27,6 +29,7 @@ pub struct Mode {
 pub(super) enum Encoding {
     #[default]
     Compact,
+    /// JSON of the members that a projection reads; shared, as a mode is cloned.
     Projected(Arc<Selection>),
     Metadata,
     Cold,
@@ -36,7 +39,9 @@ pub(super) enum Encoding {
 /// The type whose values are kept.
 #[derive(Clone)]
 pub(super) struct Decoded {
+    /// Decodes an object into the type; the error is the reason.
     pub(super) decode: fn(&Object) -> Result<Shared, String>,
+    /// The type.
     of: TypeId,
     /// The paths that the type reads.
     fields: FieldPaths,
@@ -157,6 +162,7 @@ impl fmt::Debug for Encoding {
 }
 
 impl Decoded {
+    /// Builds the settings for values of `K`, which reads these paths.
     fn of<K: Resource>(fields: &'static [&'static [&'static str]]) -> Self {
         let decode = |object: &Object| -> Result<Shared, String> {
             let mut value = object.parse::<K>()?;

@@ -100,7 +100,9 @@ fn settings() -> SchemaSettings {
 /// Collects the faults of the types.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
+    /// Faults that make a definition impossible, each once.
     errors: Vec<String>,
+    /// Faults that the API server will not check, each once.
     warnings: Vec<String>,
 }
 

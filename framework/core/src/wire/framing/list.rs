@@ -39,11 +39,17 @@ enum Field {
 /// The splitter of one list; feed it the body's pieces in order, then `finish`.
 #[derive(Debug)]
 pub struct ListSplitter {
+    /// The token that comes next.
     at: SplitterState,
+    /// The member whose value comes next, or is being read.
     field: Field,
+    /// Scan of the name or value that has begun; `None` between values.
     scan: Option<ValueScan>,
+    /// Bytes of a name or value that earlier pieces began.
     carry: Carry,
+    /// The members that were read so far.
     meta: ListMeta,
+    /// Whether `items` has come, null included: without it the body is no list.
     has_items: bool,
 }
 
