@@ -255,6 +255,7 @@ impl Visitor<'_> for Same {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        // An empty text names no other kind: it is no contradiction.
         if text.is_empty() || (self.found)(text) == self.expected {
             Ok(())
         } else {

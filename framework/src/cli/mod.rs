@@ -252,6 +252,7 @@ impl App {
         let had_an_election = built.election.is_some();
         let mut manager = options.apply(built)?;
         for definition in self.definitions {
+            // Kinds that the operator does not install are part of its manifests nevertheless.
             manager = manager.describes(definition?);
         }
         let mut manifest_options = ManifestOptions::default();
@@ -330,6 +331,7 @@ impl Election {
     fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         self.check()?;
         match self.leader_elect {
+            // The flag wins over the program: one binary runs with and without replicas.
             Some(false) => manager = manager.without_leader_election(),
             // A process that asks for a lease must not work without one.
             elect if manager.election.is_none() && (elect.is_some() || self.ask_for_lease) => {

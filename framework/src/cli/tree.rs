@@ -76,6 +76,7 @@ impl ObjectTrees {
             let api = running.client().dynamic(kind.clone(), None);
             match api.list().limit(MOST_OBJECTS).await {
                 Ok(list) => found.extend(list.items.into_iter().map(|one| (kind.clone(), one))),
+                // Its definition may not be installed yet, or was removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -118,11 +119,13 @@ impl ObjectTrees {
         for tree in &self.trees {
             tree.print_at(&mut printer, "", "");
         }
+        // Roots only: a child that is gone has no line of its own.
         for gone in before.iter().flat_map(|before| &before.trees) {
             if self.trees.iter().all(|tree| tree.uid != gone.uid) {
                 printer.lines.push(format!("{} is gone", gone.label));
             }
         }
+        // Trees of many objects are cut, so that the log lines around them stay on the screen.
         let more = printer.lines.len().saturating_sub(MOST_LINES);
         printer.lines.truncate(MOST_LINES);
         let mut text = printer.lines.join("\n");
@@ -174,6 +177,7 @@ impl Tree {
         // The children are removed from the map: a cycle of owners ends.
         let children = by_owner.remove(object.uid()).unwrap_or_default();
         let place = match object.namespace() {
+            // Most trials run in this namespace: its name would stand in every line.
             None | Some("default") => String::new(),
             Some(namespace) => format!(" in {namespace}"),
         };

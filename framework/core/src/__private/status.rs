@@ -210,6 +210,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Option<T>, D::Error> {
+        // Only a status that is there is completed: an absent one stays absent, as the server
+        // stored it.
         T::deserialize(Filled { inner, missing: self.missing }).map(Some)
     }
 }
@@ -344,6 +346,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        // A new list for each object: fields that are given are removed from it.
         let missing = self.missing.iter().collect();
         self.inner.visit_map(FieldsWithMissing { map, is_read: false, missing, next: None })
     }
@@ -377,6 +380,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for FieldsWithMissing<A> {
                 });
                 return seed.deserialize(name.into_deserializer()).map(Some);
             }
+            // A map must not be asked for a name again after its end.
             self.is_read = true;
         }
         self.next = self.missing.pop();

@@ -108,6 +108,7 @@ impl MetadataOffsets {
     pub fn without(&self, cuts: &[(usize, usize)]) -> Self {
         let after = |position: u32| {
             let position = position as usize;
+            // A position inside of a cut moves to the start of that cut.
             let before = cuts.iter().take_while(|(start, _)| *start < position);
             position - before.map(|(start, end)| (*end).min(position) - start).sum::<usize>()
         };

@@ -76,6 +76,7 @@ impl<'a> MetadataScan<'a> {
     #[doc(hidden)]
     pub fn of_beginning(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (mut skim, _) = Self::scan(bytes);
+        // The bytes end inside of a value, so that nothing of them is a complete object.
         skim.bytes = b"{}";
         skim.cuts = Cuts::default();
         if skim.name.is_empty() {

@@ -31,8 +31,8 @@ impl Hasher {
 
     /// Returns the hash of a key's parts.
     ///
-    /// A key without a namespace hashes as one with an empty namespace; the
-    /// comparison of keys separates them.
+    /// A key without a namespace hashes as one with an empty namespace; the comparison
+    /// of keys separates them.
     pub(crate) fn parts(self, namespace: Option<&str>, name: &str) -> Hash {
         let state = self.bytes(self.seed, namespace.unwrap_or_default().as_bytes());
         Hash(narrow(self.bytes(state, name.as_bytes())))

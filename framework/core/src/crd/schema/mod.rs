@@ -109,6 +109,7 @@ pub(super) struct Faults {
 impl Faults {
     /// Adds a fault that makes a definition impossible.
     pub(super) fn add(&mut self, message: String) {
+        // A position may be translated more than once, and the fault is reported once.
         if !self.errors.contains(&message) {
             self.errors.push(message);
         }

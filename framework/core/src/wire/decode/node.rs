@@ -212,6 +212,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
             Value::Object(members) if members.len() == 1 => {
                 visitor.visit_enum(MapAccessDeserializer::new(NodeMembers::of(members)))
             }
+            // An enum is written as an object with the variant as its only member.
             Value::Object(_) => Err(Fault::new("invalid value: object, expected one member")),
             _ => self.any(visitor),
         }
@@ -278,6 +279,8 @@ impl<'de> MapAccess<'de> for NodeMembers<'de> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        // A type that asks for a value before its name: a fault of the type, about which nothing is
+        // known.
         let Some((name, value)) = self.next.take() else { return Err(Fault::default()) };
         let read = seed.deserialize(Node(value));
         read.map_err(|fault| fault.below(format!(".{}", name.unwrap_or("*"))))

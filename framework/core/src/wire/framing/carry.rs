@@ -44,6 +44,7 @@ impl Carry {
 
     /// Appends bytes; beyond the limit only the beginning is kept.
     pub(crate) fn extend(&mut self, piece: &[u8]) {
+        // Before the lengths are compared: the buffer was cut, and would have space again.
         if self.too_large {
             return;
         }

@@ -150,6 +150,8 @@ impl ListSplitter {
     ) -> Result<(), Malformed> {
         match self.at {
             SplitterState::Name => {
+                // A name with escapes is none of these, and its value is skipped: API servers write
+                // none.
                 self.field = match part {
                     RawItem::Whole(b"\"items\"") => Field::Items,
                     RawItem::Whole(b"\"metadata\"") => Field::Metadata,
@@ -195,12 +197,14 @@ impl ListSplitter {
     #[doc(hidden)]
     pub fn finish(self) -> Result<ListMeta, Malformed> {
         if self.at != SplitterState::End {
+            // A connection that broke off: the objects that are missing must not count as deleted.
             return Err(Malformed::new("the list ended before its closing brace"));
         }
         if !self.has_items {
             return Err(Malformed::new("the answer has no `items`: it is not a list"));
         }
         if self.meta.resource_version.is_empty() {
+            // Without it no watch can follow the list.
             return Err(Malformed::new("the list has no resourceVersion"));
         }
         Ok(self.meta)
