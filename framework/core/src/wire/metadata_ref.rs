@@ -166,10 +166,15 @@ impl Plain {
 /// A copied owner reference.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainOwner {
+    /// Group and version of the owner.
     pub(crate) api_version: Box<str>,
+    /// Kind of the owner.
     pub(crate) kind: Box<str>,
+    /// Name of the owner.
     pub(crate) name: Box<str>,
+    /// Uid of the owner.
     pub(crate) uid: Box<str>,
+    /// Whether the owner manages the object; false if absent.
     pub(crate) controller: bool,
 }
 

@@ -13,12 +13,16 @@ use super::scanner::scan::{Malformed, text_end};
 /// it is new there.
 #[derive(Debug, Default)]
 pub struct MetadataScan<'a> {
+    /// `metadata.name`; never empty, except in bookmarks.
     #[doc(hidden)]
     pub name: Cow<'a, str>,
+    /// `metadata.namespace`; `None` of a cluster-scoped object.
     #[doc(hidden)]
     pub namespace: Option<Cow<'a, str>>,
+    /// `metadata.uid`; empty if there is none.
     #[doc(hidden)]
     pub uid: Cow<'a, str>,
+    /// `metadata.resourceVersion`; empty if there is none.
     #[doc(hidden)]
     pub resource_version: Cow<'a, str>,
     /// `metadata.generation`; 0 if there is none.
@@ -40,12 +44,19 @@ pub struct MetadataScan<'a> {
 /// Spans of the metadata's values, quotes included.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spans {
+    /// The text of `uid`.
     uid: Span,
+    /// The text of `resourceVersion`.
     resource_version: Span,
+    /// The object of labels.
     labels: Span,
+    /// The object of annotations.
     annotations: Span,
+    /// The array of finalizers.
     finalizers: Span,
+    /// The array of owner references.
     owners: Span,
+    /// The whole of `metadata`.
     metadata: Span,
 }
 
@@ -422,12 +433,16 @@ fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
 struct RawOwner<'a> {
+    /// Group and version of the owner; empty if absent.
     #[serde(borrow)]
     api_version: Cow<'a, str>,
+    /// Kind of the owner.
     #[serde(borrow)]
     kind: Cow<'a, str>,
+    /// Name of the owner.
     #[serde(borrow)]
     name: Cow<'a, str>,
+    /// Uid of the owner; an owner of another uid is another object.
     #[serde(borrow)]
     uid: Cow<'a, str>,
     /// Null counts as absent.

@@ -27,12 +27,16 @@ pub struct Mode {
 /// The form of kept objects, with the settings that it needs.
 #[derive(Clone, Default)]
 pub(super) enum Encoding {
+    /// JSON without the members that the cache never keeps.
     #[default]
     Compact,
     /// JSON of the members that a projection reads; shared, as a mode is cloned.
     Projected(Arc<Selection>),
+    /// JSON of the metadata alone.
     Metadata,
+    /// JSON compressed with a dictionary of the kind; compact until there is one.
     Cold,
+    /// Values of a type, beside their metadata.
     Decoded(Decoded),
 }
 

@@ -7,8 +7,10 @@ use crate::wire::scanner::scan::{Malformed, ValueScan, is_space};
 /// The members of a list beside its items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListMeta {
+    /// `metadata.resourceVersion`, from which a watch continues.
     #[doc(hidden)]
     pub resource_version: String,
+    /// `metadata.continue`; `None` on the last page.
     #[doc(hidden)]
     pub continue_token: Option<String>,
 }
@@ -16,23 +18,36 @@ pub struct ListMeta {
 /// The position of the splitter: the token that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SplitterState {
+    /// The opening brace of the list.
     Start,
+    /// The first member's name, or the closing brace.
     FirstName,
+    /// A member's name.
     Name,
+    /// The colon behind a name.
     Colon,
+    /// The value of a member; of `items` the opening bracket.
     Value,
+    /// A comma, or the closing brace of the list.
     AfterValue,
+    /// The first item, or the closing bracket.
     FirstItem,
+    /// An item.
     Item,
+    /// A comma, or the closing bracket of the items.
     AfterItem,
+    /// Nothing but blanks.
     End,
 }
 
 /// The member of the list whose value comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
+    /// `items`, whose elements are split.
     Items,
+    /// `metadata`, with the version and the continue token.
     Metadata,
+    /// Any other member; skipped.
     Other,
 }
 
